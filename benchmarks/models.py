@@ -71,3 +71,33 @@ def reprojection_error(x: Any, xp: Any = np) -> Any:
     square = u * u + v * v
     scale = focal * (1 + square * (second + fourth * square))
     return xp.stack([scale * u - 12.5, scale * v + 7.25])
+
+
+MASS, ARM, DRAG = 1.2, 0.17, 0.016
+INERTIA = (0.012, 0.014, 0.021)
+
+
+def rigid_body(x: Any, xp: Any = np) -> Any:
+    """Return the rates of a vehicle with four rotors: 12 of 12 states and 4 thrusts.
+
+    The states are position, velocity, three angles (roll, pitch, yaw) and the turning rates of the body.
+    """
+    velocity, roll, pitch, yaw, turning, thrust = x[3:6], x[6], x[7], x[8], x[9:12], x[12:16]
+    sr, cr, sp, cp, sy, cy = xp.sin(roll), xp.cos(roll), xp.sin(pitch), xp.cos(pitch), xp.sin(yaw), xp.cos(yaw)
+    lift = (thrust[0] + thrust[1] + thrust[2] + thrust[3]) / MASS
+    speed = xp.sqrt(velocity[0] ** 2 + velocity[1] ** 2 + velocity[2] ** 2)
+    upward = [cr * sp * cy + sr * sy, cr * sp * sy - sr * cy, cr * cp]
+    gravity = [0.0, 0.0, 9.81]
+    rates = [velocity[k] for k in range(3)]
+    rates += [lift * upward[k] - gravity[k] - DRAG / MASS * speed * velocity[k] for k in range(3)]
+    p, q, r = turning[0], turning[1], turning[2]
+    rates += [p + (q * sr + r * cr) * (sp / cp), q * cr - r * sr, (q * sr + r * cr) / cp]
+    moments = [ARM * (thrust[1] - thrust[3]), ARM * (thrust[2] - thrust[0]),
+               DRAG * (thrust[0] - thrust[1] + thrust[2] - thrust[3])]  # fmt: skip
+    a, b, c = INERTIA
+    rates += [
+        (moments[0] + (b - c) * q * r) / a,
+        (moments[1] + (c - a) * p * r) / b,
+        (moments[2] + (a - b) * p * q) / c,
+    ]
+    return xp.stack(rates)

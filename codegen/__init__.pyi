@@ -1,5 +1,6 @@
 from codegen.errors import (
     ArgumentError as ArgumentError,
+    DeviceError as DeviceError,
     LoweringError as LoweringError,
     UnboundSymbolError as UnboundSymbolError,
     WorkbenchError as WorkbenchError,
@@ -15,3 +16,4 @@ from codegen.lambdified import Lambdified as Lambdified, lambdify as lambdify
 from codegen.machine.build import compile_program as compile_program, load_kernel as load_kernel
 from codegen.machine.calls.compiled import Stats as Stats
 from codegen.machine.calls.kernel import Kernel as Kernel
+from codegen.machine.gpu.gpu_kernel import GpuKernel as GpuKernel

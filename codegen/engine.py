@@ -19,7 +19,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -319,6 +319,65 @@ def assembly(text: str, level: int = 2) -> str:
         module = _parse(text)
         try:
             return str(target_machine(level).emit_assembly(module))
+        finally:
+            module.close()
+
+
+DEVICE = "nvptx64-nvidia-cuda"
+
+
+class Architecture(NamedTuple):
+    """Processors of GPUs: the version of PTX that they need, and the bytes of shared memory that a block can have."""
+
+    ptx: int
+    shared: int
+
+
+KIB = 1024
+ARCHITECTURES = {  # that LLVM knows, oldest first; code for one runs on later ones that have as much shared memory
+    "sm_60": Architecture(60, 48 * KIB), "sm_61": Architecture(60, 48 * KIB), "sm_70": Architecture(60, 64 * KIB),
+    "sm_75": Architecture(63, 64 * KIB), "sm_80": Architecture(70, 163 * KIB), "sm_86": Architecture(71, 99 * KIB),
+    "sm_87": Architecture(74, 163 * KIB), "sm_89": Architecture(78, 99 * KIB), "sm_90": Architecture(78, 227 * KIB),
+    "sm_100": Architecture(86, 227 * KIB), "sm_103": Architecture(88, 227 * KIB), "sm_120": Architecture(87, 99 * KIB),
+}  # fmt: skip
+
+
+def architecture_of(name: str) -> Architecture:
+    """Return what is known of an architecture; ArgumentError for one that is not known."""
+    if name not in ARCHITECTURES:
+        raise ArgumentError(f"arch={name!r}", do=f"use one of {', '.join(ARCHITECTURES)}")
+    return ARCHITECTURES[name]
+
+
+@cache
+def _device_machine(architecture: str) -> Any:
+    with _compiling():
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        target, features = llvm.Target.from_triple(DEVICE), f"+ptx{architecture_of(architecture).ptx}"
+        return target.create_target_machine(cpu=architecture, features=features, opt=3)
+
+
+def device_assembly(text: str, architecture: str) -> str:
+    """Return PTX, the assembly of NVIDIA's GPUs, of IR text; ArgumentError for an architecture that is not known.
+
+    What is marked so is written where it is called, and what is only passed through memory of a thread's own goes into
+    registers. Nothing else is changed: no operation is contracted, and none reordered.
+
+    >>> ".entry one" in device_assembly("define ptx_kernel void @one() { ret void }", "sm_80")
+    True
+    """
+    with _compiling():
+        machine = _device_machine(architecture)
+        module = _parse(f'target triple = "{DEVICE}"\n{text}')
+        try:
+            passes = llvm.create_new_module_pass_manager()
+            passes.add_always_inliner_pass()
+            passes.add_global_dead_code_eliminate_pass()
+            passes.add_sroa_pass()
+            passes.add_simplify_cfg_pass()
+            passes.run(module, llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options()))
+            return str(machine.emit_assembly(module))
         finally:
             module.close()
 

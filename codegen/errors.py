@@ -62,6 +62,12 @@ class WorkspaceError(WorkbenchError, MemoryError):
     """There is no memory for an array, or for a kernel's workspace."""
 
 
+class DeviceError(WorkbenchError):
+    """A GPU is missing, or its driver refuses what was asked of it."""
+
+    of_tracing = False
+
+
 class InvariantError(WorkbenchError):
     """A program is not what every pass may rely on: a defect of the pass before, and never of the user's function."""
 

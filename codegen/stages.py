@@ -49,7 +49,7 @@ OPTIONAL = {
     "packing": "what loops read or add to in steps lies side by side in a workspace",
     "equal-loops": "loops that differ only in their arrays become one function",
     "vectorization": "repetitions run side by side in vector registers",
-    "lane-functions": "exp, sin... of all lanes at once, by formulas of this package",
+    "lane-functions": "exp, sin... are formulas of this package, and not the C library's",
     "vector-library": "exp, sin... of all lanes at once, by the C library (accuracy fast)",
     "scales": "constant factors of products become one",
     "sink_signs": "the sign of a product goes into its constant",

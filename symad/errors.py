@@ -5,6 +5,7 @@ from __future__ import annotations
 from codegen.errors import (
     ArgumentError,
     CacheWarning,
+    DeviceError,
     FallbackWarning,
     InvariantError,
     LimitError,
@@ -15,8 +16,9 @@ from codegen.errors import (
 )
 
 __all__ = [
-    "ArgumentError", "CacheWarning", "ConvergenceError", "EscapedValueError", "FallbackWarning", "InvariantError",
-    "LimitError", "LoweringError", "MemoryLimitError", "RuleError", "TraceError", "WorkbenchError", "WorkspaceError",
+    "ArgumentError", "CacheWarning", "ConvergenceError", "DeviceError", "EscapedValueError", "FallbackWarning",
+    "InvariantError", "LimitError", "LoweringError", "MemoryLimitError", "RuleError", "TraceError", "WorkbenchError",
+    "WorkspaceError",
 ]  # fmt: skip
 
 

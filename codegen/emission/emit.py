@@ -73,7 +73,8 @@ class Form:
     inputs: Mapping[int, Layout] = field(default_factory=dict)
     outputs: Mapping[int, Layout] = field(default_factory=dict)
     vector_libm: bool = False  # functions of the vector libm, where there are any, see codegen.functions.libraries
-    formulas: bool = False  # those of codegen.functions.lane_formulas, where nothing has to have the bits of one lane
+    formulas: bool = False  # those of codegen.functions.lane_table, which want fused multiply-adds
+    device: bool = False  # for a GPU, whose threads fill its lanes: nothing side by side, no libraries
 
     def layout(self, kind: str, number: int) -> Layout:
         """Layout of an input ("in") or output ("out") array."""
@@ -191,7 +192,7 @@ class Writer:
         self.rows, self.plan, self.stores, self.form, self.lanes = rows, plan, stores, form, form.lanes
         self.binary = {code: f"=f{code} {form.lanes.type} " for code in BINARY}
         self.inputs, self.outputs = len(program.inputs), len(program.outputs)
-        self.direct = self.inputs + self.outputs <= DIRECT_POINTERS
+        self.direct = self.inputs + self.outputs <= DIRECT_POINTERS and not form.device
         self.places = [(k, j) for k, array in enumerate(program.inputs) for j in range(array.size)]
         arguments = self.inputs + self.outputs if self.direct else 2
         self.workspace_pointer = f"%{arguments}"

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Sequence
 from functools import cache
 
+from codegen.engine import has_fma
 from codegen.functions.lane_formats import DOUBLE, SINGLE
 from codegen.functions.lane_formulas import sine_and_cosine
 from codegen.functions.lane_table import FORMULAS
@@ -18,6 +19,7 @@ from codegen.functions.libraries import vector_symbol
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row
 from codegen.lanes import SCALAR, Lanes
+from codegen.stages import allowed
 
 # {0}, {1}... are the operands, {n} the type of numbers, {w} that of words, {t} that of truth values
 OPERATIONS = {
@@ -83,6 +85,25 @@ class LaneWriter(Writer):
         parameters = ",".join(f"{self.lanes.type} {operand.text}" for operand in self.operands)
         head = f"define internal {kind} @{name}({parameters}) noinline nounwind{self.lanes.attributes} {{"
         return Symbol(name, "\n".join([head, "begin:", *self.lines, *end, "}"])), *self.needed.values()
+
+
+def own_functions(rows: Sequence[Row], lanes: Lanes, *, fast: bool) -> bool:
+    """Whether operations call the functions here, on this machine: with accuracy "fast", only several lanes at once.
+
+    >>> own_functions([("input", 0), ("call", "exp", 0)], SCALAR, fast=True)
+    False
+    """
+    possible = has_fma() and (lanes.width > 1 or not fast)
+    return possible and (not any(row[0] == "call" for row in rows) or allowed("lane-functions"))
+
+
+def own_symbol(function: str, lanes: int) -> str | None:
+    """The function itself, where it has a formula here: the bits of one lane on any number of them.
+
+    >>> own_symbol("exp", 4), own_symbol("tgamma", 4)
+    ('exp', None)
+    """
+    return function if function in FORMULAS else None
 
 
 def on_lanes(function: str, arity: int, lanes: Lanes, *, formulas: bool, library: bool) -> tuple[Symbol, ...]:

@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form, emit
+from codegen.emission.lane_functions import own_functions, own_symbol
 from codegen.emission.schedule import CHUNK, Schedule, schedule
 from codegen.functions.libraries import no_vector_symbol, vector_symbol, widths
 from codegen.ir.program import Input, Output, Program
@@ -46,11 +47,12 @@ class StraightPlan:
 
     def emit(self, form: Form = POINT) -> Emitted:
         """Return the IR."""
-        form = replace(form, vector_libm=self.vector_libm)
-        if form.lanes != SCALAR:
+        own = form.formulas or own_functions(self.lowered.rows, form.lanes, fast=self.vector_libm)
+        form = replace(form, vector_libm=self.vector_libm and not form.device, formulas=own)
+        if form.lanes != SCALAR or form.device:
             observed(self.order, "schedule")
             return emit(self.program, self.lowered, self.order, form)
-        find = vector_symbol if self.vector_libm else no_vector_symbol
+        find = vector_symbol if self.vector_libm else own_symbol if own else no_vector_symbol
         grouped = carried_out("groups", lambda rows: group_operations(rows, widths(), find), self.lowered)
         order = observed(schedule(grouped, self.chunk), "schedule")
         return emit(self.program, grouped, order, form)
@@ -150,18 +152,27 @@ class SweepPlan:
         Several points side by side fill the lanes themselves, and columns follow one another.
         """
         columns, points = self.program.inputs[-1].size, form.lanes.width
-        if points > 1:
-            second = Form("columns", form.lanes, {1: Layout(-1, uniform=True)})
-        else:
-            rows = {k: Layout(1) for k in range(len(self.columns.program.outputs))}
-            second = Form("columns", self.lanes, {0: Layout(1, uniform=True), 1: Layout(-1)}, rows)
+        width = 1 if points > 1 or form.device else self.lanes.width
         with part("once"):
-            emitted = self.once.emit(Form("once", form.lanes))
+            emitted = self.once.emit(replace(form, name="once"))
         with part("columns"):
-            emitted += self.columns.emit(second)
-        kernel = driver(self.program, self.residuals, 1 if points > 1 else self.lanes.width, form.lanes)
+            emitted += self.columns.emit(self.beside(form, width))
+        kernel = driver(self.program, self.residuals, width, form.lanes)
         unit = unit_vectors(columns, form.lanes.scalar)
         return emitted + Emitted([], [unit, kernel], {found.name: found for found in MEMORY})
+
+    def beside(self, form: Form, width: int) -> Form:
+        """Return the form of the columns, with so many of a point side by side, or one of several points."""
+        if width == 1:
+            return replace(form, name="columns", inputs={1: Layout(-1, uniform=True)})
+        inputs, rows = {0: Layout(1, uniform=True), 1: Layout(-1)}, range(len(self.columns.program.outputs))
+        return replace(
+            form,
+            name="columns",
+            lanes=Lanes(width, form.lanes.scalar),
+            inputs=inputs,
+            outputs={k: Layout(1) for k in rows},
+        )
 
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind; one on a vector register counts once."""

@@ -2,8 +2,9 @@
 
 It starts at what is expensive: quotients, square roots, and calls of one function that do not depend on each other.
 What reads them alike, and what they read alike (the polynomials of tanh, the terms of every pair of atoms), goes with
-them. The lanes of a group compute what the single operations would have, bit for bit; only vector functions of the C
-library, which accuracy "fast" allows, are rounded differently.
+them. The lanes of a group compute what the single operations would have, bit for bit, functions with a formula of ours
+(`codegen.functions.lane_table`) too; only vector functions of the C library, which accuracy "fast" allows, are rounded
+differently.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, entry_of
 
 Pack: TypeAlias = tuple[int, ...]  # rows side by side; the last may be repeated to fill the lanes
-Find: TypeAlias = Callable[[str, int], str | None]  # (symbol, lanes): symbol of the vector function
+# (symbol, lanes): symbol of the vector function, the same one for a formula of lanes
+Find: TypeAlias = Callable[[str, int], str | None]
 
 ARITHMETIC = frozenset(
     (
@@ -84,8 +86,9 @@ def _time(row: Row, find: Find) -> float:
     width, *shape = row[1] if code == "wide" else (1, *row[:2])
     entry = entry_of(shape[1]) if shape[0] == "call" else shape[0]
     if shape[0] == "call" and not _is_operation(shape[1]):
-        if width > 1 and find(shape[1], width) is not None:
-            return NANOSECONDS["vector call"]
+        found = find(shape[1], width) if width > 1 else None
+        if found is not None:
+            return NANOSECONDS[f"lanes {entry}" if found == shape[1] else "vector call"]
         return width * (NANOSECONDS[entry] + (2 * NANOSECONDS["move"] if width > 1 else 0.0))
     if width == 1:
         return NANOSECONDS[entry if entry in SEEDS else "average"]

@@ -202,7 +202,7 @@ def test_passes_are_logged_with_sizes_and_times(caplog: pytest.LogCaptureFixture
 
 
 def test_the_last_pass_that_ran_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    for words, last in (("2", "number 2, sink_signs"), ("0", "none"), ("-groups", "number 3, multiply-add")):
+    for words, last in (("2", "number 2, sink_signs"), ("0", "none"), ("-groups", "number 4, lane-functions")):
         caplog.clear()
         monkeypatch.setenv("SYMAD_BISECT", words)
         with caplog.at_level(logging.INFO, "symad"):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from codegen.emission.emit import DIRECT_POINTERS, Form, Writer
+from codegen.emission.lane_functions import own_symbol
 from codegen.emission.schedule import CHUNK, MOST, Place, schedule, split_stores
 from codegen.functions.libraries import no_vector_symbol, vector_symbol, widths
 from codegen.ir.program import Input, Output, Program
@@ -29,14 +30,14 @@ class _Straight(Function):
     """The function in the making."""
 
     def emit(self) -> Written:
-        region, job = self.region, self.job
+        region, job, own = self.region, self.job, self.writer.form.formulas
         reads, stores = _reads(region), list(region.results)
         inputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, reads)))}
         outputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, stores)))}
         places = [(inputs[self.view(use)], _place(use)) for use in reads]
         lowered = self.in_place(outputs, places, len(inputs))
         if job.scalar == SCALAR:  # groups are of doubles
-            find = vector_symbol if job.fast else no_vector_symbol
+            find = vector_symbol if job.fast else own_symbol if own else no_vector_symbol
             lowered = carried_out("groups", lambda rows: group_operations(rows, widths(), find), lowered)
         plan = schedule(lowered, CHUNK if len(lowered.stores) > MOST else None)
         kept, copies = split_stores(plan.chunks, lowered.stores)
@@ -44,7 +45,7 @@ class _Straight(Function):
         arrays = [Input("", ())] * count, [Output((), ())] * len(outputs)
         self.writer = Writer(
             Program([], [], {}, tuple(arrays[0]), tuple(arrays[1])),
-            lowered.rows, plan, kept, Form(job.name, job.scalar, vector_libm=job.fast),
+            lowered.rows, plan, kept, Form(job.name, job.scalar, vector_libm=job.fast, formulas=own),
         )  # fmt: skip
         self.writer.places = places
         self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]

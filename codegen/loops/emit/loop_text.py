@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, Names, Writer
+from codegen.emission.lane_functions import own_functions
 from codegen.emission.schedule import schedule
-from codegen.engine import has_fma
 from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Input, Output, Program
@@ -22,7 +22,6 @@ from codegen.loops.emit.loop_columns import Columns, Use
 from codegen.loops.emit.thread_blocks import Blocks
 from codegen.loops.emit.workspace import Memory, Tables
 from codegen.lowering.lower import Lowered
-from codegen.stages import allowed
 
 PART = ",i64 %first,i64 %last,ptr %sums,ptr %own"  # of a block: its units, places of its sums, memory of the thread
 STORES = ("store ", "call void @llvm.masked.store")
@@ -173,8 +172,7 @@ class Function(Frame):
         self.stored = {array: row for array, _, row in job.lowered.stores}
         self.left = {row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))}  # by a long body
         stores = {row: [(0, place)] for row, place in self.left.items()}
-        calls = any(row[0] == "call" for row in job.lowered.rows)
-        formulas = lanes.width > 1 and has_fma() and (not calls or allowed("lane-functions"))
+        formulas = own_functions(job.lowered.rows, lanes, fast=job.fast)
         form = Form(job.name, lanes, vector_libm=job.fast, formulas=formulas)
         self.writer = Writer(in_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
         self.uses: dict[int, list[int]] = {}  # by output: its results

@@ -124,7 +124,7 @@ class RolledPlan:
         tables, emitted = Tables(form.name), Emitted([], [], {found.name: found for found in MEMORY})
         memory = Memory.of(self.program, tables, self.scalar)
         shared, extra = self.shared(memory), 0
-        fast = self.options.accuracy == "fast" and allowed("vector-library")
+        fast = self.options.accuracy == "fast" and allowed("vector-library") and not form.device
         for number, one in enumerate(shared):
             if one.number == number:
                 written = self.function(one, form, tables, fast)

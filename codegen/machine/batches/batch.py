@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from codegen.emission.emit import Form
 from codegen.emission.schedule import CHUNK
-from codegen.engine import Library, vector_bits
+from codegen.engine import Library, has_fma, vector_bits
 from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
@@ -27,7 +27,7 @@ from codegen.machine.calls.arguments import Array, as_numbers, check_output, emp
 from codegen.machine.calls.compiled import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
-from codegen.pricing.price_table import NANOSECONDS, SECONDS, nanoseconds
+from codegen.pricing.price_table import NANOSECONDS, SECONDS, kinds, nanoseconds, operations as priced
 from codegen.stages import stage
 
 
@@ -44,7 +44,19 @@ def signature(inputs: Sequence[Input], outputs: Sequence[Output]) -> str:
     return f"{shapes(inputs)}->{shapes(outputs)}"
 
 
-def leading_axes(arrays: Sequence[Array], declared: Sequence[Input]) -> tuple[int, ...]:
+class Shaped(Protocol):
+    """What has axes."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Length of each axis."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+
+
+def leading_axes(arrays: Sequence[Shaped], declared: Sequence[Input]) -> tuple[int, ...]:
     """Return the common shape of the axes in front of the declared ones.
 
     ArgumentError for an array that does not end in its declared shape, or leading axes that do not broadcast.
@@ -98,6 +110,57 @@ def points_of(value: Array, declared: Output, leading: tuple[int, ...]) -> Array
     return _machine_numbers(flat) if regular or not value.size else None
 
 
+def batch_arrays(
+    program: Program | RolledProgram, number: NumberType, args: Sequence[Any], out: Any
+) -> tuple[list[Array], list[Array], tuple[int, ...]]:
+    """Return arguments as arrays, arrays for the results, and the axes of points; ArgumentError where they do not fit.
+
+    >>> from codegen.lanes import FLOAT64
+    >>> program = Program([], [], {}, (Input("x", (3,)),), (Output((), ()),))
+    >>> arrays, results, leading = batch_arrays(program, FLOAT64, [np.ones((5, 3))], None)
+    >>> arrays[0].shape, results[0].shape, leading
+    ((5, 3), (5,), (5,))
+    """
+    inputs, outputs = program.arguments, program.outputs
+    if len(args) != len(inputs):
+        raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
+    arrays = [as_numbers(given, array, k, number) for k, (given, array) in enumerate(zip(args, inputs, strict=True))]
+    leading = leading_axes(arrays, inputs)
+    shapes = [leading + output.shape for output in outputs]
+    name = f"{prod(leading)} points of {program.name}"
+    return arrays, empty_results(shapes, number, name) if out is None else _given(out, shapes, number), leading
+
+
+def in_points(
+    program: Program | RolledProgram,
+    arrays: list[Array],
+    results: list[Array],
+    leading: tuple[int, ...],
+    *,
+    fresh: bool,
+) -> tuple[list[Array], list[Array], list[tuple[Array, Array]]]:
+    """Return inputs and outputs with one axis of points and one of machine numbers.
+
+    And those results that have no such view or may overlap with others, each with what is computed in its place.
+    """
+    inputs = [input_points(array, given, leading) for array, given in zip(arrays, program.arguments, strict=True)]
+    outputs, beside = [], []
+    for k, (array, given) in enumerate(zip(results, program.outputs, strict=True)):
+        points = None if not fresh and overlaps(array, [*arrays, *results[:k]]) else points_of(array, given, leading)
+        if points is None:
+            points = points_of(np.empty(array.shape, array.dtype), given, leading)
+            assert points is not None
+            beside.append((array, points))
+        outputs.append(points)
+    return inputs, outputs, beside
+
+
+def put_back(beside: Sequence[tuple[Array, Array]]) -> None:
+    """Copy what was computed beside results into them."""
+    for array, points in beside:
+        array[...] = points.view(array.dtype).reshape(array.shape)
+
+
 def overlaps(value: Array, others: Sequence[Array]) -> bool:
     """Whether an array may share memory with others."""
     return any(np.may_share_memory(value, other) for other in others)
@@ -145,25 +208,14 @@ class Batch:
         self, point: Library, args: Sequence[Any], out: Any, threads: int, progress: Progress | None
     ) -> list[Any]:
         """Return the results, one array per output; `point` is the machine code for one point."""
-        inputs, outputs = self.program.arguments, self.program.outputs
-        if len(args) != len(inputs):
-            raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
         if not isinstance(threads, int | np.integer) or threads < 1:
             raise ArgumentError(f"threads={threads!r}", do="give a number of threads, 1 or more")
-        number = self.options.number
-        arrays = [
-            as_numbers(given, array, k, number) for k, (given, array) in enumerate(zip(args, inputs, strict=True))
-        ]
-        leading = leading_axes(arrays, inputs)
-        shapes = [leading + output.shape for output in outputs]
-        name = f"{prod(leading)} points of {self.program.name}"
-        results = empty_results(shapes, number, name) if out is None else _given(out, shapes, number)
+        arrays, results, leading = batch_arrays(self.program, self.options.number, args, out)
         if prod(leading):
             code = self.code(point, prod(leading))
-            task, beside = self._task(code, arrays, results, leading, fresh=out is None)
-            run_task(task, int(threads), progress)
-            for array, points in beside:
-                array[...] = points.view(array.dtype).reshape(array.shape)
+            inputs, outputs, beside = in_points(self.program, arrays, results, leading, fresh=out is None)
+            run_task(Task(code, inputs, outputs, prod(leading)), int(threads), progress)
+            put_back(beside)
         return results
 
     def code(self, point: Library, count: int) -> Code:
@@ -191,31 +243,13 @@ class Batch:
             stage("llvm", lambda: emitted.text)
         return ObjectCode.of(emitted, level)
 
-    def _task(
-        self, code: Code, arrays: list[Array], results: list[Array], leading: tuple[int, ...], *, fresh: bool
-    ) -> tuple[Task, list[tuple[Array, Array]]]:
-        """Return the task, and the results that are computed beside their arrays, each with its array."""
-        declared = self.program.arguments
-        inputs = [input_points(array, given, leading) for array, given in zip(arrays, declared, strict=True)]
-        outputs, beside = [], []
-        for k, (array, given) in enumerate(zip(results, self.program.outputs, strict=True)):
-            points = (
-                None if not fresh and overlaps(array, [*arrays, *results[:k]]) else points_of(array, given, leading)
-            )
-            if points is None:
-                points = points_of(np.empty(array.shape, array.dtype), given, leading)
-                assert points is not None
-                beside.append((array, points))
-            outputs.append(points)
-        return Task(code, inputs, outputs, prod(leading)), beside
-
 
 def choose_lanes(program: Program | RolledProgram, options: Options, operations: Mapping[str, int]) -> Lanes:
     """Return how many points the code for a batch computes side by side.
 
     As many as a vector register holds where the arithmetic that this saves outweighs bringing every number into lanes
-    and back; functions of the C library save nothing but where accuracy "fast" allows those of vectors. A rolled
-    program fills the lanes with its repetitions, so its points follow one another.
+    and back; functions without a formula of ours save nothing but where accuracy "fast" allows those of vectors. A
+    rolled program fills the lanes with its repetitions, so its points follow one another.
 
     >>> program = Program([], [], {}, (Input("x", (100,)),), (Output((100,), ()),))
     >>> choose_lanes(program, Options(), {"add": 100}).width, choose_lanes(program, Options(lanes=4), {}).width
@@ -227,11 +261,23 @@ def choose_lanes(program: Program | RolledProgram, options: Options, operations:
     if options.lanes is not None:
         return number.lanes(options.lanes)
     lanes = number.lanes(vector_bits() // (8 * number.lanes().size))
-    calls = options.accuracy == "fast"
-    arithmetic = _nanoseconds(program, {kind: count for kind, count in operations.items() if calls or kind != "call"})
+    if sum(operations.values()) > LARGEST:
+        return number.lanes()
+    arithmetic = _nanoseconds(program, operations)
+    if options.accuracy != "fast":
+        arithmetic -= nanoseconds({"call": _called_one_by_one(program, operations)})
     numbers = sum(array.size for array in program.arguments) + sum(array.size for array in program.outputs)
     worthwhile = arithmetic * (1 - 1 / lanes.width) > NANOSECONDS["point"] * number.parts * numbers
-    return lanes if worthwhile and sum(operations.values()) <= LARGEST else number.lanes()
+    return lanes if worthwhile else number.lanes()
+
+
+def _called_one_by_one(program: Program, operations: Mapping[str, int]) -> int:
+    """How many calls are of functions that have no formula for lanes."""
+    calls = operations.get("call", 0)
+    if not calls or not has_fma():
+        return calls
+    found = priced(kinds(program, range(len(program))))
+    return min(calls, found["call"] + found["scipy"])
 
 
 def _nanoseconds(program: Program | RolledProgram, operations: Mapping[str, int]) -> float:

@@ -34,6 +34,7 @@ from codegen.machine.calls.background import Promise, later
 from codegen.machine.calls.callables import CFunction
 from codegen.machine.calls.compiled import Compiled, Pack, Stats, Unpack, write
 from codegen.machine.calls.gate import attach, describe, native_type
+from codegen.machine.gpu.gpu_kernel import GpuKernel
 from codegen.machine.storage.kernel_files import containers_of, write_kernel
 from codegen.machine.storage.portable import encode
 from codegen.machine.storage.shelf import Shelf
@@ -181,6 +182,13 @@ class Kernel(CFunction):
             return self.unpack(results)
         return results[0] if len(results) == 1 else tuple(results)
 
+    def gpu(self, arch: str | None = None, device: int = 0) -> GpuKernel:
+        """Return the kernel for many points on an NVIDIA GPU, with the bits of `batch` (`GpuKernel`).
+
+        `arch` is what it is written for, "sm_60" to "sm_120"; without it the GPU's own, or "sm_70" where there is none.
+        """
+        return GpuKernel.of(self.program, self.options, self.pack, self.unpack, arch, device)
+
     def _fresh(self, inputs: list[Array]) -> list[Any]:
         shapes = [output.shape for output in self.program.outputs]
         results = empty_results(shapes, self.options.number, f"kernel {self.program.name}")
@@ -309,9 +317,8 @@ class Kernel(CFunction):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the kernel into a file, completely or not at all; `symad.load` or `codegen.load_kernel` reads it.
 
-        The file holds the program and its options as plain data, no machine code, so that it can be loaded on any
-        machine. ArgumentError for a file that cannot be written, and for containers other than tuples, lists, dicts and
-        None.
+        It holds the program and its options as plain data, no machine code, so that it can be loaded on any machine.
+        ArgumentError for a file that cannot be written, and containers other than tuples, lists, dicts and None.
         """
         write_kernel(path, encode(self.program, self.options, containers_of(self.pack, self.unpack)))
 

@@ -1,9 +1,8 @@
 """The C99 source file of a kernel: its routines and the function that calls them.
 
 C99 source of a rolled program: a static function for each body, and loops that call it. Tables of places and constants
-are static arrays. Sums are added up in the order of the repetitions, and functions are those of the C library; machine
-code carries out several repetitions side by side, with functions of its own (`codegen.functions.lane_formulas`), so
-that the last bits may differ.
+are static arrays. Sums are added up in the order of the repetitions; machine code carries out several repetitions side
+by side, so that the last bits may differ.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from codegen.emission.straight import StraightPlan, SweepPlan
+from codegen.engine import has_fma
 from codegen.errors import LoweringError
 from codegen.ir.program import Program
 from codegen.ir.region import Carry, Gather, Nest, Region, Result
@@ -25,6 +25,7 @@ from codegen.lowering.lower import Lowered
 from codegen.machine.calls.compiled import Plan
 from codegen.machine.exports.c_interface import Interface, in_comment
 from codegen.machine.exports.c_source import STACK_NUMBERS, Called, Routine, hexadecimal, routine
+from codegen.stages import allowed
 
 LARGEST = 1_000_000  # numbers of tables and constants
 PER_LINE = 8
@@ -177,7 +178,7 @@ def _plan(body: Program, lowered: Lowered) -> StraightPlan:
 
 
 def kernel_source(given: Interface, plan: Plan) -> str:
-    """Return the C99 source of a kernel, with the same bits as its machine code but for sums and functions in loops.
+    """Return the C99 source of a kernel, with the same bits as its machine code but for sums in loops.
 
     LoweringError for a function that C99 does not have.
 
@@ -192,7 +193,7 @@ def kernel_source(given: Interface, plan: Plan) -> str:
     >>> "x[0] + 0x1p-1" in kernel_source(interface(program, "f"), plan(prepare(program, Options())))
     True
     """
-    called = Called(given.name, given.scalar)
+    called = Called(given.name, given.scalar, own=_own(plan))
     if isinstance(plan, RolledPlan):
         static, lines = loops(given, plan, called)
         body = static + _entry(given, lines)
@@ -202,6 +203,16 @@ def kernel_source(given: Interface, plan: Plan) -> str:
         body = _straight(given, plan, called)
     head = f"/* {given.name}: compile with -std=c99 -O2 -ffp-contract=off, see {given.name}.h */\n"
     return "\n".join([head + called.declarations(), f'#include "{given.name}.h"\n', body])
+
+
+def _own(plan: Plan) -> bool:
+    """Whether the kernel has functions of ours (`codegen.emission.lane_functions`), when this processor runs it."""
+    fast = plan.options.accuracy == "fast" if isinstance(plan, RolledPlan) else _half(plan).vector_libm
+    return has_fma() and not fast and allowed("lane-functions")
+
+
+def _half(plan: StraightPlan | SweepPlan) -> StraightPlan:
+    return plan.once if isinstance(plan, SweepPlan) else plan
 
 
 def _straight(given: Interface, plan: StraightPlan, called: Called) -> str:

@@ -1,7 +1,8 @@
 """C99 source of machine operations, for machines without LLVM: the same operations in the same order, the same bits.
 
-Numbers are written in hexadecimal. A function of the C library is called through a volatile pointer, because compilers
-replace calls that they know (gcc makes `pow(x, 2.0)` a product), which changes bits.
+Numbers are written in hexadecimal. Functions with formulas of ours are written out (`c_functions`). One of the C
+library is called through a volatile pointer, because compilers replace calls that they know (gcc makes `pow(x, 2.0)` a
+product), which changes bits.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from dataclasses import dataclass, field
 from codegen.emission.emit import NEGATED
 from codegen.emission.straight import StraightPlan
 from codegen.errors import LoweringError
+from codegen.functions.lane_table import FORMULAS
 from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, operands_of
 from codegen.lanes import as_float32
+from codegen.machine.exports.c_functions import own_function
 from codegen.machine.exports.c_interface import BESSEL, MATH
 
 STACK_NUMBERS = 8192  # a larger workspace is allocated
@@ -98,12 +101,13 @@ class Routine:
 class Called:
     """Helpers and functions of the C library that the routines of a file call.
 
-    `prefix` begins all names, `scalar` is the C type of numbers. Functions that are rounded more than once are always
-    those of double.
+    `prefix` begins all names, `scalar` is the C type of numbers. Functions of the C library that are rounded more than
+    once are always those of double; with `own`, functions that have a formula of ours are written out.
     """
 
     prefix: str
     scalar: str = "double"
+    own: bool = False
     helpers: dict[str, str] = field(default_factory=dict)
     library: dict[str, int] = field(default_factory=dict)
 
@@ -116,6 +120,10 @@ class Called:
             name, text = HELPERS[function]
             self.helpers[name] = text.format(prefix=self.prefix, scalar=self.scalar)
             return f"{self.prefix}_{name}_({arguments})"
+        if self.own and function in FORMULAS:
+            name, texts = own_function(function, self.prefix, self.scalar, hexadecimal)
+            self.helpers |= {each: text for each, text in texts.items() if each not in self.helpers}
+            return f"{name}({arguments})"
         plain = ROUNDED.get(function, function)
         if MATH.get(plain) != len(operands) and plain not in BESSEL:
             raise LoweringError(f"{function} in C source", why="C99 has no such function", do="export the object file")
@@ -130,8 +138,8 @@ class Called:
             for name, arity in sorted(self.library.items())
         ]
         reason = "\n/* called through volatile pointers, so that no compiler puts other formulas in their place */\n"
-        includes = "".join(f"#include <{header}.h>\n" for header in ("float", "math", "stdlib", "string"))
-        helpers = "".join(text for _, text in sorted(self.helpers.items()))
+        includes = "".join(f"#include <{header}.h>\n" for header in ("float", "math", "stdint", "stdlib", "string"))
+        helpers = "".join(self.helpers.values())
         return feature + includes + PREAMBLE + (reason if pointers else "") + "".join(pointers) + helpers
 
 

@@ -143,7 +143,7 @@ static int same_({scalar} a, {scalar} b)
 }}
 """
 CLOSE = """\
-/* the C source adds up sums of loops in another order, and calls the C library in them */
+/* the C source adds up sums of loops in another order */
 static int same_({scalar} a, {scalar} b, {scalar} difference)
 {{
     return a == b || (a != a && b != b) || fabs(a - b) <= difference;

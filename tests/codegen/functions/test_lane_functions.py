@@ -208,8 +208,8 @@ def test_special_arguments(function: str) -> None:
     np.testing.assert_array_equal(np.signbit(found[wanted == 0]), np.signbit(wanted[wanted == 0]))
 
 
-def test_without_fused_operations_loops_call_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("codegen.loops.emit.loop_text.has_fma", lambda: False)
+def test_without_fused_operations_kernels_call_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codegen.emission.lane_functions.has_fma", lambda: False)
     kernel = compile_program(summed(sp.exp(A) + sp.sin(B) * sp.cos(B), 40))
     assert "symad." not in kernel.llvm
     assert kernel(np.full(40, 0.3), np.full(40, 0.2)).tolist() == [math.exp(0.3) + math.sin(0.2) * math.cos(0.2)] * 40
@@ -256,7 +256,20 @@ def test_sine_and_cosine_at_once() -> None:
     np.testing.assert_array_equal(found, on_array("llvm.sin.f64", 4, x) * on_array("llvm.cos.f64", 2, x))
 
 
-def test_chains_and_straight_lines_call_the_library() -> None:
-    kernel = compile_program(program_from_sympy([A, B], [sp.exp(A + k) for k in range(8)]))
-    assert "symad." not in kernel.llvm
-    assert [*kernel(0.25, 0.0)] == [math.exp(0.25 + k) for k in range(8)]
+def test_straight_lines_call_them_in_groups() -> None:
+    """One by one, side by side, and at many points: the same bits; with accuracy "fast" one number is the library's."""
+    alike = program_from_sympy([A, B], [sp.exp(A + k) for k in range(6)] + [sp.atan2(A, B), sp.sin(B), sp.cos(B)])
+    kernel = compile_program(alike)
+    assert "@symad.exp.v4f64" in kernel.llvm
+    assert "@symad.sincos.f64" in kernel.llvm
+    assert "declare double @exp" not in kernel.llvm
+    x, y = np.random.default_rng(0).uniform(-2, 2, (2, 50))
+    wanted = [on_array("exp", 1, x + k) for k in range(6)] + [
+        on_array("atan2", 1, x, y), on_array("llvm.sin.f64", 1, y), on_array("llvm.cos.f64", 1, y)]  # fmt: skip
+    np.testing.assert_array_equal(np.transpose([kernel(*point) for point in zip(x, y, strict=True)]), wanted)
+    np.testing.assert_array_equal(kernel.batch(x, y), wanted)
+    for lanes in (1, 2, 8):
+        np.testing.assert_array_equal(compile_program(alike, lanes=lanes).batch(x, y), wanted)
+    fast = compile_program(program_from_sympy([A], [sp.exp(A)]), accuracy="fast")
+    assert fast(0.25) == math.exp(0.25)
+    assert "symad." not in fast.llvm

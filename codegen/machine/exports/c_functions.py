@@ -1,0 +1,170 @@
+"""C99 source of the formulas of lane functions: a static function for each, with the bits that kernels have.
+
+The formulas are those of `codegen.functions.lane_table`, written for one number. Words are unsigned, and a product of
+two words is a pair of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from codegen.functions.lane_formats import DOUBLE, SINGLE
+from codegen.functions.lane_table import FORMULAS
+from codegen.functions.lane_values import Value, Writer
+
+BITS = """
+static inline {word} {prefix}_bits_{size}_({scalar} x)
+{{
+    {word} w;
+    memcpy(&w, &x, sizeof w);
+    return w;
+}}
+"""
+OF_BITS = """
+static inline {scalar} {prefix}_of_bits_{size}_({word} w)
+{{
+    {scalar} x;
+    memcpy(&x, &w, sizeof x);
+    return x;
+}}
+"""
+UPPER = """
+/* the upper word of a product */
+static inline uint64_t {prefix}_upper_(uint64_t a, uint64_t b)
+{{
+    uint64_t low = (a & 0xffffffff) * (b & 0xffffffff), first = (a >> 32) * (b & 0xffffffff) + (low >> 32);
+    uint64_t second = (a & 0xffffffff) * (b >> 32) + (first & 0xffffffff);
+    return (a >> 32) * (b >> 32) + (first >> 32) + (second >> 32);
+}}
+"""
+NAME = re.compile(r"\bv\d+\b")
+NUMBERS = {"add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "div": "{} / {}", "negate": "-{}",
+           "select": "{} ? {} : {}"}  # fmt: skip
+LIBRARY = {"abs": "fabs", "fma": "fma", "copysign": "copysign", "floor": "floor", "sqrt": "sqrt"}
+TRUTHS = {"olt": "{} < {}", "ogt": "{} > {}", "oge": "{} >= {}", "oeq": "{} == {}", "uge": "!({} < {})",
+          "equal": "{} == {}", "above": "{} > {}"}  # fmt: skip
+WORDS = {
+    "iadd": "{} + {}", "and": "{} & {}", "or": "{} | {}", "xor": "{} ^ {}", "shl": "{} << {}", "lshr": "{} >> {}",
+    "imul": "{} * {}", "funnel": "{2} ? ({0} << {2}) | ({1} >> (64 - {2})) : {0}",
+}  # fmt: skip
+
+
+class SourceWriter(Writer):
+    """Writes C statements; `helpers` are the functions and tables that they need."""
+
+    def __init__(self, prefix: str, scalar: str, operands: int, number: Callable[[float, str], str]) -> None:
+        self.prefix, self.scalar, self._number = prefix, scalar, number
+        self.format = SINGLE if scalar == "float" else DOUBLE
+        self.word_type = f"uint{self.format.bits}_t"
+        self.operands = [Value(self, f"x{k}") for k in range(operands)]
+        self.lines: list[str] = []
+        self.helpers: dict[str, str] = {}
+        self.pairs: dict[str, tuple[str, str]] = {}  # of words: upper and lower
+
+    def number(self, value: float) -> str:
+        return self._number(value, self.scalar)
+
+    def word(self, value: int) -> str:
+        return f"UINT{self.format.bits}_C({value % 2**self.format.bits:#x})"
+
+    def put(self, operation: str, operands: Sequence[str]) -> str:
+        if operation in NUMBERS:
+            return self.write(self.scalar, NUMBERS[operation].format(*operands))
+        if operation in LIBRARY:
+            name = LIBRARY[operation] + "f" * (self.scalar == "float")
+            return self.write(self.scalar, f"{name}({', '.join(operands)})")
+        if operation in TRUTHS:
+            return self.write("int", TRUTHS[operation].format(*operands))
+        if operation in WORDS:
+            return self.write(self.word_type, WORDS[operation].format(*operands))
+        if operation in ("bits", "of_bits"):
+            kind = self.word_type if operation == "bits" else self.scalar
+            text = BITS if operation == "bits" else OF_BITS
+            name = self.helper(f"{operation}_{self.format.bits}", text)
+            return self.write(kind, f"{name}({operands[0]})")
+        if operation == "number":  # of a word that has a sign
+            (word,) = operands
+            return self.write(self.scalar, f"{word} >> 63 ? -({self.scalar})(0 - {word}) : ({self.scalar}){word}")
+        return self.wide(operation, operands)
+
+    def wide(self, operation: str, operands: Sequence[str]) -> str:
+        """Write an operation on pairs of words."""
+        first, *others = operands
+        if operation == "narrow":
+            return self.pairs[first][1]
+        upper, lower = self.pairs.get(first, ("0", first))
+        if operation == "upper":
+            upper, lower = "0", upper
+        elif operation == "mul_wide":
+            other = self.pairs[others[0]][1]
+            multiplied = self.helper("upper", UPPER)
+            upper = self.write("uint64_t", f"{multiplied}({lower}, {other})")
+            lower = self.write("uint64_t", f"{lower} * {other}")
+        elif operation == "add_wide":
+            total = self.write("uint64_t", f"{lower} + {self.pairs[others[0]][1]}")
+            upper = self.write("uint64_t", f"{upper} + {self.pairs[others[0]][0]} + ({total} < {lower})")
+            lower = total
+        name = f"pair {len(self.pairs)}"
+        self.pairs[name] = upper, lower
+        return name
+
+    def entry(self, name: str, table: Sequence[int], place: str) -> str:
+        stored = f"{self.prefix}_{name.rpartition('.')[2]}_"
+        words = ",\n".join(f"    {self.word(entry)}" for entry in table)
+        self.helpers[stored] = f"\nstatic const uint64_t {stored}[{len(table)}] = {{\n{words},\n}};\n"
+        return self.write("uint64_t", f"{stored}[{place}]")
+
+    def helper(self, name: str, text: str) -> str:
+        """Return the name of a helper, which is written once."""
+        found = f"{self.prefix}_{name}_"
+        size, word = self.format.bits, self.word_type
+        self.helpers[found] = text.format(prefix=self.prefix, scalar=self.scalar, word=word, size=size)
+        return found
+
+    def write(self, kind: str, text: str) -> str:
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"    const {kind} {name} = {text};")
+        return name
+
+    def function(self, name: str, end: Sequence[str]) -> dict[str, str]:
+        """Return what is needed, and then what has been written as a function that ends so."""
+        parameters = ", ".join(f"{self.scalar} {operand.text}" for operand in self.operands)
+        lines = [f"\nstatic {self.scalar} {name}({parameters})", "{", *self.used(end), "}", ""]
+        return {**self.helpers, name: "\n".join(lines)}
+
+    def used(self, end: Sequence[str]) -> list[str]:
+        """The statements whose values are used: of sine and cosine one may not be, and compilers warn."""
+        kept, wanted = list(end), {name for line in end for name in NAME.findall(line)}
+        for line in reversed(self.lines):
+            name, *read = NAME.findall(line)
+            if name in wanted:
+                kept.insert(0, line)
+                wanted.update(read)
+        return kept
+
+
+def own_function(
+    function: str, prefix: str, scalar: str, number: Callable[[float, str], str]
+) -> tuple[str, dict[str, str]]:
+    """Return the name of a function that has a formula, and all texts that it needs, in order.
+
+    `number` is the text of a constant of a type.
+
+    >>> name, texts = own_function("log", "f", "double", lambda value, scalar: value.hex())
+    >>> name, list(texts)
+    ('f_own_log_', ['f_bits_64_', 'f_of_bits_64_', 'f_hard_log_', 'f_own_log_'])
+    """
+    found, plain = FORMULAS[function], function.removeprefix("llvm.").removesuffix(".f64")
+    name, texts = f"{prefix}_own_{plain}_", dict[str, str]()
+    writer = SourceWriter(prefix, scalar, found.operands, number)
+    end = [f"    return {found.formula(*writer.operands).text};"]
+    if found.hard is not None:
+        kind = "double" if found.hard.alone else scalar
+        hard = SourceWriter(prefix, kind, found.operands, number)
+        value = found.hard.formula(*hard.operands).text
+        texts |= hard.function(f"{prefix}_hard_{plain}_", [f"    return {value};"])
+        arguments = ", ".join(operand.text for operand in writer.operands)
+        asked = f"({scalar}){prefix}_hard_{plain}_({arguments})"
+        end.insert(0, f"    if ({found.hard.test(*writer.operands).text}) return {asked};")
+    return name, {**texts, **writer.function(name, end)}

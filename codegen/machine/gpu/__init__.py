@@ -1,0 +1,1 @@
+"""Kernels at many points on a GPU: one thread computes one point."""

@@ -1,0 +1,342 @@
+"""A kernel at many points on a GPU: called with arrays of the GPU in place, or with NumPy arrays, in parts."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from codegen.engine import device_assembly
+from codegen.errors import ArgumentError
+from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram
+from codegen.machine.batches.batch import batch_arrays, in_points, leading_axes, put_back
+from codegen.machine.calls.arguments import Array, as_numbers, split_out
+from codegen.machine.calls.compiled import Pack, Unpack
+from codegen.machine.gpu.device_arrays import EMPTY, DeviceArray, Place, View, is_on_device, view_of
+from codegen.machine.gpu.device_entry import ENTRY
+from codegen.machine.gpu.device_text import device_text
+from codegen.machine.gpu.driver import (
+    LOCAL_BYTES,
+    REGISTERS,
+    Device,
+    Memory,
+    Module,
+    copy_in,
+    device,
+    has_driver,
+    wait,
+    wait_for,
+)
+from codegen.machine.gpu.host_points import run_in_parts
+from codegen.machine.gpu.point_sums import PointSums, adding_module
+from codegen.machine.storage.kernel_files import write_kernel
+from codegen.machine.storage.portable import decode, encode
+from codegen.options import Options
+
+COMMON = "sm_70"  # where no GPU is there to ask: its code runs on all that came since 2017
+
+
+class GpuKernel:
+    """A kernel at many points on a GPU, with the bits of `Kernel.batch`: `kernel.gpu()` makes it.
+
+    Arguments have the points in leading axes, which broadcast, as those of `Kernel.batch`. If any is an array of the
+    GPU (`__cuda_array_interface__`: CuPy, PyTorch, JAX, Numba, or a result of another kernel), all work stays there, in
+    the order of `stream`, and results are `DeviceArray`s, or the arrays given as `out`; a call returns before they are
+    done. NumPy arrays are copied there and back in parts, while the next ones are computed, and results are NumPy's.
+
+    It may be called from many threads. DeviceError where there is no GPU or no driver, or too little memory on it;
+    ArgumentError for shapes, dtypes and steps that do not fit.
+
+    >>> import sympy as sp
+    >>> from codegen import compile_program, program_from_sympy
+    >>> x = sp.Symbol("x")
+    >>> kernel = compile_program(program_from_sympy([x], [x * x])).gpu(arch="sm_80")
+    >>> kernel.architecture, "mul.rn.f64" in kernel.ptx
+    ('sm_80', True)
+    """
+
+    __slots__ = (
+        "_adding",
+        "_lock",
+        "_modules",
+        "_names",
+        "architecture",
+        "device",
+        "options",
+        "pack",
+        "program",
+        "ptx",
+        "shared",
+        "unpack",
+    )
+
+    def __init__(
+        self,
+        program: Program | RolledProgram,
+        options: Options,
+        pack: Pack | None = None,
+        unpack: Unpack | None = None,
+        *,
+        architecture: str,
+        ptx: str,
+        shared: int,
+        device: int = 0,
+    ) -> None:
+        self.program, self.options, self.pack, self.unpack = program, options, pack, unpack
+        self.architecture, self.ptx, self.shared, self.device = architecture, ptx, shared, device
+        self._names = [f"argument {k} ({array.name})" for k, array in enumerate(program.arguments)]
+        self._names += [f"out[{k}]" for k in range(len(program.outputs))]
+        self._modules: dict[int, Module] = {}  # by the number of the device
+        self._adding: dict[int, Module] = {}  # the same of what adds up points
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(
+        cls,
+        program: Program | RolledProgram,
+        options: Options,
+        pack: Pack | None,
+        unpack: Unpack | None,
+        arch: str | None,
+        number: int,
+    ) -> GpuKernel:
+        """Write a kernel for an architecture, or for the GPU that is there."""
+        architecture = arch or (device(number).architecture if has_driver() else COMMON)
+        written = device_text(program, options, architecture)
+        ptx, shared = device_assembly(written.text, architecture), written.shared
+        return cls(program, options, pack, unpack, architecture=architecture, ptx=ptx, shared=shared, device=number)
+
+    def __call__(self, *args: Any, out: Any = None, stream: Any = None) -> Any:
+        """Evaluate at all points; see the class.
+
+        `stream` is a number, or an object of CuPy, PyTorch or Numba; without it, the stream that all others wait for.
+        """
+        packed = args if self.pack is None else self.pack(args, {})
+        given = () if out is None else split_out(out, len(self.program.outputs))
+        if any(map(is_on_device, (*packed, *given))):
+            results: list[Any] = self._resident(packed, given, stream_number(stream))
+        else:
+            results = self._from_host(packed, out)
+        if out is not None and self.unpack is None:
+            return out
+        if self.unpack is not None:
+            return self.unpack(results)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _from_host(self, packed: Sequence[Any], out: Any) -> list[Any]:
+        """Compute from NumPy arrays to NumPy arrays."""
+        arrays, results, leading = batch_arrays(self.program, self.options.number, packed, out)
+        if prod(leading):
+            inputs, outputs, beside = in_points(self.program, arrays, results, leading, fresh=out is None)
+            run_in_parts(self.module(self.device), inputs, outputs, self._what(prod(leading)))
+            put_back(beside)
+        return [result if result.ndim else result.item() for result in results]
+
+    def _resident(self, packed: Sequence[Any], given: Sequence[Any], stream: int) -> list[Any]:
+        """Compute where the arrays are."""
+        declared = self.program.arguments
+        if len(packed) != len(declared):
+            raise ArgumentError(f"{len(packed)} arguments", why=f"the kernel takes {len(declared)}")
+        names = self._names
+        known = [view_of(value, name) if is_on_device(value) else None for value, name in self._named(packed)]
+        targets = [_target(value, name) for value, name in zip(given, names[len(declared) :], strict=False)]
+        owner = self._owner([view for view in (*known, *targets) if view is not None])
+        with owner.current():
+            inputs = self._inputs(packed, known, owner, stream)
+            leading = leading_axes(inputs, declared)
+            results: list[Any] = list(given) or self._fresh(leading, owner, stream)
+            outputs = targets or [view_of(array, "a result") for array in results]
+            self._start(inputs, outputs, leading, owner, stream)
+        return results
+
+    def sum(self, *args: Any, stream: Any = None) -> Any:
+        """Evaluate at all points and add up the results over them, on the GPU: a batch's gradient, J^T J of residuals.
+
+        Results are `DeviceArray`s if any argument is an array of the GPU, else NumPy's. The order of additions depends
+        on the number of points alone, so that the bits are the same on every GPU; they are not those of `numpy.sum`.
+        ArgumentError where there are no points.
+        """
+        packed, queue = args if self.pack is None else self.pack(args, {}), stream_number(stream)
+        if len(packed) != len(self.program.arguments):
+            raise ArgumentError(f"{len(packed)} arguments", why=f"the kernel takes {len(self.program.arguments)}")
+        known = [view_of(value, name) if is_on_device(value) else None for value, name in self._named(packed)]
+        owner = self._owner([view for view in known if view is not None])
+        with owner.current():
+            inputs = self._inputs(packed, known, owner, queue)
+            leading = leading_axes(inputs, self.program.arguments)
+            if not prod(leading):
+                raise ArgumentError("no points", why="there is nothing to add up")
+            results = self._fresh((), owner, queue)
+            self._add(inputs, results, leading, owner, queue)
+        found = results if any(known) else [np.asarray(result) for result in results]
+        return self.unpack(found) if self.unpack is not None else found[0] if len(found) == 1 else tuple(found)
+
+    def _add(
+        self,
+        inputs: Sequence[View],
+        results: Sequence[DeviceArray],
+        leading: tuple[int, ...],
+        owner: Device,
+        stream: int,
+    ) -> None:
+        """Start the work of `sum`."""
+        places = [
+            self._place(view, array.shape, name, leading, stream)
+            for view, array, name in zip(inputs, self.program.arguments, self._names, strict=False)
+        ]
+        number = self.options.number
+        widths = [output.size * number.parts for output in self.program.outputs]
+        kernel = self.module(owner.number)
+        with self._lock:
+            adding = self._adding.get(owner.number) or adding_module(owner, number.lanes())
+            self._adding[owner.number] = adding
+        sums = PointSums(kernel, adding, widths, number.lanes())
+        memories = [result.memory for result in results]
+        sums(places, memories, prod(leading), stream, self._what(prod(leading)))
+
+    def _named(self, packed: Sequence[Any]) -> list[tuple[Any, str]]:
+        return list(zip(packed, self._names, strict=False))
+
+    def _inputs(self, packed: Sequence[Any], known: Sequence[View | None], owner: Device, stream: int) -> list[View]:
+        """All arguments on the device."""
+        number = self.options.number
+        return [
+            view or uploaded(as_numbers(value, array, k, number), owner, stream)
+            for k, (view, value, array) in enumerate(zip(known, packed, self.program.arguments, strict=True))
+        ]
+
+    def _owner(self, views: Sequence[View]) -> Device:
+        """The one device that all arrays are on."""
+        found = {view.device for view in views} - {EMPTY}
+        if len(found) > 1:
+            raise ArgumentError(f"arrays on GPUs {sorted(found)}", why="a kernel runs on one", do="copy them to one")
+        return device(found.pop() if found else self.device)
+
+    def _fresh(self, leading: tuple[int, ...], owner: Device, stream: int) -> list[Any]:
+        """Arrays for results."""
+        dtype, what = self.options.number.dtype, f"results of {self._what(prod(leading))}"
+        shapes = [leading + output.shape for output in self.program.outputs]
+        memories = [Memory(owner, dtype.itemsize * prod(shape), what) for shape in shapes]
+        return [DeviceArray(memory, shape, dtype, stream) for memory, shape in zip(memories, shapes, strict=True)]
+
+    def _start(
+        self, inputs: Sequence[View], outputs: Sequence[View], leading: tuple[int, ...], owner: Device, stream: int
+    ) -> None:
+        """Start the work on all points."""
+        count, size = prod(leading), self.options.number.lanes().size
+        shapes = [array.shape for array in self.program.arguments] + [array.shape for array in self.program.outputs]
+        self._check_outputs(inputs, outputs, leading)
+        places = [
+            self._place(view, own, name, leading, stream)
+            for view, own, name in zip((*inputs, *outputs), shapes, self._names, strict=True)
+        ]
+        if count:
+            launched = [(place.address, place.step // size) for place in places]
+            self.module(owner.number).launch(count, launched, stream, self.program.name)
+
+    def _place(self, view: View, own: tuple[int, ...], name: str, leading: tuple[int, ...], stream: int) -> Place:
+        """Where an array's points are, once its stream is done; ArgumentError for other dtypes and steps."""
+        number = self.options.number
+        if view.dtype != number.dtype.str:
+            raise ArgumentError(f"dtype {view.dtype}", where=name, why=f"the kernel computes in {number.name}")
+        place = view.points(own, leading) if prod(leading) else Place(0, 0)
+        if place is None:
+            raise ArgumentError(
+                f"an array of shape {view.shape} with steps {view.strides}", where=name, do="make it contiguous",
+                why="on a GPU the numbers of a point lie side by side, and points have one step",
+            )  # fmt: skip
+        if view.stream not in (None, stream):
+            wait_for(stream, view.stream or 0)
+        return place
+
+    def _check_outputs(self, inputs: Sequence[View], outputs: Sequence[View], leading: tuple[int, ...]) -> None:
+        """ArgumentError for arrays that results cannot be written into."""
+        for k, (view, output) in enumerate(zip(outputs, self.program.outputs, strict=True)):
+            if view.shape != leading + output.shape:
+                why = f"the result is of shape {leading + output.shape}"
+                raise ArgumentError(f"shape {view.shape}", where=f"out[{k}]", why=why)
+            if view.read_only:
+                raise ArgumentError("a read-only array", where=f"out[{k}]", why="the result is written into it")
+            start, end = view.bounds
+            for other in (*inputs, *outputs[:k]):
+                first, last = other.bounds
+                if start < last and first < end:
+                    why = "it shares memory with an argument or another result"
+                    raise ArgumentError(f"out[{k}]", why=why, do="give another array")
+
+    def _what(self, count: int) -> str:
+        return f"{count} points of {self.program.name}"
+
+    def module(self, number: int) -> Module:
+        """Return the machine code for a device, made by its driver at the first call there."""
+        with self._lock:
+            if number not in self._modules:
+                self._modules[number] = Module(device(number), self.ptx, ENTRY, self.shared)
+            return self._modules[number]
+
+    @property
+    def resources(self) -> dict[str, int]:
+        """Registers and bytes of local memory of a thread, as the driver has made it; DeviceError without a GPU."""
+        module = self.module(self.device)
+        return {"registers": module.attribute(REGISTERS), "local bytes": module.attribute(LOCAL_BYTES)}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the PTX into a file, completely or not at all; its first line says what the function takes."""
+        arrays = ", ".join(f"{name} step" for name in self._names)
+        write_kernel(path, f"// {self!r}\n// {ENTRY}(count, {arrays})\n{self.ptx}".encode())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        data = encode(self.program, self.options)
+        return revive, (data, self.pack, self.unpack, self.architecture, self.ptx, self.shared, self.device)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.arguments)
+        return f"<GpuKernel {self.program.name}({inputs}) of {self.options.dtype} for {self.architecture}>"
+
+
+def revive(
+    data: bytes, pack: Pack | None, unpack: Unpack | None, architecture: str, ptx: str, shared: int, device: int
+) -> GpuKernel:
+    """Return a kernel from what its pickle has."""
+    found = decode(data, "a pickled kernel")
+    return GpuKernel(
+        found.program, found.options, pack, unpack, architecture=architecture, ptx=ptx, shared=shared, device=device
+    )
+
+
+def stream_number(stream: Any) -> int:
+    """Return the handle of a stream: a number, or what CuPy, PyTorch and Numba call a stream.
+
+    >>> stream_number(None), stream_number(7)
+    (0, 7)
+    """
+    if stream is None:
+        return 0
+    for name in ("ptr", "cuda_stream", "handle"):
+        stream = getattr(stream, name, stream)
+    number = getattr(stream, "value", stream)
+    if not isinstance(number, int):
+        raise ArgumentError(f"stream={stream!r}", do="give the number of a stream, or a stream of CuPy or PyTorch")
+    return number
+
+
+def _target(value: Any, name: str) -> View:
+    """An array of the GPU for a result; ArgumentError for any other."""
+    if not is_on_device(value):
+        why = "the work stays on the GPU, where an argument or another result is"
+        raise ArgumentError(type(value).__name__, where=name, why=why, do="give an array of the GPU")
+    return view_of(value, name)
+
+
+def uploaded(array: Array, owner: Device, stream: int) -> View:
+    """Return a copy of a NumPy array in the memory of a device."""
+    array = np.ascontiguousarray(array)
+    memory = Memory(owner, array.nbytes, "an argument")
+    copy_in(memory.address, array.ctypes.data, array.nbytes, stream)
+    wait(stream)
+    return view_of(DeviceArray(memory, array.shape, array.dtype, stream), "an argument")

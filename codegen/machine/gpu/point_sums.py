@@ -1,0 +1,104 @@
+"""Sums over the points of a batch, on a GPU: results are added up there, in an order that only their number decides.
+
+Neighbouring threads add up neighbouring numbers, each thread those of every so many points: first some ten thousand
+sums, then 64, then one of each number. The results of all points are never there at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codegen.engine import device_assembly
+from codegen.lanes import Lanes
+from codegen.machine.gpu.device_arrays import Place
+from codegen.machine.gpu.device_entry import ENTRY
+from codegen.machine.gpu.driver import Device, Memory, Module
+
+PART_BYTES = 1 << 28  # of results that are there at once
+STAGES = (1 << 16, 1 << 6, 1)  # sums of each stage, those of all numbers in the first, of each number in the others
+
+ADD = """declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+define ptx_kernel void @batch(PARAMETERS) {
+%block=call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+%size=call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
+%thread=call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+%blocks=zext i32 %block to i64
+%sizes=zext i32 %size to i64
+%before=mul i64 %blocks,%sizes
+%own=zext i32 %thread to i64
+%first=add i64 %before,%own
+%inside=icmp ult i64 %first,%threads
+br i1 %inside,label %begin,label %end
+begin:
+%all=mul i64 %points,%width
+%start=getelementptr SCALAR,ptr %i0,i64 %first
+%value=load SCALAR,ptr %start,align BYTES
+br label %next
+next:
+%at=phi i64 [%first,%begin],[%then,%more]
+%sum=phi SCALAR [%value,%begin],[%added,%more]
+%then=add i64 %at,%threads
+%some=icmp ult i64 %then,%all
+br i1 %some,label %more,label %done
+more:
+%place=getelementptr SCALAR,ptr %i0,i64 %then
+%other=load SCALAR,ptr %place,align BYTES
+%added=fadd SCALAR %sum,%other
+br label %next
+done:
+%target=getelementptr SCALAR,ptr %o0,i64 %first
+store SCALAR %sum,ptr %target,align BYTES
+br label %end
+end:
+ret void
+}
+"""
+
+
+PARAMETERS = "i64 %threads,ptr noalias readonly align 8 %i0,i64 %width,ptr noalias align 8 %o0,i64 %points"
+
+
+def adding_text(scalar: Lanes) -> str:
+    """Return the IR of a function that adds up numbers of points: one thread for each sum."""
+    return ADD.replace("PARAMETERS", PARAMETERS).replace("SCALAR", scalar.type).replace("BYTES", str(scalar.size))
+
+
+def adding_module(owner: Device, scalar: Lanes) -> Module:
+    """Load what adds up."""
+    return Module(owner, device_assembly(adding_text(scalar), owner.architecture), ENTRY)
+
+
+class PointSums:
+    """Sums of a kernel's results over points: the kernel, what adds up, and the machine numbers of each result."""
+
+    def __init__(self, kernel: Module, adding: Module, widths: Sequence[int], scalar: Lanes) -> None:
+        self.kernel, self.adding, self.widths, self.scalar = kernel, adding, widths, scalar
+
+    def __call__(self, inputs: Sequence[Place], targets: Sequence[Memory], count: int, stream: int, what: str) -> None:
+        """Add up the results of all points into `targets`; the context must be current."""
+        size, owner = self.scalar.size, self.kernel.device
+        part = max(1, min(count, PART_BYTES // (size * max(sum(self.widths), 1))))
+        parts = -(-count // part)
+        results = [Memory(owner, size * width * part, what) for width in self.widths]
+        totals = [Memory(owner, size * width * parts, what) for width in self.widths]
+        rooms = [[Memory(owner, size * max(width, STAGES[0]), what) for _ in STAGES[:-1]] for width in self.widths]
+        for number, first in enumerate(range(0, count, part)):
+            points = min(part, count - first)
+            places = [(place.address + first * place.step, place.step // size) for place in inputs]
+            places += [(memory.address, width) for memory, width in zip(results, self.widths, strict=True)]
+            self.kernel.launch(points, places, stream, what)
+            for width, found, total, room in zip(self.widths, results, totals, rooms, strict=True):
+                self._add(found.address, points, width, room, total.address + size * width * number, stream)
+        for width, total, room, target in zip(self.widths, totals, rooms, targets, strict=True):
+            self._add(total.address, parts, width, room, target.address, stream)
+
+    def _add(self, source: int, points: int, width: int, rooms: Sequence[Memory], target: int, stream: int) -> None:
+        """Add up the numbers of points, stage by stage."""
+        if not width:
+            return
+        wanted = [max(1, min(points, STAGES[0] // width)), min(points, STAGES[1]), STAGES[2]]
+        for sums, room in zip(wanted, [*(memory.address for memory in rooms), target], strict=True):
+            self.adding.launch(sums * width, [(source, width), (room, points)], stream, "adding up")
+            source, points = room, min(sums, points)
