@@ -46,9 +46,9 @@ class MatrixRow(ArrayRow):
             given = {self.target.number: cotangents.filled(found)}
             made = pulled(_Entries(cotangents.by), self.target.matrix, self.read, given, wanted)
             for k, (values, places) in made.items():
-                whole = np.full(self.operands[k].size, cotangents.by.absent)
-                whole[places] = values
-                cotangents.add(self.operands[k], whole.reshape(self.operands[k].shape))
+                whole = np.full(self.operands[k].shape, cotangents.by.absent)
+                whole.reshape(-1)[places] = values
+                cotangents.add(self.operands[k], whole)
 
     def coefficients(self) -> list[Carriers]:
         """Return what the row multiplies by."""

@@ -334,9 +334,9 @@ def _numbers(value: Any) -> Iterator[Any]:
     if isinstance(value, list | tuple):
         for part in value:
             yield from _numbers(part)
-    elif isinstance(value, float | np.floating):
-        yield value
+    elif isinstance(value, float | int | np.floating | np.integer) and not isinstance(value, bool):
+        yield value  # whole ones too: where they are counted or rounded, they are traced numbers here
     elif isinstance(value, complex | np.complexfloating):
         raise ValueError("not a real number")  # so the function has no value there
-    elif not isinstance(value, int | str | np.bool_ | np.integer | None):  # another library's numbers
+    elif not isinstance(value, bool | str | np.bool_ | None):  # another library's numbers
         raise TypeError

@@ -339,7 +339,7 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(function, stand_in(function, form)) for function, form in _optional_functions()]
     pairs += [(np.fromiter, from_iterable), (np.vectorize, _vectorize)]
     pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
-    pairs.append((np.float64, _conversion(np.float64, _as_float)))
+    pairs.append((np.float64, _conversion(np.float64, partial(as_array, dtype=float))))  # of an array it is that array
     table = {id(original): (original, form) for original, form in pairs}
     inner = (math, statistics, np.linalg, np.lib.stride_tricks, np.lib, np)
     for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first

@@ -6,6 +6,7 @@ In which order a kernel has elements is another matter: that in which their node
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -63,13 +64,15 @@ def usual_step(nodes: Nodes, axis: int) -> int:
     >>> usual_step(np.arange(20).reshape(4, 5), 0), usual_step(np.full((4, 5), 7), 0)
     (5, 0)
     """
-    axis, middle = axis % nodes.ndim, [slice(size // 2, size // 2 + 1) for size in nodes.shape]
-    near = [slice(max(size // 2 - 4, 0), size // 2 + 4) for size in nodes.shape]
-    for some in ((*middle[:axis], near[axis], *middle[axis + 1 :]), tuple(near)):  # a line may be one of constants
-        found = np.abs(np.diff(nodes[some], axis=axis)).ravel().tolist()
-        if any(found):
-            return max(filter(None, found), key=found.count)  # type: ignore[no-any-return]
-    return 0
+    axis, middle = axis % nodes.ndim, [size // 2 for size in nodes.shape]
+    if nodes.shape[axis] < 2:
+        return 0
+    near = [slice(max(place - 4, 0), place + 4) for place in middle]
+    line = nodes[(*middle[:axis], near[axis], *middle[axis + 1 :])].tolist()
+    found = [abs(after - before) for before, after in itertools.pairwise(line) if after != before]
+    if not found:  # constants
+        found = [step for step in np.abs(np.diff(nodes[tuple(near)], axis=axis)).ravel().tolist() if step]
+    return max(found, key=found.count) if found else 0
 
 
 def moved(array: Numbers, axes: tuple[int, ...]) -> Numbers:

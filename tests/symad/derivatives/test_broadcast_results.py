@@ -1,4 +1,4 @@
-"""Results in which one number of a function of arrays stands at many places, by every mode, against differences."""
+"""One number of a function of arrays that stands at many places, of results or operands: all modes, and differences."""
 
 from __future__ import annotations
 
@@ -7,8 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.linalg import expm, solve_triangular
 
 import symad as sa
+
+MATRIX = 3 * np.eye(20) + 0.1
+
+
+def _matrix(x: Any) -> Any:
+    return np.broadcast_to(x[0] * x[1], (20, 20))
+
 
 X, V = np.linspace(0.1, 0.9, 20), np.cos(np.arange(20.0))
 FUNCTIONS: dict[str, Callable[[Any], Any]] = {
@@ -21,6 +29,15 @@ FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "stack": lambda x: np.stack([np.sum(x * x)] * 20),
     "gradient": lambda x: sa.grad(lambda y: np.sin(np.sum(y)))(x),
     "parameter": lambda x: np.broadcast_to(x[3], (20,)),
+    "sides of a system": lambda x: np.linalg.solve(MATRIX * x[0], _matrix(x))[:, 0],
+    "one side of a system": lambda x: np.linalg.solve(MATRIX, np.full(20, np.sum(x))),
+    "rows of sides": lambda x: np.linalg.solve(MATRIX * x[1], np.broadcast_to(np.sin(x), (20, 20)))[:, 0],
+    "columns of sides": lambda x: np.linalg.solve(MATRIX, np.broadcast_to(np.sin(x)[:, None], (20, 20)))[0],
+    "triangular system": lambda x: solve_triangular(np.tril(MATRIX) * x[0], _matrix(x), lower=True)[0],
+    "matrix of a system": lambda x: np.linalg.solve(MATRIX + _matrix(x), x),
+    "Cholesky factor": lambda x: np.linalg.cholesky(MATRIX + _matrix(x))[:, 0],
+    "exponential": lambda x: expm(0.01 * _matrix(x))[0],
+    "product": lambda x: _matrix(x) @ np.full(20, np.sum(x)),
     "kept axis": lambda x: np.broadcast_to(np.sum(np.sin(x).reshape(4, 5), axis=0, keepdims=True), (4, 5)),
 }
 

@@ -340,3 +340,24 @@ def test_arrays_are_made_as_libraries_for_several_kinds_of_arrays_ask(copy):
         return np.sum(made**2)
 
     np.testing.assert_allclose(sa.grad(f)(np.ones(3)), [8 if k == 0 else 2 * (k + 1) for k in range(3)])
+
+
+def test_float64_of_an_array_is_that_array():
+    """As `colour.utilities.as_float` uses it; `float` of one is refused, by NumPy too."""
+
+    def f(x):
+        y = x * 1.0
+        same = np.float64(y)
+        same[0] = 5.0 * x[1]
+        listed = np.float64([x[0], x[1] * x[1]])
+        column = np.double(x.reshape(-1, 1))
+        return np.sum(y * y) + np.prod(listed) + np.sum(column**3) + np.float64(x[0] > 0.5) * x[0]
+
+    x = np.array([0.7, 1.3])
+    value, slope = sa.value_and_grad(f)(x)
+    assert value == pytest.approx(f(x.copy()), rel=1e-14)
+    assert sa.compile(f, x)(x) == pytest.approx(value, rel=1e-14)
+    differences = [(f(x + h) - f(x - h)) / 2e-6 for h in 1e-6 * np.eye(2)]
+    np.testing.assert_allclose(slope, differences, rtol=1e-7)
+    with pytest.raises(TypeError, match="only 0-dimensional arrays"):
+        sa.grad(lambda x: float(x * 1.0))(x)
