@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 
 os.environ.setdefault("SYMAD_STRICT", "1")
@@ -33,7 +34,12 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    stopping = signal.SIGINT, signal.SIGTERM  # a shell's background jobs ignore the first
+    for stopped in stopping:
+        signal.signal(stopped, signal.default_int_handler)
     report = carried_out(CAMPAIGNS[options.name](options.seed), options.count, options.seconds)
+    for stopped in stopping:  # the report is wanted now
+        signal.signal(stopped, signal.SIG_IGN)
     slow = report.slow if options.name in FAST else []
     for title, lines in (("failed", report.failures), ("slow", slow)):
         for line in lines:
