@@ -135,7 +135,12 @@ class _Symbolic:
         if opcode == "store":
             self.stored.append(self.value(operands[0]))
             return CodeLine(text, "a result goes to memory", self.stored[-1])
-        function = re.search(r"@(?:llvm\.)?(\w+)", operation) if opcode == "call" else None
+        if opcode == "extractvalue":
+            both = self.value(operands[0])
+            part = both.args[int(operation.rpartition(",")[2])] if isinstance(both, sp.Tuple) else _register(name)
+            self.values[name] = part
+            return CodeLine(text, "one of two results", part)
+        function = re.search(r"@(?:llvm\.|symad\.)?(\w+)", operation) if opcode == "call" else None
         kind, value = self.computed(function[1] if function else opcode, [self.value(part) for part in operands])
         if name:
             self.values[name] = _register(name) if value is None else value
@@ -154,6 +159,8 @@ class _Symbolic:
             return kind, formula(*operands)
         if operation == "ret":
             return "back to the caller", None
+        if operation == "sincos":
+            return "a call of sin and cos at once", sp.Tuple(sp.sin(*operands), sp.cos(*operands))
         function = getattr(sp, operation, None)
         if isinstance(function, sp.FunctionClass):
             return f"a call of {operation}", function(*operands)
