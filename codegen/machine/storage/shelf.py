@@ -15,27 +15,30 @@ from codegen.functions.symbols import addresses_of
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.machine.storage.cache import Cache, key_of
+from codegen.machine.storage.own_functions import apart, own_addresses
 from codegen.machine.storage.portable import encode
 from codegen.options import Options
 
 
 @dataclass(frozen=True)
 class ObjectCode:
-    """Object files, the functions that they call, by name, and what else is to be kept with them (data for JSON)."""
+    """Object files, the functions that they call, by name and ours as text, and what else is kept (data for JSON)."""
 
     image: Image
     symbols: tuple[str, ...]
+    own: dict[str, str]
     facts: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, emitted: Emitted, level: int) -> ObjectCode:
         """Compile IR."""
+        emitted, own = apart(emitted)
         symbols = tuple(name for name, found in emitted.symbols.items() if found.addresses)
-        return cls(compile_modules(modules(emitted), level), symbols)
+        return cls(compile_modules(modules(emitted), level), symbols, own)
 
     def linked(self) -> Library:
         """Bind the functions that it calls; LoweringError for one that this machine lacks."""
-        return link(self.image, ("kernel",), addresses_of(self.symbols))
+        return link(self.image, ("kernel",), addresses_of(self.symbols) | own_addresses(self.own))
 
 
 class Shelf:
@@ -60,7 +63,7 @@ class Shelf:
         if found is None:
             return None
         content, parts = found
-        code = ObjectCode(Image(tuple(parts), (0.0, 0.0)), tuple(content["symbols"]), content["facts"])
+        code = ObjectCode(Image(tuple(parts), (0.0, 0.0)), tuple(content["symbols"]), content["own"], content["facts"])
         try:
             return code, code.linked()
         except LoweringError:
@@ -69,7 +72,13 @@ class Shelf:
     def store(self, label: str, code: ObjectCode) -> None:
         """Store object code."""
         if self._cache is not None:
-            content = {"name": self._name, "label": label, "symbols": code.symbols, "facts": code.facts}
+            content = {
+                "name": self._name,
+                "label": label,
+                "symbols": code.symbols,
+                "own": code.own,
+                "facts": code.facts,
+            }
             self._cache.store(self._entry(label), content, code.image.parts)
 
     def library(self, label: str, make: Callable[[], ObjectCode]) -> Library:

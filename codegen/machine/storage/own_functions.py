@@ -1,0 +1,77 @@
+"""Functions of ours that kernels call: compiled once in a process, and linked to every kernel that calls them.
+
+A kernel's text has them written out, for whoever reads, exports or carries it elsewhere; compiled with each kernel,
+they would take several times as long as a small one itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from codegen.emission.emit import Emitted
+from codegen.engine import Library, Once, compile_text
+from codegen.functions.symbols import Symbol
+
+OWN = "symad."
+HEAD = re.compile(r"define internal (.+) @(symad\.[\w.]+)\((.*)\) noinline nounwind(.*) \{")
+NAMED = re.compile(r" %\w+")
+CALLED = re.compile(r"@([\w.]+)")
+
+
+def apart(emitted: Emitted) -> tuple[Emitted, dict[str, str]]:
+    """Return a kernel's code with declarations of our functions, and text of each that it calls, complete.
+
+    >>> exp = Symbol("symad.exp.f64", "define internal double @symad.exp.f64(double %x0) noinline nounwind {\\nret double 1.0\\n}")
+    >>> code, own = apart(Emitted([], ["%y=call double @symad.exp.f64(double %x)"], {exp.name: exp}))
+    >>> code.declarations
+    'declare double @symad.exp.f64(double) nounwind'
+    >>> own["symad.exp.f64"].splitlines()[0]
+    'define double @symad.exp.f64(double %x0) noinline nounwind {'
+    """  # noqa: E501
+    symbols = emitted.symbols
+    if not any(name.startswith(OWN) for name in symbols):
+        return emitted, {}
+    kept: dict[str, Symbol] = {}
+    texts: dict[str, str] = {}
+    waiting = [*emitted.chunks, *emitted.functions]
+    while waiting:
+        for name in dict.fromkeys(CALLED.findall(waiting.pop())):
+            if name not in symbols or name in kept:
+                continue
+            kept[name] = symbols[name]
+            if name.startswith(OWN):
+                kept[name] = replace(symbols[name], text=_declaration(symbols[name].text))
+                texts[name] = _complete(name, symbols)
+            waiting.append(kept[name].text)
+    return Emitted(emitted.chunks, emitted.functions, kept), texts
+
+
+def own_addresses(texts: Mapping[str, str]) -> dict[str, int]:
+    """Return the addresses of our functions, compiled where they are not yet."""
+    return {name: _library(name, text).addresses[name] for name, text in texts.items()}
+
+
+@Once
+def _library(name: str, text: str) -> Library:
+    return compile_text(text, (name,), {})
+
+
+def _declaration(text: str) -> str:
+    """The declaration of a function, from the first line of its definition."""
+    found = HEAD.match(text)
+    assert found is not None, text[:100]
+    kind, name, parameters, _ = found.groups()
+    return f"declare {kind} @{name}({NAMED.sub('', parameters)}) nounwind"
+
+
+def _complete(name: str, symbols: Mapping[str, Symbol]) -> str:
+    """A function that others can call, with all that it needs."""
+    needed, waiting = {name: symbols[name].text.replace("define internal", "define", 1)}, [symbols[name].text]
+    while waiting:
+        for other in CALLED.findall(waiting.pop()):
+            if other not in needed and other in symbols:
+                needed[other] = symbols[other].text
+                waiting.append(symbols[other].text)
+    return "\n".join(needed.values())
