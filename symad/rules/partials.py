@@ -196,8 +196,7 @@ def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, po
     if head is sp.Add:
         return build.one
     if head is sp.Mul:
-        product = _product_of(build, operands[:position] + operands[position + 1 :])
-        return None if build.constant(product) == 0 else product  # 0 u is 0 whatever u is: not 0 times its slope
+        return _product_of(build, operands[:position] + operands[position + 1 :])
     rules = OVERRIDES.get(head) or COMPOSITES.get(head)
     if rules is not None:
         return rules[position](build, node, *operands)

@@ -125,8 +125,8 @@ def _lagrangian(level: Level, objective: Tree, limits: Tree, multipliers: Any, s
     if not limits.flat:
         raise ArgumentError("constraints that return no number", do="leave the constraints out")
     build = level.build
-    given = [fitting(level.scope, limits, multipliers, "multipliers"), fitting(level.scope, objective, sigma, "sigma")]
-    *weights, factor = (build.graph.alias(node) for part in given for node in part.flat)  # a 0 is not that of a formula
+    weights = fitting(level.scope, limits, multipliers, "multipliers").flat
+    (factor,) = fitting(level.scope, objective, sigma, "sigma").flat
     products = [build.mul(weight, limit) for weight, limit in zip(weights, limits.flat, strict=True)]
     return objective.refill([build.add(build.mul(factor, *objective.flat), *products)])
 

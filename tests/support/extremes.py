@@ -88,9 +88,7 @@ other steps have derivative 0 everywhere. A sum begins with its first term: of n
 of `np.inner` and `np.cumsum`, where `np.sum` and `np.dot` of NumPy begin with 0.0. Loops and straight lines add in
 different orders: beside terms of 1e200 that cancel each other, one may lose what the other keeps. Where a derivative
 overflows, or is a product of 0 and an infinity, modes may differ beyond this table: they multiply in different orders.
-A factor that is written as the number 0 takes a term away: `0.0 * norm(x)` has the derivative 0 where the norm has
-none, and `std(0.0 * x)` too. Where a 0 is computed, an argument of a kernel or an element of an array, it is a number,
-and 0 times an infinite slope is NaN, as it is everywhere in JAX (of arrays that are written out, it may be 0).
+A 0 is a number, whoever wrote it: 0 times an infinite slope is NaN (`0.0 * norm(x)` at 0, `std(0.0 * x)`), as in JAX.
 `quantile` at an element is that element, also beside an infinite one, where NumPy's is inf - inf. Which zero `max` and
 `min` return of zeros of both signs is left open, as in NumPy.
 `accuracy="fast"` is not in the comparison: docs/performance.md says where it loses a NaN.

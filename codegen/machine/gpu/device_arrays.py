@@ -206,12 +206,15 @@ def _delete(tensor: Any) -> None:
 
 def _drop(capsule: int) -> None:
     """A capsule that nobody took: it has its first name still."""
-    if ctypes.pythonapi.PyCapsule_IsValid(ctypes.c_void_p(capsule), _NAME):
-        get = ctypes.pythonapi.PyCapsule_GetPointer
-        get.restype = ctypes.c_void_p
-        _HANDED_OVER.pop(get(ctypes.c_void_p(capsule), _NAME), None)
+    if _is_valid(capsule, _NAME):
+        _HANDED_OVER.pop(_pointer_of(capsule, _NAME), None)
 
 
+# Prototypes of our own: those of ctypes.pythonapi are anybody's to change.
+_POINTER, _TEXT = ctypes.c_void_p, ctypes.c_char_p
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, _POINTER, _TEXT)(("PyCapsule_IsValid", ctypes.pythonapi))
+_pointer_of = ctypes.PYFUNCTYPE(_POINTER, _POINTER, _TEXT)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, _POINTER, _TEXT, _POINTER)(("PyCapsule_New", ctypes.pythonapi))
 _deleter, _destructor = _DELETER(_delete), ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_drop)
 
 
@@ -223,6 +226,4 @@ def _capsule(array: DeviceArray) -> Any:
     )  # fmt: skip
     address = ctypes.addressof(tensor)
     _HANDED_OVER[address] = tensor, shape, array
-    make = ctypes.pythonapi.PyCapsule_New
-    make.restype = ctypes.py_object
-    return make(ctypes.c_void_p(address), _NAME, _destructor)
+    return _new_capsule(address, _NAME, _destructor)
