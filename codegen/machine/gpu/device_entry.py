@@ -18,29 +18,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from codegen.machine.gpu.driver import WARP
+
 ENTRY = "batch"
-WARP = 32
 TILE = "addrspacecast (ptr addrspace(3) @tile to ptr)"
-REGISTERS = ("ctaid", "ntid", "tid")
 BARRIER = "llvm.nvvm.bar.warp.sync"
 
-OPEN = """define ptx_kernel void @batch(PARAMETERS) {
-%in=alloca [INPUTS x ptr],align 8
-%out=alloca [OUTPUTS x ptr],align 8
-%block=call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+DECLARED = [f"declare i32 @llvm.nvvm.read.ptx.sreg.{register}.x()" for register in ("ctaid", "ntid", "tid")]
+# The thread's number among all threads, which is that of its point.
+FIND = """%block=call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 %size=call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
 %thread=call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 %blocks=zext i32 %block to i64
-%threads=zext i32 %size to i64
-%before=mul i64 %blocks,%threads
+%sizes=zext i32 %size to i64
+%before=mul i64 %blocks,%sizes
 %own=zext i32 %thread to i64
-%point=add i64 %before,%own
+%point=add i64 %before,%own"""
+OPEN = """define ptx_kernel void @batch(PARAMETERS) {
+%in=alloca [INPUTS x ptr],align 8
+%out=alloca [OUTPUTS x ptr],align 8
+FIND
 %inside=icmp ult i64 %point,%count
 %last=sub i64 %count,1
 %nearest=select i1 %inside,i64 %point,i64 %last
 %lane=and i32 %thread,31
 %warp=lshr i32 %thread,5
-%start=mul i32 %warp,NUMBERS"""
+%start=mul i32 %warp,NUMBERS""".replace("FIND", FIND)
 
 # Copies SIZE numbers from the rows of a warp to its points: WIDTH at a time that are neighbours, then STRIDE further.
 HEAD = "i64 %count,i64 %point,i32 %lane,ptr %tile,ptr %out,i64 %step"
@@ -160,7 +163,7 @@ class Entry:
 
         The lines find tables of pointers to inputs, %in, and to where outputs are to be put, %out, and `found`.
         """
-        lines = [f"declare i32 @llvm.nvvm.read.ptx.sreg.{register}.x()" for register in REGISTERS]
+        lines = list(DECLARED)
         if self.rows:
             lines.append(f"declare void @{BARRIER}(i32)")
             lines.append(f"@tile=external addrspace(3) global [0 x {self.scalar}],align 16")

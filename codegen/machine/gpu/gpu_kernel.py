@@ -139,12 +139,8 @@ class GpuKernel:
 
     def _resident(self, packed: Sequence[Any], given: Sequence[Any], stream: int) -> list[Any]:
         """Compute where the arrays are."""
-        declared = self.program.arguments
-        if len(packed) != len(declared):
-            raise ArgumentError(f"{len(packed)} arguments", why=f"the kernel takes {len(declared)}")
-        names = self._names
-        known = [view_of(value, name) if is_on_device(value) else None for value, name in self._named(packed)]
-        targets = [_target(value, name) for value, name in zip(given, names[len(declared) :], strict=False)]
+        declared, known = self.program.arguments, self._views(packed)
+        targets = [_target(value, name) for value, name in zip(given, self._names[len(declared) :], strict=False)]
         owner = self._owner([view for view in (*known, *targets) if view is not None])
         with owner.current():
             inputs = self._inputs(packed, known, owner, stream)
@@ -162,9 +158,7 @@ class GpuKernel:
         ArgumentError where there are no points.
         """
         packed, queue = args if self.pack is None else self.pack(args, {}), stream_number(stream)
-        if len(packed) != len(self.program.arguments):
-            raise ArgumentError(f"{len(packed)} arguments", why=f"the kernel takes {len(self.program.arguments)}")
-        known = [view_of(value, name) if is_on_device(value) else None for value, name in self._named(packed)]
+        known = self._views(packed)
         owner = self._owner([view for view in known if view is not None])
         with owner.current():
             inputs = self._inputs(packed, known, owner, queue)
@@ -199,8 +193,13 @@ class GpuKernel:
         memories = [result.memory for result in results]
         sums(places, memories, prod(leading), stream, self._what(prod(leading)))
 
-    def _named(self, packed: Sequence[Any]) -> list[tuple[Any, str]]:
-        return list(zip(packed, self._names, strict=False))
+    def _views(self, packed: Sequence[Any]) -> list[View | None]:
+        """The arguments that are arrays of a GPU, None for others; ArgumentError for too few or too many."""
+        taken = len(self.program.arguments)
+        if len(packed) != taken:
+            raise ArgumentError(f"{len(packed)} arguments", why=f"the kernel takes {taken}")
+        pairs = zip(packed, self._names, strict=False)
+        return [view_of(value, name) if is_on_device(value) else None for value, name in pairs]
 
     def _inputs(self, packed: Sequence[Any], known: Sequence[View | None], owner: Device, stream: int) -> list[View]:
         """All arguments on the device."""

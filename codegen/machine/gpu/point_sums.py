@@ -11,33 +11,23 @@ from collections.abc import Sequence
 from codegen.engine import device_assembly
 from codegen.lanes import Lanes
 from codegen.machine.gpu.device_arrays import Place
-from codegen.machine.gpu.device_entry import ENTRY
+from codegen.machine.gpu.device_entry import DECLARED, ENTRY, FIND
 from codegen.machine.gpu.driver import Device, Memory, Module
 
 PART_BYTES = 1 << 28  # of results that are there at once
 STAGES = (1 << 16, 1 << 6, 1)  # sums of each stage, those of all numbers in the first, of each number in the others
 
-ADD = """declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-define ptx_kernel void @batch(PARAMETERS) {
-%block=call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
-%size=call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-%thread=call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-%blocks=zext i32 %block to i64
-%sizes=zext i32 %size to i64
-%before=mul i64 %blocks,%sizes
-%own=zext i32 %thread to i64
-%first=add i64 %before,%own
-%inside=icmp ult i64 %first,%threads
+ADD = """define ptx_kernel void @batch(PARAMETERS) {
+FIND
+%inside=icmp ult i64 %point,%threads
 br i1 %inside,label %begin,label %end
 begin:
 %all=mul i64 %points,%width
-%start=getelementptr SCALAR,ptr %i0,i64 %first
+%start=getelementptr SCALAR,ptr %i0,i64 %point
 %value=load SCALAR,ptr %start,align BYTES
 br label %next
 next:
-%at=phi i64 [%first,%begin],[%then,%more]
+%at=phi i64 [%point,%begin],[%then,%more]
 %sum=phi SCALAR [%value,%begin],[%added,%more]
 %then=add i64 %at,%threads
 %some=icmp ult i64 %then,%all
@@ -48,21 +38,20 @@ more:
 %added=fadd SCALAR %sum,%other
 br label %next
 done:
-%target=getelementptr SCALAR,ptr %o0,i64 %first
+%target=getelementptr SCALAR,ptr %o0,i64 %point
 store SCALAR %sum,ptr %target,align BYTES
 br label %end
 end:
 ret void
 }
 """
-
-
 PARAMETERS = "i64 %threads,ptr noalias readonly align 8 %i0,i64 %width,ptr noalias align 8 %o0,i64 %points"
 
 
 def adding_text(scalar: Lanes) -> str:
     """Return the IR of a function that adds up numbers of points: one thread for each sum."""
-    return ADD.replace("PARAMETERS", PARAMETERS).replace("SCALAR", scalar.type).replace("BYTES", str(scalar.size))
+    text = "\n".join([*DECLARED, ADD]).replace("FIND", FIND).replace("PARAMETERS", PARAMETERS)
+    return text.replace("SCALAR", scalar.type).replace("BYTES", str(scalar.size))
 
 
 def adding_module(owner: Device, scalar: Lanes) -> Module:

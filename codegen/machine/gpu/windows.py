@@ -15,7 +15,8 @@ from codegen.functions.symbols import Symbol
 from codegen.ir.program import Program
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
-from codegen.machine.gpu.device_entry import WARP, Entry
+from codegen.machine.gpu.device_entry import Entry
+from codegen.machine.gpu.driver import WARP
 
 WIDE = WARP  # positions of a window: a warp copies the numbers of one point at a time, side by side
 ROW = "%row0"
