@@ -91,13 +91,17 @@ def modules(emitted: Emitted) -> list[str]:
             size = 0
         parts[-1].append(chunk.replace("define internal", "define", 1))
         size += len(chunk)
-    last = [*emitted.functions, *(_declaration(chunk) for chunk in emitted.chunks)]
+    last = [*emitted.functions, *(declaration(chunk) for chunk in emitted.chunks)]
     return ["\n".join([*part, shared]) + "\n" for part in [*parts, last]]
 
 
-def _declaration(chunk: str) -> str:
-    """Declaration of a chunk function, from the first line of its definition."""
-    head = chunk[: chunk.index("{")]
+def declaration(text: str) -> str:
+    """Return the declaration of a function, from the first line of its definition.
+
+    >>> declaration("define internal void @kernel.0(ptr noalias) noinline nounwind {\\nret void\\n}")
+    'declare void @kernel.0(ptr noalias) nounwind'
+    """
+    head, _, _ = text.partition(" {\n")
     return head.replace("define internal", "declare", 1).replace(" noinline", "")
 
 

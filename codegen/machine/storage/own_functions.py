@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from codegen.emission.emit import Emitted
+from codegen.emission.straight import declaration
 from codegen.engine import Library, Once, compile_text
 from codegen.functions.symbols import Symbol
 
 OWN = "symad."
-HEAD = re.compile(r"define internal (.+) @(symad\.[\w.]+)\((.*)\) noinline nounwind(.*) \{")
 NAMED = re.compile(r" %\w+")
 CALLED = re.compile(r"@([\w.]+)")
 
@@ -42,7 +42,7 @@ def apart(emitted: Emitted) -> tuple[Emitted, dict[str, str]]:
                 continue
             kept[name] = symbols[name]
             if name.startswith(OWN):
-                kept[name] = replace(symbols[name], text=_declaration(symbols[name].text))
+                kept[name] = replace(symbols[name], text=NAMED.sub("", declaration(symbols[name].text)))
                 texts[name] = _complete(name, symbols)
             waiting.append(kept[name].text)
     return Emitted(emitted.chunks, emitted.functions, kept), texts
@@ -56,14 +56,6 @@ def own_addresses(texts: Mapping[str, str]) -> dict[str, int]:
 @Once
 def _library(name: str, text: str) -> Library:
     return compile_text(text, (name,), {})
-
-
-def _declaration(text: str) -> str:
-    """The declaration of a function, from the first line of its definition."""
-    found = HEAD.match(text)
-    assert found is not None, text[:100]
-    kind, name, parameters, _ = found.groups()
-    return f"declare {kind} @{name}({NAMED.sub('', parameters)}) nounwind"
 
 
 def _complete(name: str, symbols: Mapping[str, Symbol]) -> str:
