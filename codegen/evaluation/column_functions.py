@@ -153,7 +153,7 @@ _CONDITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "olt": np.less, "ogt": np.greater, "oge": np.greater_equal, "oeq": np.equal,
     "ord": lambda u, v: np.equal(u, u) & np.equal(v, v),
 }  # fmt: skip
-_CALLS = {"exp": np.exp, "log": np.log, "log1p": _log1p}
+_CALLS: dict[str, Callable[..., Any]] = {"exp": np.exp, "log": np.log, "log1p": _log1p}
 _MACHINE = SimpleNamespace(  # the constructors that formulas use, on columns
     const=lambda value: value,
     add=np.add,
