@@ -60,7 +60,7 @@ def hessian(
     """
     if len(program.outputs) != 1 or program.outputs[0].size != 1:
         return None
-    found = None if columns else _scattered(program, wrt, triangle, format)
+    found = None if columns and triangle is None else _scattered(program, wrt, triangle, format)
     if found is not None or triangle is not None or not worth_columns(program):
         return found
     return hessian_by_columns(program, wrt)
