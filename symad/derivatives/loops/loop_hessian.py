@@ -41,7 +41,7 @@ def hessian(
     """Return the Hessian of a scalar rolled program in one of its inputs; None where it has another form.
 
     Without a triangle it is dense, of the shape of the input twice; else packed in a format, with the exact pattern.
-    With `columns` it is taken column by column at once, and None unless dense.
+    With `columns` a dense one is taken column by column at once.
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Input, Output
