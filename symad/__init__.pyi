@@ -32,6 +32,7 @@ from symad.errors import (
     ConvergenceError as ConvergenceError,
     EscapedValueError as EscapedValueError,
     FallbackWarning as FallbackWarning,
+    FrozenValueWarning as FrozenValueWarning,
     InvariantError as InvariantError,
     LimitError as LimitError,
     LoweringError as LoweringError,
