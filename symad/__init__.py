@@ -10,6 +10,7 @@ higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor
               laplacian, biharmonic, choices, SymmetricTensor, MixedPartials, TaylorPolynomial
 rules         custom_derivative, stop_gradient, root, fixed_point, argmin
 control flow  cond, sum_over, vmap, scan, fori_loop, while_loop
+solving       Problem, Solution
 native        plan, CompilationPlan, compile, jit, Kernel, load
 containers    register_container
 see           expand, explain, draw, spy, growth, loops, read_llvm, read_assembly, Expansion, Explanation, Drawing,

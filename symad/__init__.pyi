@@ -40,6 +40,8 @@ from symad.errors import (
     TraceError as TraceError,
     WorkbenchError as WorkbenchError,
 )
+from symad.solving.callbacks import Solution as Solution
+from symad.solving.problem import Problem as Problem
 from symad.teaching.answers.answer_check import (
     CheckedAnswer as CheckedAnswer,
     check_derivative as check_derivative,

@@ -7,7 +7,7 @@ from typing import Any
 
 from symad.errors import ArgumentError
 
-EXTRAS = {"igraph": "draw", "flint": "rigorous", "pandas": "table", "scipy": "special"}
+EXTRAS = {"igraph": "draw", "flint": "rigorous", "pandas": "table", "scipy": "special", "ipyopt": "ipopt"}
 
 
 def optional(module: str, purpose: str) -> Any:

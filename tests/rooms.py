@@ -61,6 +61,7 @@ ORDER = {
         {"derivatives"},
         {"transforms"},
         {"compiling"},
+        {"solving"},
         {"drawing"},
         {"checking"},
         {"teaching"},

@@ -191,6 +191,8 @@ class GuardedArithmetic(NodeArithmetic):
             return values
         shape = np.broadcast_shapes(coefficient.shape, values.shape)
         if not (self._may_lack(coefficient) or self._may_lack(values)):
+            if not any(values.strides) and values.size and int(values.flat[0]) == self.build.one:  # a seed, spread
+                return np.broadcast_to(coefficient, shape)
             return self.graph.arrays.add("multiply", shape, [coefficient, values])
         return self._add("times", shape, coefficient, values)
 

@@ -1,0 +1,1 @@
+"""Solving: doors to solvers that others wrote; what they ask for are kernels."""

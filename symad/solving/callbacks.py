@@ -1,0 +1,183 @@
+"""Callbacks: what a solver calls at flat vectors, what is asked of it, and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.calls.kernel import Kernel
+from symad.errors import ArgumentError
+
+Array: TypeAlias = NDArray[np.float64]
+Progress: TypeAlias = Callable[[int, float, float], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """What solvers call, each at `(x, *parameters)`; the Hessian of the Lagrangian also at `(..., multipliers, sigma)`.
+
+    Its lower triangle is packed in coordinate form, and so is the Jacobian. Without constraints there is neither them
+    nor a Jacobian, and there are no multipliers.
+    """
+
+    value: Kernel
+    gradient: Kernel
+    hessian: Kernel
+    constraints: Kernel | None = None
+    jacobian: Kernel | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many constraints there are."""
+        return 0 if self.constraints is None else self.constraints.program.outputs[0].size
+
+
+@dataclass(frozen=True, eq=False)
+class Callbacks:
+    """Kernels at flat vectors of variables; parameters are known."""
+
+    kernels: Kernels
+    shape: tuple[int, ...]
+    parameters: tuple[Any, ...]
+
+    def at(self, x: Array) -> tuple[Any, ...]:
+        """Return the arguments of kernels."""
+        return x.reshape(self.shape), *self.parameters
+
+    def value(self, x: Array) -> float:
+        """Return the objective."""
+        return float(self.kernels.value(*self.at(x)))
+
+    def gradient(self, x: Array) -> Array:
+        """Return its gradient, flat."""
+        found: Array = self.kernels.gradient(*self.at(x))
+        return found.ravel()
+
+    def constraints(self, x: Array) -> Array:
+        """Return the constraints."""
+        found: Array = np.empty(0) if self.kernels.constraints is None else self.kernels.constraints(*self.at(x))
+        return found
+
+    def jacobian(self, x: Array) -> Array:
+        """Return the entries of the Jacobian of the constraints that may be non-zero."""
+        found: Array = np.empty(0) if self.kernels.jacobian is None else self.kernels.jacobian(*self.at(x))
+        return found
+
+    def hessian(self, x: Array, multipliers: Array, sigma: float) -> Array:
+        """Return the entries of the lower triangle of the Hessian of the Lagrangian that may be non-zero."""
+        weights = (multipliers, sigma) if self.kernels.rows else ()
+        found: Array = self.kernels.hessian(*self.at(x), *weights)
+        return found if weights else sigma * found
+
+    @property
+    def jacobian_pattern(self) -> SparsityPattern:
+        """Where the Jacobian may be non-zero."""
+        if self.kernels.jacobian is None:
+            nothing = np.empty(0, dtype=np.intp)
+            return SparsityPattern(nothing, nothing, (0, int(np.prod(self.shape))))
+        pattern: SparsityPattern = self.kernels.jacobian.sparsity
+        return pattern
+
+    @property
+    def hessian_pattern(self) -> SparsityPattern:
+        """Where the lower triangle of the Hessian may be non-zero, whatever the multipliers."""
+        pattern: SparsityPattern = self.kernels.hessian.sparsity
+        return pattern
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """The lowest and the highest numbers of a vector, infinite where there are none."""
+
+    low: Array
+    high: Array
+
+    @property
+    def finite(self) -> bool:
+        """Whether there are any."""
+        return bool(np.isfinite(self.low).any() or np.isfinite(self.high).any())
+
+    def violation(self, values: Array) -> float:
+        """Return by how much values are outside at most."""
+        return float(max(np.max(self.low - values, initial=0.0), np.max(values - self.high, initial=0.0)))
+
+
+def bounds_of(given: Any, shape: tuple[int, ...], name: str) -> Bounds:
+    """Return bounds of a vector from a pair of numbers, arrays or None; ArgumentError where they do not fit.
+
+    >>> bounds_of((None, 1.0), (2,), "bounds")
+    Bounds(low=array([-inf, -inf]), high=array([1., 1.]))
+    >>> bounds_of(([0.0, 2.0], 1.0), (2,), "bounds")
+    Traceback (most recent call last):
+    codegen.errors.ArgumentError: bounds: the lowest of number 1 is 2.0, the highest 1.0; exchange the two
+    """
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ArgumentError(f"{name}={given!r}", do="give a pair, the lowest and the highest; None where there is none")
+    low, high = (_side(side, nothing, shape, name) for side, nothing in zip(given, (-np.inf, np.inf), strict=True))
+    crossed = np.nonzero(low > high)[0]
+    if crossed.size:
+        number = crossed[0]
+        raise ArgumentError(
+            f"{name}: the lowest of number {number} is {low[number]}, the highest {high[number]}", do="exchange the two"
+        )
+    return Bounds(low, high)
+
+
+def _side(side: Any, nothing: float, shape: tuple[int, ...], name: str) -> Array:
+    try:
+        found = np.broadcast_to(np.asarray(nothing if side is None else side, dtype=np.float64), shape).ravel()
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name}: {side!r}", why=f"they are for numbers of shape {shape}: {error}") from error
+    if np.isnan(found).any():
+        raise ArgumentError(f"{name}: NaN", do="None, or an infinity, stands for no bound")
+    return found.copy()
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked of a solver beside the problem."""
+
+    multipliers: Any = None
+    tolerance: float | None = None
+    max_iterations: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    progress: Progress | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """What a solver found, with the names of `scipy.optimize.OptimizeResult`.
+
+    `x` has the shape of the start, `multipliers` are those of the constraints (the gradient of the objective plus
+    their multiples of the gradients of constraints is 0 where no bound of x holds); None where the solver gives none.
+    `status` and `message` are the solver's own; `violation` is by how much constraints and bounds are missed at most.
+    """
+
+    x: Array
+    fun: float
+    success: bool
+    status: int
+    message: str
+    nit: int
+    constraints: Array
+    violation: float
+    multipliers: Array | None
+    solver: str
+
+
+def solution(
+    solver: str, callbacks: Callbacks, x: Array, box: Bounds, limits: Bounds, *, success: bool, status: int,
+    message: str, nit: int, multipliers: Array | None,
+) -> Solution:  # fmt: skip
+    """Return what was found at x, with values of the problem there."""
+    values = callbacks.constraints(x)
+    violation = max(box.violation(x), limits.violation(values))
+    return Solution(
+        x.reshape(callbacks.shape), callbacks.value(x), success, status, message, nit, values, violation,
+        multipliers, solver,
+    )  # fmt: skip

@@ -1,0 +1,117 @@
+"""Methods of `scipy.optimize` on problems: sparse derivatives where a method has them, dense ones where not."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, Literal
+
+import numpy as np
+
+from codegen.ir.sparsity import SparsityPattern
+from symad.errors import ArgumentError
+from symad.extras import optional
+from symad.solving.callbacks import Array, Bounds, Callbacks, Request, Solution, solution
+
+Method = Literal["trust-constr", "slsqp", "l-bfgs-b", "tnc", "bfgs", "newton-cg", "trust-exact", "trust-krylov"]
+BOUNDED = ("trust-constr", "slsqp", "l-bfgs-b", "tnc")
+CONSTRAINED = ("trust-constr", "slsqp")
+SECOND = ("trust-constr", "trust-exact")  # derivatives, as a matrix
+PRODUCTS = ("newton-cg", "trust-krylov")  # of that matrix and vectors
+
+
+def solved_by_scipy(
+    method: str, callbacks: Callbacks, start: Array, box: Bounds, limits: Bounds, request: Request
+) -> Solution:
+    """Return what `scipy.optimize.minimize` finds; ArgumentError where the method has no bounds or constraints."""
+    scipy = optional("scipy.optimize", f"the solver {method}")
+    constrained = bool(callbacks.kernels.rows)
+    for asked, methods, what in ((box.finite, BOUNDED, "bounds"), (constrained, CONSTRAINED, "constraints")):
+        if asked and method not in methods:
+            raise ArgumentError(f"{what} with solver={method!r}", do=f"use one of {', '.join([*methods, 'ipopt'])}")
+    options = dict(request.options)
+    if request.max_iterations is not None:
+        options["maxiter"] = request.max_iterations
+    given: dict[str, Any] = {}
+    if method in SECOND:
+        given["hess"] = _hessian(callbacks, sparse=method != "trust-exact")  # which factorizes
+    if method in PRODUCTS:
+        given["hessp"] = _Product(_hessian(callbacks))
+    if box.finite:
+        given["bounds"] = scipy.Bounds(box.low, box.high)
+    if constrained:
+        given["constraints"] = _constraints(scipy, callbacks, limits, method)
+    if request.progress is not None:
+        given["callback"] = _told(callbacks, box, limits, request)
+    found = scipy.minimize(
+        callbacks.value, start, jac=callbacks.gradient, method=method, tol=request.tolerance, options=options, **given
+    )
+    multipliers = found.v[0] if constrained and method == "trust-constr" else None
+    return solution(
+        method, callbacks, np.asarray(found.x), box, limits, success=bool(found.success), status=int(found.status),
+        message=str(found.message), nit=int(found.nit), multipliers=multipliers,
+    )  # fmt: skip
+
+
+def _told(callbacks: Callbacks, box: Bounds, limits: Bounds, request: Request) -> Any:
+    numbers = count(1)
+
+    def told(x: Array, *_: Any) -> None:
+        assert request.progress is not None
+        violation = max(box.violation(x), limits.violation(callbacks.constraints(x)))
+        request.progress(next(numbers), callbacks.value(x), violation)
+
+    return told
+
+
+def _hessian(callbacks: Callbacks, *, sparse: bool = True) -> Any:
+    nothing = np.zeros(callbacks.kernels.rows)
+    return lambda x: _symmetric(callbacks.hessian(x, nothing, 1.0), callbacks.hessian_pattern, sparse=sparse)
+
+
+class _Product:
+    """Products of a Hessian and vectors: many at one point, at which it is computed once."""
+
+    def __init__(self, hessian: Any) -> None:
+        self.hessian, self.point = hessian, np.empty(0)
+        self.matrix: Any = None
+
+    def __call__(self, x: Array, vector: Array) -> Any:
+        if not np.array_equal(x, self.point):
+            self.point, self.matrix = x.copy(), self.hessian(x)
+        return self.matrix @ vector
+
+
+def _constraints(scipy: Any, callbacks: Callbacks, limits: Bounds, method: str) -> list[Any]:
+    """Return constraints as SciPy takes them: all at once, or, for slsqp, equations apart from the others, dense."""
+    pattern = callbacks.jacobian_pattern
+
+    def part(rows: Any, **more: Any) -> Any:
+        return scipy.NonlinearConstraint(
+            lambda x: callbacks.constraints(x)[rows], limits.low[rows], limits.high[rows], **more
+        )
+
+    if method == "trust-constr":
+        return [
+            part(slice(None), jac=lambda x: pattern.scipy(callbacks.jacobian(x)).tocsr(), hess=_curvature(callbacks))
+        ]
+    equal = limits.low == limits.high
+    return [
+        part(rows, jac=lambda x, rows=rows: pattern.scipy(callbacks.jacobian(x)).toarray()[rows], hess=scipy.BFGS())
+        for rows in (equal, ~equal)
+        if rows.any()
+    ]
+
+
+def _curvature(callbacks: Callbacks) -> Any:
+    def curvature(x: Array, multipliers: Array) -> Any:
+        return _symmetric(callbacks.hessian(x, np.ascontiguousarray(multipliers), 0.0), callbacks.hessian_pattern)
+
+    return curvature
+
+
+def _symmetric(lower: Array, pattern: SparsityPattern, *, sparse: bool = True) -> Any:
+    """Return the whole matrix of which the lower triangle is given."""
+    matrix = pattern.scipy(lower).tocsr()
+    whole = matrix + matrix.T
+    whole.setdiag(matrix.diagonal())
+    return whole if sparse else whole.toarray()

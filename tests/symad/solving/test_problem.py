@@ -1,0 +1,210 @@
+"""Problems: known optima by every solver, what kernels give, and what is refused or told."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symad as sa
+from symad.errors import ArgumentError
+
+CONSTRAINED = ["trust-constr", "slsqp", "ipopt"]
+FREE = ["bfgs", "l-bfgs-b", "tnc", "newton-cg", "trust-exact", "trust-krylov", *CONSTRAINED]
+
+
+def hs71(x: Any) -> Any:
+    return x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]
+
+
+def hs71_constraints(x: Any) -> Any:
+    return [x[0] * x[1] * x[2] * x[3], np.sum(x**2)]
+
+
+HS71 = sa.Problem(hs71, hs71_constraints, bounds=(1.0, 5.0), constraint_bounds=([25.0, 40.0], [np.inf, 40.0]))
+
+
+def rosenbrock(x: Any, a: Any = 1.0) -> Any:
+    return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (a - x[:-1]) ** 2)
+
+
+@pytest.mark.parametrize("solver", CONSTRAINED)
+def test_hock_schittkowski_71(solver: Any) -> None:
+    found = HS71.minimize([1.0, 5.0, 5.0, 1.0], solver=solver)
+    assert found.success
+    assert found.solver == solver
+    assert found.fun == pytest.approx(17.0140173, abs=2e-4)
+    assert found.x == pytest.approx([1.0, 4.7429996, 3.8211500, 1.3794083], abs=1e-4)
+    assert found.constraints == pytest.approx([25.0, 40.0], abs=1e-4)
+    assert found.violation < 1e-4
+    if found.multipliers is not None:
+        assert found.multipliers == pytest.approx([-0.5522937, 0.1614686], abs=1e-3)
+        slope = sa.grad(hs71)(found.x) + found.multipliers @ sa.jacobian(lambda x: np.stack(hs71_constraints(x)))(
+            found.x
+        )
+        assert slope[1:] == pytest.approx(0.0, abs=1e-3)  # the first x is at its bound
+
+
+@pytest.mark.parametrize("solver", FREE)
+def test_without_constraints(solver: Any) -> None:
+    found = sa.Problem(rosenbrock).minimize(np.full(3, 0.5), solver=solver, tolerance=1e-9)
+    assert found.x == pytest.approx(np.ones(3), abs=1e-3)
+    assert (found.multipliers, found.constraints.size) in ((None, 0),)
+
+
+@pytest.mark.parametrize("solver", ["trust-constr", "slsqp", "l-bfgs-b", "tnc", "ipopt"])
+def test_bounds_parameters_and_a_matrix(solver: Any) -> None:
+    problem = sa.Problem(lambda x, a: np.sum((x - a) ** 4 + (x - a) ** 2), bounds=(None, [[1.0, 1.0], [0.5, 9.0]]))
+    target = np.array([[0.5, 2.0], [2.0, -1.0]])
+    found = problem.minimize(np.zeros((2, 2)), target, solver=solver)
+    assert found.x == pytest.approx(np.array([[0.5, 1.0], [0.5, -1.0]]), abs=2e-2)
+    assert problem.kernels(np.zeros((2, 2)), target) is problem.kernels(np.ones((2, 2)), target)
+
+
+def test_kernels_are_those_of_the_lagrangian() -> None:
+    x, multipliers, sigma = np.array([1.1, 4.0, 3.5, 1.3]), np.array([0.3, -0.7]), 0.6
+    made = HS71.kernels(x)
+    want = sa.value_gradient_hessian(hs71, lambda x: np.stack(hs71_constraints(x)), sparse="lower")(
+        x, multipliers, sigma
+    )
+    assert made.value(x) == pytest.approx(want[0], rel=1e-14)
+    assert made.gradient(x) == pytest.approx(want[1], rel=1e-14)
+    assert made.constraints is not None
+    assert made.constraints(x) == pytest.approx(want[2], rel=1e-14)
+    assert made.jacobian is not None
+    assert made.jacobian(x) == pytest.approx(want[3].data, rel=1e-14)
+    assert made.hessian(x, multipliers, sigma) == pytest.approx(want[4].data, rel=1e-13)
+    assert made.hessian.sparsity == want[4].pattern
+
+
+@pytest.mark.parametrize("solver", ["trust-constr", "ipopt"])
+def test_thousands_of_variables(solver: Any) -> None:
+    """Luksan and Vlcek's first problem: its known value, with loops for every kernel."""
+
+    def constraints(x: Any) -> Any:
+        a, b, c = x[:-2], x[1:-1], x[2:]
+        return 3.0 * b**3 + 2.0 * c - 5.0 + np.sin(b - c) * np.sin(b + c) + 4.0 * b - a * np.exp(a - b) - 3.0
+
+    n = 2000 if solver == "ipopt" else 60
+    objective = lambda x: np.sum(100.0 * (x[:-1] ** 2 - x[1:]) ** 2 + (x[:-1] - 1.0) ** 2)  # noqa: E731
+    found = sa.Problem(objective, constraints).minimize(np.where(np.arange(n) % 2, 1.0, -1.2), solver=solver)
+    assert found.success
+    assert found.fun == pytest.approx(6.2324586, rel=1e-4)
+
+
+def test_progress_options_and_a_warm_start() -> None:
+    seen: list[tuple[int, float, float]] = []
+    cold = HS71.minimize([1.0, 5.0, 5.0, 1.0], solver="ipopt", progress=lambda *told: seen.append(told))
+    assert [number for number, _, _ in seen] == list(range(1, cold.nit + 1))
+    assert seen[-1][1] == pytest.approx(cold.fun, rel=1e-6)
+    warm = HS71.minimize(
+        cold.x, solver="ipopt", multipliers=cold.multipliers, options={"mu_init": 1e-8, "warm_start_bound_push": 1e-9}
+    )
+    assert warm.success
+    assert warm.nit < cold.nit
+    seen.clear()
+    HS71.minimize([1.0, 5.0, 5.0, 1.0], max_iterations=5, progress=lambda *told: seen.append(told))
+    assert 0 < len(seen) <= 5
+
+
+@pytest.mark.filterwarnings("ignore:Singular Jacobian matrix:UserWarning")  # SciPy says so
+@pytest.mark.parametrize("solver", CONSTRAINED)
+def test_an_infeasible_problem_ends_in_the_solvers_own_words(solver: Any) -> None:
+    problem = sa.Problem(
+        lambda x: np.sum(x**2),
+        lambda x: np.stack([x[0] + x[1], x[0] + x[1]]),
+        constraint_bounds=([0.0, 1.0], [0.0, 1.0]),
+    )
+    found = problem.minimize(np.zeros(2), solver=solver, max_iterations=60)
+    assert not found.success or found.violation > 0.1
+    assert found.violation == pytest.approx(np.max(np.abs(found.constraints - [0.0, 1.0])))
+    assert found.message
+
+
+def test_nan_at_the_start_is_ipopts_status() -> None:
+    found = sa.Problem(lambda x: np.sum(np.log(x))).minimize(np.full(2, -1.0), solver="ipopt")
+    assert (found.success, found.status, found.message) == (False, -13, "invalid number detected")
+
+
+@pytest.mark.parametrize("solver", CONSTRAINED)
+def test_a_constraint_that_depends_on_nothing_and_a_variable_that_is_in_none(solver: Any) -> None:
+    problem = sa.Problem(
+        lambda x: (x[0] - 2.0) ** 2, lambda x: np.stack([0.0 * x[0] + 1.0, x[0] + 0.0]), constraint_bounds=(0.0, 1.5)
+    )
+    found = problem.minimize(np.zeros(3), solver=solver)
+    assert found.x == pytest.approx([1.5, 0.0, 0.0], abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "solver", "message"),
+    [
+        ({"bounds": (1.0, 0.0)}, "ipopt", "bounds: the lowest of number 0 is 1.0, the highest 0.0; exchange the two"),
+        ({"bounds": (np.nan, 0.0)}, "ipopt", "bounds: NaN; None, or an infinity, stands for no bound"),
+        ({"bounds": (np.zeros(3), None)}, "ipopt", "bounds: .*they are for numbers of shape .2,."),
+        ({"bounds": 3.0}, "ipopt", "bounds=3.0; give a pair"),
+        ({"constraint_bounds": (0.0, np.zeros(5))}, "ipopt", "constraint_bounds: .*of shape .1,."),
+        ({}, "simplex", "solver='simplex'; use one of trust-constr, .*ipopt"),
+        ({}, "bfgs", "constraints with solver='bfgs'; use one of trust-constr, slsqp, ipopt"),
+        (
+            {"constraints": None, "bounds": (0.0, 1.0)},
+            "newton-cg",
+            "bounds with solver='newton-cg'; use one of trust-constr",
+        ),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], solver: Any, message: str) -> None:
+    problem = sa.Problem(rosenbrock, **({"constraints": lambda x: x[0] * x[1]} | options))
+    with pytest.raises(ArgumentError, match=message):
+        problem.minimize(np.zeros(2), solver=solver)
+
+
+def test_refusals_of_ipopt() -> None:
+    with pytest.raises(ArgumentError, match="3 multipliers: there are 2 constraints"):
+        HS71.minimize([1.0, 5.0, 5.0, 1.0], solver="ipopt", multipliers=np.zeros(3))
+    with pytest.raises(ArgumentError, match=r"options of ipopt: .*no_such"):
+        HS71.minimize([1.0, 5.0, 5.0, 1.0], solver="ipopt", options={"no_such": 1})
+
+
+@pytest.mark.parametrize(
+    ("solver", "module", "extra"), [("ipopt", "ipyopt", "ipopt"), ("slsqp", "scipy.optimize", "special")]
+)
+def test_a_solver_that_is_not_installed(solver: Any, module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import_module = importlib.import_module
+
+    def without(name: str, *rest: Any) -> Any:
+        if name == module:
+            raise ImportError(f"No module named '{name}'")
+        return import_module(name, *rest)
+
+    monkeypatch.setattr(importlib, "import_module", without)
+    with pytest.raises(ArgumentError, match=rf"the solver {solver} without .*pip install 'symad\[{extra}\]'"):
+        HS71.minimize([1.0, 5.0, 5.0, 1.0], solver=solver)
+
+
+def test_ctrl_c_comes_through() -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    for solver in ("trust-constr", "ipopt"):
+        with pytest.raises(KeyboardInterrupt):
+            HS71.minimize([1.0, 5.0, 5.0, 1.0], solver=solver, progress=stop)
+
+
+def test_an_error_in_a_callback_comes_out() -> None:
+    def objective(x: Any) -> Any:
+        return np.sum(x**2)
+
+    problem = sa.Problem(objective, lambda x: x[0] - 1.0)
+    made = problem.kernels(np.zeros(2))
+
+    class Wrong:
+        def __call__(self, *_: Any) -> Any:
+            raise ZeroDivisionError("mine")
+
+    problem._kernels[((2,),)] = dataclasses.replace(made, gradient=Wrong())  # type: ignore[arg-type]
+    for solver in CONSTRAINED:
+        with pytest.raises(ZeroDivisionError, match="mine"):
+            problem.minimize(np.zeros(2), solver=solver)  # type: ignore[arg-type]
