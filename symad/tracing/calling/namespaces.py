@@ -14,7 +14,8 @@ from typing import Any
 from symad.tracing.calling.merged_calls import call_forms
 from symad.tracing.calling.stand_ins import replaced
 from symad.tracing.calling.user_place import is_library, library_function
-from symad.tracing.numpy.distributions import CLASSES, MODULES
+from symad.tracing.numpy.distributions import MODULES
+from symad.tracing.numpy.registry import STAND_INS
 
 Namespace = dict[str, Any]
 
@@ -75,17 +76,23 @@ def identity(namespace: Names) -> int:
     return id(namespace.kind if isinstance(namespace, Members) else namespace)
 
 
-def of_distributions(error: BaseException) -> list[Names]:
-    """Return the names in SciPy's modules of distributions, and those of their methods, if an error came out of them.
+def of_scipy(error: BaseException) -> list[Names]:
+    """Return the members of SciPy's classes whose methods have stand-ins, if an error came out of their package.
 
-    Their formulas are Python code like a user's.
+    Of distributions those of their modules too: their formulas are Python code like a user's.
     """
-    if not library_function(error).startswith("scipy.stats."):
+    package = ".".join(library_function(error).split(".")[:2])
+    if not package.startswith("scipy."):
         return []
-    names: list[Names] = [vars(sys.modules[name]) for name in MODULES if name in sys.modules]
-    places = (name.rpartition(".") for name in CLASSES)
-    kinds = (getattr(sys.modules.get(module), name, None) for module, _, name in places)
-    return names + [Members(kind) for kind in kinds if kind is not None]
+    names: list[Names] = []
+    if package == "scipy.stats":
+        names += [vars(sys.modules[name]) for name in MODULES if name in sys.modules]
+    owners = [name.rpartition(".") for name in _OWNERS if name.startswith(f"{package}.")]
+    found = (getattr(sys.modules.get(module), name, None) for module, _, name in owners)
+    return names + [Members(kind) for kind in found if isinstance(kind, type)]
+
+
+_OWNERS = dict.fromkeys(name.rpartition(".")[0] for name in STAND_INS)  # modules and classes
 
 
 def enclosed(f: Any, deciding: frozenset[CodeType] = frozenset()) -> list[Cell]:

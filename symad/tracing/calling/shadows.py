@@ -22,7 +22,7 @@ from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
-from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, reached, used_by
+from symad.tracing.calling.namespaces import Names, enclosed, identity, of_scipy, reached, used_by
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.stand_ins import BUILTINS, Function, arrays_are_traced, replaced
 from symad.tracing.calling.swallowed import Watch, innermost_watch, library_refusal, noted, swallowed_error, watching
@@ -174,11 +174,11 @@ def _better(
         deciding = attempt.deciding | error.deciding
         return replace(attempt, namespaces=(*attempt.namespaces, *found), deciding=deciding)
     if error is not None and isinstance(error, _RETRIED):
-        better = _helped(attempt, error, [*user_globals(error), *of_distributions(error), *cells], retries)
+        better = _helped(attempt, error, [*user_globals(error), *of_scipy(error), *cells], retries)
         if better is not None:
             return better
     for note in watch.notes:
-        names = [*user_globals(note.error), *note.namespaces, *of_distributions(note.error), *cells]
+        names = [*user_globals(note.error), *note.namespaces, *of_scipy(note.error), *cells]
         better = _helped(attempt, note.error, names, retries)
         if better is not None:
             return better

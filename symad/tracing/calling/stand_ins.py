@@ -27,11 +27,9 @@ from symad.tracing.calling.makers import arange, as_array, as_new_array, from_it
 from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
-from symad.tracing.numpy.distances import MODULES as DISTANCES
-from symad.tracing.numpy.distributions import EXTRAS
 from symad.tracing.numpy.reduce import traced
-from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
-from symad.tracing.numpy.scipy_fourier import MODULES as FOURIER, takes_complex
+from symad.tracing.numpy.registry import FUNCTIONS, HELD, STAND_INS, UFUNC_METHODS
+from symad.tracing.numpy.scipy_fourier import takes_complex
 from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import wrap
@@ -55,12 +53,16 @@ def stand_in(original: Function, traced_form: Function) -> Function:
     2.0
     """
 
+    held = HELD.get(traced_form)
+
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
-        given = (*args, *keywords.values())
+        given = (*args, *keywords.values(), *[getattr(args[0], name, None) for name in held or ()])
         if not (holds_traced(given) or takes_complex(traced_form, given)) or _has_selection(args):
             return original(*args, **keywords)
+        if held is not None:
+            return traced_form(*args, **keywords)
         kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
         return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
 
@@ -322,8 +324,8 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-# Inner modules first.
-_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", *DISTANCES, *FOURIER, "scipy")
+_OWNERS = {name.rpartition(".")[0] for name in STAND_INS}  # modules, and classes, which are none
+_OPTIONAL = tuple(sorted({*_OWNERS, "scipy", "scipy.spatial"}, key=lambda name: (-name.count("."), name)))
 
 
 @functools.lru_cache(maxsize=4)

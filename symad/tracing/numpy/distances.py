@@ -13,8 +13,7 @@ from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.node_operands import holds_traced
 
-MODULES = ("scipy.spatial.distance", "scipy.spatial")  # those that show these functions, the inner one first
-_HERE = MODULES[0]
+_HERE = "scipy.spatial.distance"
 
 
 def _cosine(u: Any, v: Any) -> Any:

@@ -1,0 +1,37 @@
+"""SciPy's functions and objects that are refused by name, with what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.values.traced import refuse_function
+
+_SCATTERED = ("it computes with plain numbers", "give values on a grid to RegularGridInterpolator or RectBivariateSpline")
+_LABELS = ("it counts or labels", "give it the numbers of what is not differentiated")
+_REFUSED: dict[str, dict[str, tuple[str, str]]] = {  # packages: functions, the reason, and what to do
+    "interpolate": {
+        "RBFInterpolator.__init__ RBFInterpolator.__call__ Rbf.__init__ Rbf.__call__ griddata "
+        "LinearNDInterpolator.__init__ NearestNDInterpolator.__init__ CloughTocher2DInterpolator.__init__ "
+        "_interpnd.NDInterpolatorBase.__call__ SmoothBivariateSpline.__init__ LSQBivariateSpline.__init__": _SCATTERED,
+        "make_lsq_spline make_smoothing_spline LSQUnivariateSpline.__init__ lagrange barycentric_interpolate "
+        "krogh_interpolate BPoly.__init__ NdPPoly.__init__ approximate_taylor_polynomial pade": (
+            "it has no traced form", "use make_interp_spline, CubicSpline, or np.polyfit with np.polyval",
+        ),
+    },
+}  # fmt: skip
+
+
+def _refusing(name: str, why: str, do: str) -> Callable[..., Any]:
+    def handler(*args: Any, **keywords: Any) -> Any:
+        refuse_function(name.removesuffix(".__init__").removesuffix(".__call__"), why, do)
+
+    return handler
+
+
+for _package, _table in _REFUSED.items():
+    for _names, (_why, _do) in _table.items():
+        for _name in _names.split():
+            _full = f"scipy.{_package}.{_name}"
+            stands_in_for(_full, held=())(_refusing(_full, _why, _do))
