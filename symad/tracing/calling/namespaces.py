@@ -12,10 +12,9 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from symad.tracing.calling.merged_calls import call_forms
-from symad.tracing.calling.stand_ins import replaced
+from symad.tracing.calling.stand_ins import owners, replaced
 from symad.tracing.calling.user_place import is_library, library_function
 from symad.tracing.numpy.distributions import MODULES
-from symad.tracing.numpy.registry import STAND_INS
 
 Namespace = dict[str, Any]
 
@@ -87,12 +86,9 @@ def of_scipy(error: BaseException) -> list[Names]:
     names: list[Names] = []
     if package == "scipy.stats":
         names += [vars(sys.modules[name]) for name in MODULES if name in sys.modules]
-    owners = [name.rpartition(".") for name in _OWNERS if name.startswith(f"{package}.")]
-    found = (getattr(sys.modules.get(module), name, None) for module, _, name in owners)
+    places = [name.rpartition(".") for name in owners() if name.startswith(f"{package}.")]
+    found = (getattr(sys.modules.get(module), name, None) for module, _, name in places)
     return names + [Members(kind) for kind in found if isinstance(kind, type)]
-
-
-_OWNERS = dict.fromkeys(name.rpartition(".")[0] for name in STAND_INS)  # modules and classes
 
 
 def enclosed(f: Any, deciding: frozenset[CodeType] = frozenset()) -> list[Cell]:

@@ -28,7 +28,7 @@ from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.reduce import traced
-from symad.tracing.numpy.registry import FUNCTIONS, HELD, STAND_INS, UFUNC_METHODS
+from symad.tracing.numpy.registry import ALWAYS, FUNCTIONS, HELD, STAND_INS, UFUNC_METHODS
 from symad.tracing.numpy.scipy_fourier import takes_complex
 from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
@@ -54,6 +54,8 @@ def stand_in(original: Function, traced_form: Function) -> Function:
     """
 
     held = HELD.get(traced_form)
+    if traced_form in ALWAYS:
+        return functools.wraps(original)(traced_form)
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -306,7 +308,8 @@ class _Module(ModuleType):
 
 def replacements() -> dict[int, tuple[Any, Any]]:
     """Return `id(original) -> (original, stand-in)` for all functions and modules that have a stand-in."""
-    return _table(tuple(name for name in _OPTIONAL if name in sys.modules))
+    named = sorted({*owners(), "scipy", "scipy.spatial"}, key=lambda name: (-name.count("."), name))  # inner ones first
+    return _table(tuple(name for name in named if name in sys.modules), len(STAND_INS))
 
 
 def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -324,12 +327,15 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_OWNERS = {name.rpartition(".")[0] for name in STAND_INS}  # modules, and classes, which are none
-_OPTIONAL = tuple(sorted({*_OWNERS, "scipy", "scipy.spatial"}, key=lambda name: (-name.count("."), name)))
+def owners() -> set[str]:
+    """Return the full names of the modules and classes that have functions with stand-ins."""
+    return {name.rpartition(".")[0] for name in STAND_INS}
+
+
 
 
 @functools.lru_cache(maxsize=4)
-def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
+def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
     known = [(getattr(math, name), form) for name, form in _MATH.items() if hasattr(math, name)]
     pairs: list[tuple[Any, Any]] = [(original, stand_in(original, _math(original, form))) for original, form in known]
     pairs += [

@@ -25,3 +25,4 @@ import symad.tracing.scipy.piecewise_polynomials
 import symad.tracing.scipy.splines
 import symad.tracing.scipy.grids
 import symad.tracing.scipy.refusals
+import symad.tracing.scipy.sampled_integrals
