@@ -1,9 +1,9 @@
 """Integrals that a quadrature on plain numbers finds, differentiated under the integral sign at every order.
 
 The integral enters the graph as a number with a rule. The integrand is traced at the places of a Gauss-Kronrod formula
-on intervals that are halved until it is exact, and at the bounds: its derivative in what the integrand depends on is the
-sum of the derivatives at these places, whose error is estimated again, and in a bound it is the integrand there. These
-are of the same kind again, so no order is special.
+on intervals that are halved until it is exact, and at the bounds: its derivative in what the integrand depends on is
+the sum of the derivatives at these places, whose error is estimated again, and in a bound it is the integrand there.
+These are of the same kind again, so no order is special.
 
 That holds where the integrand does not jump at a place that moves. So a condition that depends on what is
 differentiated, and has both answers within the interval, is refused.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -107,7 +108,7 @@ class _Integrand:
         size = float(np.abs(weights) @ np.abs(numbers))
         if not abs(weights @ numbers - value) <= _AGREES * size + 1e-300:
             _not_exact(name_of(self.f), abs(weights @ numbers - value))
-        self.watch.check_asked(list(self.nodes.values()), self._operands(list(self.nodes.values())), name_of(self.f))
+        self.watch.check_asked(list(self.nodes.values()), self._active(), name_of(self.f))
         at_ends = []
         for end in self.ends:
             place = graph.alias(end)
@@ -120,9 +121,12 @@ class _Integrand:
 
     def _operands(self, nodes: Sequence[int]) -> set[int]:
         """The arguments, and the parameters of open levels that the integrand reaches otherwise: captured values."""
+        return dependencies(self.scope.graph, nodes, self._active(), elements=True)
+
+    def _active(self) -> set[int]:
+        """The arguments and the parameters of open levels: what may be differentiated in."""
         parameters = {node for around in self.scope.chain() for node in around.parameters}
-        arguments = {node for node in self.arguments.flat if node not in self.scope.graph.atoms}
-        return dependencies(self.scope.graph, nodes, parameters | arguments, elements=True)
+        return parameters | {node for node in self.arguments.flat if node not in self.scope.graph.atoms}
 
 
 class _Family:
@@ -198,7 +202,7 @@ def _refined(f: Callable[[float], float], low: float, high: float, points: Seque
     edges = sorted({low, high, *points})
     if not finite:
         edges = [-1.0 if math.isinf(low) else 0.0, 1.0 if math.isinf(high) else 0.0]
-    waiting, done, total = list(zip(edges[:-1], edges[1:], strict=True)), list[Any](), 0.0
+    waiting, done, total = list(pairwise(edges)), list[Any](), 0.0
     formula = _formula()
     while waiting:
         left, right = waiting.pop()
@@ -234,10 +238,9 @@ def _formula() -> tuple[Any, Any, Any]:
     places, weights = np.array(_PLACES), np.array(_WEIGHTS)
     gauss = np.zeros(11)
     gauss[1:11:2] = _GAUSS
-    signs = (-1.0, 1.0, 1.0)
-    return tuple(
-        np.concatenate([sign * part, part[-2::-1]]) for sign, part in zip(signs, (places, weights, gauss), strict=True)
-    )
+    halves = zip((-1.0, 1.0, 1.0), (places, weights, gauss), strict=True)
+    whole = [np.concatenate([sign * part, part[-2::-1]]) for sign, part in halves]
+    return whole[0], whole[1], whole[2]
 
 
 def _not_exact(name: str, error: float) -> NoReturn:
@@ -312,7 +315,7 @@ class _Answers:
         return found
 
     def _depends(self, nodes: Any, reached: set[int]) -> bool:
-        return not reached.isdisjoint(dependencies(self.graph, np.ravel(nodes).tolist(), reached, elements=True))
+        return bool(dependencies(self.graph, np.ravel(nodes).tolist(), reached, elements=True))
 
 
 def _pass_on(before: list[Any] | None, asked: list[Any]) -> None:
@@ -325,7 +328,7 @@ def _pass_on(before: list[Any] | None, asked: list[Any]) -> None:
 
 def _decided(head: Any, values: NDArray[np.float64]) -> list[float]:
     """Return which way a choice went: its conditions, or its own value where that is constant in pieces."""
-    value, *operands = values.tolist()
+    value, *operands = [float(number) for number in values]
     if head is sp.Piecewise:
         return operands
     return [float(np.floor(operands[0] / operands[1]))] if head is sp.Mod else [value]

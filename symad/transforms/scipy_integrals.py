@@ -19,6 +19,7 @@ from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import refuse_function
 from symad.transforms.scipy_solvers import Function, is_traced_call, needs_numbers, numbers
 
+
 def _own(name: str) -> Function:
     made: Function = getattr(package("integrate"), name)
     return made
@@ -74,7 +75,7 @@ def dblquad(func: Function, a: Any, b: Any, gfun: Any, hfun: Any, args: Any = ()
             epsrel: float = 1.49e-8) -> Any:  # fmt: skip
     """The integral over two variables: over the first one inside."""
     low, high = (end if callable(end) else (lambda _, end=end: end) for end in (gfun, hfun))
-    options = {"epsabs": epsabs, "epsrel": epsrel}
+    options: dict[str, Any] = {"epsabs": epsabs, "epsrel": epsrel}
 
     def outer(x: Any) -> Any:
         return quad(func, low(x), high(x), (x, *args), **options)[0]
@@ -89,7 +90,7 @@ def tplquad(
 ) -> Any:  # fmt: skip
     """The integral over three variables: over the first one inside."""
     low, high = (end if callable(end) else (lambda *_, end=end: end) for end in (qfun, rfun))
-    options = {"epsabs": epsabs, "epsrel": epsrel}
+    options: dict[str, Any] = {"epsabs": epsabs, "epsrel": epsrel}
 
     def outer(y: Any, x: Any) -> Any:
         return quad(func, low(x, y), high(x, y), (y, x, *args), **options)[0]

@@ -17,8 +17,7 @@ from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import refuse_function
-from symad.transforms.first_order import grad
-from symad.transforms.first_order import jacfwd
+from symad.transforms.first_order import grad, jacfwd
 from symad.transforms.optimisation import argmin
 from symad.transforms.scipy_solvers import Function, is_traced_call, numbers, on_numbers, own
 
@@ -50,9 +49,9 @@ def minimum(name: str, f: Function, found: Any, args: tuple[Any, ...], bounds: A
 def _held(name: str, plain: Function, found: Any, y: Any, low: Any, high: Any) -> Any:
     """Return which components lie at a bound, where the objective's slope holds them."""
     low, high = (np.broadcast_to(end, y.shape) for end in (low, high))
-    slope = np.ravel(grad(plain)(found))
-    at_low = y - low <= _AT_BOUND * (1 + np.abs(low))
-    at_high = high - y <= _AT_BOUND * (1 + np.abs(high))
+    slope = np.ravel(numbers(name, grad(plain)(found)))
+    at_low = np.isfinite(low) & (y - low <= _AT_BOUND * (1 + np.abs(low)))
+    at_high = np.isfinite(high) & (high - y <= _AT_BOUND * (1 + np.abs(high)))
     scale = _PUSHES * (1e-300 + np.max(np.abs(slope)))
     if np.any((at_low | at_high) & (np.abs(slope) <= scale)):
         raise ConvergenceError(
@@ -181,7 +180,9 @@ def _point_only(name: str, first: Callable[..., Any], scalar: bool, bounded: boo
         if full_output or len(given) > (2 if bounded else 1) or keywords.get("retall"):
             refuse_function(f"{full} with full_output= or retall=", "only the minimum is traced", "leave it out")
         plain = on_numbers(full, objective, start, args)
-        slopes = {key: on_numbers(full, f, start, args) for key, f in keywords.items() if key == "fprime" and callable(f)}
+        slopes = {
+            key: on_numbers(full, f, start, args) for key, f in keywords.items() if key == "fprime" and callable(f)
+        }
         found = own(name)(plain, *[numbers(full, value) for value in given], **{**keywords, **slopes})
         ends = (float(given[0]), float(given[1])) if bounded else None
         x = minimum(full, objective, float(found) if scalar else np.asarray(found), args, ends)
@@ -288,7 +289,7 @@ def curve_fit(
     slopes = jacfwd(residuals)(best)
     spread = np.linalg.inv(np.transpose(slopes) @ slopes)
     if not absolute_sigma:
-        spread = spread * np.sum(residuals(best) ** 2) / (np.size(values) - count)
+        spread = spread * np.sum(residuals(best) ** 2) / (np.size(numbers(name, ydata)) - count)
     return best, spread
 
 
@@ -323,7 +324,9 @@ def lsq_linear(A: Any, b: Any, bounds: Any = (-math.inf, math.inf), *others: Any
     """The least-squares solution of a linear system, within bounds."""
     name = "scipy.optimize.lsq_linear"
     found = own("lsq_linear")(numbers(name, A), numbers(name, b), bounds, *others, **keywords)
-    ends = _ends(name, bounds) if hasattr(bounds, "lb") else tuple(np.broadcast_to(end, found.x.shape) for end in bounds)
+    ends = (
+        _ends(name, bounds) if hasattr(bounds, "lb") else tuple(np.broadcast_to(end, found.x.shape) for end in bounds)
+    )
     is_free = all(np.all(np.isinf(end)) for end in ends)
     found.x = minimum(name, lambda y: 0.5 * np.sum((A @ y - b) ** 2), found.x, (), None if is_free else ends)
     found.fun = A @ found.x - b

@@ -39,11 +39,20 @@ def own(name: str) -> Function:
 
 def is_traced_call(f: Function, start: Any, args: Sequence[Any], *others: Any) -> bool:
     """Whether there are traced values in a function, which is called once, or among the arguments of a solver."""
-    if innermost_scope() is None:
+    scope = innermost_scope()
+    if scope is None:
         return False
     if holds_traced(containers.flatten((start, tuple(args), others))[0]):
         return True
-    return holds_traced(containers.flatten(f(start, *args))[0])
+    arrays, asked = scope.graph.arrays, list[Any]()
+    before, arrays.asked = arrays.asked, asked
+    try:
+        value = f(start, *args)
+    finally:
+        arrays.asked = before
+        if before is not None:
+            before += asked
+    return bool(asked) or holds_traced(containers.flatten(value)[0])
 
 
 def numbers(name: str, value: Any) -> Any:
@@ -218,8 +227,8 @@ def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_out
 
 @stands_in_for("scipy.optimize.root", always=True)
 def root_of_system(
-    fun: Function, x0: Any, args: Any = (), method: str = "hybr", jac: Any = None, tol: Any = None, callback: Any = None,
-    options: Any = None,
+    fun: Function, x0: Any, args: Any = (), method: str = "hybr", jac: Any = None, tol: Any = None,
+    callback: Any = None, options: Any = None,
 ) -> Any:  # fmt: skip
     """A root of a system of equations, by one of several methods."""
     equations = (lambda y, *args: fun(y, *args)[0]) if jac is True else fun

@@ -60,7 +60,9 @@ PLAIN: dict[str, Any] = {
 
 def _name_of(row: Row) -> str:
     """Return the function of a row: linalg.solve, or sparse arrays."""
-    found = re.search(rf"\b(?:{'|'.join(package.__name__.partition('.')[2] for package in PACKAGES)})\.[\w.]+", row.text)
+    found = re.search(
+        rf"\b(?:{'|'.join(package.__name__.partition('.')[2] for package in PACKAGES)})\.[\w.]+", row.text
+    )
     return found[0] if found else "sparse arrays"
 
 
@@ -97,8 +99,13 @@ Small letters in the calls are traced: `r` is a number, `x`, `y`, `u`, `v`, `w`,
 vectors, `a`, `b`, `p` matrices, `m` and `s` square ones. Capitals are ordinary data. These functions are found by the
 [second run](tracing.md#which-computations-are-traced); methods of SciPy's objects too, wherever the objects were made.
 
-- Interpolants take traced points, ordinates and abscissae. A point at a breakpoint has the derivative of the interval to
-  its right. Where SciPy raises an error for a point outside, a kernel has NaN."""
+- Interpolants take traced points, ordinates and abscissae. A point at a breakpoint has the derivative of the interval
+  to its right. Where SciPy raises an error for a point outside, a kernel has NaN.
+- What a solver of `scipy.optimize` finds is moved by Newton's method, less than its tolerance, and differentiated as an
+  [implicit function](derivatives.md#solutions-of-equations-and-minima). A minimum at a bound stays there.
+- An integral's derivative is that of the integrand, summed up at the places of a Gauss-Kronrod formula, whose error is
+  checked. An integrand that switches at a place which depends on what is differentiated is refused.
+- Sparse matrices are constant, or of traced entries at constant places; systems are solved as dense ones."""
 
 
 if __name__ == "__main__":

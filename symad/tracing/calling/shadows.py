@@ -223,6 +223,7 @@ def _is_conversion(error: BaseException) -> bool:
 
 _OUR_TYPES = (
     "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
+    "not Array", "not Scalar",
 )  # fmt: skip
 
 

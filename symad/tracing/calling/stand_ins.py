@@ -332,8 +332,6 @@ def owners() -> set[str]:
     return {name.rpartition(".")[0] for name in STAND_INS}
 
 
-
-
 @functools.lru_cache(maxsize=4)
 def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
     known = [(getattr(math, name), form) for name, form in _MATH.items() if hasattr(math, name)]
@@ -362,7 +360,8 @@ def _optional_functions() -> list[tuple[Any, Function]]:
     for full_name, form in STAND_INS.items():
         owner, _, name = full_name.rpartition(".")
         module, _, kind = owner.rpartition(".")
-        original = getattr(sys.modules.get(owner, getattr(sys.modules.get(module), kind, None)), name, None)
+        place = sys.modules.get(owner, getattr(sys.modules.get(module), kind, None))
+        original = vars(place).get(name) if isinstance(place, type) else getattr(place, name, None)  # not inherited
         if original is not None:
             found.append((original, form))
     return found

@@ -240,6 +240,16 @@ def scipy_calls() -> list[str]:
     return names
 
 
+def calls_back(names: Collection[str]) -> bool:
+    """Whether the user's code that runs was called by one of these functions of SciPy, which his code had called."""
+    frame = user_frame()
+    while frame is not None and frame.f_globals.get("__name__") != "symad.tracing.calling.shadows":
+        if is_scipy(frame.f_code.co_filename) and _public_name(frame) in names:
+            return True
+        frame = frame.f_back
+    return False
+
+
 def source_segment() -> str:
     """Return the piece of the user's source that is being run, when it is on one line and can be read, else ""."""
     frame = user_frame()

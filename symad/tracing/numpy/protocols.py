@@ -21,8 +21,9 @@ import symad.tracing.numpy.special_functions
 import symad.tracing.numpy.special_ufuncs
 import symad.tracing.numpy.spectra
 import symad.tracing.numpy.ufunc_methods
-import symad.tracing.scipy.piecewise_polynomials
-import symad.tracing.scipy.splines
 import symad.tracing.scipy.grids
-import symad.tracing.scipy.refusals
+import symad.tracing.scipy.piecewise_polynomials
+import symad.tracing.scipy.refused_names
 import symad.tracing.scipy.sampled_integrals
+import symad.tracing.scipy.sparse_products
+import symad.tracing.scipy.splines

@@ -3,7 +3,8 @@
 `FUNCTIONS` answers `__array_function__` (np.sum, np.where...), `UFUNC_METHODS` answers `__array_ufunc__`
 ("__call__", "reduce", "accumulate", "outer", "at"), `STAND_INS` replaces plain Python functions such as
 scipy.special.logsumexp, and methods of SciPy's classes; `HELD` says which attributes of their objects may be traced.
-`ALWAYS` has those that decide themselves. All are filled while modules are imported and never afterwards.
+`ALWAYS` and `SOLVERS`
+have those that decide themselves, and their names. All are filled while modules are imported and never afterwards.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
 STAND_INS: dict[str, Callable[..., Any]] = {}
 HELD: dict[Callable[..., Any], tuple[str, ...]] = {}
 ALWAYS: set[Callable[..., Any]] = set()
+SOLVERS: set[str] = set()
 
 
 def available(*names: str) -> list[Callable[..., Any]]:
@@ -53,8 +55,8 @@ def stands_in_for(
     """Register a handler for plain Python functions that know no protocol, by full name ("scipy.special.logsumexp").
 
     The handler has the original's signature and takes traced and ordinary values. With `held` ordinary arrays stay
-    what they are, and the first argument may hold traced values in these attributes. With `always` the handler is called
-    whatever the arguments are: those of a solver are functions, in which there may be traced values.
+    what they are, and the first argument may hold traced values in these attributes. With `always` the handler is
+    called whatever the arguments are: those of a solver are functions, in which there may be traced values.
     """
 
     def register(handler: Handler) -> Handler:
@@ -63,6 +65,7 @@ def stands_in_for(
             HELD[handler] = held
         if always:
             ALWAYS.add(handler)
+            SOLVERS.update(names)
         return handler
 
     return register

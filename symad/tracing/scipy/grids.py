@@ -108,7 +108,7 @@ def _between(self: Any, knots: Any, y: Any, points: Any) -> Any:
         share = np.reshape((points - low) / (high - low), column)
         return first + share * (second - first)
     if kind in ("nearest", "nearest-up"):
-        side = "left" if kind == "nearest" else "right"
+        side: Any = "left" if kind == "nearest" else "right"
         place = np.searchsorted((knots[1:] + knots[:-1]) / 2.0, points, side=side)
     elif kind == "previous":
         place = np.searchsorted(knots[1:], points, side="right")

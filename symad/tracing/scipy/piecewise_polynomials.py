@@ -196,9 +196,7 @@ def _end_slope(h0: Any, h1: Any, m0: Any, m1: Any) -> Any:
 
 
 @stands_in_for("scipy.interpolate.Akima1DInterpolator.__init__", held=())
-def akima(
-    self: Any, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: bool | None = None
-) -> None:
+def akima(self: Any, x: Any, y: Any, axis: int = 0, *, method: str = "akima", extrapolate: bool | None = None) -> None:
     """The piecewise cubic whose slopes weigh those of neighbours by how little they change."""
     if method not in ("akima", "makima"):
         raise NotImplementedError(f"`method`={method} is unsupported.")

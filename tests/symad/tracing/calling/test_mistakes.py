@@ -244,18 +244,17 @@ MISTAKES = {
         "cannot be traced",
     ),
     "an integral by SciPy": (
-        lambda: sa.grad(lambda x: scipy.integrate.quad(lambda t: t * x[0], 0, 1)[0])(X),
+        lambda: sa.grad(lambda x: scipy.integrate.odeint(lambda z, t: -z * x[0], 1.0, [0, 1])[1, 0])(X),
         sa.TraceError,
-        "<line>: 'scipy.integrate.quad(lambda t: t * x[0], 0, 1)' asks for a float of a traced value: a plain"
-        " number would lose its derivative; write this step with NumPy functions: what computes with plain "
-        "numbers inside a library cannot be traced",
+        "<line>: scipy.integrate.odeint was called with a traced value: it chooses its steps by plain numbers, and "
+        "differentiating these would lose accuracy in silence; write its steps as plain code (a fixed number of "
+        "steps of Runge and Kutta), which symad.scan takes",
     ),
     "a spline by SciPy": (
-        lambda: sa.grad(lambda x: scipy.interpolate.CubicSpline([0, 1, 2], [0, 1, 4])(x[0]))(X),
+        lambda: sa.grad(lambda x: scipy.interpolate.UnivariateSpline([0, 1, 2, 3], [0, x[0], 4, 9])(0.5))(X),
         sa.TraceError,
-        "<line>: 'scipy.interpolate.CubicSpline([0, 1, 2], [0, 1, 4])(x[0])' asks for a float of a traced "
-        "value: a plain number would lose its derivative; write this step with NumPy functions: what computes"
-        " with plain numbers inside a library cannot be traced",
+        "<line>: UnivariateSpline of traced points was called with a traced value: how smooth it is follows the "
+        "residuals; give it s=0",
     ),
     "math.comb of a traced value": (
         lambda: sa.grad(lambda x: math.comb(x[0], 2))(X),

@@ -8,7 +8,10 @@ from typing import Any
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.traced import refuse_function
 
-_SCATTERED = ("it computes with plain numbers", "give values on a grid to RegularGridInterpolator or RectBivariateSpline")
+_SCATTERED = (
+    "it computes with plain numbers",
+    "give values on a grid to RegularGridInterpolator or RectBivariateSpline",
+)
 _LABELS = ("it counts or labels", "give it the numbers of what is not differentiated")
 _REFUSED: dict[str, dict[str, tuple[str, str]]] = {  # packages: functions, the reason, and what to do
     "interpolate": {
@@ -18,6 +21,21 @@ _REFUSED: dict[str, dict[str, tuple[str, str]]] = {  # packages: functions, the 
         "make_lsq_spline make_smoothing_spline LSQUnivariateSpline.__init__ lagrange barycentric_interpolate "
         "krogh_interpolate BPoly.__init__ NdPPoly.__init__ approximate_taylor_polynomial pade": (
             "it has no traced form", "use make_interp_spline, CubicSpline, or np.polyfit with np.polyval",
+        ),
+    },
+    "sparse": {
+        "diags diags_array spdiags block_diag bmat block_array hstack vstack kron kronsum": (
+            "its result would be a sparse matrix of traced entries",
+            "write np.diag(v) @ x as v * x, or give entries with their places: csr_array((data, (i, j)))",
+        ),
+    },
+    "sparse.linalg": {
+        "cg cgs bicg bicgstab gmres lgmres minres qmr gcrotmk tfqmr lsqr lsmr": (
+            "its steps follow plain numbers", "use scipy.sparse.linalg.spsolve",
+        ),
+        "expm expm_multiply eigs eigsh svds lobpcg onenormest splu spilu factorized inv norm aslinearoperator "
+        "LinearOperator.matvec LinearOperator.__matmul__ LinearOperator.dot": (
+            "it has no traced form", "use spsolve, A @ x, or the functions of scipy.linalg with A.toarray()",
         ),
     },
 }  # fmt: skip
