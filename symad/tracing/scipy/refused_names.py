@@ -23,6 +23,36 @@ _REFUSED: dict[str, dict[str, tuple[str, str]]] = {  # packages: functions, the 
             "it has no traced form", "use make_interp_spline, CubicSpline, or np.polyfit with np.polyval",
         ),
     },
+    "signal": {
+        "wiener order_filter sepfir2d symiirorder1 symiirorder2 deconvolve lfiltic lfilter_zi sosfilt_zi freqz "
+        "sosfreqz lsim dlsim": ("it has no traced form", "use lfilter, fftconvolve, or np.fft"),
+        "hilbert hilbert2 welch periodogram csd coherence stft istft spectrogram": (
+            "it has no traced form", "write it with np.fft.rfft of windows of the signal",
+        ),
+        "find_peaks argrelextrema argrelmax argrelmin peak_widths peak_prominences": (
+            "its results are places, which follow values", "give it the numbers of what is not differentiated",
+        ),
+        "butter cheby1 cheby2 ellip bessel firwin firwin2 iirfilter iirnotch iirpeak remez": (
+            "filters are designed from ordinary numbers", "design the filter outside of the function",
+        ),
+    },
+    "ndimage": {
+        "distance_transform_edt distance_transform_cdt distance_transform_bf label find_objects watershed_ift "
+        "binary_erosion binary_dilation binary_opening binary_closing binary_fill_holes binary_propagation "
+        "binary_hit_or_miss histogram": _LABELS,
+        "sum_labels mean variance standard_deviation minimum maximum median extrema minimum_position "
+        "maximum_position labeled_comprehension": (
+            "it has no traced form", "write it with np.where(labels == k, x, 0), or np.bincount(labels, weights=x)",
+        ),
+        "rotate affine_transform geometric_transform": (
+            "it has no traced form", "use scipy.ndimage.map_coordinates, whose coordinates are traced",
+        ),
+        "rank_filter percentile_filter generic_filter generic_filter1d generic_laplace generic_gradient_magnitude "
+        "grey_erosion grey_dilation grey_opening grey_closing morphological_gradient black_tophat white_tophat "
+        "spline_filter fourier_gaussian fourier_uniform fourier_shift fourier_ellipsoid": (
+            "it has no traced form", "use maximum_filter, minimum_filter, median_filter or correlate",
+        ),
+    },
     "sparse": {
         "diags diags_array spdiags block_diag bmat block_array hstack vstack kron kronsum": (
             "its result would be a sparse matrix of traced entries",
