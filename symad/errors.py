@@ -17,8 +17,8 @@ from codegen.errors import (
 
 __all__ = [
     "ArgumentError", "CacheWarning", "ConvergenceError", "DeviceError", "EscapedValueError", "FallbackWarning",
-    "InvariantError", "LimitError", "LoweringError", "MemoryLimitError", "RuleError", "TraceError", "WorkbenchError",
-    "WorkspaceError",
+    "FrozenValueWarning", "InvariantError", "LimitError", "LoweringError", "MemoryLimitError", "RuleError",
+    "TraceError", "WorkbenchError", "WorkspaceError",
 ]  # fmt: skip
 
 
@@ -38,3 +38,7 @@ class ConvergenceError(WorkbenchError, ArithmeticError):
     """A solver returned no solution: its derivatives would be those of nothing."""
 
     of_tracing = False
+
+
+class FrozenValueWarning(UserWarning):
+    """What was made of a function keeps what it asked of the world, or changed, while it was traced."""
