@@ -25,9 +25,16 @@ class Following(Protocol):
 
     limit: int
     of_captured: bool  # whether it answers for values of the scopes around too
+    has_lengths: bool  # whether lengths of arrays were decided on this path
 
     def decide(self, node: int) -> bool:
         """Return the truth value that a condition has on the path that is being followed."""
+
+    def bounds(self, node: int) -> Any:
+        """Return the bounds of a node that the conditions on this path leave (`values.bounds.Bounds`)."""
+
+    def has_no_value(self, guards: tuple[int | None, ...]) -> None:
+        """Note that what the function computes on this path has no value where one of the guards holds."""
 
     def merge(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Return what a call returns, with the paths inside of it merged, where that does not show."""

@@ -36,7 +36,7 @@ from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
-from symad.tracing.values.mask_selection import Selection
+from symad.tracing.values.mask_selection import Selection, settled
 from symad.tracing.values.node_arrays import constants, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
@@ -58,6 +58,8 @@ def stand_in(original: Function, traced_form: Function) -> Function:
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
+        if _has_selection(args) and not (original.__module__ or "numpy").startswith("numpy"):
+            args = settled(args)
         given = (*args, *keywords.values())
         if not (holds_traced(given) or takes_complex(traced_form, given)) or _has_selection(args):
             return original(*args, **keywords)
@@ -265,8 +267,7 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
-        if _has_selection(args):
-            return original(*args, **keywords)
+        args = settled(args)
         check_made(original, args, keywords)
         if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)

@@ -42,14 +42,19 @@ from symad.tracing.calling.user_place import (
     user_frame,
     user_place,
 )
+from symad.tracing.control.bounded_loops import EndOfPath, Steps
 from symad.tracing.control.call_results import CallResults, NotFollowedError
 from symad.tracing.control.decisions import Decision, Decisions, in_words, next_plan, too_many, unsteady
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.control.merging import merged, without_aliases
 from symad.tracing.control.surroundings import Surroundings
+from symad.tracing.values.bounds import Bounds
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.container_types import NAMESPACE
+from symad.tracing.values.mask_selection import settled
 from symad.tracing.values.node_trees import Tree
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.whole_values import NoNumberError, OutsideError
 
 MAX_PATHS = 64
 
@@ -104,6 +109,8 @@ class Paths:
         self._deciding: dict[CodeType, list[dict[str, Any]]] = {}  # see `Deciding`
         self._knowledge: Knowledge
         self._met = dict[int, Any]()  # where conditions hold
+        self.bounded: dict[str, int] = {} if around is None else around.bounded  # loops that got a bound: their places
+        self._loops = set[Any]()  # those that were decided
         self._inside: Guards  # under which parts of what is run have no value
         self._start(())
 
@@ -119,6 +126,7 @@ class Paths:
         known = self._knowledge.truth(condition)
         if known is not None:
             return known
+        self._count_step()
         decision = Decision(condition, True, user_place(), next(reversed(scipy_calls()), ""))
         if len(self._taken) < len(self._planned):
             planned = self._planned[len(self._taken)]
@@ -127,10 +135,29 @@ class Paths:
             decision = planned
         self._taken.append(decision)
         self._note_deciding(user_frame())
-        if len(self._taken) >= self.limit:  # a path of n decisions branches off at least n others
+        if len(self._taken) >= self._most:  # a path of n decisions branches off at least n others
             raise too_many(self._name, self.limit, self._taken, self._deciding)
         self._knowledge.assume(condition, decision.outcome)
         return decision.outcome
+
+    @property
+    def _most(self) -> int:
+        """How many paths there may be: each loop that ends by a value has one more for each of its steps."""
+        return self.limit * (1 + len(self._loops))
+
+    def _count_step(self) -> None:
+        """Count a decision of a `while`; at its bound the path ends, without a value."""
+        count, loop = self._steps.count(Paths._value.__code__)
+        if loop is not None:
+            self._loops.add(loop)
+        if count > self.limit:
+            self.bounded[user_place()] = self.limit
+            self._ended = True
+            raise EndOfPath
+
+    def bounds(self, node: int) -> Bounds:
+        """Return the bounds of a node that the conditions on this path leave."""
+        return self._knowledge.bounds(self._bare.get(node, node))
 
     def _note_deciding(self, frame: FrameType | None) -> None:
         """Note the user's code that meets a condition, with that around a comprehension or a lambda."""
@@ -161,7 +188,7 @@ class Paths:
             paths.append(tuple(self._taken))
             raised.append((None,) if values[-1] is _RAISED else self._inside)
             self.explored = len(paths)
-            if len(paths) > self.limit:
+            if len(paths) > self._most:
                 raise too_many(self._name, self.limit, self._taken, self._deciding)
             planned = next_plan(self._taken)
         if len(paths) > 1:
@@ -238,13 +265,18 @@ class Paths:
         self._planned, self._taken = planned, list[Decision]()
         known = None if self._around is None else self._around._knowledge
         self._knowledge = Knowledge(self._graph, known, self._met)
-        self._inside, self._calls = (), 0
+        self._inside, self._calls, self.has_lengths = (), 0, False
+        self._steps, self._ended = Steps(), False
 
     def _value(self, run: Callable[[], Any]) -> Any:
         start = noted()
         try:
-            value = run()
+            value = optree.tree_map(settled, run(), none_is_leaf=True, namespace=NAMESPACE)
+        except EndOfPath:
+            return self._nothing()
         except Exception as error:
+            if self._ended:
+                return self._nothing()
             if (self._taken or self._planned) and not self._hidden and not isinstance(error, LimitError):
                 raise NotFollowedError from error
             if self._has_no_value(error):
@@ -259,16 +291,31 @@ class Paths:
             if library and isinstance(error, RuntimeError) and any(d.library == library for d in self._taken):
                 raise library_refusal(library, error, raised_place(error)) from error  # no number takes this path
             raise
+        if self._ended:  # which the function has caught
+            return self._nothing()
         return _RAISED if value is None and self._knowledge.leaves_only_nan() else value
+
+    def _nothing(self) -> Any:
+        self.raises = True
+        return _RAISED
 
     def _has_no_value(self, error: Exception) -> bool:
         """Whether the function itself raised an error on one of its paths, or only NaN can take this path."""
+        if self._is_of_values(error):
+            return True
         if isinstance(error, LimitError) or is_defect(error):
             return False
         own = not isinstance(error, (*_MISTAKES, WorkbenchError)) and (
             raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS)
         )
         return bool(self._taken) and (own or self._knowledge.leaves_only_nan())
+
+    def _is_of_values(self, error: Exception) -> bool:
+        """Whether an error comes of the whole numbers that were decided on this path: indices, keys and lengths."""
+        if isinstance(error, KeyError):
+            return any(type(key) is Scalar for key in error.args)
+        lengths = self.has_lengths and isinstance(error, ValueError | IndexError)
+        return lengths or isinstance(error, NoNumberError | OutsideError)
 
     @cached_property
     def _plain(self) -> dict[int, int]:

@@ -9,10 +9,11 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.node_builders as op
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.reduce import delivered, given, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import wrap
-from symad.tracing.values.known_numbers import values_of
+from symad.tracing.values.known_numbers import SymbolicValueError, values_of
 from symad.tracing.values.node_arrays import elementwise, require_float
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar, quick_nodes
@@ -155,3 +156,19 @@ def values(value: Any) -> Any:
     if not isinstance(value, Traced):
         return value
     return values_of(value.scope, nodes_of(value, value.scope))
+
+
+def known(value: Any) -> Any:
+    """Return the plain values of what is traced, None where they depend on symbols."""
+    try:
+        with forgiving():
+            return values(value)
+    except SymbolicValueError:
+        return None
+
+
+def no_value_where(condition: Any) -> None:
+    """Note that there is no value where a traced condition holds: NumPy raises an error there."""
+    paths = condition.scope.deciding() if isinstance(condition, Traced) else None
+    if paths is not None:
+        paths.has_no_value((int(condition.node),))

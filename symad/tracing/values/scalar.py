@@ -13,11 +13,12 @@ import sympy as sp
 import sympy.core.cache
 
 from symad.tracing.calling.scope import Scope, join
+from symad.tracing.calling.subscripts import subscripted
 from symad.tracing.calling.user_place import formats_text, is_library, stores_item, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant, is_boolean
-from symad.tracing.values.known_numbers import shown_value, truth_of, value_of
+from symad.tracing.values.known_numbers import shown_value, truth_of
 from symad.tracing.values.node_arrays import converted
 from symad.tracing.values.object_arrays import boxed, check_making, check_order, check_truth
 from symad.tracing.values.traced import (
@@ -32,6 +33,7 @@ from symad.tracing.values.traced import (
 )
 from symad.tracing.values.traced_text import TracedText
 from symad.tracing.values.whole_numbers import are_whole
+from symad.tracing.values.whole_values import key_hash, whole_of
 
 _SYMPY_CACHE = sympy.core.cache.__file__
 _NUMBERS = frozenset({int, float, bool})
@@ -193,7 +195,7 @@ class Scalar(Traced):
         if known is not None:
             return hash(known)
         if are_whole(self.scope.graph, self.node):  # whatever it is equal to has a derivative of zero
-            return hash(value_of(self.scope, self.node))
+            return key_hash(self.scope, self.node)
         raise NumberError(
             "a traced number as a key of a dict or an element of a set",
             where=user_place(),
@@ -243,14 +245,16 @@ class Scalar(Traced):
 
     def __int__(self) -> int:
         """Follow the value, as `if` does: int() is piecewise constant, so its derivative is zero where it exists."""
-        return int(value_of(self.scope, self.node))
+        return whole_of(self.scope, UFUNCS["trunc"](self.scope.graph, self.node), "int() of a traced number")
 
     def __complex__(self) -> complex:
         return complex(self._constant("a complex number"))
 
     def __index__(self) -> int:
         if are_whole(self.scope.graph, self.node):
-            return int(value_of(self.scope, self.node))
+            return whole_of(self.scope, self.node, "a traced whole number as an index or a count", is_index=True)
+        if is_boolean(self.scope.graph, self.node) and isinstance(subscripted(), list | tuple):
+            return int(truth_of(self.scope, self.node))
         do = "write int(...), which follows the value when the function gets numbers"
         refuse_number("an integer index", do, IndexNumberError)
 
