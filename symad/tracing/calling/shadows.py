@@ -192,10 +192,11 @@ def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names]
         return None
     found = _new(attempt, namespaces)
     stores = _has(error, StoreError) or any(text in str(error) for text in _STORES)
-    if attempt.namespaces and (not found or stores):  # who made the array, or has it, may be elsewhere
-        found += _new(_Attempt((*attempt.namespaces, *found)), owners_in(error))
+    if attempt.namespaces and (not found or stores):  # who made the array may be elsewhere
         found += _new(_Attempt((*attempt.namespaces, *found)), reached((*attempt.namespaces, *found)))
     arrays = attempt.arrays or stores or not found
+    if arrays and not attempt.arrays:  # what has tables may be an object
+        found += _new(_Attempt((*attempt.namespaces, *found)), owners_in(error))
     last = (not found and attempt.arrays) or retries == _RETRIES - 1
     objects = attempt.objects or (last and _has(error, ObjectArrayError))
     if not found and (arrays, objects) == (attempt.arrays, attempt.objects):

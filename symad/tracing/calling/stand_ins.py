@@ -15,7 +15,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from functools import partial
+from functools import partial, reduce
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -23,6 +23,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
+from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.makers import arange, as_array, as_new_array, from_iterable, full, required
 from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
@@ -181,7 +182,12 @@ def _as_int(value: Any, *base: Any) -> Any:
         return np.trunc(traced(value))
 
 
-BUILTINS = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
+def _len(value: Any, /) -> Any:
+    return value.count if type(value) is Selection else len(value)
+
+
+BUILTINS: dict[str, Any] = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
+BUILTINS["len"] = _len
 BUILTINS["type"] = _Kind("type", (), {"original": type})
 
 
@@ -194,9 +200,25 @@ def _math(original: Function, form: Function) -> Function:
     def apply(*args: Any, **keywords: Any) -> Any:
         with contextlib.suppress(SymbolicValueError, TypeError), forgiving():  # TypeError: of a list
             original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args], **keywords)
-        return form(*args, **keywords)
+            return form(*args, **keywords)
+        made = form(*args, **keywords)
+        if isinstance(made, Scalar) and not keywords and is_caught():
+            _raise_as(original.__name__, made, args)
+        return made
 
     return apply
+
+
+def _raise_as(name: str, made: Scalar, args: tuple[Any, ...]) -> None:
+    """Raise what the math module does for numbers, on a path of its own: the user's code catches it."""
+    numbers = [arg for arg in args if isinstance(arg, Scalar | int | float)]
+    if np.isnan(made) & ~reduce(np.logical_or, map(np.isnan, numbers)):
+        raise ValueError("math domain error")
+    if np.isinf(made) & reduce(np.logical_and, map(np.isfinite, numbers)):
+        raise ValueError("math domain error") if name in _WITH_POLES else OverflowError("math range error")
+
+
+_WITH_POLES = frozenset({"log", "log2", "log10", "log1p", "atanh", "lgamma", "gamma"})
 
 
 def _of_row(name: str) -> Function:
@@ -233,6 +255,7 @@ _MATH: dict[str, Function] = {
     "cos": np.cos, "cosh": np.cosh, "degrees": np.degrees, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
     "fabs": np.fabs, "floor": np.floor, "fmod": np.fmod, "isclose": _is_close, "isfinite": np.isfinite,
     "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "frexp": np.frexp,
     "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
     "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc, "ldexp": np.ldexp, "fsum": lambda values: sum(values),
     "dist": _distance, "log": _log,

@@ -142,7 +142,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
 def _counted(places: Any, weights: Any, minlength: int) -> Any:
     """Return what np.bincount does, where the numbers of the bins are not known."""
     highest = np.maximum(np.max(places) + 1, minlength)
-    length = whole_of(highest.scope, highest.node, "the length of np.bincount")
+    length = whole_of(highest.scope, highest.node, "the length of np.bincount", at_once=True)
     here = np.equal(np.arange(length)[:, None], places[None, :])
     return np.sum(np.where(here, 1 if weights is None else weights, 0), axis=1)
 

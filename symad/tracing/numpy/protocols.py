@@ -6,6 +6,7 @@ import symad.tracing.numpy.decide
 import symad.tracing.numpy.distances
 import symad.tracing.numpy.distributions
 import symad.tracing.numpy.fourier_functions
+import symad.tracing.numpy.histograms
 import symad.tracing.numpy.least_squares
 import symad.tracing.numpy.masks
 import symad.tracing.numpy.orders
@@ -17,6 +18,7 @@ import symad.tracing.numpy.scipy_factors
 import symad.tracing.numpy.scipy_matrices
 import symad.tracing.numpy.select
 import symad.tracing.numpy.selections
+import symad.tracing.numpy.sets
 import symad.tracing.numpy.shape
 import symad.tracing.numpy.solve
 import symad.tracing.numpy.special_functions

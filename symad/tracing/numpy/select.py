@@ -123,6 +123,13 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return made if copy else delivered(made, x)
 
 
+@implements(np.angle)
+def angle(z: Any, deg: bool = False) -> Any:
+    """0 for numbers that are not negative, else half a turn."""
+    made = np.arctan2(np.zeros(np.shape(z)), traced(z))
+    return np.degrees(made) if deg else made
+
+
 @implements(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether |a - b| <= atol + rtol |b|."""

@@ -12,6 +12,7 @@ from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.reduce import delivered, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
+from symad.tracing.numpy.select import known
 from symad.tracing.values.array import Array, plain_index, wrap
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.layouts import in_order_of
@@ -170,6 +171,11 @@ def diag(v: Any, k: int = 0) -> Any:
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """The array without the zeros at its ends, by value."""
     filt = traced(filt)
+    if filt.ndim == 1 and known(filt) is None:
+        own = np.where(filt != 0, 1, 0)
+        ahead = np.cumsum(own) > 0 if "f" in trim.lower() else np.ones(filt.shape, dtype=bool)
+        behind = np.cumsum(own[::-1])[::-1] > 0 if "b" in trim.lower() else np.ones(filt.shape, dtype=bool)
+        return filt[ahead & behind]
     indices = np.argwhere(filt != 0)
     lengths = filt.shape
     axes = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)

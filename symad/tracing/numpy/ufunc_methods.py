@@ -14,7 +14,8 @@ from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.in_place import may_be_rebound
-from symad.tracing.numpy.reduce import is_traced
+from symad.tracing.numpy.integers import integer_form
+from symad.tracing.numpy.reduce import delivered, is_traced
 from symad.tracing.numpy.registry import implements_method
 from symad.tracing.numpy.select import known, no_value_where
 from symad.tracing.numpy.ufuncs import SEVERAL_OUTPUTS, UFUNCS
@@ -38,6 +39,9 @@ _ORDER_FREE = frozenset({"maximum", "minimum", "fmax", "fmin"})  # besides those
 @implements_method("__call__")
 def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc(*inputs), with `out=` and `where=`."""
+    form = integer_form(ufunc, inputs)
+    if form is not None:
+        return form(*inputs) if not keywords else _written(form(*inputs), keywords)
     if not keywords and (made := _of_one_scope(ufunc, inputs)) is not None:
         return made
     if any(getattr(value, "__array_ufunc__", True) is None for value in inputs):
@@ -59,6 +63,13 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     made = [elementwise(scope.graph, part, *operands) for part in parts]
     places = targets or [None] * len(made)
     return tuple(_deliver(ufunc, scope, part, (place,), where) for part, place in zip(made, places, strict=True))
+
+
+def _written(made: Any, keywords: Keywords) -> Any:
+    """Write a result into `out=`."""
+    if set(keywords) != {"out"} or len(keywords["out"]) != 1:
+        refuse_function("a ufunc of integers with where= or dtype=", "only out= is traced", "use np.where")
+    return delivered(made, keywords["out"][0])
 
 
 def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:

@@ -114,7 +114,7 @@ class Selection(NDArrayOperatorsMixin, Traced):
         paths = self.scope.deciding()
         if paths is not None and self.most >= paths.limit:
             self.refuse()
-        length = len(self)
+        length = self._length(at_once=True)
         if paths is not None:
             paths.has_lengths = True
         return self.packed()[:length]
@@ -161,10 +161,13 @@ class Selection(NDArrayOperatorsMixin, Traced):
         return self.settled().__array__(*args, **keywords)
 
     def __len__(self) -> int:
+        return self._length(at_once=False)
+
+    def _length(self, *, at_once: bool) -> int:
         count = self.count
         if not isinstance(count, Traced):
             return int(count)
-        return whole_of(count.scope, count.node, _LENGTH)  # type: ignore[attr-defined]
+        return whole_of(count.scope, count.node, _LENGTH, at_once=at_once)  # type: ignore[attr-defined]
 
     def __iter__(self) -> Iterator[Any]:
         packed, count = self.packed(), self.count

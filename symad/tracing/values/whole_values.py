@@ -27,16 +27,17 @@ class OutsideError(IndexError):
     """An index lies outside of its container, on a path of its own."""
 
 
-def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False) -> int:
+def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_once: bool = False) -> int:
     """Return the whole number that a node is, on the path that is followed; the errors above where it is none.
 
     `kind` says what is asked for, in a refusal; an index is one of the places in its container. A function that is run
-    without stand-ins is run again with them first: they keep int(x) and the elements of arrays traced.
+    without stand-ins is run again with them first, unless `at_once`: they keep int(x) and elements of arrays traced.
     """
     paths = scope.deciding()
     if paths is None or not is_symbolic(scope, node):
         return int(value_of(scope, node, kind))
-    _try_stand_ins(kind)
+    if not at_once:
+        _try_stand_ins(kind)
     bounds = bounds_of(scope.graph, node, paths.bounds)
     container = subscripted() if is_index else None
     inside = places_of(container) if container is not None and not isinstance(container, Mapping) else None
