@@ -177,8 +177,9 @@ def _as_float(value: Any) -> Any:
 def _as_int(value: Any, *base: Any) -> Any:
     try:
         with forgiving():
-            return int(value)  # follows the value, as in the first run
-    except SymbolicValueError:
+            number = traced(value)
+            return int(value_of(number.scope, number.node) if isinstance(number, Scalar) else value, *base)
+    except SymbolicValueError:  # not of int(value), which would follow every number as a path
         return np.trunc(traced(value))
 
 
@@ -364,6 +365,7 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(np.fromiter, from_iterable), (np.vectorize, _vectorize)]
     pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
     pairs.append((np.float64, _conversion(np.float64, partial(as_array, dtype=float))))  # of an array it is that array
+    pairs += [(kind, _conversion(kind, _as_int)) for kind in (np.int64, np.int32)]
     table = {id(original): (original, form) for original, form in pairs}
     inner = (math, statistics, np.linalg, np.lib.stride_tricks, np.lib, np)
     for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first

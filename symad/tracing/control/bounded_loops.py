@@ -71,9 +71,9 @@ def tell(places: Collection[str], bound: int) -> None:
     """Warn of loops that have a bound."""
     for place in places:
         warnings.warn(
-            f"{place}: a loop that ends by a traced value is followed for {bound} steps; where it has not ended by "
-            "then, the kernel returns NaN. Write it as symad.while_loop(cond, body, init, max_steps), or give "
-            "max_paths=",
+            f"{place}: how often this is repeated depends on traced values; it is followed for {bound} steps, and "
+            "where it goes on the kernel returns NaN. Write a loop as symad.while_loop(cond, body, init, max_steps), "
+            "bound a count by min(n, 20), or give max_paths=",
             BoundWarning,
             stacklevel=2,
         )

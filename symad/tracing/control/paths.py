@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import optree
+import sympy as sp
 
 import symad.tracing.values.node_builders as op
 from codegen.ir.copy_rows import copy_rows
@@ -48,7 +49,7 @@ from symad.tracing.control.decisions import Decision, Decisions, in_words, next_
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.control.merging import merged, without_aliases
 from symad.tracing.control.surroundings import Surroundings
-from symad.tracing.values.bounds import Bounds
+from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.container_types import NAMESPACE
 from symad.tracing.values.mask_selection import settled
@@ -62,6 +63,11 @@ MAX_PATHS = 64
 _MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, NotImplementedError)
 _MATHS = ("math domain error", "expected a ")  # how the math module words its ValueError
 
+
+_COMPARED = {  # how comparisons are read as < or <=, and which of both
+    sp.StrictLessThan: (1, True), sp.LessThan: (1, False),
+    sp.StrictGreaterThan: (-1, True), sp.GreaterThan: (-1, False),
+}  # fmt: skip
 
 Guards = tuple[int | None, ...]  # of which one holds; None always does
 
@@ -109,6 +115,7 @@ class Paths:
         self._deciding: dict[CodeType, list[dict[str, Any]]] = {}  # see `Deciding`
         self._knowledge: Knowledge
         self._met = dict[int, Any]()  # where conditions hold
+        self._static: dict[int, Bounds] = {}  # of nodes, whatever the path
         self.bounded: dict[str, int] = {} if around is None else around.bounded  # loops that got a bound: their places
         self._loops = set[Any]()  # those that were decided
         self._inside: Guards  # under which parts of what is run have no value
@@ -124,6 +131,7 @@ class Paths:
         copy_rows(graph, needed(graph, [truth], self._bare), graph, self._bare, lambda leaf: leaf)
         condition = self._bare[truth]
         known = self._knowledge.truth(condition)
+        known = self._by_bounds(condition) if known is None else known
         if known is not None:
             return known
         self._count_step()
@@ -140,6 +148,20 @@ class Paths:
         self._knowledge.assume(condition, decision.outcome)
         return decision.outcome
 
+    def _by_bounds(self, condition: int) -> bool | None:
+        """Return the truth of a comparison that the bounds of both sides decide; NaN makes it false."""
+        sides = _COMPARED.get(self._graph.heads[condition])
+        if sides is None:
+            return None
+        left, right = (
+            bounds_of(self._graph, node, found=self._static) for node in self._graph.operands[condition][:: sides[0]]
+        )
+        strict = sides[1]
+        if left.low > right.high or (strict and left.low == right.high):
+            return False
+        holds = left.high < right.low or (not strict and left.high == right.low)
+        return True if holds and not (left.nan or right.nan) else None
+
     @property
     def _most(self) -> int:
         """How many paths there may be: each loop that ends by a value has one more for each of its steps."""
@@ -151,9 +173,18 @@ class Paths:
         if loop is not None:
             self._loops.add(loop)
         if count > self.limit:
-            self.bounded[user_place()] = self.limit
-            self._ended = True
-            raise EndOfPath
+            self.end()
+
+    def repeats(self) -> None:
+        """Note that the user's line asks for a count without bounds, which is followed as far as the limit."""
+        self._loops.add(user_place())
+        self.has_lengths = True
+
+    def end(self) -> NoReturn:
+        """End this path without a value, at the limit of a count, and note that the user has to be told."""
+        self.bounded[user_place()] = self.limit
+        self._ended = True
+        raise EndOfPath
 
     def bounds(self, node: int) -> Bounds:
         """Return the bounds of a node that the conditions on this path leave."""

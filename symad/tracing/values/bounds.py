@@ -28,15 +28,17 @@ ANY = Bounds()
 Known = Callable[[int], Bounds]
 
 
-def bounds_of(graph: Graph, node: int, known: Known = lambda node: ANY) -> Bounds:
+def bounds_of(graph: Graph, node: int, known: Known | None = None, found: dict[int, Bounds] | None = None) -> Bounds:
     """Return the bounds of a node; `known` says what is known of nodes beside, on the path that is followed.
+
+    Without it `found` may keep what was found for the next time.
 
     >>> graph = Graph()
     >>> down = graph.node(sp.floor, graph.leaf(sp.Symbol("x")))
     >>> tuple(bounds_of(graph, graph.node(sp.Max, graph.node(sp.Mod, down, graph.number(4)), graph.number(1))))
     (1.0, 3.0, True)
     """
-    found: dict[int, Bounds] = {}
+    found = {} if found is None else found
     stack = [node]
     while stack:
         top = stack[-1]
@@ -47,7 +49,8 @@ def bounds_of(graph: Graph, node: int, known: Known = lambda node: ANY) -> Bound
             continue
         stack.pop()
         if top not in found:
-            found[top] = _within(_of(graph, top, [found[operand] for operand in operands]), known(top))
+            bounds = _of(graph, top, [found[operand] for operand in operands])
+            found[top] = bounds if known is None else _within(bounds, known(top))
     return found[node]
 
 
@@ -80,9 +83,17 @@ def _of(graph: Graph, node: int, operands: Sequence[Bounds]) -> Bounds:
     rule = _RULES.get(graph.heads[node])
     if rule is None or not operands or graph.arrays.at(node) is not None:
         return ANY
-    low, high = rule(graph, node, operands)
+    low, high = (_rounded(end, side) for end, side in zip(rule(graph, node, operands), (-1, 1), strict=True))
     nan = any(each.nan for each in operands) or math.isnan(low) or math.isnan(high)
     return Bounds(-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high, nan)
+
+
+def _rounded(end: float, side: int) -> float:
+    """Return an end so much farther out as rounding in another order may be, unless it is exact."""
+    return end if math.isinf(end) or math.isnan(end) or end == round(end) else end + side * abs(end) * _ROUNDING
+
+
+_ROUNDING = 1e-12
 
 
 def _of_number(number: object) -> Bounds:

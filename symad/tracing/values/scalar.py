@@ -285,7 +285,8 @@ class Scalar(Traced):
 
     def __int__(self) -> int:
         """Follow the value, as `if` does: int() is piecewise constant, so its derivative is zero where it exists."""
-        return whole_of(self.scope, UFUNCS["trunc"](self.scope.graph, self.node), "int() of a traced number")
+        whole = self.node if are_whole(self.scope.graph, self.node) else UFUNCS["trunc"](self.scope.graph, self.node)
+        return whole_of(self.scope, whole, "int() of a traced number")
 
     def __complex__(self) -> complex:
         return complex(self._constant("a complex number"))

@@ -41,11 +41,18 @@ def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_o
     bounds = bounds_of(scope.graph, node, paths.bounds)
     container = subscripted() if is_index else None
     inside = places_of(container) if container is not None and not isinstance(container, Mapping) else None
-    places = _candidates(bounds, inside, paths.limit, kind)
+    endless = inside is None and math.isinf(bounds.high - bounds.low)
+    if endless:
+        paths.repeats()
+    if bounds.nan and (endless or inside) and truth_of(scope, UFUNCS["isnan"](scope.graph, node)):
+        raise NoNumberError(f"{kind} of NaN")
+    places = _nearest(bounds, paths.limit) if endless else _candidates(bounds, inside, paths.limit, kind)
     for place in places:
         if _is_place(scope, node, place, bounds) or (place == bounds.high and inside is None and not bounds.nan):
             return place
-    if inside is None or (bounds.nan and truth_of(scope, UFUNCS["isnan"](scope.graph, node))):
+    if endless:
+        paths.end()
+    if inside is None:
         raise NoNumberError(f"{kind} of NaN")
     raise OutsideError(f"{type(container).__name__} index out of range")
 
@@ -80,6 +87,15 @@ def _is_place(scope: Scope, node: int, place: int, bounds: Bounds) -> bool:
     if bounds.low == place == bounds.high and not bounds.nan:
         return True
     return truth_of(scope, UFUNCS["equal"](scope.graph, node, scope.graph.number(place)))
+
+
+def _nearest(bounds: Bounds, count: int) -> Sequence[int]:
+    """Return so many whole numbers from the bound that there is, or from 0 to either side."""
+    if not math.isinf(bounds.low):
+        return range(math.ceil(bounds.low), math.ceil(bounds.low) + count)
+    if not math.isinf(bounds.high):
+        return range(math.floor(bounds.high), math.floor(bounds.high) - count, -1)
+    return [*range(count - count // 2), *range(-1, -1 - count // 2, -1)]
 
 
 def _candidates(bounds: Bounds, inside: Sequence[int] | None, limit: int, kind: str) -> Sequence[int]:

@@ -92,7 +92,9 @@ def agm(a):
 
 
 def same_with_a_bound(f, points):
-    with pytest.warns(sa.errors.BoundWarning, match=r"test_bounded_loops\.py:\d+: a loop .* for 64 steps.*while_loop"):
+    with pytest.warns(
+        sa.errors.BoundWarning, match=r"test_bounded_loops\.py:\d+: how often .* for 64 steps.*while_loop"
+    ):
         same_as_called(f, points)
 
 
