@@ -70,7 +70,7 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
     first, last = (0 if start is None else start, stop) if stop is not None else (0, start)
     length = (last - first) / step
     if isinstance(length, Scalar):
-        count = np.maximum(np.ceil(length), 0)
+        count: Any = np.maximum(np.ceil(length), 0)
         length = whole_of(count.scope, count.node, "the length of np.arange", at_once=True)
     first, second = as_new_array([first, first + step], dtype)  # as NumPy, which converts and rounds these two
     return first + np.arange(max(math.ceil(length), 0)) * (second - first)
