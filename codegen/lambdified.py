@@ -20,7 +20,7 @@ from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.storage.cache import Setting
-from codegen.options import OptionFields, Options
+from codegen.options import OPTIONS, OptionFields, Options, check_names
 from codegen.pricing.price import rolled_work, straight_work
 from codegen.pricing.price_table import Price, Way, cheapest
 
@@ -107,6 +107,7 @@ def lambdify(
     >>> f(1.0, 2.0)
     [3.0, array([[1., 2.]])]
     """
+    check_names(options, OPTIONS | {"roll", "cache"})
     single = can_be_input(args) or isinstance(args, sp.IndexedBase | sp.MatrixSymbol)
     arguments = [args] if single else list(args)
     scalars: list[Any] = []

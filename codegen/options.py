@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import difflib
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, fields
 from typing import Literal, TypedDict, get_args
 
 import numpy as np
@@ -80,3 +82,21 @@ class Options:
     def number(self) -> NumberType:
         """What the kernel computes with."""
         return NUMBER_TYPES[self.dtype]
+
+
+OPTIONS = frozenset(each.name for each in fields(Options))
+
+
+def check_names(given: Iterable[str], known: Collection[str] = OPTIONS) -> None:
+    """Raise ArgumentError for an option that does not exist, with the nearest one.
+
+    >>> check_names(["acuracy"])
+    Traceback (most recent call last):
+        ...
+    codegen.errors.ArgumentError: acuracy=...: there is no such option; did you mean accuracy?
+    """
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            do = f"did you mean {near[0]}?" if near else f"the options are {', '.join(sorted(known))}"
+            raise ArgumentError(f"{name}=...", why="there is no such option", do=do)

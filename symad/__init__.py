@@ -16,7 +16,7 @@ see           expand, explain, draw, spy, growth, loops, read_llvm, read_assembl
               Spy, Growth, LoopReport, CodeReading
 check         check_expansion, check_derivative, compare, step_errors, verify, enclose, enclose_range, CheckedAnswer,
               Comparison, StepErrors, Verification, BoxVerification, RangeEnclosure
-errors        WorkbenchError and its kinds, in symad.errors; FallbackWarning
+errors        WorkbenchError and its kinds, in symad.errors; FallbackWarning, FrozenValueWarning
 """
 
 from codegen.later import later

@@ -32,6 +32,7 @@ from symad.errors import (
     ConvergenceError as ConvergenceError,
     EscapedValueError as EscapedValueError,
     FallbackWarning as FallbackWarning,
+    FrozenValueWarning as FrozenValueWarning,
     InvariantError as InvariantError,
     LimitError as LimitError,
     LoweringError as LoweringError,
@@ -94,3 +95,4 @@ from symad.transforms.jacobians import (
     verify_sparsity as verify_sparsity,
 )
 from symad.transforms.optimisation import argmin as argmin, value_gradient_hessian as value_gradient_hessian
+from symad.version import __version__ as __version__

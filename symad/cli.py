@@ -7,13 +7,14 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NoReturn
 
 from codegen.visible import visible
 from symad.commands import cache, export, hessian, pages
 from symad.errors import WorkbenchError
 from symad.limits import time_limit
+from symad.tracing.calling.tracebacks import VARIABLE
+from symad.tracing.calling.user_place import is_defect, is_library, is_standard
 
 COMMANDS = (
     hessian.add_command,
@@ -43,20 +44,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        place = _user_place(error)
-        if place is None:
-            raise  # a defect of symad: the traceback is wanted
-        print(f"symad: error: {place}: {type(error).__name__}: {error}", file=sys.stderr)
+        if os.environ.get(VARIABLE) == "full" or is_defect(error):
+            raise  # of a defect of symad the traceback is wanted
+        print("\n".join(_user_lines(error)), file=sys.stderr)
     except KeyboardInterrupt:
         print("symad: interrupted", file=sys.stderr)
     return 2
 
 
-def _user_place(error: Exception) -> str | None:
-    """Return file:line when an exception was raised by the user's code, None when by symad itself."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    inside = Path(frame.filename).is_relative_to(Path(__file__).parent)
-    return None if inside else f"{frame.filename}:{frame.lineno}"
+def _user_lines(error: Exception) -> list[str]:
+    """Return what an error of the user's own code says: the innermost line of it first, then those that led there."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not is_library(each.filename)]
+    users = [each for each in frames if not is_standard(each.filename)]
+    if not users:
+        return [f"symad: error: {type(error).__name__}: {error}"]
+    last = users.pop()
+    lines = [f"symad: error: {last.filename}:{last.lineno}: {type(error).__name__}: {error}"]
+    lines += [f"  called at {each.filename}:{each.lineno}, in {each.name}: {each.line}" for each in reversed(users)]
+    return lines if len(lines) == 1 else [*lines, f"  ({VARIABLE}=full shows the lines of symad's too)"]
 
 
 class _Parser(argparse.ArgumentParser):

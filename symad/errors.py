@@ -17,8 +17,8 @@ from codegen.errors import (
 
 __all__ = [
     "ArgumentError", "BoundWarning", "CacheWarning", "ConvergenceError", "DeviceError", "EscapedValueError",
-    "FallbackWarning", "InvariantError", "LimitError", "LoweringError", "MemoryLimitError", "RuleError", "TraceError",
-    "WorkbenchError", "WorkspaceError",
+    "FallbackWarning", "FrozenValueWarning", "InvariantError", "LimitError", "LoweringError", "MemoryLimitError",
+    "RuleError", "TraceError", "WorkbenchError", "WorkspaceError",
 ]  # fmt: skip
 
 
@@ -42,3 +42,7 @@ class ConvergenceError(WorkbenchError, ArithmeticError):
 
 class BoundWarning(UserWarning):
     """A loop that ends by a traced value got a bound, beyond which a kernel returns NaN."""
+
+
+class FrozenValueWarning(UserWarning):
+    """What was made of a function keeps what it asked of the world, or changed, while it was traced."""

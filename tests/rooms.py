@@ -52,7 +52,7 @@ ORDER = {
         {"codegen"},
     ],
     "symad": [
-        {"errors", "limits", "extras"},
+        {"errors", "limits", "extras", "version"},
         {"display"},
         {"formulas"},
         {"graph"},

@@ -27,7 +27,7 @@ from codegen.machine.storage.cache import Setting
 from codegen.machine.storage.kernel_files import Restore, read_kernel
 from codegen.machine.storage.portable import Portable, decode
 from codegen.machine.storage.shelf import ObjectCode, Shelf
-from codegen.options import LEVELS, OptionFields, Options, Tier
+from codegen.options import LEVELS, OptionFields, Options, Tier, check_names
 from codegen.pricing.price_table import nanoseconds
 from codegen.stages import LOG, Compilation, stage, watched, within_compilation
 
@@ -60,6 +60,7 @@ def compile_program(
     >>> compile_program(program_from_sympy([x], [sp.sin(x) ** 2]))(0.5) == __import__("math").sin(0.5) ** 2
     True
     """
+    check_names(options)
     chosen = Options(**options)
     _check(program, chosen)
     with within_compilation(program.name, LISTING) as opened:

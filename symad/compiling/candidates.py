@@ -309,7 +309,7 @@ def seeded_program(f: Function, args: tuple[Any, ...], max_paths: int) -> Progra
     if recipe is None or recipe.columns is None or not _is_array(args, recipe.columns.argument):
         return None
     function, examples = _seeded(f, recipe.columns, args)
-    traced = trace(function, *examples, max_paths=max_paths)
+    traced = trace(function, *examples, max_paths=max_paths, freeze=True)
     if len(traced.outputs.arrays) != 1 or len(traced.inputs.arrays) != len(examples):
         return None
     program = to_program(traced, getattr(f, "__name__", "kernel"))

@@ -20,7 +20,7 @@ from codegen.loops.optimise.contraction import SAVED, contracted
 from codegen.loops.roll import Roll
 from codegen.machine.calls.compiled import LISTING, Pack, Unpack
 from codegen.machine.storage.cache import Setting
-from codegen.options import OptionFields
+from codegen.options import OptionFields, check_names
 from codegen.stages import carried_out, compilation, stage
 from symad.compiling.candidates import Rolled
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
@@ -28,8 +28,9 @@ from symad.compiling.plan import CompilationPlan
 from symad.compiling.planning import Strategy, plan
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.errors import ArgumentError, LoweringError
-from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.function_names import name_of, positional
 from symad.tracing.calling.memory import telling
+from symad.tracing.calling.tracebacks import door, leave_out_ours
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.control.surroundings import REACHED, Surroundings
 from symad.tracing.trace import Trace, skeleton, sparse_leaves, to_program, with_place
@@ -45,16 +46,19 @@ class CompileFields(OptionFields, total=False):
     roll: Roll
     checkpoints: Checkpoints
     max_paths: int
+    freeze: bool
     max_ops: int | None
     max_seconds: float | None
     max_bytes: float | None
     cache: Setting
 
 
+NAMES = frozenset(CompileFields.__annotations__)
 _NUMBERS = frozenset({float, int, np.float64, np.float32, np.int64, np.int32})  # one kernel for all of them
 KERNELS = 32  # kernels that one jitted function keeps, least recently used first out
 
 
+@door
 def compile(
     f: Callable[..., Any],
     *example_args: Any,
@@ -62,6 +66,7 @@ def compile(
     roll: Roll = "auto",
     checkpoints: Checkpoints = "all",
     max_paths: int = MAX_PATHS,
+    freeze: bool = False,
     max_ops: int | None = None,
     max_seconds: float | None = None,
     max_bytes: float | None = None,
@@ -104,10 +109,11 @@ def compile(
     array([[6., 4.],
            [4., 0.]])
     """
+    check_names(options, NAMES)
     with limits(max_ops, max_seconds, max_bytes), telling(), compilation(name_of(f), LISTING):
         made = plan(
             f, *example_args, strategy=strategy, roll=roll, checkpoints=checkpoints, max_paths=max_paths,
-            dtype=options.get("dtype", "float64"),
+            freeze=freeze, dtype=options.get("dtype", "float64"),
         )  # fmt: skip
         return carry_out(made, cache=cache, **options)
 
@@ -186,7 +192,7 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
 
     def call(*args: Any, **keywords: Any) -> Any:
         if keywords:
-            raise ArgumentError(f"keyword {next(iter(keywords))!r}", why="a kernel takes positional arguments")
+            args = positional(function, args, keywords, "a kernel knows its arguments by their positions")
         leaves, structure = containers.flatten_exactly(args)
         if any(isinstance(leaf, Traced) for leaf in leaves):
             return function(*args)  # inside a transform: it is traced like any other function
@@ -194,8 +200,11 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
         with lock:
             kernel, read = kernels.get(key, (None, None))
         if kernel is None or not (read and read.unchanged()):  # unlocked: compiling it may call this function too
-            kernel = compile(function, *args, **options)
-            read = _read_by(function, args)
+            try:
+                kernel, read = compile(function, *args, **options), _read_by(function, args)
+            except Exception as error:
+                leave_out_ours(error)
+                raise
         with lock:
             kernels[key] = kernel, read
             kernels.move_to_end(key)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 import symad.tracing.values.containers as containers
 from codegen.functions.libraries import EXTRA
 from codegen.functions.linear_algebra import has_library
@@ -47,11 +45,14 @@ from symad.errors import ArgumentError, InvariantError, LimitError, WorkbenchErr
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.memory import telling
 from symad.tracing.calling.swallowed import forgiving
+from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import written_at
+from symad.tracing.control.frozen import Watched
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.control.written_bodies import ENDLESS
 from symad.tracing.trace import StructuredTrace, Trace, to_program, trace
 from symad.tracing.values.complex_points import complex_points
+from symad.tracing.values.container_types import static_parts
 from symad.transforms.first_order import derivative, grad, hessian, jacobian, value_and_grad
 
 Function = Callable[..., Any]
@@ -66,6 +67,7 @@ LEFT_OUT = "SYMAD_BISECT leaves it out"
 WIDTH = 160  # of the text of a plan in a file
 
 
+@door
 def plan(
     f: Function,
     *example_args: Any,
@@ -73,6 +75,7 @@ def plan(
     roll: Roll = "auto",
     checkpoints: Checkpoints = "all",
     max_paths: int = MAX_PATHS,
+    freeze: bool = False,
     dtype: str = "float64",
     max_ops: int | None = None,
     max_seconds: float | None = None,
@@ -86,14 +89,15 @@ def plan(
     predictions: only their ratios mean anything (docs/design/price.md). ArgumentError for options that exclude
     each other, or ask for a way that there is not.
 
+    >>> import numpy as np
     >>> found = plan(grad(lambda x: np.sum(np.sin(x) * x)), np.ones(1000))
     >>> found.chosen, [each.way for each in found.candidates], found.refused
     ('rolled', ['straight', 'rolled'], {'sweep': 'only a dense Hessian or Jacobian in one array has columns'})
     """
-    asked = _Asked(strategy, roll, checkpoints, max_paths, dtype)
+    asked = _Asked(strategy, roll, checkpoints, max_paths, dtype, freeze)
     asked.check()
     if dtype != "float64":
-        example_args = _real(example_args)
+        example_args = containers.real_parts(example_args)
     given = (max_ops, max_seconds, max_bytes)
     with limits(*given) if any(each is not None for each in given) else nullcontext(), telling():
         return _planned(f, example_args, asked)
@@ -101,7 +105,11 @@ def plan(
 
 def _planned(f: Function, example_args: tuple[Any, ...], asked: _Asked) -> CompilationPlan:
     with complex_points(asked.dtype == "complex128"):
-        made = _Search(f, example_args, asked).plan()
+        watched = None if asked.freeze else Watched(f, *static_parts(example_args))
+        search = _Search(f, example_args, asked)
+        made = search.plan()
+        if watched is not None:
+            watched.tell(search.traced, search.traced_again)
     record(made)
     stage("plan", lambda: made.text(WIDTH))
     return made
@@ -116,6 +124,7 @@ class _Asked:
     checkpoints: Checkpoints
     max_paths: int
     dtype: str
+    freeze: bool = False
 
     def check(self) -> None:
         check_checkpoints(self.checkpoints)
@@ -160,14 +169,19 @@ class _Search:
         self.refused: dict[Way, str] = {}
         self.primal: Primal | None = None
         self.notes: tuple[str, ...] = ()
+        self.arrays = True  # whether operations on large arrays are loops
         self.written_out: Candidate | None = None  # what a sweep comes to in straight lines
 
     @cached_property
     def traced(self) -> Trace:
         """The one trace of the function below all transforms."""
+        return self.traced_again()
+
+    def traced_again(self) -> Trace:
+        """Return another trace of it."""
         if self.asked.without_loops:
-            return trace(self.base, *self.args, max_paths=self.asked.max_paths)
-        return self.with_loops(arrays=True)
+            return trace(self.base, *self.args, max_paths=self.asked.max_paths, freeze=True)
+        return self.with_loops(arrays=self.arrays)
 
     def with_loops(self, *, arrays: bool) -> StructuredTrace:
         return traced_with_loops(self.base, self.args, self.asked.max_paths, self.asked.checkpoints, arrays=arrays)
@@ -261,7 +275,8 @@ class _Search:
         except StraightError as reason:
             if not of_matrix:
                 raise
-            self.traced = self.with_loops(arrays=False)
+            self.arrays = False
+            self.traced = self.traced_again()
             self.notes = (f"what is done to large arrays is written out: {reason}",)
             return self.differentiated()
 
@@ -343,7 +358,7 @@ class _Search:
         """Straight lines, written down."""
         if not self.recipes and not self.written_down:
             return self.counted(self.traced)
-        return self.counted(trace(self.again, *self.args, max_paths=self.asked.max_paths))
+        return self.counted(trace(self.again, *self.args, max_paths=self.asked.max_paths, freeze=True))
 
     def counted(self, traced: Trace) -> Candidate:
         program = to_program(traced, self.name)
@@ -372,13 +387,6 @@ def _written_out(program: Program, halves: Halves) -> Candidate:
     output, rows = program.outputs[0], halves.written_out
     size = rows.total()
     return Candidate("straight", size, size, rows_work(rows, len(output.rows) * program.inputs[-1].size).price)
-
-
-def _real(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments with the real parts of complex leaves."""
-    leaves, structure = containers.flatten(args)
-    real: tuple[Any, ...] = containers.unflatten(structure, [np.real(u) if np.iscomplexobj(u) else u for u in leaves])
-    return real
 
 
 _TRANSFORMS: dict[str, Callable[[Function, Recipe], Function]] = {

@@ -15,7 +15,6 @@ Else it is run, as at the first call. The second call with the same shapes keeps
 from __future__ import annotations
 
 import logging
-import random
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -40,7 +39,7 @@ from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgive
 from symad.tracing.control.side_effects import side_effect_of
-from symad.tracing.control.surroundings import Surroundings
+from symad.tracing.control.surroundings import Surroundings, generator_states
 from symad.tracing.values.container_types import static_parts
 from symad.tracing.values.exactly import same_bytes
 from symad.tracing.values.node_operands import SymbolMetArraysError
@@ -110,7 +109,7 @@ class KeptTraces:
         if effect := side_effect_of(self._f):
             self._note(key, f"{effect} may have side effects")
             return None
-        generators, read = _generators(), Surroundings(self._f, *static_parts(chosen.others), of_kernel=True)
+        generators, read = generator_states(), Surroundings(self._f, *static_parts(chosen.others), of_kernel=True)
         try:
             found, traced = _traced(chosen, called)
         except SymbolMetArraysError as error:
@@ -118,7 +117,7 @@ class KeptTraces:
             self._note(key, "it has symbols")
             return None
         size = read.bytes + sum(leaf.nbytes for leaf in others if _is_array(leaf))
-        if not (read.complete and read.unchanged() and _generators() == generators) or read.runs_out:
+        if not (read.complete and read.unchanged() and generator_states() == generators) or read.runs_out:
             self._note(key, "it changes what it reads")
         elif not traced.arrays and traced.nodes > LARGEST:
             self._note(key, f"it has {traced.nodes:,} nodes")
@@ -272,12 +271,6 @@ class _Kept:
 def _is_watched() -> bool:
     """Whether it shows how a function is run: to a trace around it, a debugger, a listener, a limit on its arrays."""
     return innermost_scope() is not None or is_noting() or sys.gettrace() is not None or bytes_are_limited()
-
-
-def _generators() -> tuple[Any, ...]:
-    """Return the states of the generators of random numbers that all code has."""
-    kind, state, *rest = np.random.get_state(legacy=True)
-    return random.getstate(), kind, np.asarray(state).tobytes(), *rest
 
 
 def _is_number(leaf: Any) -> bool:

@@ -57,7 +57,9 @@ def select_arguments(
     if wrt is None:
         selection = _by_position(f, args, argnums, keywords)
         if not containers.flatten(selection.arguments)[0]:
-            raise ArgumentError(f"argnums={argnums!r}", why="there are no numbers in it", do="choose another argument")
+            what = ", ".join(type(args[k]).__name__ for k in positions_of(argnums, len(args)))
+            why = f"there are no numbers in it (it is of type {what})"
+            raise ArgumentError(f"argnums={argnums!r}", why=why, do="pass numbers, or choose another argument")
         return selection
     if argnums is not FIRST:
         raise ArgumentError(f"argnums={argnums!r} and wrt={wrt!r}", why="both choose arguments", do="give one of them")
@@ -80,11 +82,28 @@ def _by_position(f: Function, args: tuple[Any, ...], argnums: Argnums, keywords:
     return Selection(restricted, *chosen, isinstance(argnums, tuple), others)
 
 
-def positions_of(argnums: Argnums, count: int) -> list[int]:
-    """Return the chosen positions, none negative."""
+def check_argnums(argnums: Any) -> None:
+    """Raise ArgumentError for what is no position and no tuple of positions: often the point itself."""
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     if not chosen or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in chosen):
-        raise ArgumentError(f"argnums={argnums!r}", do="give the position of an argument, or a tuple of positions")
+        short = argnums is None or isinstance(argnums, bool | str | float | tuple | list)
+        raise ArgumentError(
+            f"argnums={argnums!r}" if short else f"argnums of type {type(argnums).__name__}",
+            why="it says which argument of the function is differentiated, by its position",
+            do="give a position or a tuple of them; where to differentiate stands in the call after it: grad(f)(x)",
+        )
+
+
+def positions_of(argnums: Argnums, count: int) -> list[int]:
+    """Return the chosen positions, none negative."""
+    check_argnums(argnums)
+    chosen = argnums if isinstance(argnums, tuple) else (argnums,)
+    if not count:
+        raise ArgumentError(
+            "a call without positional arguments",
+            why=f"argnums={argnums!r} is the position of the argument that is differentiated",
+            do="give it by position: grad(f)(x)",
+        )
     if not all(-count <= position < count for position in chosen):
         raise ArgumentError(
             f"argnums={argnums!r} for a call with {count} positional arguments",

@@ -31,6 +31,7 @@ from symad.formulas.read import read_formula
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_let, from_sympy
 from symad.tracing.calling.given import given
+from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import Trace, sparse_leaves, trace
 from symad.tracing.values.node_trees import Tree
@@ -242,6 +243,7 @@ TREE = 60  # boxes of an expression tree
 LARGEST = 2000  # boxes that are drawn when folding is turned off
 
 
+@door
 def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
     """Return the picture of a computation as a graph: a box for each operation, an arrow for each use of a value.
 

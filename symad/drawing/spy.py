@@ -21,6 +21,7 @@ from symad.drawing.svg import Canvas, text_width
 from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
 from symad.tracing.calling.given import given
+from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.sparse_matrix import SparseMatrix
 from symad.transforms.jacobians import sparsity
@@ -119,6 +120,7 @@ class Spy(Shown):
         return self.svg()
 
 
+@door
 def spy(f: Any, x: Any = None, order: Literal[1, 2] = 1) -> Spy:
     """Return the spy plot of a matrix, or of the derivatives of f at x: the Jacobian, or with order 2 the Hessian.
 

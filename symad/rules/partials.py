@@ -230,13 +230,13 @@ def _ask_sympy(head: Head, placeholders: list[sp.Dummy], position: int) -> sp.Ex
     except (AttributeError, ArgumentIndexError):
         expression = sp.diff(applied, placeholders[position])
     if expression.has(*_UNUSABLE):
-        raise _refusal(head, position, f"SymPy can only write it as {expression}")
+        raise _refusal(head, position, f"SymPy has no formula for it but {expression}".replace("_u", "u"))
     return expression
 
 
 def _refusal(head: Head, position: int, why: str) -> RuleError:
     return RuleError(
-        f"{head.__name__} has no derivative in its operand {position}",
+        f"{head.__name__} has no derivative in its operand {position} (counted from 0)",
         why=why,
         do="keep that operand constant, or give a function whose derivative is known",
     )

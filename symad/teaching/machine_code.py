@@ -20,6 +20,7 @@ from codegen import Kernel
 from symad.display.document import Document, Heading, Marked, Table
 from symad.display.shown import Shown
 from symad.errors import ArgumentError, LimitError
+from symad.tracing.calling.tracebacks import door
 
 MAX_LINES = 400  # more are not read
 
@@ -59,6 +60,7 @@ class CodeReading(Shown):
         return (Heading(self.title), Table(header, rows))
 
 
+@door
 def read_llvm(kernel: Kernel) -> CodeReading:
     """Return the lines of LLVM IR of a kernel that is straight-line code, each with the formula that it computes.
 
@@ -78,6 +80,7 @@ def read_llvm(kernel: Kernel) -> CodeReading:
     return CodeReading("LLVM IR", lines, tuple(machine.stored))
 
 
+@door
 def read_assembly(kernel: Kernel) -> CodeReading:
     """Return the lines of assembly of a kernel, each with its kind; LimitError for more than 400 lines.
 

@@ -26,10 +26,12 @@ from symad.graph.sympy_io import Let, to_let
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import attempted
+from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import located, user_frame, written_place
 from symad.tracing.control.bounded_loops import tell
+from symad.tracing.control.frozen import Watched
 from symad.tracing.control.paths import MAX_PATHS, Paths, with_nan
-from symad.tracing.values.container_types import NAMESPACE
+from symad.tracing.values.container_types import NAMESPACE, static_parts
 from symad.tracing.values.inputs import input_symbols, lift_inputs, symbols_of
 from symad.tracing.values.node_trees import Tree, expressions, lift_result, paths_of, wrap
 from symad.tracing.values.sparse_matrix import SparseMatrix
@@ -134,13 +136,16 @@ class StructuredTrace(Trace):
         self.loops, self.carried_out = list(loops), carried_out
 
 
-def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trace:
+@door
+def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS, freeze: bool = False) -> Trace:
     """Trace a function on symbols of the structure and shapes of example arguments.
 
     The arguments' values are not used: of a condition on a traced value, both branches are traced (`paths.Paths`), and
     LimitError is raised when there are more than `max_paths` paths. ArgumentError for arguments or results that are
     not containers of real numbers. Inside a differentiated function too, the trace
-    stands alone: a traced value captured from around it raises TraceError.
+    stands alone: a traced value captured from around it raises TraceError. FrozenValueWarning tells of random numbers,
+    the clock, files, the environment and of what the function changes itself, which are constants of the trace, unless
+    `freeze` says that this is meant.
 
     >>> import numpy as np
     >>> trace(lambda x: x @ x, [0.0, 0.0]).expr()
@@ -152,7 +157,11 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS) -> Trac
     >>> trace(lambda x: x**2 if x > 0 else -x, 1.0).expr()
     Piecewise((x**2, x > 0), (-x, True))
     """
-    return _traced(f, args, max_paths, None, {})
+    watched = None if freeze else Watched(f, *static_parts(args))
+    found = _traced(f, args, max_paths, None, {})
+    if watched is not None:
+        watched.tell(found, lambda: _traced(f, args, max_paths, None, {}))
+    return found
 
 
 def trace_structured(

@@ -33,9 +33,10 @@ from symad.derivatives.array_matrices import array_hessian, array_jacobian, pays
 from symad.derivatives.in_code import Columns, Recipe, noted, recipe_of
 from symad.derivatives.kept_traces import KeptTraces
 from symad.derivatives.level import FunctionResultError, Level, in_level
-from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
+from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, check_argnums, select_arguments
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
+from symad.tracing.calling.tracebacks import door
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import Entries, Triangle, triangle_of
 
@@ -43,6 +44,7 @@ HessianMode = Literal["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd",
 JacobianMode = Literal["auto", "fwd", "rev", "cross-country"]
 
 
+@door
 def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """Return `(f(*primals), directional derivative along tangents)`: the pushforward, one forward pass.
 
@@ -73,6 +75,7 @@ def _pushed(f: Function, tangents: tuple[Any, ...], level: Level) -> tuple[Any, 
     return value, tangent
 
 
+@door
 def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
     """Return `(f(*primals), pushforward)`; the pushforward may be called with many tangents, f is traced once.
 
@@ -87,6 +90,7 @@ def _linearize(f: Function, primals: tuple[Any, ...]) -> tuple[Any, Function]:
     return in_level(primals, argument_names(f, len(primals)), partial(_linear_map, f, pullback=False))
 
 
+@door
 def vjp(f: Function, *primals: Any) -> tuple[Any, Function]:
     """Return `(f(*primals), pullback)`; `pullback(cotangent)` returns one cotangent for each primal, as a tuple.
 
@@ -123,14 +127,13 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
     >>> value_and_grad(lambda p: p["a"] * p["b"][0], wrt='p["b"]')({"a": 2.0, "b": [3.0]})
     (6.0, [2.0])
     """
-
+    check_argnums(argnums)
     kept = KeptTraces(f)
 
     def apply(*args: Any, **keywords: Any) -> tuple[Any, Any]:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
         if (written := in_code.gradient(chosen)) is not None:
             return written[0], chosen.as_asked(written[1])
-
         found = kept.gradient(chosen, lambda level, function: call_scalar(level, function, f))
         return found[0], chosen.as_asked(found[1])
 
@@ -144,7 +147,6 @@ def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Functio
     >>> grad(lambda x: (x**2).sum())(np.array([1.0, 2.0]))
     array([2., 4.])
     """
-
     both = value_and_grad(f, argnums, wrt=wrt)
 
     def apply(*args: Any, **keywords: Any) -> Any:
@@ -246,6 +248,7 @@ def jacobian(
     >>> made[0].chosen, sorted(made[0].operations)
     ('cross-country', ['cross-country', 'fwd', 'rev'])
     """
+    check_argnums(argnums)
     check_choice("mode", mode, get_args(JacobianMode))
     check_choice("sparse", sparse, (False, True))
     storage = storage_of(sparse, format)
@@ -293,6 +296,7 @@ def hessian(
     array([[6., 4.],
            [4., 0.]])
     """
+    check_argnums(argnums)
     check_choice("mode", mode, ("auto", "edge", "dyadic", *_NESTED))
     check_choice("sparse", sparse, (False, True, "lower", "upper", "full"))
     storage = storage_of(sparse, format)
@@ -365,6 +369,7 @@ def close_matrix(level: Level, entries: Entries, outputs: Tree, chosen: Selectio
     return close_sparse(level, entries, shape, storage)
 
 
+@door
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Return the Hessian-vector product of a scalar f along tangents, forward over reverse, no matrix formed.
 
@@ -380,11 +385,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
 def described(apply: Function, f: Function, what: str, recipe: Recipe | None = None) -> Function:
     """Return `apply` as the function that a transform made of f: with a name, a docstring, its recipe, f behind it."""
     check_function(f)
-
-    @wraps(apply)
-    def transformed(*args: Any, **keywords: Any) -> Any:
-        return apply(*args, **keywords)
-
+    transformed: Any = door(apply)
     transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
     transformed.__doc__ = f"The {what} of {name_of(f)}."
     transformed.__wrapped__ = f

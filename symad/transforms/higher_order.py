@@ -34,6 +34,7 @@ from symad.derivatives.tensor import (
 )
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.calling.function_names import argument_names
+from symad.tracing.calling.tracebacks import door
 from symad.tracing.values.node_trees import Tree
 from symad.transforms.first_order import JacobianMode, described
 
@@ -46,6 +47,7 @@ LARGEST_SYSTEM = 3_000  # unknowns of a dense linear system
 LARGEST_FACTORIAL = 170  # 171! is no float
 
 
+@door
 def taylor(
     f: Function, primals: Sequence[Any], tangents: Sequence[Any], order: int, *, curve: Sequence[Sequence[Any]] = ()
 ) -> tuple[Any, ...]:
@@ -75,6 +77,7 @@ def taylor(
         return level.close(*(_filled(level, result, nodes) for nodes in found))
 
 
+@door
 def derivative_along(
     f: Function, primals: Sequence[Any], tangents: Sequence[Any], order: int, *, mode: DirectionalMode = "auto"
 ) -> Any:
@@ -93,6 +96,7 @@ def derivative_along(
         return _along(level, level.call(f), as_tuple(tangents, "tangents"), order, mode)
 
 
+@door
 def vhv(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, mode: DirectionalMode = "auto") -> Any:
     """Return v^T H v of a scalar function, the second derivative along v; no matrix is formed. See `hvp` for H v.
 
@@ -168,6 +172,7 @@ def derivative_tensor(
     return described(apply, f, f"derivative tensor of order {order}")
 
 
+@door
 def mixed_partials(f: Function, x: Any, order: int) -> MixedPartials:
     """Return all partial derivatives of one order of a scalar f, interpolated from directional Taylor coefficients.
 
@@ -196,6 +201,7 @@ def mixed_partials(f: Function, x: Any, order: int) -> MixedPartials:
     return MixedPartials(indices, coefficients, interpolated, values, operations)
 
 
+@door
 def taylor_polynomial(f: Function, x: Any, degree: int = 2, *, mode: PolynomialMode = "auto") -> TaylorPolynomial:
     """Return the full Taylor polynomial of f around x: value, gradient, Hessian..., callable at other points.
 

@@ -18,6 +18,7 @@ from symad.derivatives.linear import Linear
 from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
 from symad.errors import ArgumentError
 from symad.graph.array_values import values_of_nodes
+from symad.tracing.calling.tracebacks import door
 from symad.tracing.trace import trace
 from symad.transforms.first_order import JacobianMode, described, grad, hessian, jacobian, linearize, vjp
 
@@ -113,6 +114,7 @@ def sum_gradient(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) ->
     return found
 
 
+@door
 def hutchinson_trace(f: Function, x: Any, probes: Any, *, mode: Literal["fwd", "rev"] = "fwd") -> Any:
     """Return the mean of v . f'(x) v over the probes v: an estimate of the trace of the Jacobian, which is not formed.
 
@@ -140,6 +142,7 @@ def hutchinson_trace(f: Function, x: Any, probes: Any, *, mode: Literal["fwd", "
     return mean.item() if isinstance(mean, np.floating) else mean
 
 
+@door
 def sparsity(f: Function, *args: Any, order: Order = 1, argnums: Argnums = FIRST, wrt: Paths = None) -> SparsityPattern:
     """Return the exact pattern of the Jacobian (order 1) or of a scalar's Hessian (order 2) over flat inputs.
 
@@ -162,6 +165,7 @@ def sparsity(f: Function, *args: Any, order: Order = 1, argnums: Argnums = FIRST
     return pattern
 
 
+@door
 def verify_sparsity(
     f: Function,
     pattern: SparsityPattern,

@@ -110,7 +110,8 @@ class Kernel(CFunction):
         declared = self.program.arguments
         if len(args) != len(declared):
             names = ", ".join(array.name for array in declared)
-            raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(declared)}: {names}")
+            given = f"{len(args)} argument{'s' * (len(args) != 1)}"
+            raise ArgumentError(given, why=f"the kernel takes {len(declared)}: {names}")
         number = self.options.number
         inputs = [
             as_input(given, array, k, number) for k, (given, array) in enumerate(zip(args, declared, strict=True))

@@ -37,6 +37,7 @@ from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.limits import LONGEST
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.tracebacks import door
 from symad.tracing.trace import Trace, trace
 
 __all__ = [
@@ -122,6 +123,7 @@ def verify(
 ) -> BoxVerification: ...
 
 
+@door
 def verify(
     kernel: Kernel,
     *args: Any,

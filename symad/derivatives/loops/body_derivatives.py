@@ -36,7 +36,7 @@ def body_program(function: Function, number_of_slots: int) -> Program:
     >>> len(body.inputs), [output.rows for output in body.outputs]
     (2, [(3,), (1,), (4,)])
     """
-    traced = trace(function, *[0.0] * number_of_slots)
+    traced = trace(function, *[0.0] * number_of_slots, freeze=True)
     if any(array.shape for array in traced.outputs.arrays):
         raise ArgumentError("a body that returns an array", why="what is repeated works on scalars")
     return _with_rows(to_program(traced, "body"))

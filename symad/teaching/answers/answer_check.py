@@ -15,6 +15,7 @@ from symad.teaching.answers.answer_problem import Problem, derivative_problem, d
 from symad.teaching.answers.equal import Agreement, agreement, is_at_turn
 from symad.teaching.answers.mistakes import Mistake, mistakes_of
 from symad.teaching.expansion.epsilon import Levels, expanded_terms, monomial, readable
+from symad.tracing.calling.tracebacks import door
 
 _VERDICTS: dict[bool | None, Cell] = {
     True: Marked("✓ right", "right"),
@@ -77,6 +78,7 @@ class CheckedAnswer(Shown):
         )
 
 
+@door
 def check_expansion(mine: Any, f: Any, x: Any, directions: Any, *, order: int | None = None) -> CheckedAnswer:
     """Return which line of a pupil's expansion of f(x + eps_1 v + eps_2 w + ...) is the first wrong one, and why.
 
@@ -96,6 +98,7 @@ def check_expansion(mine: Any, f: Any, x: Any, directions: Any, *, order: int | 
     return _checked(mine, expansion_problem(f, x, directions, order))
 
 
+@door
 def check_derivative(mine: Any, f: Any, x: Any, *, order: int = 1) -> CheckedAnswer:
     """Return which line of a pupil's derivative of f (of some order) in one variable is the first wrong one, and why.
 

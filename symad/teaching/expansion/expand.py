@@ -30,6 +30,7 @@ from symad.teaching.expansion.page import document_of
 from symad.teaching.expansion.steps import Parts, Step
 from symad.tracing.calling.given import Given, given
 from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.node_trees import object_array
 
@@ -142,6 +143,7 @@ class Expansion(Parts, Shown):
         return containers.unflatten(self.result.structure, leaves)
 
 
+@door
 def expand(f: Any, x: Any, directions: Any, *, order: int | None = None, detail: Detail = "steps") -> Expansion:
     """Return f(x + eps_1 v + eps_2 w + ...), where every eps squares to 0, one level at a time.
 

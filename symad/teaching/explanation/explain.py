@@ -20,6 +20,7 @@ from symad.tracing.calling.function_names import argument_names, check_call, nam
 from symad.tracing.calling.given import given
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.shadows import call
+from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import is_defect
 from symad.tracing.trace import input_symbols, trace
 from symad.tracing.values.node_trees import lift, lift_result, paths_of, wrap
@@ -40,6 +41,7 @@ class Explanation(Explained, Shown):
         return document_of(self, self.title)
 
 
+@door
 def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any) -> Explanation:
     """Return what f, any composition of transforms, does for arguments of these shapes: stage by stage, line by line.
 

@@ -59,7 +59,12 @@ def check_call(f: object, examples: tuple[Any, ...]) -> None:
         ) from None
 
 
-def positional(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
+def positional(
+    f: Callable[..., Any],
+    args: tuple[Any, ...],
+    keywords: dict[str, Any],
+    why: str = "its derivative rule knows arguments by their positions",
+) -> tuple[Any, ...]:
     """Return the arguments of a call by position; ArgumentError for those that have none.
 
     >>> positional(lambda x, y: x, (1,), {"y": 2})
@@ -69,7 +74,7 @@ def positional(f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str,
     if bound.kwargs:
         raise ArgumentError(
             f"keyword {next(iter(bound.kwargs))!r} of {name_of(f)}",
-            why="its derivative rule knows arguments by their positions",
+            why=why,
             do="make it an argument that can be given by position",
         )
     return bound.args

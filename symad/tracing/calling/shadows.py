@@ -25,8 +25,23 @@ from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
 from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, owners_in, reached, used_by
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.stand_ins import BUILTINS, Function, arrays_are_traced, replaced
-from symad.tracing.calling.swallowed import Watch, innermost_watch, library_refusal, noted, swallowed_error, watching
-from symad.tracing.calling.user_place import library_function, raised_place, user_globals
+from symad.tracing.calling.swallowed import (
+    Note,
+    Watch,
+    innermost_watch,
+    library_refusal,
+    noted,
+    python_refusal,
+    swallowed_error,
+    watching,
+)
+from symad.tracing.calling.user_place import (
+    library_function,
+    raised_by_user,
+    raised_in_own_code,
+    raised_place,
+    user_globals,
+)
 from symad.tracing.values.indexed import indexed
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.object_arrays import ObjectArrayError
@@ -55,6 +70,7 @@ _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "input type 'object' not supported",
     "'float' object has no attribute 'dtype'",
     "can't convert type 'Scalar'",
+    "Iterator operand or requested dtype holds references",
 )
 _STORES = (  # how NumPy words a store or an index that it could not do
     "setting an array element with a sequence", "Error setting single item of array", "only integers, slices",
@@ -125,6 +141,8 @@ def _settle(error: Exception | None, watch: Watch) -> None:
     """Raise what came out of the last attempt, or the refusal of a function that caught an error of ours."""
     spoilt = next((note for note in watch.notes if not note.excused), None)
     try:
+        if error is not None and spoilt is not None and _says_the_same(error, spoilt):
+            raise spoilt.error from error
         if spoilt is not None and (error is None or not _is_ours(error, watch)):
             raise swallowed_error(spoilt) from spoilt.error
         if error is not None:
@@ -135,6 +153,13 @@ def _settle(error: Exception | None, watch: Watch) -> None:
             raise error
     finally:
         del error  # its traceback holds this frame
+
+
+def _says_the_same(error: Exception, note: Note) -> bool:
+    """Whether C code that the function called has said in its own words what an error of ours had said there."""
+    if isinstance(error, WorkbenchError) or note.library or raised_by_user(error):
+        return False
+    return raised_place(error) == note.place
 
 
 def _is_ours(error: Exception, watch: Watch) -> bool:
@@ -227,6 +252,7 @@ def _is_conversion(error: BaseException) -> bool:
 
 _OUR_TYPES = (
     "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
+    "not Scalar", "not Array", "Object of type float64 is not JSON",
 )  # fmt: skip
 
 
@@ -248,6 +274,8 @@ def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
 
 def _explain(error: BaseException) -> None:
     """Raise a TraceError in place of what NumPy, SciPy and SymPy say of traced values that they cannot take."""
+    if raised_in_own_code(error):
+        return  # whatever the function says of its arguments is its own
     if isinstance(error.__cause__, NumberError | StoreError) and any(text in str(error) for text in _STORES):
         raise error.__cause__  # NumPy takes what has indices for a sequence, and says so in place of our error
     if any(text in str(error) for text in _ASKED_OF_SYMPY):
@@ -259,6 +287,8 @@ def _explain(error: BaseException) -> None:
         ) from error
     if isinstance(error, TraceError) or not _is_conversion(error):
         return
+    if str(error).startswith("only integers") and not _has(error, NumberError):
+        return  # of an index that is no number either
     if "read-only" in str(error) and "<traced " not in str(error):
         return  # an array may be read-only because the user wants it so
     name = library_function(error)
@@ -266,11 +296,13 @@ def _explain(error: BaseException) -> None:
         said = error.__cause__ if isinstance(error, SystemError) and error.__cause__ is not None else error
         raise library_refusal(name, said, raised_place(error)) from error
     if _names_a_traced_value(error):
+        raise python_refusal(error, raised_place(error)) from error
+    if "Iterator operand" in str(error):
         raise TraceError(
-            f"a library got a traced value ({error})",
+            "a traced array was given to np.nditer",
             where=raised_place(error),
-            why="it computes with numbers of its own, which would lose the derivative",
-            do="write this step with NumPy functions",
+            why="it iterates over the memory of ordinary arrays",
+            do="write `for value in x.flat`, or np.ndenumerate(x)",
         ) from error
     raise TraceError(
         f"a NumPy function got an object array ({error})",

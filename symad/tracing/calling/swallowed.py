@@ -8,6 +8,7 @@ returns is wrong. So every error of ours is noted where it is made, in the watch
 from __future__ import annotations
 
 import dis
+import re
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar, Token
@@ -16,8 +17,19 @@ from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 from symad.errors import EscapedValueError, TraceError, WorkbenchError
-from symad.tracing.calling.user_place import is_library, running_globals, scipy_calls, user_place
+from symad.tracing.calling.user_place import (
+    is_library,
+    is_public,
+    is_symad,
+    known_name,
+    running_globals,
+    scipy_calls,
+    user_place,
+)
 
+LONGEST = 100  # characters of what a library says
+_NUMBER = re.compile(r"'Scalar' object|'Scalar'|\bScalar\b")
+_ARRAY = re.compile(r"'Array' object|'Array'|\bArray\b")
 _FOREIGN = (TraceError, EscapedValueError)  # only traced values raise these
 
 
@@ -29,7 +41,8 @@ class Note:
 
     def __init__(self, error: WorkbenchError, caller: FrameType | None) -> None:
         self.error, self.place, self.namespaces = error, user_place(), running_globals(caller)
-        self.library = next(iter(scipy_calls()), "")
+        called = scipy_calls()
+        self.library = next(filter(is_public, reversed(called)), called[-1] if called else "")
         self.excused = False
 
 
@@ -156,17 +169,49 @@ def library_refusal(name: str, said: BaseException, where: str) -> TraceError:
     """Return the refusal of a library's function that computes with plain numbers."""
     solver = "; a root, a fixed point or a minimum: symad.root, fixed_point, argmin"
     return TraceError(
-        f"{name} got a traced value ({said})",
+        f"{known_name(name, where)} got a traced value ({short_text(said)})",
         where=where,
         why="it computes with plain numbers, which would lose the derivative",
         do=f"write this step with NumPy functions, or with those of scipy.special{solver * ('optimize' in name)}",
     )
 
 
+_AS_NO_NUMBER = {  # what Python says of a number that is taken for something else: what was done, why not, what to do
+    "object is not callable": ("a number is called like a function", "it is none", "write * for a product"),
+    "object is not iterable": ("a number is iterated over", "it has no elements", "give an array or np.atleast_1d(x)"),
+    "item assignment": ("an element of a number is assigned", "it has none", "assign to the array that it is from"),
+    "has no len()": ("a number is asked for its length", "it has no elements", "give an array or np.atleast_1d(x)"),
+}
+
+
+def python_refusal(error: BaseException, where: str) -> TraceError:
+    """Return the refusal of a traced value that Python, or a library, takes for something else than a number."""
+    for words, (what, why, do) in _AS_NO_NUMBER.items():
+        if words in str(error) and "Scalar" in str(error):
+            return TraceError(what, where=where, why=why, do=do)
+    return TraceError(
+        f"what takes plain values got a traced one ({short_text(error)})",
+        where=where,
+        why="the derivative would be lost in it",
+        do="write this step with NumPy functions, or take it with the result, outside of the function",
+    )
+
+
+def short_text(said: BaseException) -> str:
+    """Return what an error says, in one line: of ours what was met, of others the beginning, with our types' names.
+
+    >>> short_text(TypeError("must be real number, not Scalar"))
+    'must be real number, not a traced number'
+    """
+    text = " ".join((said.what if isinstance(said, WorkbenchError) else str(said)).split())
+    text = _NUMBER.sub("a traced number", _ARRAY.sub("a traced array", text))
+    return text if len(text) <= LONGEST else text[:LONGEST].rsplit(" ", 1)[0] + " ..."
+
+
 def _caught_at(error: BaseException) -> str:
     """Return `file:line` of the handler that caught an error, the function where that is a library's, "" if unknown."""
     trace = error.__traceback__  # its first entry is the frame that caught it
-    if trace is None:
+    if trace is None or is_symad(trace.tb_frame.f_code.co_filename):
         return ""
     code = trace.tb_frame.f_code
     if is_library(code.co_filename):

@@ -7,6 +7,7 @@ import dis
 import functools
 import inspect
 import linecache
+import re
 import sys
 import sysconfig
 import traceback
@@ -43,15 +44,16 @@ _REFUSALS = (TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 _STANDARD = sysconfig.get_path("stdlib")
 _CYTHON = (".pyx", ".pxd", ".pxi", "<stringsource>")
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # the second since 3.12
+_CALLED = re.compile(r"(\w+)\(")
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _OPERATOR = dis.opmap["BINARY_OP"]
 _REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
 
 
 def user_frame() -> FrameType | None:
-    """Return the innermost frame outside symad, codegen, optree, NumPy, SymPy and SciPy."""
+    """Return the innermost frame outside symad, codegen, optree, NumPy, SymPy, SciPy and Python's own library."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (_is_own(frame) or frame.f_code.co_filename == functools.__file__):
+    while frame is not None and _is_passed_over(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
@@ -93,9 +95,13 @@ def written_place(graph: Graph, node: int) -> str:
     instruction = graph.instruction_of(node)
     if instruction is None or is_library(instruction[0].co_filename):
         return ""
-    code, offset = instruction
+    return f"{instruction[0].co_filename}:{line_of(*instruction)}"
+
+
+def line_of(code: CodeType, offset: int) -> int:
+    """Return the line of an instruction."""
     (line, *_) = next(islice(code.co_positions(), offset // 2, None))
-    return f"{code.co_filename}:{line or code.co_firstlineno}"
+    return line or code.co_firstlineno
 
 
 def located(error: Failure, graph: Graph, node: int) -> Failure:
@@ -107,8 +113,9 @@ def located(error: Failure, graph: Graph, node: int) -> Failure:
 
 def raised_place(error: BaseException) -> str:
     """Return `file:line` of the innermost user's frame in the traceback of an error."""
-    frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
-    return f"{frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else ""
+    places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    file, line = next((place for place in reversed(places) if not _is_passed_over(place[0])), ("", 0))
+    return file and f"{file}:{line}"
 
 
 def library_function(error: BaseException) -> str:
@@ -140,6 +147,29 @@ def _public_name(frame: FrameType) -> str:
     return ".".join([part for part in module.split(".") if not part.startswith("_")] + [frame.f_code.co_name])
 
 
+def is_public(name: str) -> bool:
+    """Whether a function is found under its full name.
+
+    >>> is_public("numpy.linalg.norm"), is_public("numpy.linalg.wrapper")
+    (True, False)
+    """
+    module, _, last = name.rpartition(".")
+    return not last.startswith("_") and hasattr(sys.modules.get(module), last)
+
+
+def known_name(name: str, place: str) -> str:
+    """Return the name of a library's function, or the one that is called for it in a line of the user's.
+
+    A function that was decorated has the name of what decorates it.
+    """
+    file, _, line = place.rpartition(":")
+    if is_public(name) or not line.isdecimal():
+        return name
+    called = _CALLED.findall(linecache.getline(file, int(line)))
+    names = (f"{name.rpartition('.')[0]}.{each}" for each in called)
+    return next(filter(is_public, names), name)
+
+
 def is_defect(error: Exception) -> bool:
     """Whether an error while the user's code was traced shows a defect of ours: no refusal, and none of that code.
 
@@ -165,6 +195,12 @@ def raised_by_user(error: BaseException) -> bool:
     if trace is None or _is_own(trace.tb_frame):
         return False
     return trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
+
+
+def raised_in_own_code(error: BaseException) -> bool:
+    """Whether an error comes from a raise or assert statement in the user's own code, and not in a package."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return raised_by_user(error) and not is_installed(frames[-1].f_code.co_filename)
 
 
 def user_globals(error: BaseException) -> list[dict[str, Any]]:
@@ -211,6 +247,11 @@ def is_ours(file: str) -> bool:
     return file.startswith(_OWN_FOLDERS) and not is_numpy(file) and not is_scipy(file)
 
 
+def is_symad(file: str) -> bool:
+    """Whether a file belongs to symad or codegen."""
+    return file.startswith(_OUR_FOLDERS)
+
+
 def is_scipy(file: str) -> bool:
     """Whether a file belongs to SciPy."""
     return file.startswith(_SCIPY)
@@ -228,6 +269,21 @@ def is_installed(file: str) -> bool:
     (True, False)
     """
     return file.startswith((_STANDARD, "<frozen ")) or "site-packages" in file or "dist-packages" in file
+
+
+@functools.lru_cache(maxsize=FILES)
+def _is_passed_over(file: str) -> bool:
+    """Whether a file is none that a place is told in: a library's, or one of Python's own."""
+    return is_library(file) or is_standard(file)
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python's own library.
+
+    >>> is_standard(contextlib.__file__), is_standard(optree.__file__)
+    (True, False)
+    """
+    return is_installed(file) and "-packages" not in file
 
 
 def _is_own(frame: FrameType) -> bool:
@@ -248,13 +304,15 @@ def scipy_calls() -> list[str]:
 def source_segment() -> str:
     """Return the piece of the user's source that is being run, when it is on one line and can be read, else ""."""
     frame = user_frame()
-    if frame is None:
-        return ""
-    positions = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    line, last_line, start, end = positions
+    return "" if frame is None else segment_at(frame.f_code, frame.f_lasti)
+
+
+def segment_at(code: CodeType, offset: int) -> str:
+    """Return the piece of source of an instruction, when it is on one line and can be read, else ""."""
+    (line, last_line, start, end) = next(islice(code.co_positions(), offset // 2, None))
     if line is None or line != last_line or start is None or end is None:
         return ""
-    text = linecache.getline(frame.f_code.co_filename, line)
+    text = linecache.getline(code.co_filename, line)
     return text.encode()[start:end].decode(errors="replace").strip()
 
 

@@ -58,7 +58,7 @@ def pair_of(f: Body, value: Any) -> tuple[Any, Any]:
     """Return what the body of a scan returned as carry and y; ArgumentError for anything but a pair."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ArgumentError(
-            f"{name_of(f)} returned a value of type {type(value).__name__} to scan",
+            f"{name_of(f)} returned {'a number' if np.ndim(value) == 0 else 'no pair'} to scan",
             where=user_place(),
             why="the body of a scan returns a pair: the next carry, and y",
             do="return (carry, y), or (carry, None)",

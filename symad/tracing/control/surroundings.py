@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import math
 import random
 import sys
 import types
@@ -39,17 +40,21 @@ _NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.floa
 class Surroundings:
     """What functions can reach, as it was, and how each part is put back; what global names lead to is left alone."""
 
-    def __init__(self, *roots: Any, of_kernel: bool = False, left: Collection[int] = ()) -> None:
+    def __init__(
+        self, *roots: Any, of_kernel: bool = False, left: Collection[int] = (), largest: float = math.inf
+    ) -> None:
         self._kept: list[
             tuple[Callable[[], Any], Any, Callable[[Any], Any], str]
         ] = []  # (state now, state, put back, what)
-        self._shared: list[tuple[Callable[[], Any], Any, str]] = []  # (state now, state, global name)
+        self._shared: list[tuple[Callable[[], Any], Any, str, str]] = []  # (state now, state, global name, what)
+        self._containers: dict[int, int] = {}  # lists and dicts by what gives their states, all by their ids
         self._caches: list[tuple[Any, Any]] = []  # functions that keep their results, and how many
         self._names: dict[int, tuple[str, Any]] = {}  # global names, by what they stand for
         self._name = ""  # of the global that is being looked at
         self.bytes = 0  # of arrays, which are compared
         self.runs_out = False  # something gives another value each time it is asked, and cannot be put back
         self._left = left  # arrays that may change, by their ids
+        self._largest = largest  # bytes of an array that is compared
         self._of_kernel = of_kernel  # nothing is put back; names that are not bound yet may be, later
         if not of_kernel:
             self._note(random.getstate, random.setstate, RANDOM)
@@ -63,11 +68,20 @@ class Surroundings:
 
     def unchanged(self) -> bool:
         """Whether all of it is as it was."""
-        return all(_same(now(), before) for now, before, _ in self._shared) and not self._changed_here()
+        return all(_same(now(), before) for now, before, _, _ in self._shared) and not self._changed_here()
+
+    def differences(self, left: Collection[int] = ()) -> dict[str, str]:
+        """Return what is not as it was: what each is, by the name of what is global, else by that itself.
+
+        Lists and dicts whose ids are in `left` do not count.
+        """
+        here = [(now, before, what, what) for now, before, _, what in self._kept]
+        found = [each for each in (*here, *self._shared) if not _same(each[0](), each[1])]
+        return {name: what for now, _, name, what in found if self._containers.get(id(now)) not in left}
 
     def changed(self) -> str:
         """Return what is not as it was, if anything; TraceError for something global, which others may change too."""
-        for now, before, name in self._shared:
+        for now, before, name, _ in self._shared:
             if not _same(now(), before):
                 raise TraceError(
                     f"the body of a loop changes {name}",
@@ -110,7 +124,7 @@ class Surroundings:
         """Note what `now()` gives, or a `copy` of what it always gives but may change inside."""
         before = (copy or now)()
         if self._name:
-            self._shared.append((now, before, self._name))
+            self._shared.append((now, before, self._name, what))
         else:
             self._kept.append((now, before, put_back, what))
 
@@ -121,7 +135,8 @@ class Surroundings:
                 self._note(lambda: (value.nodes.copy(), value.scope), functools.partial(_refill, value), "an array")
             return []
         if isinstance(value, np.ndarray):
-            if id(value) not in self._left and (may_change(value) if self._of_kernel else _can_be_put_back(value)):
+            left = id(value) in self._left or value.nbytes > self._largest
+            if not left and (may_change(value) if self._of_kernel else _can_be_put_back(value)):
                 self.bytes += value.nbytes
                 self._note(lambda: value, lambda old: np.copyto(value, old), "an array", value.copy)
             return []
@@ -141,12 +156,18 @@ class Surroundings:
             self.runs_out = True
             return []
         if isinstance(value, list | deque | bytearray):
-            self._note(lambda: tuple(value), lambda old: (value.clear(), value.extend(old)), "a list")
+            self._note(self._of(value, tuple), lambda old: (value.clear(), value.extend(old)), "a list")
             return list(value)
         if isinstance(value, dict | set):
-            self._note(lambda: _entries(value), lambda old: (value.clear(), value.update(old)), "a dict or a set")
+            self._note(self._of(value, _entries), lambda old: (value.clear(), value.update(old)), "a dict or a set")
             return list(value.values()) if isinstance(value, dict) else []
         return self._keep_function(value)
+
+    def _of(self, value: Any, state: Callable[[Any], Any]) -> Callable[[], Any]:
+        """Return what gives the state of a list or dict, which it is known by."""
+        now = functools.partial(state, value)
+        self._containers[id(now)] = id(value)
+        return now
 
     def _keep_function(self, value: Any) -> list[Any]:
         if isinstance(value, tuple):
@@ -239,7 +260,7 @@ class Surroundings:
                         self._share(vars(space[name]), attribute, f"{name}.{attribute}")
 
     def _share(self, space: dict[str, Any], key: str, name: str) -> None:
-        self._shared.append((functools.partial(space.get, key), space[key], name))
+        self._shared.append((functools.partial(space.get, key), space[key], name, "a global name"))
         self._names.setdefault(id(space[key]), (name, space[key]))
 
 
@@ -310,6 +331,12 @@ def _same(now: Any, before: Any) -> bool:
     if isinstance(now, dict):
         return _same(list(now.items()), list(before.items()))
     return type(now) in _NUMBERS and same(now, before)
+
+
+def generator_states() -> tuple[Any, ...]:
+    """Return the states of the generators of random numbers that all code has."""
+    kind, state, *rest = np.random.get_state(legacy=True)
+    return random.getstate(), kind, np.asarray(state).tobytes(), *rest
 
 
 def may_change(array: np.ndarray[Any, Any]) -> bool:

@@ -313,7 +313,8 @@ class Array(Traced, NDArrayOperatorsMixin):
     def view(self, *args: Any, **kwargs: Any) -> Array:
         """Return a view; other dtypes and subclasses (np.matrix) are refused."""
         if args or kwargs:
-            raise TraceError("view() of a traced array as another type", where=user_place(), why="it is float64")
+            why = "traced arrays are plain arrays of float64"
+            raise TraceError("view() of a traced array as another type", where=user_place(), why=why, do="leave it out")
         return Array(self.nodes.view(), self.scope)
 
     def item(self, *index: Any) -> Scalar:

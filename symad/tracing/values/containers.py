@@ -218,3 +218,13 @@ def _refusal(value: Any, path: str, role: str, why: str, do: str = "") -> Argume
     kind = f"an array of {value.dtype}" if type(value) is np.ndarray else f"of type {type(value).__name__}"
     subject = path if path.startswith(role) else f"{role} {path}"
     return error(f"{subject} is {kind}", where=user_place(), why=why, do=do or _DO[role])
+
+
+def real_parts(tree: Any) -> Any:
+    """Return nested containers with the real parts of complex leaves.
+
+    >>> real_parts((1.0, [2 + 3j]))
+    (1.0, [2.0])
+    """
+    leaves, structure = flatten(tree)
+    return unflatten(structure, [np.real(leaf) if np.iscomplexobj(leaf) else leaf for leaf in leaves])

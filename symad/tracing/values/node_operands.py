@@ -103,11 +103,15 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
     if array.dtype.kind == "c":
         raise _refusal("a complex number", "only real functions are differentiated")
     if array.dtype != object:
-        raise _refusal(f"a value of type {type(value).__name__} ({array.dtype})", "it is no number")
+        found = f"the text {value!r:.20}" if isinstance(value, str) else f"a value of type {type(value).__name__}"
+        raise _refusal(found, "it is no number")
     if array.ndim == 0:
         item = array.item()
         if isinstance(value, np.ndarray) and item is not value:
             return nodes_of(item, scope)
+        name = getattr(value, "__name__", "") if callable(value) and not isinstance(value, type) else ""
+        if name:
+            raise _refusal(f"the function {name}", "it was not called", f"write {name}(...) for its value")
         raise _refusal(f"a value of type {type(value).__name__}", "it is no number")
     made = [int(nodes_of(item, scope)) for item in array.ravel().tolist()]
     if len({is_boolean(scope.graph, node) for node in made}) > 1:  # NumPy makes numbers of mixed elements

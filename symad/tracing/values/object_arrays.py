@@ -16,7 +16,7 @@ import numpy as np
 
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.swallowed import forgiving, innermost_watch
-from symad.tracing.calling.user_place import in_scipy, is_numpy, is_ours, is_scipy, user_place
+from symad.tracing.calling.user_place import in_scipy, is_numpy, is_ours, is_scipy, source_segment, user_place
 from symad.tracing.numpy.registry import STAND_INS
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.traced import NumberError
@@ -78,11 +78,12 @@ def check_truth(frame: FrameType) -> None:
 
 
 def _loop_error(what: str) -> ObjectArrayError:
+    segment = source_segment()
     return ObjectArrayError(
-        f"NumPy or Python compares {what} inside a compiled function",
+        f"{repr(segment) if segment else 'a function'} compares {what} in a library's code",
         where=user_place(),
-        why="in an object array that is wrong for NaN",
-        do="make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
+        why="which knows no NaN, and no derivative",
+        do="write this step with NumPy functions; an array of traced values with np.stack([...]) or np.zeros_like(x)",
     )
 
 

@@ -141,6 +141,21 @@ def test_errors_are_one_line_that_helps(capsys, tmp_path, name):
     assert re.search(message, err), err
 
 
+def test_an_error_in_a_helper_has_the_users_lines(capsys, tmp_path, monkeypatch):
+    text = "def g(x):\n    return {}['a'] * x\ndef f(x=1.0):\n    return g(x)"
+    file = source(tmp_path, text)
+    status, _, err = run(capsys, f"{file}:f")
+    assert status == 2
+    assert err.splitlines() == [
+        f"symad: error: {file}:2: KeyError: 'a'",
+        f"  called at {file}:4, in f: return g(x)",
+        "  (SYMAD_TRACEBACK=full shows the lines of symad's too)",
+    ]
+    monkeypatch.setenv("SYMAD_TRACEBACK", "full")
+    with pytest.raises(KeyError):
+        main(["hessian", f"{file}:f"])
+
+
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """Two kernels in a cache, one of them used twice."""

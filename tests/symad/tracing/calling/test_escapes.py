@@ -223,9 +223,13 @@ def test_a_symbol_with_the_name_of_an_argument_is_not_that_argument(make):
     assert sa.grad(lambda x: x * namesake)(3.0) == namesake  # no trace, no names
 
 
-def test_keywords_of_a_jitted_function_are_refused():
-    with pytest.raises(sa.ArgumentError, match="keyword 'b'"):
-        sa.jit(lambda a, b: a * b)(1.0, b=2.0)
+def test_keywords_of_a_jitted_function_have_positions():
+    product = sa.jit(lambda a, b: a - b)
+    assert (product(1.0, b=2.0), product(b=5.0, a=1.0)) == (-1.0, -4.0)
+    with pytest.raises(
+        sa.ArgumentError, match="keyword 'b' of <lambda>: a kernel knows its arguments by their positions"
+    ):
+        sa.jit(lambda a, *, b: a * b)(1.0, b=2.0)
 
 
 def test_a_task_started_inside_a_level_runs_after_it_closed():

@@ -56,7 +56,7 @@ REFUSED = {
     "axes of another structure": (lambda: vmap(lambda p: p["u"], in_axes=({"v": 0},))({"u": X}), "does not fit"),
     "an output axis that is not there": (lambda: vmap(np.sin, out_axes=1)(X), r"out_axes=1 .*shape \(\)"),
     "no output axis": (lambda: vmap(np.sin, out_axes=None)(X), "out_axes=None"),
-    "no pair": (lambda: scan(lambda c, x: c + x, 0.0, X), "returned a value of type float.* a pair"),
+    "no pair": (lambda: scan(lambda c, x: c + x, 0.0, X), "returned a number to scan.* a pair"),
     "three results": (lambda: scan(lambda c, x: (c, x, x), 0.0, X), "the body of a scan returns a pair"),
     "a carry that grows": (lambda: scan(grows, X[:1], X), r"given the carry .*\(1,\) and returned .*\(2,\)"),
     "a carry of another structure": (lambda: scan(lambda c, x: ((c, x), x), 0.0, X), "given the carry"),

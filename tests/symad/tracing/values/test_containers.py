@@ -97,7 +97,7 @@ REFUSED = [
     (np.array(["a"]), "x is an array of <U1: a text is no number"),
     (None, "x is of type NoneType: None is no number"),
     ({1.0, 2.0}, "x is of type set: a set has no order"),
-    (np.sin, "x is of type ufunc: a value of type ufunc met a traced value (it is no number)"),
+    (np.sin, "x is of type ufunc: the function sin met a traced value (it was not called)"),
     (len, "x is of type builtin_function_or_method: a function is no number"),
     (lambda: 1, "x is of type function: a function is no number"),
     ((k for k in range(3)), "x is of type generator: a generator can be read only once"),

@@ -1,0 +1,78 @@
+"""Tracebacks: of an error that comes out of a public function, the lines of the user's, and one of ours at each place.
+
+All lines are kept where the environment variable SYMAD_TRACEBACK is "full", and of an error that is a defect of ours.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from functools import wraps
+from types import FrameType, TracebackType
+from typing import ParamSpec, TypeVar
+
+from symad.errors import InvariantError
+from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.calling.user_place import is_defect, is_ours, is_symad
+
+VARIABLE = "SYMAD_TRACEBACK"
+CAUSES = 20  # errors behind an error whose tracebacks are shortened too
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def door(f: Callable[P, R]) -> Callable[P, R]:
+    """Return a public function, out of which errors come with the user's lines.
+
+    >>> @door
+    ... def squared(x):
+    ...     return x * x
+    >>> squared(3), squared.__name__
+    (9, 'squared')
+    """
+
+    @wraps(f)
+    def public_function(*args: P.args, **keywords: P.kwargs) -> R:
+        try:
+            return f(*args, **keywords)  # lines of symad's are left out: SYMAD_TRACEBACK=full shows them
+        except Exception as error:
+            leave_out_ours(error)
+            raise
+
+    return public_function
+
+
+def leave_out_ours(error: BaseException) -> None:
+    """Leave of every stretch of symad's own lines in a traceback the first one; of the errors behind it too."""
+    if innermost_scope() is not None or os.environ.get(VARIABLE) == "full":
+        return  # an outer function is being traced, and looks at where an error was raised
+    found: BaseException | None = error
+    for _ in range(CAUSES):
+        if found is None:
+            return
+        if isinstance(found, InvariantError) or (isinstance(found, Exception) and is_defect(found)):
+            return
+        found.__traceback__ = _without_ours(found.__traceback__)
+        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+
+
+def _without_ours(trace: TracebackType | None) -> TracebackType | None:
+    kept: list[TracebackType] = []
+    inside = False
+    while trace is not None:
+        ours = _is_ours(trace.tb_frame, inside)
+        if not (ours and inside):
+            kept.append(trace)
+        inside, trace = ours, trace.tb_next
+    made: TracebackType | None = None
+    for each in reversed(kept):
+        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    return made
+
+
+def _is_ours(frame: FrameType, inside: bool) -> bool:
+    """Whether a frame is one of symad's; behind one, those of SymPy and functools, which it called, count as such."""
+    file = frame.f_code.co_filename
+    return is_symad(file) or (inside and (is_ours(file) or file == functools.__file__))
