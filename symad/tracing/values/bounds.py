@@ -97,7 +97,10 @@ _ROUNDING = 1e-12
 
 
 def _of_number(number: object) -> Bounds:
-    value = float(number)  # type: ignore[arg-type]
+    try:
+        value = float(number)  # type: ignore[arg-type]
+    except OverflowError:  # an int beyond the floats
+        return ANY
     return Bounds(math.inf, -math.inf) if math.isnan(value) else Bounds(value, value, False)
 
 

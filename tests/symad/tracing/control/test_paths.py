@@ -387,12 +387,17 @@ def test_patterns_of_the_paths_are_united():
     assert kernel(np.array([-1.0, 0.0, 0.0])).tolist() == [0.0, 1.0, 2.0, 1.0]
 
 
-def test_a_count_without_bounds_is_refused_by_name():
+def test_a_count_without_bounds_gets_one():
     def f(x):
         return sum(x[0] ** k for k in range(int(x[1])))
 
-    with pytest.raises(TraceError, match=r"as an index or a count.*has no bounds.*min\(int\(x\), n\), or np\.clip"):
-        sa.compile(f, np.zeros(2))
+    with pytest.warns(
+        sa.errors.BoundWarning, match=r"test_paths\.py:\d+: .*for 9 steps.*bound a count by min\(n, 20\)"
+    ):
+        kernel = sa.compile(sa.grad(f), np.zeros(2), max_paths=9)
+    for count in (-2.5, 0.5, 3.0, 4.9):
+        assert np.allclose(kernel(np.array([1.5, count])), sa.grad(f)(np.array([1.5, count])))
+    assert np.isnan(kernel(np.array([1.5, 30.0]))).all()
 
     def bounded(x):
         return sum(x[0] ** k for k in range(min(max(int(x[1]), 0), 5)))

@@ -150,10 +150,10 @@ def test_a_store_of_what_another_mask_picks():
     def f(x):
         y = x * 1.0
         y[x > 0] = x[x < 1] if len(x[x < 1]) == len(x[x > 0]) else 0.0
-        return np.sum(y * DATA)
+        return np.sum(y * DATA[:4])
 
-    kernel = sa.compile(sa.grad(f), X)
-    for x in (X, -X, np.sort(X), X + 0.5):
+    kernel = sa.compile(sa.grad(f), X[:4])
+    for x in (X[:4], -X[:4], np.sort(X[:4]), X[:4] + 0.5):
         np.testing.assert_allclose(kernel(x), sa.grad(f)(x))
 
 
