@@ -1,9 +1,9 @@
 """Tables of calls: what of a package can be traced, of which a page in `docs` is made; each row is run by a test.
 
 A row is a line of a list: Python, as a user writes it; statements are separated by `; ` and the last one is the result.
-Under `[symbols]` are calls that are traced without values, under `[numbers]` those that need values (an order, an index
-or a truth value follows them; a solver works with them), under `[refused]` those that raise TraceError, under `[error]`
-those that the package itself refuses. Behind the bracket stands the topic.
+Under `[symbols]` are calls that are traced without values, under `[inside]` those whose result has a length that
+depends on the values, under `[numbers]` those that need values (a solver works with them), under `[refused]` those that
+raise TraceError, under `[error]` those that the package itself refuses. Behind the bracket stands the topic.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import numpy as np
 
 import symad
 
-_STATUS = {"symbols": "on symbols", "numbers": "on numbers", "refused": "refused"}
+_STATUS = {
+    "symbols": "on symbols", "inside": "on symbols, inside", "numbers": "on numbers", "refused": "refused",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Names:
 
 @dataclass(frozen=True)
 class Row:
-    """One call: what is expected of it ("symbols", "numbers", "refused", "error"), its topic and its text."""
+    """One call: what is expected of it ("symbols", "inside", "numbers", "refused", "error"), its topic and its text."""
 
     expected: str
     topic: str

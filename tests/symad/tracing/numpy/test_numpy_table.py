@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import symad as sa
+from symad.tracing.values.containers import flatten
 from tests.support.call_table import Row
 from tests.support.numpy_table import DOCUMENT, WITHOUT_ROWS, document, public_functions, rows
 from tests.support.table_checks import check_kernels, check_refusal, check_values_and_derivatives, expecting
@@ -16,7 +19,7 @@ GENERATOR = np.random.default_rng(4)
 pytestmark = pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # since NumPy 2.5
 
 
-@expecting(ROWS, "symbols", "numbers")
+@expecting(ROWS, "symbols", "inside")
 def test_values_and_derivatives(row: Row) -> None:
     """On numbers: NumPy's values; forward mode against central differences of NumPy; reverse against forward mode."""
     check_values_and_derivatives(row, GENERATOR)
@@ -28,10 +31,18 @@ def test_kernels(row: Row) -> None:
     check_kernels(row, GENERATOR)
 
 
-@expecting(ROWS, "numbers")
-def test_what_follows_values_is_refused_on_symbols(row: Row) -> None:
-    with pytest.raises(sa.TraceError, match=r"asked for: it depends on a symbolic value \(.*\); use np.where"):
-        sa.trace(row.function, *row.values)
+@expecting(ROWS, "inside")
+def test_what_has_a_length_that_depends_on_values(row: Row) -> None:
+    """A kernel cannot return it; its sum is that of NumPy, with the derivative found on numbers."""
+    with pytest.raises(sa.ArgumentError, match="returns shape"):
+        sa.compile(row.function, *row.values)
+
+    def summed(*point: Any) -> Any:
+        return sum(np.sum(leaf) for leaf in flatten(row.function(*point))[0])
+
+    value, gradient = sa.compile(sa.value_and_grad(summed), *row.values)(*row.values)
+    np.testing.assert_allclose(value, summed(*row.values), 1e-9)
+    np.testing.assert_allclose(gradient, sa.grad(summed)(*row.values), 1e-9)
 
 
 @expecting(ROWS, "refused")
