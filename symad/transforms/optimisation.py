@@ -11,6 +11,7 @@ the derivatives of every order are those of the implicit function theorem.
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,13 +24,14 @@ from symad.derivatives import in_code, modes
 from symad.derivatives.application import Function, call_scalar, check_choice, fitting
 from symad.derivatives.implicit import TOLERANCE, Equation, Solver, solve
 from symad.derivatives.level import Level, open_level
-from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
+from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.derivatives.solvers import Layout, least_squares, linearized, newton
 from symad.errors import ArgumentError, ConvergenceError
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import Triangle, triangle_of
+from symad.tracing.values.traced import Traced
 from symad.transforms.first_order import close_matrix, described, grad, storage_of
 
 
@@ -67,16 +69,14 @@ def value_gradient_hessian(
     def apply(*args: Any, **keywords: Any) -> Any:
         values, weights = (args, ()) if constraints is None else _split(f, args)
         chosen = select_arguments(f, values, argnums, keywords, wrt)
-        curvature = in_code.matrix(chosen, "Hessian", sparse, format) if constraints is None else None
-        slope = None if curvature is None else in_code.gradient(chosen)
-        if slope is not None:
-            return slope[0], chosen.as_asked(slope[1]), curvature
+        bounded = None if constraints is None else select_arguments(constraints, values, argnums, keywords, wrt)
+        if (written := _in_code(chosen, bounded, weights, sparse, format)) is not None:
+            return written
         with open_level(chosen.arguments, chosen.names) as level:
             curved = objective = call_scalar(level, chosen.function, f)
             value, gradient = level.close(objective, modes.gradient(level, objective))
             found = [value, chosen.as_asked(gradient)]
-            if constraints is not None:
-                bounded = select_arguments(constraints, values, argnums, keywords, wrt)
+            if bounded is not None:
                 limits = level.call(bounded.function)
                 curved = _lagrangian(level, objective, limits, *weights)
                 slopes = modes.jacobian_entries(level, limits)
@@ -89,6 +89,44 @@ def value_gradient_hessian(
         check_function(constraints)
         made.__signature__ = _signature(f)  # type: ignore[attr-defined]  # what inspect.signature reads
     return made
+
+
+def _in_code(
+    chosen: Selection, bounded: Selection | None, weights: tuple[Any, ...], sparse: bool | Triangle, format: Format
+) -> tuple[Any, ...] | None:
+    """Return all results, each taken of the loops of a function that is compiled; None where one of them is not."""
+    lagrangian = (chosen, ()) if bounded is None else _weighted(chosen, bounded, *weights)
+    if lagrangian is None:
+        return None
+    curvature = in_code.matrix(lagrangian[0], "Hessian", sparse, format)
+    if curvature is None or (slope := in_code.gradient(chosen)) is None:
+        return None
+    found = slope[0], chosen.as_asked(slope[1])
+    if bounded is None:
+        return *found, curvature
+    slopes = in_code.matrix(bounded, "Jacobian", sparse, format)
+    return None if slopes is None else (*found, *lagrangian[1], slopes, curvature)
+
+
+def _weighted(
+    chosen: Selection, bounded: Selection, multipliers: Any, sigma: Any
+) -> tuple[Selection, tuple[Any, ...]] | None:
+    """Return the Lagrangian, and the constraints; None where these are no array like the multipliers, or no code is.
+
+    Known multipliers would leave entries out, whose pattern is that of all multipliers.
+    """
+    if not in_code.possible() or not isinstance(multipliers, Traced) or containers.shape_of(sigma) != ():
+        return None
+    if not isinstance(sigma, Traced) and sigma == 0:
+        return None
+    limits = bounded.function(*bounded.arguments)
+    if not containers.is_leaf(limits) or containers.shape_of(limits) != containers.shape_of(multipliers):
+        return None
+
+    def lagrangian(*values: Any) -> Any:
+        return sigma * chosen.function(*values) + np.sum(multipliers * bounded.function(*values))
+
+    return replace(chosen, function=lagrangian), (limits,)
 
 
 def _split(f: Function, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:

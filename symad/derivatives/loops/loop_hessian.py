@@ -41,7 +41,7 @@ def hessian(
     """Return the Hessian of a scalar rolled program in one of its inputs; None where it has another form.
 
     Without a triangle it is dense, of the shape of the input twice; else packed in a format, with the exact pattern.
-    With `columns` it is taken column by column at once, and None unless dense.
+    With `columns` a dense one is taken column by column at once.
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Input, Output
@@ -60,7 +60,7 @@ def hessian(
     """
     if len(program.outputs) != 1 or program.outputs[0].size != 1:
         return None
-    found = None if columns else _scattered(program, wrt, triangle, format)
+    found = None if columns and triangle is None else _scattered(program, wrt, triangle, format)
     if found is not None or triangle is not None or not worth_columns(program):
         return found
     return hessian_by_columns(program, wrt)

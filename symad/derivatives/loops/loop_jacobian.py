@@ -36,6 +36,8 @@ def jacobian(
 ) -> RolledProgram | None:
     """Return the Jacobian of a rolled program in one of its inputs; None where it has another form.
 
+    With `columns` a dense one is taken column by column, or row by row, at once.
+
     A sparse one is packed in a format, over the flat outputs side by side, with the exact pattern. Dense ones are an
     array for each output, of its shape and that of the input.
 
@@ -54,7 +56,7 @@ def jacobian(
     >>> found.outputs[0].pattern.rows.tolist(), found.outputs[0].pattern.columns.tolist()
     ([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 3])
     """
-    found = None if columns else _scattered(program, wrt, sparse, format)
+    found = None if columns and not sparse else _scattered(program, wrt, sparse, format)
     if found is not None or sparse or not worth_columns(program):
         return found
     return jacobian_by_columns(program, wrt)

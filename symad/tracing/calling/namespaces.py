@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import sys
 import sysconfig
@@ -13,8 +14,9 @@ from typing import Any
 
 from symad.tracing.calling.merged_calls import call_forms
 from symad.tracing.calling.stand_ins import replaced
-from symad.tracing.calling.user_place import is_library, library_function
+from symad.tracing.calling.user_place import is_library, library_function, user_frames
 from symad.tracing.numpy.distributions import CLASSES, MODULES
+from symad.tracing.values.indexed import is_table
 
 Namespace = dict[str, Any]
 
@@ -65,13 +67,37 @@ class Members:
         return True
 
 
-Names = Namespace | Cell | Members
+class Attributes:
+    """The attributes of an object, in the form of a namespace."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = vars(owner)
+
+    def items(self) -> list[tuple[str, Any]]:
+        return list(self.owner.items())
+
+    def values(self) -> list[Any]:
+        return list(self.owner.values())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.owner.get(name, default)
+
+    def update(self, names: dict[str, Any]) -> None:
+        self.owner.update(names)
+
+    def __contains__(self, name: str) -> bool:
+        return True
+
+
+Names = Namespace | Cell | Members | Attributes
 
 
 def identity(namespace: Names) -> int:
     """Return what tells namespaces apart."""
     if isinstance(namespace, Cell):
         return id(namespace.cell)
+    if isinstance(namespace, Attributes):
+        return id(namespace.owner)
     return id(namespace.kind if isinstance(namespace, Members) else namespace)
 
 
@@ -95,10 +121,35 @@ def enclosed(f: Any, deciding: frozenset[CodeType] = frozenset()) -> list[Cell]:
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # an empty cell
                 variable = Cell(cell)
-                has_form = replaced(variable.items()) or call_forms(variable.items(), deciding)
+                items = variable.items()
+                has_form = replaced(items) or call_forms(items, deciding) or is_table(cell.cell_contents)
                 if has_form and not is_library(function.__code__.co_filename):
                     found.append(variable)
     return found
+
+
+def owners_in(error: BaseException) -> list[Names]:
+    """Return the attributes of the objects that the user's code had in its variables when an error was raised."""
+    found: dict[int, Names] = {}
+    waiting = [value for frame in user_frames(error) for value in frame.f_locals.values()]
+    while waiting and len(found) < _OWNERS:
+        value = waiting.pop()
+        kind = type(value)
+        module = sys.modules.get(kind.__module__)
+        if not isinstance(getattr(value, "__dict__", None), dict) or isinstance(
+            value, type | ModuleType | FunctionType
+        ):
+            continue
+        if id(vars(value)) not in found and module is not None and not _is_of_library(module):
+            found[id(vars(value))] = Attributes(value)
+            waiting += vars(value).values()
+    return list(found.values())
+
+
+def _is_of_library(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    standard = isinstance(file, str) and file.startswith(_STANDARD) and "site-packages" not in file
+    return module is builtins or standard or (isinstance(file, str) and is_library(file))
 
 
 def used_by(f: Any) -> list[Names]:
@@ -152,4 +203,6 @@ def _is_users(namespace: Namespace) -> bool:
     return isinstance(file, str) and not is_library(file) and not file.startswith(_INSTALLED)
 
 
+_OWNERS = 100  # objects whose attributes are looked at
+_STANDARD = sysconfig.get_path("stdlib")
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

@@ -22,7 +22,7 @@ from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
-from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, reached, used_by
+from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, owners_in, reached, used_by
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.stand_ins import BUILTINS, Function, arrays_are_traced, replaced
 from symad.tracing.calling.swallowed import (
@@ -42,6 +42,7 @@ from symad.tracing.calling.user_place import (
     raised_place,
     user_globals,
 )
+from symad.tracing.values.indexed import indexed
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.object_arrays import ObjectArrayError
 from symad.tracing.values.traced import NumberError, StoreError
@@ -101,7 +102,8 @@ def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = Fa
         return _inside(around, f, run)
     while True:
         error: Exception | None = None
-        with watching(has_stand_ins=bool(attempt.namespaces), makes_objects=attempt.objects) as watch:
+        kind = {"makes_objects": attempt.objects, "makes_arrays": attempt.arrays}
+        with watching(has_stand_ins=bool(attempt.namespaces), **kind) as watch:
             try:
                 with _shadowed(attempt):
                     result = run()
@@ -218,6 +220,8 @@ def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names]
     if attempt.namespaces and (not found or stores):  # who made the array may be elsewhere
         found += _new(_Attempt((*attempt.namespaces, *found)), reached((*attempt.namespaces, *found)))
     arrays = attempt.arrays or stores or not found
+    if arrays and not attempt.arrays:  # what has tables may be an object
+        found += _new(_Attempt((*attempt.namespaces, *found)), owners_in(error))
     last = (not found and attempt.arrays) or retries == _RETRIES - 1
     objects = attempt.objects or (last and _has(error, ObjectArrayError))
     if not found and (arrays, objects) == (attempt.arrays, attempt.objects):
@@ -324,6 +328,10 @@ class _Patch:
         """Shadow the functions with some code too, whose calls are merged."""
         self._shadow(call_forms(self.namespace.items(), deciding), EXTREMA)
 
+    def index(self) -> None:
+        """Shadow the ordinary arrays too, whose elements at traced places are wanted."""
+        self._shadow(indexed(self.namespace.items()), {})
+
     def _shadow(self, names: Mapping[str, Any], builtins: Mapping[str, Any]) -> None:
         absent = {name: form for name, form in builtins.items() if name not in self.namespace}
         fresh = {name: form for name, form in {**names, **absent}.items() if name not in self.names}
@@ -345,13 +353,15 @@ _lock = Lock()
 _patches: dict[int, _Patch] = {}  # by id of the namespace; an entry lives as long as calls that need it
 
 
-def _enter(namespace: Names, deciding: frozenset[CodeType]) -> None:
+def _enter(namespace: Names, deciding: frozenset[CodeType], arrays: bool) -> None:
     with _lock:
         patch = _patches.get(identity(namespace))
         if patch is None:
             patch = _patches[identity(namespace)] = _Patch(namespace)
         if deciding:
             patch.merge(deciding)
+        if arrays:
+            patch.index()
         patch.calls += 1
 
 
@@ -372,7 +382,7 @@ def _shadowed(attempt: _Attempt) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             for namespace in attempt.namespaces:
-                _enter(namespace, attempt.deciding)
+                _enter(namespace, attempt.deciding, attempt.arrays)
                 stack.callback(_leave, namespace)
             yield
         finally:

@@ -15,7 +15,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from functools import partial
+from functools import partial, reduce
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -23,6 +23,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
+from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.makers import arange, as_array, as_new_array, from_iterable, full, required
 from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
@@ -36,7 +37,7 @@ from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
-from symad.tracing.values.mask_selection import Selection
+from symad.tracing.values.mask_selection import Selection, settled
 from symad.tracing.values.node_arrays import constants, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
@@ -58,6 +59,8 @@ def stand_in(original: Function, traced_form: Function) -> Function:
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
+        if _has_selection(args) and not (original.__module__ or "numpy").startswith("numpy"):
+            args = settled(args)
         given = (*args, *keywords.values())
         if not (holds_traced(given) or takes_complex(traced_form, given)) or _has_selection(args):
             return original(*args, **keywords)
@@ -174,12 +177,18 @@ def _as_float(value: Any) -> Any:
 def _as_int(value: Any, *base: Any) -> Any:
     try:
         with forgiving():
-            return int(value)  # follows the value, as in the first run
-    except SymbolicValueError:
+            number = traced(value)
+            return int(value_of(number.scope, number.node) if isinstance(number, Scalar) else value, *base)
+    except SymbolicValueError:  # not of int(value), which would follow every number as a path
         return np.trunc(traced(value))
 
 
-BUILTINS = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
+def _len(value: Any, /) -> Any:
+    return value.count if type(value) is Selection else len(value)
+
+
+BUILTINS: dict[str, Any] = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
+BUILTINS["len"] = _len
 BUILTINS["type"] = _Kind("type", (), {"original": type})
 
 
@@ -192,9 +201,25 @@ def _math(original: Function, form: Function) -> Function:
     def apply(*args: Any, **keywords: Any) -> Any:
         with contextlib.suppress(SymbolicValueError, TypeError), forgiving():  # TypeError: of a list
             original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args], **keywords)
-        return form(*args, **keywords)
+            return form(*args, **keywords)
+        made = form(*args, **keywords)
+        if isinstance(made, Scalar) and not keywords and is_caught():
+            _raise_as(original.__name__, made, args)
+        return made
 
     return apply
+
+
+def _raise_as(name: str, made: Scalar, args: tuple[Any, ...]) -> None:
+    """Raise what the math module does for numbers, on a path of its own: the user's code catches it."""
+    numbers = [arg for arg in args if isinstance(arg, Scalar | int | float)]
+    if np.isnan(made) & ~reduce(np.logical_or, map(np.isnan, numbers)):
+        raise ValueError("math domain error")
+    if np.isinf(made) & reduce(np.logical_and, map(np.isfinite, numbers)):
+        raise ValueError("math domain error") if name in _WITH_POLES else OverflowError("math range error")
+
+
+_WITH_POLES = frozenset({"log", "log2", "log10", "log1p", "atanh", "lgamma", "gamma"})
 
 
 def _of_row(name: str) -> Function:
@@ -231,6 +256,7 @@ _MATH: dict[str, Function] = {
     "cos": np.cos, "cosh": np.cosh, "degrees": np.degrees, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
     "fabs": np.fabs, "floor": np.floor, "fmod": np.fmod, "isclose": _is_close, "isfinite": np.isfinite,
     "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "frexp": np.frexp,
     "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
     "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc, "ldexp": np.ldexp, "fsum": lambda values: sum(values),
     "dist": _distance, "log": _log,
@@ -265,8 +291,7 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
-        if _has_selection(args):
-            return original(*args, **keywords)
+        args = settled(args)
         check_made(original, args, keywords)
         if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)
@@ -340,6 +365,7 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(np.fromiter, from_iterable), (np.vectorize, _vectorize)]
     pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
     pairs.append((np.float64, _conversion(np.float64, partial(as_array, dtype=float))))  # of an array it is that array
+    pairs += [(kind, _conversion(kind, _as_int)) for kind in (np.int64, np.int32)]
     table = {id(original): (original, form) for original, form in pairs}
     inner = (math, statistics, np.linalg, np.lib.stride_tricks, np.lib, np)
     for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first

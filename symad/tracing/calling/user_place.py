@@ -208,6 +208,11 @@ def user_globals(error: BaseException) -> list[dict[str, Any]]:
     return _globals_of([frame for frame, _ in traceback.walk_tb(error.__traceback__)][::-1])
 
 
+def user_frames(error: BaseException) -> list[FrameType]:
+    """Return the frames of the user's functions in the traceback of an error."""
+    return [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
+
+
 def running_globals(caller: FrameType | None) -> list[dict[str, Any]]:
     """Return those of the user's functions that are running, innermost first, as far as the frame that called them."""
     frames = []

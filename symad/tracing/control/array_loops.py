@@ -247,6 +247,9 @@ class ArrayLoops:
     def product(self, left: Nodes, right: Nodes) -> Nodes:
         """Return the products of as many matrices on the right as on the left."""
         (number, rows, inner), columns = left.shape, right.shape[2]
+        if number * rows * columns == 1 and inner > SHORT:  # a sum, as any other
+            operands = [self.column(left.ravel()), self.column(right.ravel())]
+            return self.written(sums_of_products(1, 1), operands, "sum").reshape(1, 1, 1)
         if inner <= SHORT and (1 in (rows, columns) or inner * columns < NARROW):
             shape = number, rows, columns
             parts = [np.broadcast_to(left[:, :, k, None], shape).ravel() for k in range(inner)]

@@ -32,6 +32,7 @@ LARGEST = 2**24  # elements of an array that is put back
 RANDOM = "a generator of random numbers"
 CACHED = type(functools.cache(len))  # of functions that keep their results
 
+_MADE_LATER = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__"})  # by Python, in a class
 _LIBRARIES = frozenset({"numpy", "sympy", "scipy", "mpmath", "optree", "symad", "codegen", "builtins", "types"})
 _PLAIN = (types.SimpleNamespace, argparse.Namespace)
 _NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64})
@@ -206,7 +207,7 @@ class Surroundings:
         module = getattr(sys.modules.get(str(kind.__module__)), "__file__", "") or ""
         if self._is_foreign(kind) or (self._of_kernel and is_installed(module)):
             return []
-        self._note(lambda: dict(vars(kind)), lambda old: _set_attributes(kind, dict(vars(kind)), old), "a class")
+        self._note(lambda: _attributes(kind), lambda old: _set_attributes(kind, _attributes(kind), old), "a class")
         return [*vars(kind).values(), *kind.__bases__]
 
     def _keep_object(self, value: Any) -> list[Any]:
@@ -294,6 +295,11 @@ def _contents(cell: types.CellType) -> list[Any]:
 
 def _refill_cell(cell: types.CellType, old: list[Any]) -> None:
     cell.cell_contents = old[0]
+
+
+def _attributes(kind: type) -> dict[str, Any]:
+    """Return the attributes of a class, without those that Python makes when it is asked or copies an instance."""
+    return {name: value for name, value in vars(kind).items() if name not in _MADE_LATER}
 
 
 def _slots(kind: type) -> list[str]:

@@ -15,28 +15,17 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 import symad.tracing.values.computed_places as places
-from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.reduce import delivered, is_traced, keeps_axes, together, traced
 from symad.tracing.numpy.registry import implements
-from symad.tracing.numpy.select import values
+from symad.tracing.numpy.select import known, values
 from symad.tracing.numpy.shape import moving
 from symad.tracing.values.array import wrap
-from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.layouts import in_order_of
 from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.traced import refuse_function
 from symad.tracing.values.whole_numbers import are_whole
 
 MEDIAN = "median"  # the method of medians, which are means of the two elements in the middle
-
-
-def known(value: Any) -> Any:
-    """Return the plain values of what is traced, None where they depend on symbols."""
-    try:
-        with forgiving():
-            return values(value)
-    except SymbolicValueError:
-        return None
 
 
 @implements(np.argsort)

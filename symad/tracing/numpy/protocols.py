@@ -6,7 +6,9 @@ import symad.tracing.numpy.decide
 import symad.tracing.numpy.distances
 import symad.tracing.numpy.distributions
 import symad.tracing.numpy.fourier_functions
+import symad.tracing.numpy.histograms
 import symad.tracing.numpy.least_squares
+import symad.tracing.numpy.masks
 import symad.tracing.numpy.orders
 import symad.tracing.numpy.pad
 import symad.tracing.numpy.products
@@ -15,6 +17,8 @@ import symad.tracing.numpy.refusals
 import symad.tracing.numpy.scipy_factors
 import symad.tracing.numpy.scipy_matrices
 import symad.tracing.numpy.select
+import symad.tracing.numpy.selections
+import symad.tracing.numpy.sets
 import symad.tracing.numpy.shape
 import symad.tracing.numpy.solve
 import symad.tracing.numpy.special_functions

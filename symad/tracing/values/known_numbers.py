@@ -97,7 +97,7 @@ def _depends(graph: Graph, root: int, outside: Set[int], known: dict[int, bool])
     return False
 
 
-def _is_symbolic(scope: Scope, node: int) -> bool:
+def is_symbolic(scope: Scope, node: int) -> bool:
     """Whether a node, which may be asked for, is known to depend on a symbol: many conditions share their operands."""
     scope.check_open()
     in_stand_in = not STAND_INS.keys().isdisjoint(scipy_calls())
@@ -110,7 +110,7 @@ def truth_of(scope: Scope, node: int) -> bool:
     TraceError when the condition is symbolic otherwise.
     """
     paths = scope.deciding()
-    if paths is not None and _is_symbolic(scope, node):
+    if paths is not None and is_symbolic(scope, node):
         return paths.decide(node)
     try:
         with forgiving():

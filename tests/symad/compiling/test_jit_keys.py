@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import enum
 import math
 import types
@@ -330,3 +331,19 @@ def test_exactly() -> None:
     assert not same(np.array([0.0]), np.array([-0.0]))
     assert not same(np.zeros(2), np.zeros(2, np.float32))
     assert not same(np.array([1, "a"], object), np.array([True, "a"], object))
+
+
+def test_what_python_notes_in_a_class_compiles_nothing_again(compiled: list[Any]) -> None:
+    class Kind:
+        order = 3
+
+    jitted = sa.jit(lambda m: m.x * m.kind.order)
+    given = Model(2.0, Kind())
+    assert jitted(given) == 6.0
+    copy.copy(given.kind)
+    assert "__slotnames__" in vars(Kind)
+    assert Kind.__annotations__ == {}
+    assert jitted(given) == 6.0
+    assert len(compiled) == 1
+    Kind.order = 4
+    assert jitted(given) == 8.0

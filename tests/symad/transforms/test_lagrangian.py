@@ -317,3 +317,48 @@ def test_a_solver_finds_the_known_solutions(format):
             options={"gtol": 1e-10, "xtol": 1e-12},
         )
         assert found.x == pytest.approx(solution, abs=1e-5)
+
+
+def luksan_vlcek(x):
+    return np.sum(100.0 * (x[:-1] ** 2 - x[1:]) ** 2 + (x[:-1] - 1.0) ** 2)
+
+
+def luksan_vlcek_constraints(x):
+    a, b, c = x[:-2], x[1:-1], x[2:]
+    return 3.0 * b**3 + 2.0 * c - 5.0 + np.sin(b - c) * np.sin(b + c) + 4.0 * b - a * np.exp(a - b) - 3.0
+
+
+@pytest.mark.parametrize("n", [200, 700])  # repetitions found in scalars, and loops of arrays
+@pytest.mark.parametrize(("triangle", "format"), [("lower", "coo"), (True, "csc")])
+def test_the_derivatives_of_large_problems_are_loops(n, triangle, format):
+    f, constraints = luksan_vlcek, luksan_vlcek_constraints
+    x, multipliers, sigma = RANDOM.normal(size=n), RANDOM.normal(size=n - 2), 0.7
+    transform = sa.value_gradient_hessian(f, constraints, sparse=triangle, format=format)
+    looped = sa.compile(transform, x, multipliers, sigma)
+    straight = sa.compile(transform, x, multipliers, sigma, roll="never")
+    assert (looped.stats.plan.chosen, straight.stats.plan.chosen) == ("rolled", "straight")
+    assert looped.sparsity == straight.sparsity
+    for one, other in zip(looped(x, multipliers, sigma), straight(x, multipliers, sigma), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-11)
+
+
+def test_known_multipliers_take_no_entry_away_from_loops():
+    x, zeros = RANDOM.normal(size=300), np.zeros(298)
+    transform = sa.value_gradient_hessian(luksan_vlcek, luksan_vlcek_constraints)
+    given = sa.compile(transform, x, zeros, 1.0)
+    for known, sigma in ((zeros, 1.0), (zeros + 1.0, 0.0)):
+        kernel = sa.compile(lambda x, known=known, sigma=sigma: transform(x, known, sigma), x)
+        assert kernel.sparsity == given.sparsity
+        np.testing.assert_allclose(kernel(x)[-1], given(x, known, sigma)[-1], rtol=1e-12, atol=1e-12)
+
+
+def test_a_dot_product_is_a_sum_in_loops():
+    """The Hessian of one takes no time that grows with the square of its length, and its loops are few."""
+    x, weights = RANDOM.normal(size=5000), RANDOM.normal(size=4999)
+    f = lambda x, weights: np.dot(weights, np.sin(x[1:] * x[:-1]))  # noqa: E731
+    kernel = sa.compile(sa.hessian(f, sparse="lower"), x, weights)
+    assert kernel.stats.plan.chosen == "rolled"
+    assert kernel.stats.total < 40
+    small = sa.hessian(f, mode="fwd-rev")(x[:9], weights[:8])
+    found = sa.compile(sa.hessian(f, sparse="lower"), x[:9], weights[:8]).scipy(x[:9], weights[:8]).toarray()
+    np.testing.assert_allclose(found, np.tril(small), rtol=1e-12, atol=1e-12)

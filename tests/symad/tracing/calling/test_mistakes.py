@@ -176,31 +176,6 @@ MISTAKES = {
         "<line>: the operator - on traced truth values: NumPy has no negative or difference of booleans; use "
         "~condition, or condition * 1.0 for a number",
     ),
-    "a loop without a known end, compiled": (
-        lambda: sa.compile(loops_until_small, X),
-        sa.LimitError,
-        "<line>: loops_until_small has more than 64 paths through its conditions: the condition there was "
-        "decided 64 times on one path, about different values each time; for a loop: while_loop with max_steps, "
-        "or fori_loop; for a choice: cond, np.where, np.maximum; or raise max_paths",
-    ),
-    "a mask, compiled": (
-        lambda: sa.compile(lambda x: x[x > 0].max(), X),
-        sa.TraceError,
-        "<line>: the value of a traced array was asked for: it depends on a symbolic value (x_2); use "
-        "np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
-    ),
-    "places that are counted, compiled": (
-        lambda: sa.compile(lambda x: x[np.nonzero(x)].sum(), X),
-        sa.TraceError,
-        "<line>: the value of a traced array was asked for: it depends on a symbolic value (x_2); use "
-        "np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
-    ),
-    "an index computed from the argument, compiled": (
-        lambda: sa.compile(lambda x: OUTSIDE[int(x[0])] * x[1], X),
-        sa.TraceError,
-        "<line>: the value of a traced expression was asked for: it depends on a symbolic value (x_0); use "
-        "np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
-    ),
     "random numbers in a condition, compiled": (
         lambda: sa.compile(is_random, X),
         sa.TraceError,
