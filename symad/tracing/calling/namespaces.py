@@ -8,13 +8,13 @@ import sys
 import sysconfig
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from symad.tracing.calling.merged_calls import call_forms
 from symad.tracing.calling.stand_ins import owners, replaced
-from symad.tracing.calling.user_place import is_library, library_function, user_frames
+from symad.tracing.calling.user_place import FILES, is_library, library_function, user_frames
 from symad.tracing.numpy.distributions import MODULES
 from symad.tracing.values.indexed import is_table
 
@@ -161,6 +161,31 @@ def used_by(f: Any) -> list[Names]:
     return [*reached(list(modules.values())), *enclosed(f)]
 
 
+def asks_for_types(f: Any) -> bool:
+    """Whether type(...) is called in a function, in those around it or in those of its module that it calls by name.
+
+    Nothing tells when it is given a traced value, so a stand-in of it answers from the beginning.
+    """
+    seen, waiting = set[int](), list(_closed_over(f))
+    while waiting and len(seen) < _FUNCTIONS:
+        function = waiting.pop()
+        if id(function.__code__) in seen or is_library(function.__code__.co_filename):
+            continue
+        seen.add(id(function.__code__))
+        names = _names_in(function.__code__)
+        if "type" in names and "type" not in function.__globals__:
+            return True
+        waiting += [value for name in names if isinstance(value := function.__globals__.get(name), FunctionType)]
+    return False
+
+
+@lru_cache(maxsize=FILES)
+def _names_in(code: CodeType) -> frozenset[str]:
+    """Return the names that code asks for, and the code in it."""
+    inner = [_names_in(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return frozenset(code.co_names).union(*inner)
+
+
 def _closed_over(f: Any) -> Iterator[FunctionType]:
     """Yield a function and those in the variables around it."""
     seen, waiting = set[int](), [f]
@@ -206,6 +231,7 @@ def _is_users(namespace: Namespace) -> bool:
     return isinstance(file, str) and not is_library(file) and not file.startswith(_INSTALLED)
 
 
+_FUNCTIONS = 200  # that are looked at
 _OWNERS = 100  # objects whose attributes are looked at
 _STANDARD = sysconfig.get_path("stdlib")
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

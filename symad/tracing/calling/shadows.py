@@ -22,7 +22,16 @@ from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
-from symad.tracing.calling.namespaces import Names, enclosed, identity, of_scipy, owners_in, reached, used_by
+from symad.tracing.calling.namespaces import (
+    Names,
+    asks_for_types,
+    enclosed,
+    identity,
+    of_scipy,
+    owners_in,
+    reached,
+    used_by,
+)
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.stand_ins import BUILTINS, Function, arrays_are_traced, replaced
 from symad.tracing.calling.swallowed import (
@@ -95,7 +104,8 @@ def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = Fa
     `alone`, or the names to shadow are made anew by every run (by sympy.lambdify inside the function).
     """
     around, attempt, retries = innermost_watch(), _active.get(), 0
-    if bytes_are_limited() and not attempt.namespaces:  # stand-ins ask for the size of an array before NumPy does
+    early = bytes_are_limited() or asks_for_types(f)  # stand-ins ask for the size of an array before NumPy does
+    if early and not attempt.namespaces:
         attempt = _Attempt(_new(attempt, used_by(f)))
     inside = around is not None and not alone
     if around is not None and inside and not attempt.namespaces:

@@ -166,6 +166,8 @@ class _Kind(_Conversion):
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
         kind = cls.original(*args, **keywords)
+        if len(args) == 1 and issubclass(kind, Traced):  # as that of an array, or of an element of one
+            kind = args[0].apparent_kind() if kind is Scalar else np.ndarray
         kind = type if issubclass(kind, _Conversion) else kind
         own = BUILTINS.get(kind.__name__)
         return own if own == kind else replacements().get(id(kind), (kind, kind))[1]

@@ -194,6 +194,21 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
     return wrap(np.moveaxis(found.reshape(at.shape), -1, axis), arr.scope)
 
 
+@implements(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
+    """The places along axes of a place in the flattened array."""
+    plain = known(indices)
+    if plain is not None:
+        places: Any = np.asarray(plain).astype(int)
+        return np.unravel_index(places, shape, order=order)
+    lengths = list(shape) if np.ndim(shape) else [shape]
+    rest, found = indices, []
+    for length in lengths[::-1] if order == "C" else lengths:
+        found.append(np.mod(rest, length))
+        rest = np.floor(rest / length)
+    return tuple(found[::-1] if order == "C" else found)
+
+
 def _whole(name: str, indices: Any) -> Any:
     """Return the nodes of places."""
     if not is_traced(indices) or not are_whole(indices.scope.graph, nodes_of(indices, indices.scope)):

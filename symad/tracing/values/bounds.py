@@ -150,8 +150,11 @@ def _remainder(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
 
 def _power(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
     exponent = constant(graph, graph.operands[node][1])
+    low, high, _ = operands[0]
+    if exponent == -1 and low > 0:
+        return 1 / high, 1 / low
     even = isinstance(exponent, int) and exponent % 2 == 0
-    return (0.0 if even or operands[0].low >= 0 else -math.inf), math.inf
+    return (0.0 if even or low >= 0 else -math.inf), math.inf
 
 
 _ROUNDED = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
