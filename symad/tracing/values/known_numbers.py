@@ -6,6 +6,7 @@ A node that depends on a free symbol has none, and the question is refused.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Set
 from typing import Any
 
@@ -63,6 +64,8 @@ def _number(scope: Scope, node: int) -> float | bool:
 
 def _solver_calls() -> bool:
     """Whether one of SciPy's solvers, of whose stand-in nobody has thought yet, has called the code that asks."""
+    if "scipy.optimize" not in sys.modules and "scipy.integrate" not in sys.modules:
+        return False
     watch = innermost_watch()
     return watch is not None and not watch.has_stand_ins and calls_back(SOLVERS)
 
