@@ -3,79 +3,88 @@
 from __future__ import annotations
 
 import argparse
-import os
+import difflib
+import re
 import sys
-import traceback
-from collections.abc import Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Sequence
+from importlib import import_module
+from typing import Any, NoReturn
 
 from codegen.visible import visible
-from symad.commands import cache, export, hessian, pages
-from symad.errors import WorkbenchError
-from symad.limits import time_limit
-from symad.tracing.calling.tracebacks import VARIABLE
-from symad.tracing.calling.user_place import is_defect, is_library, is_standard
+from symad.commands.names import EXAMPLES, GROUPS, HELP, STATUS
+from symad.version import __version__
 
-COMMANDS = (
-    hessian.add_command,
-    pages.add_expand_and_check,
-    pages.add_explain_and_draw,
-    pages.add_compare_and_verify,
-    export.add_command,
-    cache.add_command,
-)
+_CHOICE = re.compile(r"invalid choice: '([^']*)' \(choose from (.*)\)")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; exit status 0, or 2 with a one-line error on standard error.
+    """Run one command; return its exit status, which `symad --help` lists.
+
+    Only the module of the command that is asked for is imported: help and version come without SymPy.
 
     >>> main(["hessian", "nowhere.py:f"])
     2
     """
-    options = _parser().parse_args(arguments)
-    try:
-        with time_limit(options.max_seconds, f"symad {options.command}"):
-            status: int = options.run(options)
-            sys.stdout.flush()
-            return status
-    except WorkbenchError as error:
-        print(f"symad: error: {error}", file=sys.stderr)
-    except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        if os.environ.get(VARIABLE) == "full" or is_defect(error):
-            raise  # of a defect of symad the traceback is wanted
-        print("\n".join(_user_lines(error)), file=sys.stderr)
-    except KeyboardInterrupt:
-        print("symad: interrupted", file=sys.stderr)
-    return 2
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = _parser(next((each for each in given if not each.startswith("-")), "")).parse_args(given)
+    status: int = import_module("symad.commands.running").carried_out(options)
+    return status
 
 
-def _user_lines(error: Exception) -> list[str]:
-    """Return what an error of the user's own code says: the innermost line of it first, then those that led there."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if not is_library(each.filename)]
-    users = [each for each in frames if not is_standard(each.filename)]
-    if not users:
-        return [f"symad: error: {type(error).__name__}: {error}"]
-    last = users.pop()
-    lines = [f"symad: error: {last.filename}:{last.lineno}: {type(error).__name__}: {error}"]
-    lines += [f"  called at {each.filename}:{each.lineno}, in {each.name}: {each.line}" for each in reversed(users)]
-    return lines if len(lines) == 1 else [*lines, f"  ({VARIABLE}=full shows the lines of symad's too)"]
+class _Formatter(argparse.HelpFormatter):
+    """Help in which examples and lists keep their lines."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors show what was typed so that it can be read."""
+    """A parser whose errors show what was typed so that it can be read, and what may have been meant."""
+
+    commands: Any = None
 
     def error(self, message: str) -> NoReturn:
-        super().error(visible(message))
+        super().error(visible(message + self._meant(message)))
+
+    def _meant(self, message: str) -> str:
+        found = _CHOICE.search(message)
+        if found:
+            return _near(found[1], re.findall(r"[\w-]+", found[2]))
+        if not message.startswith("unrecognized arguments: ") or self.commands is None:
+            return ""
+        parsers = self.commands.choices.values()
+        known = {name for parser in parsers for action in parser._actions for name in action.option_strings}
+        return _near(message.split(": ", 1)[1].split(" ")[0].partition("=")[0], known)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="symad", description=__doc__, allow_abbrev=False)
+def _near(typed: str, known: Iterable[str]) -> str:
+    """Return a question for the nearest word, "" where none is near.
+
+    >>> _near("hesian", ["hessian", "expand"]), _near("nothing", ["hessian"])
+    ("; did you mean 'hessian'?", '')
+    """
+    near = difflib.get_close_matches(typed, sorted(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _parser(chosen: str) -> argparse.ArgumentParser:
+    """Return the parser; of commands that are not chosen it knows the names, unless their options are asked for."""
+    parser = _Parser(
+        prog="symad", description="Nested automatic differentiation on computer algebra, compiled.", allow_abbrev=False,
+        epilog=f"{STATUS}\n\nsymad COMMAND --help has examples of each.", formatter_class=_Formatter,
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"symad {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for add_command in COMMANDS:
-        add_command(commands)
+    parser.commands = commands
+    for names, module, adder in GROUPS:
+        if chosen in names or chosen == "completion":
+            getattr(import_module(module), adder)(commands)
+            for name in names:
+                commands.choices[name].formatter_class = _Formatter
+                commands.choices[name].epilog = "\n  ".join(["examples:", *EXAMPLES[name]])
+        else:
+            for name in names:
+                commands.add_parser(name, help=HELP[name])
     return parser
 
 

@@ -16,9 +16,9 @@ from codegen.errors import (
 )
 
 __all__ = [
-    "ArgumentError", "CacheWarning", "ConvergenceError", "DeviceError", "EscapedValueError", "FallbackWarning",
-    "FrozenValueWarning", "InvariantError", "LimitError", "LoweringError", "MemoryLimitError", "RuleError",
-    "TraceError", "WorkbenchError", "WorkspaceError",
+    "ArgumentError", "BoundWarning", "CacheWarning", "ConvergenceError", "DeviceError", "EscapedValueError",
+    "FallbackWarning", "FrozenValueWarning", "InvariantError", "LimitError", "LoweringError", "MemoryLimitError",
+    "RuleError", "TraceError", "WorkbenchError", "WorkspaceError",
 ]  # fmt: skip
 
 
@@ -38,6 +38,10 @@ class ConvergenceError(WorkbenchError, ArithmeticError):
     """A solver returned no solution: its derivatives would be those of nothing."""
 
     of_tracing = False
+
+
+class BoundWarning(UserWarning):
+    """A loop that ends by a traced value got a bound, beyond which a kernel returns NaN."""
 
 
 class FrozenValueWarning(UserWarning):

@@ -7,7 +7,10 @@ import time
 from typing import Any
 
 from codegen.machine.storage.cache import Cache, Entry, chosen
+from symad.commands.as_json import print_json
 from symad.commands.build_stages import table
+from symad.commands.names import HELP
+from symad.commands.showing import add_json
 from symad.errors import ArgumentError
 
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -17,7 +20,7 @@ def add_command(commands: Any) -> None:
     """Declare the command and its options."""
     command = commands.add_parser(
         "cache",
-        help="show or clear the disk cache of machine code",
+        help=HELP["cache"],
         description="Show the entries of the disk cache of machine code, the most recently used first: the folder that "
         "SYMAD_CACHE names, or else symad in XDG_CACHE_HOME or ~/.cache.",
     )
@@ -25,13 +28,16 @@ def add_command(commands: Any) -> None:
     action = command.add_mutually_exclusive_group()
     action.add_argument("--clear", action="store_true", help="remove all entries")
     action.add_argument("--path", action="store_true", help="print the folder and nothing else")
+    add_json(command)
     command.set_defaults(run=run, max_seconds=300.0)
 
 
 def run(options: argparse.Namespace) -> int:
     """Carry out the command; exit status 0."""
     cache = cache_of(options.folder)
-    if options.path:
+    if options.json and not options.clear:
+        print_json("cache", {"folder": cache.folder, "limit": cache.limit, "entries": cache.entries()[::-1]})
+    elif options.path:
         print(cache.folder)
     else:
         print(clear(cache) if options.clear else report(cache))

@@ -10,7 +10,9 @@ from typing import Any
 
 import symad.tracing.values.containers as containers
 from codegen.machine.exports.export import Exported
-from symad.commands.showing import load_function
+from symad.commands.as_json import print_json
+from symad.commands.names import HELP
+from symad.commands.showing import add_json, load_function
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
 from symad.transforms.first_order import grad, hessian, jacobian, value_and_grad
@@ -29,7 +31,7 @@ def add_command(commands: Any) -> None:
     """Declare the command and its options."""
     command = commands.add_parser(
         "export",
-        help="write a function or its derivative as a library for C and other languages",
+        help=HELP["export"],
         description="Trace FUNCTION at the example point its file gives (argument defaults or example_args), compile "
         "it or its derivative in the first argument, and write object file, shared library, C header, C99 source and "
         "a test program with the exact result at the example point.",
@@ -44,6 +46,7 @@ def add_command(commands: Any) -> None:
         "--accuracy", choices=("strict", "fast"), default="strict", help="fast: fewer operations, other rounding"
     )
     command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
+    add_json(command)
     command.set_defaults(run=run)
 
 
@@ -58,7 +61,11 @@ def run(options: argparse.Namespace) -> int:
     name = options.name or (plain if options.of == "value" else f"{plain}_{options.of}")
     leaves, _ = containers.flatten(arguments)
     kernel = compile(wanted, *arguments, accuracy=options.accuracy)
-    print(report(kernel.export(options.directory, name, cpu=options.cpu, points=[leaves])))
+    made = kernel.export(options.directory, name, cpu=options.cpu, points=[leaves])
+    if options.json:
+        print_json("export", {"name": name, "files": made.files})
+    else:
+        print(report(made))
     return 0
 
 

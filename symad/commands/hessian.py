@@ -18,6 +18,7 @@ from codegen.ir.sparsity import spy
 from codegen.loops.roll import Roll
 from codegen.options import Accuracy, Tier
 from symad.checking.verification.verify import compare_exact, flat_floats
+from symad.commands.as_json import print_json
 from symad.commands.build_stages import (
     DIGITS,
     DIRECTIONS,
@@ -32,7 +33,8 @@ from symad.commands.build_stages import (
     table,
     time_call,
 )
-from symad.commands.showing import load_function
+from symad.commands.names import HELP
+from symad.commands.showing import add_json, load_function
 from symad.compiling.native import carry_out
 from symad.compiling.plan import WAYS, CompilationPlan
 from symad.compiling.planning import plan
@@ -54,7 +56,7 @@ def add_command(commands: Any) -> None:
     """Declare the command and its options."""
     command = commands.add_parser(
         "hessian",
-        help="trace, differentiate, compile and check the Hessian of a scalar function",
+        help=HELP["hessian"],
         description="Trace FUNCTION at the example point its file gives (argument defaults or example_args), take its "
         "Hessian in the first argument, compile it, and check every entry against 50 digits.",
     )
@@ -73,6 +75,7 @@ def add_command(commands: Any) -> None:
         "--output", metavar="FILE", type=Path, help="write what --emit gives, or the matrix, to a file"
     )
     command.add_argument("--max-seconds", type=float, default=300.0, help="give up after this time (default 300)")
+    add_json(command)
     command.set_defaults(run=run)
 
 
@@ -89,6 +92,11 @@ def run(options: argparse.Namespace) -> int:
     )
     found = study(function, arguments, planned, timed, mode=options.mode, **how)
     show_progress("")
+    if options.json:
+        if options.emit or options.output is not None:
+            raise ArgumentError("--json with --emit or --output", do="leave out one of the two")
+        print_json("hessian", {**vars(found), "chosen": found.planned.chosen, "stages": timed.stages})
+        return 0
     told = report(found, straight)
     print(fitted(told, terminal_width()) if sys.stdout.isatty() else told)
     text = emitted(found, options.emit) if options.emit else values(found, options.sparse)

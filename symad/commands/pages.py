@@ -14,6 +14,7 @@ import sympy as sp
 from codegen.ir.region import RolledProgram
 from symad.checking.comparison.compare import compare
 from symad.checking.verification.verify import verify
+from symad.commands.names import HELP
 from symad.commands.showing import (
     add_output,
     add_target,
@@ -41,7 +42,7 @@ def add_expand_and_check(commands: Any) -> None:
     """Declare both commands and their options."""
     command = commands.add_parser(
         "expand",
-        help="expand f(x + eps_1 v + eps_2 w + ...), one level at a time",
+        help=HELP["expand"],
         description="Expand f(x + eps_1 v + eps_2 w + ...), every eps squaring to 0, one level at a time.",
     )
     add_target(command)
@@ -51,7 +52,7 @@ def add_expand_and_check(commands: Any) -> None:
     command.set_defaults(run=run_expand)
     command = commands.add_parser(
         "check",
-        help="find the first wrong line of an expansion or a derivative that somebody wrote",
+        help=HELP["check"],
         description="Compare the lines of ANSWER, one step each, with the expansion along --directions, or without "
         "directions with the derivative of some --order. Exit status 1 when a line is wrong.",
     )
@@ -103,11 +104,8 @@ def _answer(name: str) -> str:
 
 def add_explain_and_draw(commands: Any) -> None:
     """Declare both commands and their options."""
-    for name, run, what in (
-        ("explain", run_explain, "show the stages of a derivative: program, linearized, transposed, differentiated"),
-        ("draw", run_draw, "draw the graph of a function or of its derivative"),
-    ):
-        command = commands.add_parser(name, help=what, description=f"{what.capitalize()}.")
+    for name, run in (("explain", run_explain), ("draw", run_draw)):
+        command = commands.add_parser(name, help=HELP[name], description=f"{HELP[name].capitalize()}.")
         add_target(command)
         add_transform(command)
         add_output(command, ", .svg or .dot" if name == "draw" else "")
@@ -145,7 +143,7 @@ def add_compare_and_verify(commands: Any) -> None:
     """Declare both commands and their options."""
     command = commands.add_parser(
         "compare",
-        help="compare every route to a derivative: values, errors, operations, times",
+        help=HELP["compare"],
         description="Compare symbolic differentiation, every mode of automatic differentiation, Taylor coefficients, "
         "differences and other libraries where they are installed, at a point.",
     )
@@ -156,7 +154,7 @@ def add_compare_and_verify(commands: Any) -> None:
     command.set_defaults(run=run_compare)
     command = commands.add_parser(
         "verify",
-        help="compare a compiled kernel with exact numbers, at a point or all over a box",
+        help=HELP["verify"],
         description="Compile the target, or its derivative, and compare its results with exact ones, at its point or "
         "at random and adversarial points of a box.",
     )

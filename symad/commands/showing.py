@@ -19,6 +19,7 @@ import sympy as sp
 from rich.console import Console
 
 import symad.tracing.values.containers as containers
+from symad.commands.as_json import print_json
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
@@ -133,6 +134,12 @@ def add_output(command: argparse.ArgumentParser, more: str = "") -> None:
     command.add_argument(
         "--output", metavar="FILE", type=Path, help=f"write .html, .tex or .txt{more}, by the end of the name"
     )
+    add_json(command)
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """Declare that the result is printed for programs."""
+    command.add_argument("--json", action="store_true", help="print what was found as JSON, for programs")
 
 
 def read_target(options: argparse.Namespace) -> tuple[Any, Any]:
@@ -184,8 +191,10 @@ def present(shown: Shown, options: argparse.Namespace) -> int:
     if options.html is not None and options.html.suffix != ".html":
         raise ArgumentError(f"--html {options.html}", do="end the name in .html, or use --output")
     for path in files:
-        print(f"written: {shown.save(path)}")
-    if not files and sys.stdout.isatty():
+        print(f"written: {shown.save(path)}", file=sys.stderr if options.json else sys.stdout)
+    if options.json:
+        print_json(options.command, shown)
+    elif not files and sys.stdout.isatty():
         Console().print(shown)
     elif not files:
         print(shown)

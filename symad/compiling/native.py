@@ -26,6 +26,7 @@ from symad.compiling.candidates import Rolled
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
 from symad.compiling.plan import CompilationPlan
 from symad.compiling.planning import Strategy, plan
+from symad.compiling.static_arguments import STATIC, Variants
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.errors import ArgumentError, LoweringError
 from symad.tracing.calling.function_names import name_of, positional
@@ -176,7 +177,8 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     """Compile a function at its first call for each structure and shape of arguments; usable as a decorator.
 
     The options are those of `compile`. Called inside a transform, on traced values, it is the function itself.
-    Numbers are taken as floats. What else the function reads - static fields, variables around it, global names, the
+    Numbers are taken as floats; truth values and enumerations beside them are static: each has kernels of its own,
+    True others than 1. What else the function reads - static fields, variables around it, global names, the
     text of the functions that it calls - is compared at each call, with its types; where it has changed, the function
     is compiled again. ArgumentError where it reads more than 10,000 objects.
 
@@ -189,10 +191,14 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     if f is None:
         return lambda g: jit(g, **options)
     function, kernels, lock = f, OrderedDict[Any, tuple[Kernel, Surroundings]](), Lock()
+    variants = Variants(function, lambda bound: jit(bound, **options), KERNELS)
 
     def call(*args: Any, **keywords: Any) -> Any:
         if keywords:
             args = positional(function, args, keywords, "a kernel knows its arguments by their positions")
+        static = {k: arg for k, arg in enumerate(args) if isinstance(arg, STATIC)}
+        if 0 < len(static) < len(args):
+            return variants.of(static)(*[arg for k, arg in enumerate(args) if k not in static])
         leaves, structure = containers.flatten_exactly(args)
         if any(isinstance(leaf, Traced) for leaf in leaves):
             return function(*args)  # inside a transform: it is traced like any other function

@@ -65,7 +65,7 @@ class Graph(Table):
         self.marks: list[tuple[int, CodeType, int]] = []  # (end, code, instruction): who made the nodes before `end`
         self.placed: int = 0 if lines else sys.maxsize  # nodes from here on have no mark yet
         self.arrays = ArrayNodes(ref(self))
-        self.whole: list[range] = []  # leaves that stand for whole numbers: places in an order
+        self.whole: dict[range, Any] = {}  # leaves that stand for whole numbers, places in an order, and their bounds
         self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value
 
     def place(self, frame: FrameType) -> None:

@@ -28,6 +28,7 @@ from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import attempted
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import located, user_frame, written_place
+from symad.tracing.control.bounded_loops import tell
 from symad.tracing.control.frozen import Watched
 from symad.tracing.control.paths import MAX_PATHS, Paths, with_nan
 from symad.tracing.values.container_types import NAMESPACE, static_parts
@@ -210,6 +211,7 @@ def _traced(
                 lambda: f(*wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
             ),
         )
+        tell(paths.bounded, max_paths)
         raised = paths.without_value()
         outputs = with_nan(scope.graph, whole, raised)
         _refuse_namesakes(scope.graph, is_input, inputs, outputs)

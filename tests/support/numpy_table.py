@@ -1,24 +1,19 @@
 """What of NumPy can be traced: a table of calls, of which `python -m tests.support.numpy_table` makes `docs/numpy.md`.
 
-A row is a line of `numpy_calls.txt`: Python, as a user writes it; statements are separated by `; ` and the last one is
-the result. Under `[symbols]` are calls that are traced without values, under `[numbers]` those whose answer is an
-order, an index or a truth value, which follows the values, under `[refused]` those that raise TraceError, under
-`[error]` those that NumPy itself refuses. Small letters (`ARGUMENTS`) are traced, capitals (`PLAIN`) are ordinary data.
-`test_numpy_table.py` runs every row.
+The calls are in `numpy_calls.txt` (see `call_table`). Small letters (`ARGUMENTS`) are traced, capitals (`PLAIN`) are
+ordinary data. `test_numpy_table.py` runs every row.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import symad
+from tests.support.call_table import Names, Row, listed, shown, topics
 
 CALLS = Path(__file__).parent / "numpy_calls.txt"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "numpy.md"
@@ -99,7 +94,7 @@ WITHOUT_ROWS = {
     "make arrays of ordinary numbers": """
         arange bartlett blackman broadcast_shapes empty eye fft.fftfreq fft.rfftfreq from_dlpack frombuffer
         fromfile fromfunction fromiter fromregex fromstring full genfromtxt hamming hanning identity indices kaiser
-        load loadtxt mask_indices ones ravel_multi_index tri tril_indices unpackbits unravel_index zeros
+        load loadtxt mask_indices ones ravel_multi_index tri tril_indices unpackbits zeros
     """,
     "convert to an array, which a traced value answers itself": """
         asanyarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix bmat require
@@ -120,58 +115,18 @@ WITHOUT_ROWS = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    """One call: what is expected of it ("symbols", "numbers", "refused", "error"), its topic and its text."""
-
-    expected: str
-    topic: str
-    text: str
-
-    @property
-    def name(self) -> str:
-        """The function that it is about, as a user writes it: np.linalg.solve, ndarray.sum, or indexing."""
-        statements = self.text.split("; ")
-        about = statements[1 if len(statements) > 2 else -1]
-        called = re.search(r"np\.(?:linalg\.|fft\.|lib\.stride_tricks\.)?\w+(?=[\[(.])", about)
-        if called or self.topic in ("indexing", "writing in place"):
-            return called[0] if called else self.topic
-        method = re.search(r"\.(\w+)\(", about)
-        return f"ndarray.{method[1]}" if method else "@" if "@" in about else "ndarray"
-
-    @property
-    def arguments(self) -> list[str]:
-        """The names of the traced arguments, in the order of ARGUMENTS."""
-        used = {node.id for node in ast.walk(ast.parse(self.text)) if isinstance(node, ast.Name)}
-        return [name for name in ARGUMENTS if name in used]
-
-    @property
-    def values(self) -> list[Any]:
-        """Fresh copies of the arguments."""
-        return [np.copy(ARGUMENTS[name])[()] for name in self.arguments]
-
-    @property
-    def function(self) -> Callable[..., Any]:
-        """The row as a function of its arguments."""
-        *statements, last = self.text.split("; ")
-        body = "".join(f"    {line}\n" for line in [*statements, f"return {last}"])
-        scope = dict(PLAIN)
-        exec(compile(f"def call({', '.join(self.arguments)}):\n{body}", "<numpy_table>", "exec"), scope)
-        made: Callable[..., Any] = scope["call"]
-        return made
+def _name_of(row: Row) -> str:
+    """Return the function of a row: np.linalg.solve, ndarray.sum, or indexing."""
+    statements = row.text.split("; ")
+    about = statements[1 if len(statements) > 2 else -1]
+    called = re.search(r"np\.(?:linalg\.|fft\.|lib\.stride_tricks\.)?\w+(?=[\[(.])", about)
+    if called or row.topic in ("indexing", "writing in place"):
+        return called[0] if called else row.topic
+    method = re.search(r"\.(\w+)\(", about)
+    return f"ndarray.{method[1]}" if method else "@" if "@" in about else "ndarray"
 
 
-def _listed() -> list[Row]:
-    """Return the rows of the file of calls."""
-    found: list[Row] = []
-    heading = ("", "")
-    for line in CALLS.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            expected, _, topic = line[1:].partition("] ")
-            heading = (expected, topic)
-        elif line and not line.startswith("#"):
-            found.append(Row(*heading, line))
-    return found
+NAMES = Names(ARGUMENTS, PLAIN, _name_of, "numpy_table")
 
 
 def _ufunc_rows(refused: set[str]) -> Iterator[Row]:
@@ -184,9 +139,9 @@ def _ufunc_rows(refused: set[str]) -> Iterator[Row]:
         arguments = _DOMAINS.get(name, "x" if ufunc.nin == 1 else "x, y")
         for call in calls if ufunc.__name__ == name else calls[:1]:
             text = call.format(f=f"np.{name}", x=arguments)
-            row = Row("symbols", "ufuncs", text)
+            row = Row("symbols", "ufuncs", text, NAMES)
             if not text.startswith(_WRONG_IN_NUMPY):
-                yield row if _accepted(row) else Row("error", "ufuncs", text)
+                yield row if _accepted(row) else Row("error", "ufuncs", text, NAMES)
 
 
 def _accepted(row: Row) -> bool:
@@ -200,10 +155,10 @@ def _accepted(row: Row) -> bool:
 
 def rows() -> list[Row]:
     """Return all rows."""
-    listed = _listed()
-    refused = {row.name for row in listed if row.expected == "refused"} - {"np.add"}  # which is refused in one form
-    working = [row for row in listed if row.expected == "symbols"]
-    return [*working, *_ufunc_rows(refused), *listed[len(working) :]]
+    found = listed(CALLS, NAMES)
+    refused = {row.name for row in found if row.expected == "refused"} - {"np.add"}  # which is refused in one form
+    working = [row for row in found if row.expected == "symbols"]
+    return [*working, *_ufunc_rows(refused), *found[len(working) :]]
 
 
 def public_functions() -> dict[str, Any]:
@@ -212,10 +167,6 @@ def public_functions() -> dict[str, Any]:
     found = {f"{path}.{name}": getattr(module, name) for path, module in modules.items() for name in dir(module)}
     hidden = {name for name, value in found.items() if name.split(".")[-1].startswith("_") or isinstance(value, type)}
     return {name: value for name, value in found.items() if callable(value) and name not in hidden}
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 def _ways(texts: list[str]) -> str:
@@ -227,28 +178,17 @@ def _ways(texts: list[str]) -> str:
 
 
 def _note(name: str, found: list[Row]) -> str:
-    texts = [row.text for row in found]
-    if found[0].expected == "refused":
-        return "<br>".join(f"`{_cell(row.text)}`: {_cell(_reason(row))}" for row in found)
     if found[0].topic == "ufuncs":
         same = getattr(np, name.removeprefix("np.")).__name__
-        return f"the same as `np.{same}`" if name != f"np.{same}" else _ways(texts)
-    return "<br>".join(f"`{_cell(text)}`" for text in texts)
-
-
-_STATUS = {"symbols": "on symbols", "numbers": "on numbers", "refused": "refused"}
+        return f"the same as `np.{same}`" if name != f"np.{same}" else _ways([row.text for row in found])
+    return shown(found)
 
 
 def document() -> str:
     """Return the documentation: a table for each topic."""
     found = [row for row in rows() if row.expected != "error"]
     lines = _INTRODUCTION.format(calls=len(found), functions=len({row.name for row in found})).splitlines()
-    for topic in dict.fromkeys(row.topic for row in found):
-        lines += ["", f"## {topic[0].upper()}{topic[1:]}", "", "| function | works | calls tested |", "|---|---|---|"]
-        of_topic = [row for row in found if row.topic == topic]
-        for name in dict.fromkeys(row.name for row in of_topic):
-            group = [row for row in of_topic if row.name == name]
-            lines.append(f"| `{name}` | {_STATUS[group[0].expected]} | {_note(name, group)} |")
+    lines += topics(found, _note)
     lines += ["", "## Without a row", "", "These have no traced argument to work on, or need none of the above:", ""]
     lines += [f"- {why}: {', '.join(f'`{name}`' for name in names.split())}" for why, names in WITHOUT_ROWS.items()]
     return "\n".join(lines) + "\n"
@@ -261,8 +201,8 @@ Generated by `python -m tests.support.numpy_table`; do not edit. {calls} calls o
 each run by `tests/symad/tracing/numpy/test_numpy_table.py`: value, derivative in both modes, kernel, or the refusal.
 
 - **on symbols**: traced without a value, so it can be compiled, and differentiated at any order.
-- **on numbers**: the answer is an index or a truth value, which follows the values of the arguments; the
-  elements that it picks keep their derivatives. On symbols it is refused.
+- **on symbols, inside**: so it is, and its length depends on the values: it can be computed with, summed up, sorted,
+  measured; a function that returns it is not compiled, since results of kernels have one shape.
 - **refused**: a `TraceError` names the function and the reason.
 
 Small letters in the calls are traced: `r` is a number, `x`, `y`, `u`, `v` are vectors, `a`, `b`, `p` matrices, `m` and
@@ -274,15 +214,6 @@ scalar operations are asked for (`sa.trace`, sparse matrices, SymPy expressions,
 of equal eigenvalues or singular values have no derivative: it is refused on numbers, and NaN in kernels (see
 [large arrays](loops.md#large-arrays)). `np.piecewise` calls every function with the whole array. Where NumPy has
 infinity for `u // v`, v = 0, and 0 for the fraction of an infinite number in `np.modf`, a traced value is NaN."""
-
-
-def _reason(row: Row) -> str:
-    """Return why a row is refused, and what to do instead, as the error says it."""
-    try:
-        symad.jvp(row.function, tuple(row.values), tuple(row.values))
-    except symad.TraceError as error:
-        return f"{error.why or error.what}; {error.do}".rstrip("; ")
-    raise AssertionError(f"{row.text} is not refused")
 
 
 if __name__ == "__main__":

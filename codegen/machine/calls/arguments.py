@@ -115,3 +115,22 @@ def writable(array: Array, others: Sequence[Array]) -> Array:
 def pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
     """Return the table of data pointers of arrays."""
     return (ctypes.c_void_p * max(len(arrays), 1))(*[array.ctypes.data for array in arrays])
+
+
+def in_positions(args: tuple[Any, ...], keywords: dict[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """Return the arguments of a call by position; ArgumentError for a name that is none, or is given twice.
+
+    >>> in_positions((1.0,), {"z": 3.0, "y": 2.0}, ["x", "y", "z"])
+    (1.0, 2.0, 3.0)
+    """
+    if not keywords:
+        return args
+    rest = names[len(args) :]
+    for name in keywords:
+        if name not in rest:
+            why = "it is given by position too" if name in names else f"the kernel takes {', '.join(names)}, and out="
+            raise ArgumentError(f"keyword {name!r}", why=why)
+    missing = [name for name in rest if name not in keywords]
+    if missing:
+        raise ArgumentError(f"no value for {', '.join(missing)}", why=f"the kernel takes {', '.join(names)}")
+    return (*args, *(keywords[name] for name in rest))

@@ -25,6 +25,7 @@ from codegen.machine.calls.arguments import (
     as_input,
     check_output,
     empty_results,
+    in_positions,
     pointers,
     split_out,
     values_of,
@@ -102,7 +103,8 @@ class Kernel(CFunction):
         """Evaluate with any arguments that can be converted; ArgumentError for those that cannot."""
         if self._flat is not None:
             return self._call_structured(self._flat, args, kwargs, out)
-        _refuse_keywords(kwargs)
+        if kwargs:
+            args = in_positions(args, kwargs, [array.name for array in self.program.arguments])
         arrays = None if out is None else values_of(out, self.program.outputs)
         if arrays is not None:
             self(*args, out=arrays)
@@ -121,8 +123,8 @@ class Kernel(CFunction):
 
     def _call_structured(self, flat: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Pack the arguments, call the same kernel without containers, and unpack the results."""
-        if self.pack is None:
-            _refuse_keywords(kwargs)
+        if kwargs and self.pack is None:
+            args = in_positions(args, kwargs, [array.name for array in self.program.arguments])
         packed = args if self.pack is None else self.pack(args, kwargs)
         results = flat(*packed) if out is None else flat(*packed, out=out)
         if self.unpack is None:
@@ -338,11 +340,6 @@ class Kernel(CFunction):
         scalar, dtype = type(number.dtype.type(0).item()).__name__, "" if number is FLOAT64 else f" in {number.name}"
         outputs = ", ".join(str(list(array.shape) or scalar) for array in self.program.outputs)
         return f"<Kernel {self.program.name}({inputs}) -> {outputs}: {self.stats.total} operations{dtype}>"
-
-
-def _refuse_keywords(kwargs: dict[str, Any]) -> None:
-    if kwargs:
-        raise ArgumentError(f"keyword {next(iter(kwargs))!r}", why="arguments are positional", do="only out= is known")
 
 
 def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:

@@ -169,6 +169,8 @@ def expand(f: Any, x: Any, directions: Any, *, order: int | None = None, detail:
     if detail not in get_args(Detail):
         raise ArgumentError(f"detail={detail!r}", do="use one of " + ", ".join(map(repr, get_args(Detail))))
     _check_outside()
+    if isinstance(directions, str) and len(names := directions.split()) > 1 and all(map(str.isidentifier, names)):
+        directions = names  # "v w" is two of them, and not a product
     found = given(f, x, parameters=True)
     return _expanded(found, by_levels(found.argument, directions, order), detail)
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.values.array import Array, wrap
-from symad.tracing.values.known_numbers import value_of
 from symad.tracing.values.node_arrays import converted
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import refuse_function
+from symad.tracing.values.whole_values import whole_of
 
 
 def as_new_array(value: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, **_: Any) -> Any:
@@ -70,6 +70,7 @@ def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None
     first, last = (0 if start is None else start, stop) if stop is not None else (0, start)
     length = (last - first) / step
     if isinstance(length, Scalar):
-        length = value_of(length.scope, length.node, "the length of np.arange")
+        count: Any = np.maximum(np.ceil(length), 0)
+        length = whole_of(count.scope, count.node, "the length of np.arange", at_once=True)
     first, second = as_new_array([first, first + step], dtype)  # as NumPy, which converts and rounds these two
     return first + np.arange(max(math.ceil(length), 0)) * (second - first)

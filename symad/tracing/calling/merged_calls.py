@@ -89,4 +89,24 @@ def _chosen(condition: Any, value: Any, otherwise: Any) -> Any:
     return wrap(np.array(op.select(scope.graph, node, *sides)), scope)
 
 
-EXTREMA = {"max": _extremum(max, lambda a, b: a > b), "min": _extremum(min, lambda a, b: a < b)}
+def _sorted(values: Iterable[Any], /, *, key: Any = None, reverse: bool = False) -> Any:
+    """The form of sorted: numbers in the order of numbers are gathered, and their order is no path."""
+    listed, scope = list(values), innermost_scope()
+    keys = listed if key is None else [key(value) for value in listed]
+    if scope is None or scope.deciding() is None or len(listed) < 2 or not _has_numbers(keys):
+        return sorted(listed, key=key, reverse=reverse)
+    rows = [value if isinstance(value, tuple) else (value,) for value in listed]
+    kinds = {tuple(map(_is_number, row)) for row in rows}
+    if len(kinds) > 1 or not all(next(iter(kinds))):
+        return sorted(listed, key=key, reverse=reverse)
+    order = np.argsort(-np.stack(keys) if reverse else np.stack(keys), kind="stable")
+    columns = [np.take(np.stack([*column, keys[0]])[:-1], order) for column in zip(*rows, strict=True)]
+    made = [tuple(row) for row in zip(*columns, strict=True)]
+    return made if isinstance(listed[0], tuple) else [row[0] for row in made]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Scalar | float | np.floating)
+
+
+EXTREMA = {"sorted": _sorted, "max": _extremum(max, lambda a, b: a > b), "min": _extremum(min, lambda a, b: a < b)}

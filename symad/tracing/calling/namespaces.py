@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import sys
 import sysconfig
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from symad.tracing.calling.merged_calls import call_forms
-from symad.tracing.calling.stand_ins import replaced
-from symad.tracing.calling.user_place import is_library, library_function
-from symad.tracing.numpy.distributions import CLASSES, MODULES
+from symad.tracing.calling.stand_ins import owners, replaced
+from symad.tracing.calling.user_place import FILES, is_library, library_function, user_frames
+from symad.tracing.numpy.distributions import MODULES
+from symad.tracing.values.indexed import is_table
 
 Namespace = dict[str, Any]
 
@@ -65,27 +67,54 @@ class Members:
         return True
 
 
-Names = Namespace | Cell | Members
+class Attributes:
+    """The attributes of an object, in the form of a namespace."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = vars(owner)
+
+    def items(self) -> list[tuple[str, Any]]:
+        return list(self.owner.items())
+
+    def values(self) -> list[Any]:
+        return list(self.owner.values())
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.owner.get(name, default)
+
+    def update(self, names: dict[str, Any]) -> None:
+        self.owner.update(names)
+
+    def __contains__(self, name: str) -> bool:
+        return True
+
+
+Names = Namespace | Cell | Members | Attributes
 
 
 def identity(namespace: Names) -> int:
     """Return what tells namespaces apart."""
     if isinstance(namespace, Cell):
         return id(namespace.cell)
+    if isinstance(namespace, Attributes):
+        return id(namespace.owner)
     return id(namespace.kind if isinstance(namespace, Members) else namespace)
 
 
-def of_distributions(error: BaseException) -> list[Names]:
-    """Return the names in SciPy's modules of distributions, and those of their methods, if an error came out of them.
+def of_scipy(error: BaseException) -> list[Names]:
+    """Return the members of SciPy's classes whose methods have stand-ins, if an error came out of their package.
 
-    Their formulas are Python code like a user's.
+    Of distributions those of their modules too: their formulas are Python code like a user's.
     """
-    if not library_function(error).startswith("scipy.stats."):
+    package = ".".join(library_function(error).split(".")[:2])
+    if not package.startswith("scipy."):
         return []
-    names: list[Names] = [vars(sys.modules[name]) for name in MODULES if name in sys.modules]
-    places = (name.rpartition(".") for name in CLASSES)
-    kinds = (getattr(sys.modules.get(module), name, None) for module, _, name in places)
-    return names + [Members(kind) for kind in kinds if kind is not None]
+    names: list[Names] = []
+    if package == "scipy.stats":
+        names += [vars(sys.modules[name]) for name in MODULES if name in sys.modules]
+    places = [name.rpartition(".") for name in owners() if name.startswith(f"{package}.")]
+    found = (getattr(sys.modules.get(module), name, None) for module, _, name in places)
+    return names + [Members(kind) for kind in found if isinstance(kind, type)]
 
 
 def enclosed(f: Any, deciding: frozenset[CodeType] = frozenset()) -> list[Cell]:
@@ -95,16 +124,66 @@ def enclosed(f: Any, deciding: frozenset[CodeType] = frozenset()) -> list[Cell]:
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # an empty cell
                 variable = Cell(cell)
-                has_form = replaced(variable.items()) or call_forms(variable.items(), deciding)
+                items = variable.items()
+                has_form = replaced(items) or call_forms(items, deciding) or is_table(cell.cell_contents)
                 if has_form and not is_library(function.__code__.co_filename):
                     found.append(variable)
     return found
+
+
+def owners_in(error: BaseException) -> list[Names]:
+    """Return the attributes of the objects that the user's code had in its variables when an error was raised."""
+    found: dict[int, Names] = {}
+    waiting = [value for frame in user_frames(error) for value in frame.f_locals.values()]
+    while waiting and len(found) < _OWNERS:
+        value = waiting.pop()
+        kind = type(value)
+        module = sys.modules.get(kind.__module__)
+        if not isinstance(getattr(value, "__dict__", None), dict) or isinstance(
+            value, type | ModuleType | FunctionType
+        ):
+            continue
+        if id(vars(value)) not in found and module is not None and not _is_of_library(module):
+            found[id(vars(value))] = Attributes(value)
+            waiting += vars(value).values()
+    return list(found.values())
+
+
+def _is_of_library(module: ModuleType) -> bool:
+    file = getattr(module, "__file__", None)
+    standard = isinstance(file, str) and file.startswith(_STANDARD) and "site-packages" not in file
+    return module is builtins or standard or (isinstance(file, str) and is_library(file))
 
 
 def used_by(f: Any) -> list[Names]:
     """Return the namespaces that a function uses before it has been run: its module's, and those reached from there."""
     modules = {id(each.__globals__): each.__globals__ for each in _closed_over(f) if _is_users(each.__globals__)}
     return [*reached(list(modules.values())), *enclosed(f)]
+
+
+def asks_for_types(f: Any) -> bool:
+    """Whether type(...) is called in a function, in those around it or in those of its module that it calls by name.
+
+    Nothing tells when it is given a traced value, so a stand-in of it answers from the beginning.
+    """
+    seen, waiting = set[int](), list(_closed_over(f))
+    while waiting and len(seen) < _FUNCTIONS:
+        function = waiting.pop()
+        if id(function.__code__) in seen or is_library(function.__code__.co_filename):
+            continue
+        seen.add(id(function.__code__))
+        names = _names_in(function.__code__)
+        if "type" in names and "type" not in function.__globals__:
+            return True
+        waiting += [value for name in names if isinstance(value := function.__globals__.get(name), FunctionType)]
+    return False
+
+
+@lru_cache(maxsize=FILES)
+def _names_in(code: CodeType) -> frozenset[str]:
+    """Return the names that code asks for, and the code in it."""
+    inner = [_names_in(part) for part in code.co_consts if isinstance(part, CodeType)]
+    return frozenset(code.co_names).union(*inner)
 
 
 def _closed_over(f: Any) -> Iterator[FunctionType]:
@@ -152,4 +231,7 @@ def _is_users(namespace: Namespace) -> bool:
     return isinstance(file, str) and not is_library(file) and not file.startswith(_INSTALLED)
 
 
+_FUNCTIONS = 200  # that are looked at
+_OWNERS = 100  # objects whose attributes are looked at
+_STANDARD = sysconfig.get_path("stdlib")
 _INSTALLED = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))

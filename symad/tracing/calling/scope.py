@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,22 @@ class Following(Protocol):
 
     limit: int
     of_captured: bool  # whether it answers for values of the scopes around too
+    has_lengths: bool  # whether lengths of arrays were decided on this path
 
     def decide(self, node: int) -> bool:
         """Return the truth value that a condition has on the path that is being followed."""
+
+    def repeats(self) -> None:
+        """Note that the user's line asks for a count without bounds, which is followed as far as the limit."""
+
+    def end(self) -> NoReturn:
+        """End this path without a value, at the limit of a count, and note that the user has to be told."""
+
+    def bounds(self, node: int) -> Any:
+        """Return the bounds of a node that the conditions on this path leave (`values.bounds.Bounds`)."""
+
+    def has_no_value(self, guards: tuple[int | None, ...]) -> None:
+        """Note that what the function computes on this path has no value where one of the guards holds."""
 
     def merge(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         """Return what a call returns, with the paths inside of it merged, where that does not show."""

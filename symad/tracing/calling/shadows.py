@@ -22,7 +22,16 @@ from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
-from symad.tracing.calling.namespaces import Names, enclosed, identity, of_distributions, reached, used_by
+from symad.tracing.calling.namespaces import (
+    Names,
+    asks_for_types,
+    enclosed,
+    identity,
+    of_scipy,
+    owners_in,
+    reached,
+    used_by,
+)
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.stand_ins import BUILTINS, Function, arrays_are_traced, replaced
 from symad.tracing.calling.swallowed import (
@@ -42,6 +51,7 @@ from symad.tracing.calling.user_place import (
     raised_place,
     user_globals,
 )
+from symad.tracing.values.indexed import indexed
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.object_arrays import ObjectArrayError
 from symad.tracing.values.traced import NumberError, StoreError
@@ -94,14 +104,16 @@ def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = Fa
     `alone`, or the names to shadow are made anew by every run (by sympy.lambdify inside the function).
     """
     around, attempt, retries = innermost_watch(), _active.get(), 0
-    if bytes_are_limited() and not attempt.namespaces:  # stand-ins ask for the size of an array before NumPy does
+    early = bytes_are_limited() or asks_for_types(f)  # stand-ins ask for the size of an array before NumPy does
+    if early and not attempt.namespaces:
         attempt = _Attempt(_new(attempt, used_by(f)))
     inside = around is not None and not alone
     if around is not None and inside and not attempt.namespaces:
         return _inside(around, f, run)
     while True:
         error: Exception | None = None
-        with watching(has_stand_ins=bool(attempt.namespaces), makes_objects=attempt.objects) as watch:
+        kind = {"makes_objects": attempt.objects, "makes_arrays": attempt.arrays}
+        with watching(has_stand_ins=bool(attempt.namespaces), **kind) as watch:
             try:
                 with _shadowed(attempt):
                     result = run()
@@ -199,11 +211,11 @@ def _better(
         deciding = attempt.deciding | error.deciding
         return replace(attempt, namespaces=(*attempt.namespaces, *found), deciding=deciding)
     if error is not None and isinstance(error, _RETRIED):
-        better = _helped(attempt, error, [*user_globals(error), *of_distributions(error), *cells], retries)
+        better = _helped(attempt, error, [*user_globals(error), *of_scipy(error), *cells], retries)
         if better is not None:
             return better
     for note in watch.notes:
-        names = [*user_globals(note.error), *note.namespaces, *of_distributions(note.error), *cells]
+        names = [*user_globals(note.error), *note.namespaces, *of_scipy(note.error), *cells]
         better = _helped(attempt, note.error, names, retries)
         if better is not None:
             return better
@@ -218,6 +230,8 @@ def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names]
     if attempt.namespaces and (not found or stores):  # who made the array may be elsewhere
         found += _new(_Attempt((*attempt.namespaces, *found)), reached((*attempt.namespaces, *found)))
     arrays = attempt.arrays or stores or not found
+    if arrays and not attempt.arrays:  # what has tables may be an object
+        found += _new(_Attempt((*attempt.namespaces, *found)), owners_in(error))
     last = (not found and attempt.arrays) or retries == _RETRIES - 1
     objects = attempt.objects or (last and _has(error, ObjectArrayError))
     if not found and (arrays, objects) == (attempt.arrays, attempt.objects):
@@ -324,6 +338,10 @@ class _Patch:
         """Shadow the functions with some code too, whose calls are merged."""
         self._shadow(call_forms(self.namespace.items(), deciding), EXTREMA)
 
+    def index(self) -> None:
+        """Shadow the ordinary arrays too, whose elements at traced places are wanted."""
+        self._shadow(indexed(self.namespace.items()), {})
+
     def _shadow(self, names: Mapping[str, Any], builtins: Mapping[str, Any]) -> None:
         absent = {name: form for name, form in builtins.items() if name not in self.namespace}
         fresh = {name: form for name, form in {**names, **absent}.items() if name not in self.names}
@@ -345,13 +363,15 @@ _lock = Lock()
 _patches: dict[int, _Patch] = {}  # by id of the namespace; an entry lives as long as calls that need it
 
 
-def _enter(namespace: Names, deciding: frozenset[CodeType]) -> None:
+def _enter(namespace: Names, deciding: frozenset[CodeType], arrays: bool) -> None:
     with _lock:
         patch = _patches.get(identity(namespace))
         if patch is None:
             patch = _patches[identity(namespace)] = _Patch(namespace)
         if deciding:
             patch.merge(deciding)
+        if arrays:
+            patch.index()
         patch.calls += 1
 
 
@@ -372,7 +392,7 @@ def _shadowed(attempt: _Attempt) -> Iterator[None]:
     with ExitStack() as stack:
         try:
             for namespace in attempt.namespaces:
-                _enter(namespace, attempt.deciding)
+                _enter(namespace, attempt.deciding, attempt.arrays)
                 stack.callback(_leave, namespace)
             yield
         finally:

@@ -15,7 +15,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from functools import partial
+from functools import partial, reduce
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -23,20 +23,19 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
+from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.makers import arange, as_array, as_new_array, from_iterable, full, required
 from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
-from symad.tracing.numpy.distances import MODULES as DISTANCES
-from symad.tracing.numpy.distributions import EXTRAS
 from symad.tracing.numpy.reduce import traced
-from symad.tracing.numpy.registry import FUNCTIONS, STAND_INS, UFUNC_METHODS
-from symad.tracing.numpy.scipy_fourier import MODULES as FOURIER, takes_complex
+from symad.tracing.numpy.registry import ALWAYS, FUNCTIONS, HELD, STAND_INS, UFUNC_METHODS
+from symad.tracing.numpy.scipy_fourier import takes_complex
 from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
-from symad.tracing.values.mask_selection import Selection
+from symad.tracing.values.mask_selection import Selection, settled
 from symad.tracing.values.node_arrays import constants, elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
@@ -55,12 +54,20 @@ def stand_in(original: Function, traced_form: Function) -> Function:
     2.0
     """
 
+    held = HELD.get(traced_form)
+    if traced_form in ALWAYS:
+        return functools.wraps(original)(traced_form)
+
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
-        given = (*args, *keywords.values())
+        if _has_selection(args) and not (original.__module__ or "numpy").startswith("numpy"):
+            args = settled(args)
+        given = (*args, *keywords.values(), *[getattr(args[0], name, None) for name in held or ()])
         if not (holds_traced(given) or takes_complex(traced_form, given)) or _has_selection(args):
             return original(*args, **keywords)
+        if held is not None:
+            return traced_form(*args, **keywords)
         kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
         return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
 
@@ -159,6 +166,8 @@ class _Kind(_Conversion):
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
         kind = cls.original(*args, **keywords)
+        if len(args) == 1 and issubclass(kind, Traced):  # as that of an array, or of an element of one
+            kind = args[0].apparent_kind() if kind is Scalar else np.ndarray
         kind = type if issubclass(kind, _Conversion) else kind
         own = BUILTINS.get(kind.__name__)
         return own if own == kind else replacements().get(id(kind), (kind, kind))[1]
@@ -174,12 +183,18 @@ def _as_float(value: Any) -> Any:
 def _as_int(value: Any, *base: Any) -> Any:
     try:
         with forgiving():
-            return int(value)  # follows the value, as in the first run
-    except SymbolicValueError:
+            number = traced(value)
+            return int(value_of(number.scope, number.node) if isinstance(number, Scalar) else value, *base)
+    except SymbolicValueError:  # not of int(value), which would follow every number as a path
         return np.trunc(traced(value))
 
 
-BUILTINS = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
+def _len(value: Any, /) -> Any:
+    return value.count if type(value) is Selection else len(value)
+
+
+BUILTINS: dict[str, Any] = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
+BUILTINS["len"] = _len
 BUILTINS["type"] = _Kind("type", (), {"original": type})
 
 
@@ -192,9 +207,25 @@ def _math(original: Function, form: Function) -> Function:
     def apply(*args: Any, **keywords: Any) -> Any:
         with contextlib.suppress(SymbolicValueError, TypeError), forgiving():  # TypeError: of a list
             original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args], **keywords)
-        return form(*args, **keywords)
+            return form(*args, **keywords)
+        made = form(*args, **keywords)
+        if isinstance(made, Scalar) and not keywords and is_caught():
+            _raise_as(original.__name__, made, args)
+        return made
 
     return apply
+
+
+def _raise_as(name: str, made: Scalar, args: tuple[Any, ...]) -> None:
+    """Raise what the math module does for numbers, on a path of its own: the user's code catches it."""
+    numbers = [arg for arg in args if isinstance(arg, Scalar | int | float)]
+    if np.isnan(made) & ~reduce(np.logical_or, map(np.isnan, numbers)):
+        raise ValueError("math domain error")
+    if np.isinf(made) & reduce(np.logical_and, map(np.isfinite, numbers)):
+        raise ValueError("math domain error") if name in _WITH_POLES else OverflowError("math range error")
+
+
+_WITH_POLES = frozenset({"log", "log2", "log10", "log1p", "atanh", "lgamma", "gamma"})
 
 
 def _of_row(name: str) -> Function:
@@ -231,6 +262,7 @@ _MATH: dict[str, Function] = {
     "cos": np.cos, "cosh": np.cosh, "degrees": np.degrees, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
     "fabs": np.fabs, "floor": np.floor, "fmod": np.fmod, "isclose": _is_close, "isfinite": np.isfinite,
     "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "frexp": np.frexp,
     "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
     "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc, "ldexp": np.ldexp, "fsum": lambda values: sum(values),
     "dist": _distance, "log": _log,
@@ -265,8 +297,7 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
-        if _has_selection(args):
-            return original(*args, **keywords)
+        args = settled(args)
         check_made(original, args, keywords)
         if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)
@@ -304,7 +335,8 @@ class _Module(ModuleType):
 
 def replacements() -> dict[int, tuple[Any, Any]]:
     """Return `id(original) -> (original, stand-in)` for all functions and modules that have a stand-in."""
-    return _table(tuple(name for name in _OPTIONAL if name in sys.modules))
+    named = sorted({*owners(), "scipy", "scipy.spatial"}, key=lambda name: (-name.count("."), name))  # inner ones first
+    return _table(tuple(name for name in named if name in sys.modules), len(STAND_INS))
 
 
 def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -322,12 +354,13 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-# Inner modules first.
-_OPTIONAL = (*EXTRAS, "scipy.special", "scipy.stats", "scipy.linalg", *DISTANCES, *FOURIER, "scipy")
+def owners() -> set[str]:
+    """Return the full names of the modules and classes that have functions with stand-ins."""
+    return {name.rpartition(".")[0] for name in STAND_INS}
 
 
 @functools.lru_cache(maxsize=4)
-def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
+def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
     known = [(getattr(math, name), form) for name, form in _MATH.items() if hasattr(math, name)]
     pairs: list[tuple[Any, Any]] = [(original, stand_in(original, _math(original, form))) for original, form in known]
     pairs += [
@@ -340,6 +373,7 @@ def _table(optional: tuple[str, ...]) -> dict[int, tuple[Any, Any]]:
     pairs += [(np.fromiter, from_iterable), (np.vectorize, _vectorize)]
     pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
     pairs.append((np.float64, _conversion(np.float64, partial(as_array, dtype=float))))  # of an array it is that array
+    pairs += [(kind, _conversion(kind, _as_int)) for kind in (np.int64, np.int32)]
     table = {id(original): (original, form) for original, form in pairs}
     inner = (math, statistics, np.linalg, np.lib.stride_tricks, np.lib, np)
     for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first
@@ -354,7 +388,8 @@ def _optional_functions() -> list[tuple[Any, Function]]:
     for full_name, form in STAND_INS.items():
         owner, _, name = full_name.rpartition(".")
         module, _, kind = owner.rpartition(".")
-        original = getattr(sys.modules.get(owner, getattr(sys.modules.get(module), kind, None)), name, None)
+        place = sys.modules.get(owner, getattr(sys.modules.get(module), kind, None))
+        original = vars(place).get(name) if isinstance(place, type) else getattr(place, name, None)  # not inherited
         if original is not None:
             found.append((original, form))
     return found

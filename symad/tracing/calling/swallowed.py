@@ -49,11 +49,13 @@ class Note:
 class Watch:
     """What was noted during a call, and the functions of nested calls that met an error.
 
-    `has_stand_ins` says whether names are shadowed, `makes_objects` that NumPy may make object arrays nevertheless.
+    `has_stand_ins` says whether names are shadowed, `makes_objects` that NumPy may make object arrays nevertheless,
+    `makes_arrays` that the user's float arrays are made as traced ones.
     """
 
-    def __init__(self, caller: FrameType | None, has_stand_ins: bool, makes_objects: bool) -> None:
+    def __init__(self, caller: FrameType | None, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool) -> None:
         self.caller, self.has_stand_ins, self.makes_objects = caller, has_stand_ins, makes_objects
+        self.makes_arrays = makes_arrays
         self.notes: list[Note] = []
         self.functions: list[Callable[..., Any]] = []
 
@@ -66,8 +68,8 @@ _lock = Lock()
 class watching:
     """Open a watch for the errors that are made in this block."""
 
-    def __init__(self, *, has_stand_ins: bool, makes_objects: bool) -> None:
-        self.kind = has_stand_ins, makes_objects
+    def __init__(self, *, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool) -> None:
+        self.kind = has_stand_ins, makes_objects, makes_arrays
 
     def __enter__(self) -> Watch:
         self.watch = Watch(sys._getframe(1), *self.kind)

@@ -208,6 +208,11 @@ def user_globals(error: BaseException) -> list[dict[str, Any]]:
     return _globals_of([frame for frame, _ in traceback.walk_tb(error.__traceback__)][::-1])
 
 
+def user_frames(error: BaseException) -> list[FrameType]:
+    """Return the frames of the user's functions in the traceback of an error."""
+    return [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
+
+
 def running_globals(caller: FrameType | None) -> list[dict[str, Any]]:
     """Return those of the user's functions that are running, innermost first, as far as the frame that called them."""
     frames = []
@@ -294,6 +299,16 @@ def scipy_calls() -> list[str]:
             names.append(_public_name(frame))
         frame = frame.f_back
     return names
+
+
+def calls_back(names: Collection[str]) -> bool:
+    """Whether the user's code that runs was called by one of these functions of SciPy, which his code had called."""
+    frame = user_frame()
+    while frame is not None and frame.f_globals.get("__name__") != "symad.tracing.calling.shadows":
+        if is_scipy(frame.f_code.co_filename) and _public_name(frame) in names:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def source_segment() -> str:

@@ -15,6 +15,7 @@ from itertools import islice
 import sympy as sp
 
 from symad.graph.graph import Graph
+from symad.tracing.values.bounds import ANY, Bounds
 from symad.tracing.values.constant_nodes import constant
 
 Bound = tuple[float, int]  # a number, and -1 just below it, 0 at it, 1 just above it
@@ -122,6 +123,13 @@ class Knowledge:
                 stack += [(operand, holds) for operand in operands]
             else:
                 self._narrow(node, holds)
+
+    def bounds(self, node: int) -> Bounds:
+        """Return the bounds of a quantity that the conditions assumed leave."""
+        known = self._ranges.get((node,))
+        if known is None or not known.numbers:
+            return ANY
+        return Bounds(known.numbers[0][0][0], known.numbers[-1][1][0], known.nan)
 
     def leaves_only_nan(self) -> bool:
         """Whether the conditions assumed can hold together only where some quantity is NaN."""

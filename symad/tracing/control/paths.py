@@ -17,9 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import optree
+import sympy as sp
 
 import symad.tracing.values.node_builders as op
 from codegen.ir.copy_rows import copy_rows
@@ -42,14 +43,19 @@ from symad.tracing.calling.user_place import (
     user_frame,
     user_place,
 )
+from symad.tracing.control.bounded_loops import EndOfPath, Steps
 from symad.tracing.control.call_results import CallResults, NotFollowedError
 from symad.tracing.control.decisions import Decision, Decisions, in_words, next_plan, too_many, unsteady
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.control.merging import merged, without_aliases
 from symad.tracing.control.surroundings import Surroundings
+from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.container_types import NAMESPACE
+from symad.tracing.values.mask_selection import settled
 from symad.tracing.values.node_trees import Tree
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.whole_values import NoNumberError, OutsideError
 
 MAX_PATHS = 64
 
@@ -57,6 +63,11 @@ MAX_PATHS = 64
 _MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, NotImplementedError)
 _MATHS = ("math domain error", "expected a ")  # how the math module words its ValueError
 
+
+_COMPARED = {  # how comparisons are read as < or <=, and which of both
+    sp.StrictLessThan: (1, True), sp.LessThan: (1, False),
+    sp.StrictGreaterThan: (-1, True), sp.GreaterThan: (-1, False),
+}  # fmt: skip
 
 Guards = tuple[int | None, ...]  # of which one holds; None always does
 
@@ -104,6 +115,9 @@ class Paths:
         self._deciding: dict[CodeType, list[dict[str, Any]]] = {}  # see `Deciding`
         self._knowledge: Knowledge
         self._met = dict[int, Any]()  # where conditions hold
+        self._static: dict[int, Bounds] = {}  # of nodes, whatever the path
+        self.bounded: dict[str, int] = {} if around is None else around.bounded  # loops that got a bound: their places
+        self._loops = set[Any]()  # those that were decided
         self._inside: Guards  # under which parts of what is run have no value
         self._start(())
 
@@ -117,8 +131,10 @@ class Paths:
         copy_rows(graph, needed(graph, [truth], self._bare), graph, self._bare, lambda leaf: leaf)
         condition = self._bare[truth]
         known = self._knowledge.truth(condition)
+        known = self._by_bounds(condition) if known is None else known
         if known is not None:
             return known
+        self._count_step()
         decision = Decision(condition, True, user_place(), next(reversed(scipy_calls()), ""))
         if len(self._taken) < len(self._planned):
             planned = self._planned[len(self._taken)]
@@ -127,10 +143,52 @@ class Paths:
             decision = planned
         self._taken.append(decision)
         self._note_deciding(user_frame())
-        if len(self._taken) >= self.limit:  # a path of n decisions branches off at least n others
+        if len(self._taken) >= self._most:  # a path of n decisions branches off at least n others
             raise too_many(self._name, self.limit, self._taken, self._deciding)
         self._knowledge.assume(condition, decision.outcome)
         return decision.outcome
+
+    def _by_bounds(self, condition: int) -> bool | None:
+        """Return the truth of a comparison that the bounds of both sides decide; NaN makes it false."""
+        sides = _COMPARED.get(self._graph.heads[condition])
+        if sides is None:
+            return None
+        left, right = (
+            bounds_of(self._graph, node, found=self._static) for node in self._graph.operands[condition][:: sides[0]]
+        )
+        strict = sides[1]
+        if left.low > right.high or (strict and left.low == right.high):
+            return False
+        holds = left.high < right.low or (not strict and left.high == right.low)
+        return True if holds and not (left.nan or right.nan) else None
+
+    @property
+    def _most(self) -> int:
+        """How many paths there may be: each loop that ends by a value has one more for each of its steps."""
+        return self.limit * (1 + len(self._loops))
+
+    def _count_step(self) -> None:
+        """Count a decision of a `while`; at its bound the path ends, without a value."""
+        count, loop = self._steps.count(Paths._value.__code__)
+        if loop is not None:
+            self._loops.add(loop)
+        if count > self.limit:
+            self.end()
+
+    def repeats(self) -> None:
+        """Note that the user's line asks for a count without bounds, which is followed as far as the limit."""
+        self._loops.add(user_place())
+        self.has_lengths = True
+
+    def end(self) -> NoReturn:
+        """End this path without a value, at the limit of a count, and note that the user has to be told."""
+        self.bounded[user_place()] = self.limit
+        self._ended = True
+        raise EndOfPath
+
+    def bounds(self, node: int) -> Bounds:
+        """Return the bounds of a node that the conditions on this path leave."""
+        return self._knowledge.bounds(self._bare.get(node, node))
 
     def _note_deciding(self, frame: FrameType | None) -> None:
         """Note the user's code that meets a condition, with that around a comprehension or a lambda."""
@@ -161,7 +219,7 @@ class Paths:
             paths.append(tuple(self._taken))
             raised.append((None,) if values[-1] is _RAISED else self._inside)
             self.explored = len(paths)
-            if len(paths) > self.limit:
+            if len(paths) > self._most:
                 raise too_many(self._name, self.limit, self._taken, self._deciding)
             planned = next_plan(self._taken)
         if len(paths) > 1:
@@ -238,13 +296,18 @@ class Paths:
         self._planned, self._taken = planned, list[Decision]()
         known = None if self._around is None else self._around._knowledge
         self._knowledge = Knowledge(self._graph, known, self._met)
-        self._inside, self._calls = (), 0
+        self._inside, self._calls, self.has_lengths = (), 0, False
+        self._steps, self._ended = Steps(), False
 
     def _value(self, run: Callable[[], Any]) -> Any:
         start = noted()
         try:
-            value = run()
+            value = optree.tree_map(settled, run(), none_is_leaf=True, namespace=NAMESPACE)
+        except EndOfPath:
+            return self._nothing()
         except Exception as error:
+            if self._ended:
+                return self._nothing()
             if (self._taken or self._planned) and not self._hidden and not isinstance(error, LimitError):
                 raise NotFollowedError from error
             if self._has_no_value(error):
@@ -259,16 +322,31 @@ class Paths:
             if library and isinstance(error, RuntimeError) and any(d.library == library for d in self._taken):
                 raise library_refusal(library, error, raised_place(error)) from error  # no number takes this path
             raise
+        if self._ended:  # which the function has caught
+            return self._nothing()
         return _RAISED if value is None and self._knowledge.leaves_only_nan() else value
+
+    def _nothing(self) -> Any:
+        self.raises = True
+        return _RAISED
 
     def _has_no_value(self, error: Exception) -> bool:
         """Whether the function itself raised an error on one of its paths, or only NaN can take this path."""
+        if self._is_of_values(error):
+            return True
         if isinstance(error, LimitError) or is_defect(error):
             return False
         own = not isinstance(error, (*_MISTAKES, WorkbenchError)) and (
             raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS)
         )
         return bool(self._taken) and (own or self._knowledge.leaves_only_nan())
+
+    def _is_of_values(self, error: Exception) -> bool:
+        """Whether an error comes of the whole numbers that were decided on this path: indices, keys and lengths."""
+        if isinstance(error, KeyError):
+            return any(type(key) is Scalar for key in error.args)
+        lengths = self.has_lengths and isinstance(error, ValueError | IndexError)
+        return lengths or isinstance(error, NoNumberError | OutsideError)
 
     @cached_property
     def _plain(self) -> dict[int, int]:

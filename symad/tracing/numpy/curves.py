@@ -292,22 +292,44 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
 @implements(np.poly)
 def poly(seq_of_zeros: Any) -> Any:
-    """The polynomial with given roots."""
-    if np.ndim(seq_of_zeros) != 1:
-        refuse_function("np.poly of a matrix", "it needs the eigenvalues")
+    """The polynomial with given roots; of a matrix its characteristic polynomial (Faddeev and LeVerrier)."""
+    if np.ndim(seq_of_zeros) == 2:
+        return _characteristic(traced(seq_of_zeros))
     made: Any = np.ones(1)
     for root in seq_of_zeros:
         made = np.convolve(made, np.stack([1.0, -root]))
     return made
 
 
+def _characteristic(matrix: Any) -> Any:
+    coefficients: list[Any] = [1.0]
+    product = np.zeros_like(matrix)
+    for k in range(1, len(matrix) + 1):
+        product = matrix @ product + coefficients[-1] * np.eye(len(matrix)) if k > 1 else np.eye(len(matrix))
+        coefficients.append(-np.trace(matrix @ product) / k)
+    return np.stack(coefficients)
+
+
 @implements(np.polyfit)
 def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
     """The polynomial of degree deg that fits best, by least squares (more points than coefficients)."""
-    if full or cov:
-        refuse_function("np.polyfit with full= or cov=", "only the coefficients are traced")
+    if full or cov not in (False, True, "unscaled"):
+        refuse_function("np.polyfit with full=", "only the coefficients and their covariance are traced")
     points, values, weights = together(x, y, np.ones(len(x)) if w is None else w)
     matrix = vander(points, deg + 1)
     if w is not None:
         matrix, values = matrix * weights[:, None], (values.T * weights).T
-    return np.linalg.lstsq(matrix, values)[0]
+    found = np.linalg.lstsq(matrix, values)[0]
+    return (found, _covariance(matrix, values, found, scaled=cov != "unscaled")) if cov else found
+
+
+def _covariance(matrix: Any, values: Any, found: Any, *, scaled: bool) -> Any:
+    """Return the covariance of coefficients that fit best, by the scatter of the values where that is wanted."""
+    inverse = np.linalg.inv(matrix.T @ matrix)
+    if not scaled:
+        return inverse
+    count, size = matrix.shape
+    if count <= size:
+        raise ValueError("the number of data points must exceed order to scale the covariance matrix")
+    scale = np.sum((values - matrix @ found) ** 2, axis=0) / (count - size)
+    return inverse * scale if np.ndim(scale) == 0 else inverse[:, :, None] * scale

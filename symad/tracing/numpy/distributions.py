@@ -24,7 +24,6 @@ MODULES = tuple(f"scipy.stats.{name}" for name in ("_distn_infrastructure", "_co
 EXTRAS = ("scipy._lib.array_api_extra", "scipy._external.array_api_extra")  # its place since SciPy 1.18
 _CONTINUOUS, _DISCRETE = (f"{MODULES[0]}.rv_{kind}" for kind in ("continuous", "discrete"))
 _NORMAL = "scipy.stats._multivariate.multivariate_normal"
-CLASSES = (_CONTINUOUS, _DISCRETE, f"{_NORMAL}_gen", f"{_NORMAL}_frozen")  # whose methods have stand-ins
 
 # What a method answers below and above the support.
 _OUTSIDE = {

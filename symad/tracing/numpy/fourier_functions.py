@@ -112,3 +112,19 @@ for _name, _one, _last, _back, _axes in (
     ("rfftn", fft, rfft, False, None), ("irfftn", ifft, irfft, True, None),
 ):  # fmt: skip
     transforms(getattr(np.fft, _name))(_several(_one, _last, back=_back, axes=_axes))
+
+
+_TURNED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+@transforms(np.fft.hfft)
+def hfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    """The transform of a signal with Hermitian symmetry, which is real."""
+    length = 2 * (np.shape(parts(a)[0])[axis] - 1) if n is None else n
+    return irfft(np.conj(a), length, axis, _TURNED[norm])
+
+
+@transforms(np.fft.ihfft)
+def ihfft(a: Any, n: Any = None, axis: Any = -1, norm: Any = None, out: Any = None) -> Any:
+    """What hfft makes a real signal of."""
+    return np.conj(rfft(a, n, axis, _TURNED[norm]))

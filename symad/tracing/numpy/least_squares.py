@@ -148,9 +148,10 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
 @implements(np.linalg.pinv)
 def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     """The pseudo-inverse of a matrix of full rank."""
-    if hermitian:
-        refuse_function("np.linalg.pinv with hermitian=True", "it needs eigenvalues", "leave hermitian out")
-    return per_matrix(_pinv_one, traced(a))
+    matrix = traced(a)
+    if hermitian:  # NumPy reads the lower triangle
+        matrix = np.tril(matrix) + np.matrix_transpose(np.tril(matrix, -1))
+    return per_matrix(_pinv_one, matrix)
 
 
 def _pinv_one(a: Any) -> Any:

@@ -15,28 +15,17 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 import symad.tracing.values.computed_places as places
-from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.reduce import delivered, is_traced, keeps_axes, together, traced
 from symad.tracing.numpy.registry import implements
-from symad.tracing.numpy.select import values
+from symad.tracing.numpy.select import known, values
 from symad.tracing.numpy.shape import moving
 from symad.tracing.values.array import wrap
-from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.layouts import in_order_of
 from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.traced import refuse_function
 from symad.tracing.values.whole_numbers import are_whole
 
 MEDIAN = "median"  # the method of medians, which are means of the two elements in the middle
-
-
-def known(value: Any) -> Any:
-    """Return the plain values of what is traced, None where they depend on symbols."""
-    try:
-        with forgiving():
-            return values(value)
-    except SymbolicValueError:
-        return None
 
 
 @implements(np.argsort)
@@ -203,6 +192,21 @@ def take_along_axis(arr: Any, indices: Any, axis: Any = -1) -> Any:
         arr.scope.graph, rows.reshape(-1, rows.shape[-1]), at.reshape(-1, at.shape[-1]), "np.take_along_axis"
     )
     return wrap(np.moveaxis(found.reshape(at.shape), -1, axis), arr.scope)
+
+
+@implements(np.unravel_index)
+def unravel_index(indices: Any, shape: Any, order: Any = "C") -> Any:
+    """The places along axes of a place in the flattened array."""
+    plain = known(indices)
+    if plain is not None:
+        places: Any = np.asarray(plain).astype(int)
+        return np.unravel_index(places, shape, order=order)
+    lengths = list(shape) if np.ndim(shape) else [shape]
+    rest, found = indices, []
+    for length in lengths[::-1] if order == "C" else lengths:
+        found.append(np.mod(rest, length))
+        rest = np.floor(rest / length)
+    return tuple(found[::-1] if order == "C" else found)
 
 
 def _whole(name: str, indices: Any) -> Any:

@@ -61,6 +61,8 @@ def _reduction(name: str, ufunc: np.ufunc) -> Callable[..., Any]:
     def handler(
         a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False, **more: Any
     ) -> Any:
+        if dtype is not None and dtype is not np._NoValue and np.dtype(dtype).kind in "iub":
+            a, dtype = traced(a).astype(dtype), None  # as NumPy, which converts first
         node_arrays.require_float(name, dtype)
         return ufunc.reduce(traced(a), axis=axis, keepdims=keeps_axes(keepdims), **given(out=out, **more))
 

@@ -29,25 +29,9 @@ _REFUSED: tuple[tuple[str, str, tuple[Function, ...]], ...] = (
         (np.roots,),
     ),
     (
-        "it is a transform of a signal with Hermitian symmetry",
-        "use np.fft.irfft(np.conj(x)) and np.fft.rfft, with their factors",
-        (np.fft.hfft, np.fft.ihfft),
-    ),
-    (
         "it gives complex numbers, and only real functions are differentiated",
-        "use np.arctan2, np.sign, np.sort",
-        (np.angle, np.sort_complex),
-    ),
-    (
-        "the shape of its result depends on the values",
-        "np.sort(x) has all elements, in order",
-        (np.unique, np.unique_values, np.unique_all, np.unique_counts, np.unique_inverse, np.intersect1d, np.union1d,
-         np.setdiff1d, np.setxor1d),
-    ),
-    (
-        "its result is a count, which has no derivative",
-        "give it ordinary numbers; np.bincount takes traced weights",
-        (np.histogram, np.histogram2d, np.histogramdd, np.histogram_bin_edges, np.linalg.matrix_rank, np.packbits),
+        "use np.sort",
+        (np.sort_complex,),
     ),
     (
         "a traced value belongs to a running trace",

@@ -2,7 +2,9 @@
 
 `FUNCTIONS` answers `__array_function__` (np.sum, np.where...), `UFUNC_METHODS` answers `__array_ufunc__`
 ("__call__", "reduce", "accumulate", "outer", "at"), `STAND_INS` replaces plain Python functions such as
-scipy.special.logsumexp. All are filled while symad is imported and never afterwards.
+scipy.special.logsumexp, and methods of SciPy's classes; `HELD` says which attributes of their objects may be traced.
+`ALWAYS` and `SOLVERS`
+have those that decide themselves, and their names. All are filled while modules are imported and never afterwards.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ Handler = TypeVar("Handler", bound=Callable[..., Any])
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}
 UFUNC_METHODS: dict[str, Callable[..., Any]] = {}
 STAND_INS: dict[str, Callable[..., Any]] = {}
+HELD: dict[Callable[..., Any], tuple[str, ...]] = {}
+ALWAYS: set[Callable[..., Any]] = set()
+SOLVERS: set[str] = set()
 
 
 def available(*names: str) -> list[Callable[..., Any]]:
@@ -44,14 +49,23 @@ def implements_method(name: str) -> Callable[[Handler], Handler]:
     return register
 
 
-def stands_in_for(*names: str) -> Callable[[Handler], Handler]:
+def stands_in_for(
+    *names: str, held: tuple[str, ...] | None = None, always: bool = False
+) -> Callable[[Handler], Handler]:
     """Register a handler for plain Python functions that know no protocol, by full name ("scipy.special.logsumexp").
 
-    The handler has the original's signature and takes traced and ordinary values.
+    The handler has the original's signature and takes traced and ordinary values. With `held` ordinary arrays stay
+    what they are, and the first argument may hold traced values in these attributes. With `always` the handler is
+    called whatever the arguments are: those of a solver are functions, in which there may be traced values.
     """
 
     def register(handler: Handler) -> Handler:
         STAND_INS.update(dict.fromkeys(names, handler))
+        if held is not None:
+            HELD[handler] = held
+        if always:
+            ALWAYS.add(handler)
+            SOLVERS.update(names)
         return handler
 
     return register

@@ -15,7 +15,6 @@ from symad.tracing.numpy.reduce import together, traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.traced import TracedComplex, refuse_function
 
-MODULES = ("scipy.fft", "scipy.signal")
 _TRANSFORMS = ("fft", "ifft", "rfft", "irfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
 _DIRECT = 256  # products in a convolution of vectors that are added up as they are
 

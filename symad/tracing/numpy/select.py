@@ -9,10 +9,11 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.node_builders as op
+from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.reduce import delivered, given, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import wrap
-from symad.tracing.values.known_numbers import values_of
+from symad.tracing.values.known_numbers import SymbolicValueError, values_of
 from symad.tracing.values.node_arrays import elementwise, require_float
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar, quick_nodes
@@ -122,6 +123,13 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return made if copy else delivered(made, x)
 
 
+@implements(np.angle)
+def angle(z: Any, deg: bool = False) -> Any:
+    """0 for numbers that are not negative, else half a turn."""
+    made = np.arctan2(np.zeros(np.shape(z)), traced(z))
+    return np.degrees(made) if deg else made
+
+
 @implements(np.isclose)
 def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
     """Whether |a - b| <= atol + rtol |b|."""
@@ -155,3 +163,19 @@ def values(value: Any) -> Any:
     if not isinstance(value, Traced):
         return value
     return values_of(value.scope, nodes_of(value, value.scope))
+
+
+def known(value: Any) -> Any:
+    """Return the plain values of what is traced, None where they depend on symbols."""
+    try:
+        with forgiving():
+            return values(value)
+    except SymbolicValueError:
+        return None
+
+
+def no_value_where(condition: Any) -> None:
+    """Note that there is no value where a traced condition holds: NumPy raises an error there."""
+    paths = condition.scope.deciding() if isinstance(condition, Traced) else None
+    if paths is not None:
+        paths.has_no_value((int(condition.node),))

@@ -12,6 +12,7 @@ from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.reduce import delivered, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
+from symad.tracing.numpy.select import known
 from symad.tracing.values.array import Array, plain_index, wrap
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.layouts import in_order_of
@@ -33,7 +34,7 @@ MOVING: tuple[Callable[..., Any], ...] = (
     np.reshape, np.ravel, np.transpose, np.permute_dims, np.matrix_transpose, np.swapaxes, np.moveaxis, np.rollaxis,
     np.squeeze, np.expand_dims, np.split, np.array_split, np.hsplit, np.vsplit, np.dsplit, np.tile,
     np.repeat, np.roll, np.flip, np.fliplr, np.flipud, np.rot90, np.broadcast_to,
-    np.diagonal, np.delete, np.copy, np.resize, *available("unstack"), np.lib.stride_tricks.sliding_window_view,
+    np.diagonal, np.copy, np.resize, *available("unstack"), np.lib.stride_tricks.sliding_window_view,
     np.linalg.matrix_transpose, np.linalg.diagonal, np.fft.fftshift, np.fft.ifftshift,
 )  # fmt: skip
 
@@ -166,17 +167,15 @@ def diag(v: Any, k: int = 0) -> Any:
     return wrap(np.diag(nodes, k) if nodes.ndim == 2 else filled(scope, np.diag, nodes, k), scope)
 
 
-@implements(np.compress)
-def compress(condition: Any, a: Any, axis: int | None = None, out: Any = None) -> Any:
-    """The slices for which the condition (by its values) holds."""
-    scope = scope_of(condition, a, out)
-    return delivered(wrap(np.compress(plain_index(condition), nodes_of(a, scope), axis), scope), out)
-
-
 @implements(np.trim_zeros)
 def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
     """The array without the zeros at its ends, by value."""
     filt = traced(filt)
+    if filt.ndim == 1 and known(filt) is None:
+        own = np.where(filt != 0, 1, 0)
+        ahead = np.cumsum(own) > 0 if "f" in trim.lower() else np.ones(filt.shape, dtype=bool)
+        behind = np.cumsum(own[::-1])[::-1] > 0 if "b" in trim.lower() else np.ones(filt.shape, dtype=bool)
+        return filt[ahead & behind]
     indices = np.argwhere(filt != 0)
     lengths = filt.shape
     axes = range(filt.ndim) if axis is None else np.lib.array_utils.normalize_axis_tuple(axis, filt.ndim)
@@ -300,7 +299,7 @@ def full_like(
 IN_PLACE = frozenset({np.copyto, np.fill_diagonal, np.put, np.put_along_axis, np.place, np.putmask})
 
 
-def _write(target: Any, values: Any, writing: Callable[[Nodes, Nodes], None]) -> None:
+def write(target: Any, values: Any, writing: Callable[[Nodes, Nodes], None]) -> None:
     """Call writing(nodes of the target, nodes of the values); TraceError for an ordinary target."""
     if not is_traced(target):
         raise store_error()
@@ -321,42 +320,19 @@ def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) ->
 @implements(np.fill_diagonal)
 def fill_diagonal(a: Any, val: Any, wrap: bool = False) -> None:
     """Write val on the diagonal."""
-    _write(a, val, lambda nodes, new: np.fill_diagonal(nodes, new, wrap))
+    write(a, val, lambda nodes, new: np.fill_diagonal(nodes, new, wrap))
 
 
 @implements(np.put)
 def put(a: Any, ind: Any, v: Any, mode: Any = "raise") -> None:
     """Write v at flat positions."""
-    _write(a, v, lambda nodes, new: np.put(nodes, plain_index(ind), new, mode))
+    write(a, v, lambda nodes, new: np.put(nodes, plain_index(ind), new, mode))
 
 
 @implements(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
     """Write values at positions along an axis."""
-    _write(arr, values, lambda nodes, new: np.put_along_axis(nodes, plain_index(indices), new, axis))
-
-
-def _is_choice(target: Any, mask: Any, values: Any) -> bool:
-    """Whether one value is written wherever a traced mask holds: a choice, which asks for no values."""
-    return isinstance(target, Array) and isinstance(mask, Array) and np.size(values) == 1
-
-
-@implements(np.place)
-def place(arr: Any, mask: Any, vals: Any) -> None:
-    """Write the first values where the mask (by its values) holds, one after the other."""
-    if _is_choice(arr, mask, vals):
-        arr[mask] = np.ravel(traced(vals))[0]
-        return
-    _write(arr, vals, lambda nodes, new: np.place(nodes, plain_index(mask), new.ravel()))
-
-
-@implements(np.putmask)
-def putmask(a: Any, mask: Any, values: Any) -> None:
-    """Write the values at the same flat positions where the mask (by its values) holds."""
-    if _is_choice(a, mask, values):
-        a[mask] = np.ravel(traced(values))[0]
-        return
-    _write(a, values, lambda nodes, new: np.putmask(nodes, plain_index(mask), new))
+    write(arr, values, lambda nodes, new: np.put_along_axis(nodes, plain_index(indices), new, axis))
 
 
 @implements(np.lib.stride_tricks.as_strided)

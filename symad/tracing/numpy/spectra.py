@@ -75,9 +75,9 @@ def _square(matrix: Any) -> int:
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """The singular values in descending order, and their vectors."""
     check_real("np.linalg.svd")
-    if hermitian:
-        refuse_function("np.linalg.svd with hermitian=True", "its vectors are those of eigh", "use np.linalg.eigh")
     a = traced(a)
+    if hermitian:
+        return _of_symmetric(a, compute_uv)
     if a.ndim < 2:
         raise np.linalg.LinAlgError(f"{a.ndim}-dimensional array given. Array must be at least two-dimensional")
     m, n = a.shape[-2:]
@@ -90,6 +90,30 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
             "use full_matrices=False",
         )
     return _SVD_RESULT(*_singular("svd", a))
+
+
+def _of_symmetric(a: Any, compute_uv: bool) -> Any:
+    """The singular values of a symmetric matrix: the sizes of its eigenvalues; and their vectors."""
+    values, vectors = np.linalg.eigh(a)
+    order = np.argsort(-np.abs(values), axis=-1)
+    values = np.take_along_axis(values, order, -1)
+    if not compute_uv:
+        return np.abs(values)
+    vectors = np.take_along_axis(vectors, order[..., None, :], -1)
+    return _SVD_RESULT(vectors, np.abs(values), np.matrix_transpose(vectors * np.sign(values)[..., None, :]))
+
+
+@implements(np.linalg.matrix_rank)
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:  # noqa: N803
+    """How many singular values are not as good as 0."""
+    matrix = traced(A)
+    if matrix.ndim < 2:
+        return np.where(np.any(matrix != 0), 1, 0)
+    values = np.abs(np.linalg.eigvalsh(matrix)) if hermitian else np.linalg.svdvals(matrix)
+    if tol is None:
+        share = max(matrix.shape[-2:]) * np.finfo(float).eps if rtol is None else rtol
+        tol = np.max(values, axis=-1, keepdims=True) * share
+    return np.sum(np.where(values > tol, 1, 0), axis=-1)
 
 
 def _singular(name: str, a: Any) -> list[Any]:

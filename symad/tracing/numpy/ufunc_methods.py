@@ -14,7 +14,10 @@ from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.in_place import may_be_rebound
+from symad.tracing.numpy.integers import integer_form
+from symad.tracing.numpy.reduce import delivered, is_traced
 from symad.tracing.numpy.registry import implements_method
+from symad.tracing.numpy.select import known, no_value_where
 from symad.tracing.numpy.ufuncs import SEVERAL_OUTPUTS, UFUNCS
 from symad.tracing.values.array import Array, plain_index, wrap
 from symad.tracing.values.complex_points import check_real
@@ -36,6 +39,9 @@ _ORDER_FREE = frozenset({"maximum", "minimum", "fmax", "fmin"})  # besides those
 @implements_method("__call__")
 def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc(*inputs), with `out=` and `where=`."""
+    form = integer_form(ufunc, inputs)
+    if form is not None:
+        return form(*inputs) if not keywords else _written(form(*inputs), keywords)
     if not keywords and (made := _of_one_scope(ufunc, inputs)) is not None:
         return made
     if any(getattr(value, "__array_ufunc__", True) is None for value in inputs):
@@ -57,6 +63,13 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     made = [elementwise(scope.graph, part, *operands) for part in parts]
     places = targets or [None] * len(made)
     return tuple(_deliver(ufunc, scope, part, (place,), where) for part, place in zip(made, places, strict=True))
+
+
+def _written(made: Any, keywords: Keywords) -> Any:
+    """Write a result into `out=`."""
+    if set(keywords) != {"out"} or len(keywords["out"]) != 1:
+        refuse_function("a ufunc of integers with where= or dtype=", "only out= is traced", "use np.where")
+    return delivered(made, keywords["out"][0])
 
 
 def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
@@ -183,6 +196,9 @@ def at(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> None:
         raise store_error()
     scope = scope_of(target, *others)
     build, graph = builder(ufunc), scope.graph
+    if known(index) is None:
+        target[...] = _at_computed(ufunc, target, index, *others)
+        return
     places = np.arange(target.size).reshape(target.shape)[plain_index(index)]
     columns = [np.broadcast_to(nodes_of(value, scope), places.shape).ravel().tolist() for value in others]
     flat = target.nodes.reshape(-1).copy()
@@ -192,6 +208,23 @@ def at(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> None:
     graph.arrays.stored_into(target.nodes)
     target.nodes[...] = flat.reshape(target.shape)
     target.scope = scope
+
+
+def _at_computed(ufunc: np.ufunc, target: Any, index: Any, *others: Any) -> Any:
+    """Return a target of one axis after ufunc.at at places that are computed: sums at once, others one by one."""
+    if not is_traced(index) or target.ndim != 1 or np.ndim(index) > 1 or len(others) > 1:
+        refuse_function(f"np.{ufunc.__name__}.at", "its places are computed along more than one axis")
+    flat, size = np.ravel(index), len(target)
+    places = np.where(flat < 0, flat + size, flat)
+    here = np.equal(np.arange(size)[:, None], places)
+    no_value_where(np.any(~np.any(here, axis=0)))
+    values = [np.broadcast_to(value, np.shape(flat)) for value in others]
+    if ufunc in (np.add, np.subtract):
+        return ufunc(target, np.sum(np.where(here, values[0], 0.0), axis=1))
+    made: Any = target
+    for k in range(len(places)):
+        made = np.where(here[:, k], ufunc(made, *[value[k] for value in values]), made)
+    return made
 
 
 def builder(ufunc: np.ufunc) -> Build:

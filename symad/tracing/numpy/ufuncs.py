@@ -146,8 +146,27 @@ UFUNCS: dict[str, Build] = {
     "signbit": composed(lambda graph, u: _less(graph, _with_sign(graph, graph.number(1.0), u), graph.number(0))),
 }
 
+
 # Ufuncs with several outputs: one builder for each.
+def _exponent(graph: Graph, u: int) -> int:
+    """The exponent of the power of 2 below which |u| lies, by its logarithm, which may be one off; 0 of 0."""
+    size, one = _absolute(graph, u), graph.number(1)
+    log = UFUNCS["log2"](graph, size)
+    near = op.add(graph, UFUNCS["floor"](graph, log), one)
+    part = op.multiply(graph, size, op.power(graph, graph.number(2), op.negative(graph, near)))
+    above = op.select(graph, _less(graph, part, one), near, op.add(graph, near, one))
+    below = op.select(graph, _less(graph, part, graph.number(_HALF)), op.subtract(graph, near, one), above)
+    finite = _less(graph, UFUNCS["absolute"](graph, log), graph.number(math.inf))
+    return op.select(graph, finite, below, graph.number(0))
+
+
+def _mantissa(graph: Graph, u: int) -> int:
+    power = op.power(graph, graph.number(2), op.negative(graph, _exponent(graph, u)))
+    return op.multiply(graph, u, power)
+
+
 SEVERAL_OUTPUTS: dict[str, tuple[Build, ...]] = {
+    "frexp": (composed(_mantissa), composed(_exponent)),
     "divmod": (UFUNCS["floor_divide"], UFUNCS["remainder"]),
     "modf": (lambda graph, u: op.subtract(graph, u, UFUNCS["trunc"](graph, u)), UFUNCS["trunc"]),
 }

@@ -14,18 +14,19 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope, innermost_scope, join
-from symad.tracing.calling.swallowed import forgive
+from symad.tracing.calling.swallowed import forgive, innermost_watch
 from symad.tracing.calling.user_place import is_library, stores_item, user_place
 from symad.tracing.values.complex_points import check_real
-from symad.tracing.values.computed_places import picked
+from symad.tracing.values.computed_places import picked, stored
 from symad.tracing.values.constant_nodes import constant, is_boolean
-from symad.tracing.values.known_numbers import Nodes, SymbolicValueError, shown_value, truth_of, values_of
-from symad.tracing.values.mask_selection import Selection
+from symad.tracing.values.known_numbers import Nodes, SymbolicValueError, shown_value, truth_of, value_of, values_of
+from symad.tracing.values.mask_selection import Selection, settled
 from symad.tracing.values.node_arrays import all_truths, converted, elementwise, like
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import (
+    IndexNumberError,
     NumberError,
     StoreError,
     Traced,
@@ -137,12 +138,14 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> Any:
         self.scope.check_open()
+        if _has_selection(key):
+            return self._at_selected(key)
         try:
             found = self.nodes[plain_index(key)]
         except TraceError as error:
             gathered = self._gathered(key)
-            if gathered is None and isinstance(error, SymbolicValueError) and self._is_mask(key):
-                gathered = Selection(self.__copy__(), key.__copy__())
+            if gathered is None and isinstance(error, SymbolicValueError):
+                gathered = self._selected(key, error)
             if gathered is None:
                 raise
             forgive(error)
@@ -159,17 +162,38 @@ class Array(Traced, NDArrayOperatorsMixin):
             return None
         return Picked(found, scope) if found.ndim and _picks_a_view(key) else wrap(found, scope)
 
+    def _selected(self, key: Any, error: SymbolicValueError) -> Any:
+        """Return what a traced mask of the first axes picks, or masks of single axes do; None for any other key."""
+        if self._is_mask(key):
+            return Selection(self.__copy__(), key.__copy__())
+        parts = key if isinstance(key, tuple) else (key,)
+        if not any(_is_axis_mask(part) for part in parts):
+            return None
+        forgive(error)
+        return self[tuple([_places_in(part) if _is_axis_mask(part) else part for part in parts])]
+
+    def _at_selected(self, key: Any) -> Any:
+        """Return the elements at places of which a mask picks some."""
+        parts = key if isinstance(key, tuple) else (key,)
+        first = next(part for part in parts if isinstance(part, Selection))
+        if not all(isinstance(part, Selection) and part.has_mask(first.mask) and not part.rest for part in parts):
+            return self[settled(key)]
+        places = tuple([part.full for part in parts])
+        if any(place.dtype == bool for place in places):
+            return self[settled(key)]
+        return Selection(self[places if len(places) > 1 else places[0]], first.mask)
+
     def _is_mask(self, key: Any) -> bool:
-        """Whether a key is a traced mask of all elements."""
-        return type(key) is Array and key.shape == self.shape and all_truths(key.scope.graph, key.nodes)
+        """Whether a key is a traced mask of all elements, or of all parts along the first axes."""
+        return type(key) is Array and key.shape == self.shape[: key.ndim] and all_truths(key.scope.graph, key.nodes)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.scope.check_open()
+        key = _as_mask(key, self.shape) if _has_selection(key) else key
+        if isinstance(value, Selection) and not (self._is_mask(key) and value.has_mask(key)):
+            value = value.settled()
         if isinstance(value, Selection):
-            if not self._is_mask(key) or not value.has_mask(key):
-                value.refuse()
-            value = np.where(key, value.full, self)
-            key = ...
+            value, key = np.where(value.wide_mask, value.full, self), ...
         scope = join(self.scope, scope_of(key, value, default=self.scope))
         new = like(scope.graph, self.nodes, nodes_of(value, scope))
         scope.graph.arrays.stored_into(self.nodes)
@@ -177,8 +201,24 @@ class Array(Traced, NDArrayOperatorsMixin):
             mask = self._mask(key)  # one value for all that the mask picks: a choice, which needs no values
             self.nodes[...] = elementwise(scope.graph, op.select, mask, new, self.nodes)
         else:
-            self.nodes[plain_index(key)] = new
+            self._store(scope, key, new)
         self.scope = scope  # a value of a deeper level was stored: the array now lives no longer than that level
+
+    def _store(self, scope: Scope, key: Any, new: Nodes) -> None:
+        """Store nodes at an index; at one that is computed, each element is chosen anew."""
+        try:
+            plain = plain_index(key)
+        except SymbolicValueError as error:
+            if _is_axis_mask(key) and key.shape == self.shape:
+                forgive(error)
+                key = _places_in(key)
+            made = stored(scope, self.nodes, key, new)
+            if made is None:
+                raise
+            forgive(error)
+            self.nodes[...] = made
+        else:
+            self.nodes[plain] = new
 
     def _mask(self, key: Array) -> Nodes:
         if key.shape != self.shape[: key.ndim]:
@@ -237,10 +277,16 @@ class Array(Traced, NDArrayOperatorsMixin):
         try:
             return plain_index(self)
         except SymbolicValueError as error:
-            if not (stores_item() and all_truths(self.scope.graph, self.nodes)):
+            watch = innermost_watch()
+            if stores_item() and all_truths(self.scope.graph, self.nodes):
+                forgive(error)
+                raise store_error() from None
+            if watch is None or watch.makes_arrays:
                 raise
             forgive(error)
-            raise store_error() from None
+            refuse_number(
+                "places or a mask", "write np.take(data, places), or np.where(mask, data, 0)", IndexNumberError
+            )
 
     def __repr__(self) -> str:
         return TracedText(f"<traced {self}>")
@@ -402,9 +448,11 @@ def plain_index(key: Any) -> Any:
     if isinstance(key, tuple):
         return tuple(plain_index(part) for part in key)
     if isinstance(key, Scalar):
-        return truth_of(key.scope, key.node) if is_boolean(key.scope.graph, key.node) else key.__index__()
+        return truth_of(key.scope, key.node) if is_boolean(key.scope.graph, key.node) else _place(key)
     if isinstance(key, Array):
         values = values_of(key.scope, key.nodes)
+        if values.dtype != bool and not key.size:
+            return values.astype(np.intp)
         if (
             values.dtype != bool
             and key.size > 1
@@ -412,8 +460,53 @@ def plain_index(key: Any) -> Any:
             and are_whole(key.scope.graph, key.nodes)
         ):
             return values.astype(np.intp)
-        return values if values.dtype == bool else np.array([part.__index__() for part in key.flat]).reshape(key.shape)
+        return values if values.dtype == bool else np.array([_place(part) for part in key.flat]).reshape(key.shape)
     if isinstance(key, list | np.ndarray) and np.asarray(key).dtype == object:
         made = [plain_index(part) for part in key]
         return np.array(made)
     return key
+
+
+def _place(key: Scalar) -> int:
+    """Return the value of a whole number; where it has none, this is an error, and no path."""
+    if not are_whole(key.scope.graph, key.node):
+        return key.__index__()
+    return int(value_of(key.scope, key.node))
+
+
+def _has_selection(key: Any) -> bool:
+    return type(key) is Selection or (type(key) is tuple and any(type(part) is Selection for part in key))
+
+
+def _is_axis_mask(part: Any) -> bool:
+    """Whether a part of a key is a traced mask of one axis."""
+    return type(part) is Array and part.ndim == 1 and all_truths(part.scope.graph, part.nodes)
+
+
+def _places_in(mask: Array) -> Any:
+    """Return the places that a mask picks, of which each number is a path."""
+    return Selection(Array(_counted(mask.scope, len(mask)), mask.scope), mask).settled()
+
+
+def _counted(scope: Scope, count: int) -> Nodes:
+    return np.array([scope.graph.number(k) for k in range(count)], dtype=np.int64)
+
+
+def _as_mask(key: Any, shape: tuple[int, ...]) -> Any:
+    """Return the mask that picks what a key of selected places does; the key with known lengths where there is none."""
+    parts = key if isinstance(key, tuple) else (key,)
+    first = next(part for part in parts if isinstance(part, Selection))
+    alike = all(isinstance(part, Selection) and part.has_mask(first.mask) for part in parts)
+    if alike and first.mask.ndim == len(parts) and first.mask.shape == shape[: len(parts)]:
+        grids = np.indices(first.mask.shape)
+        own = [_counted_values(part) for part in parts]
+        if all(found is not None and np.array_equal(found, grid) for found, grid in zip(own, grids, strict=True)):
+            return first.mask
+    return settled(key)
+
+
+def _counted_values(part: Any) -> Any:
+    if not isinstance(part, Selection) or part.full.dtype == bool:
+        return None
+    known: list[Any] = [constant(part.scope.graph, node) for node in part.full.nodes.ravel().tolist()]
+    return None if None in known else np.reshape(known, part.full.shape)

@@ -18,15 +18,21 @@ from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.numpy.ufuncs import UFUNCS
-from symad.tracing.values.constant_nodes import as_truth
+from symad.tracing.values.bounds import Bounds, bounds_of
+from symad.tracing.values.constant_nodes import as_truth, constant
 from symad.tracing.values.layouts import in_order_of
 from symad.tracing.values.node_arrays import Nodes, all_truths, elementwise, loops_on, numbers, reduce
 from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.traced import Traced, refuse_function
 from symad.tracing.values.whole_numbers import are_whole
 
-_LETTERS = {"t": Traced, "s": slice, "n": int, "e": type(Ellipsis)}  # of the parts of an index
-_KEY = re.compile("s*n*tn*s*")
+_LETTERS: dict[str, Any] = {
+    "t": Traced,
+    "s": slice,
+    "n": (int, np.integer, np.ndarray),
+    "e": type(Ellipsis),
+}  # parts of an index
+_KEY = re.compile("s*([nt]+)s*")
 PAIRS = 2048  # of elements that are compared, or chosen from
 
 
@@ -38,7 +44,7 @@ def ordered(graph: Graph, rows: Nodes, name: str) -> Nodes:
     rows = numbers(graph, rows)
     if (writer := _writer(graph)) is not None:
         (found,) = writer.carried_out(MatrixOperation("order", (count, n)), rows)
-        return _noted(graph, found.reshape(count, n))
+        return _noted(graph, found.reshape(count, n), Bounds(0, n - 1, False))
     _check_few(name, rows.size * n)
     each = partial(elementwise, graph)
     zero, one = (np.array(graph.number(k)) for k in (0, 1))
@@ -50,7 +56,8 @@ def ordered(graph: Graph, rows: Nodes, name: str) -> Nodes:
     nan = each(op.select, each(UFUNCS["isnan"], second), earlier, before)
     ranks = reduce(graph, op.add, each(op.select, each(UFUNCS["isnan"], first), nan, smaller), 2)
     here = each(UFUNCS["equal"], ranks[:, None, :], _whole(graph, np.arange(n))[None, :, None])
-    return reduce(graph, op.add, each(op.select, here, _whole(graph, np.arange(n))[None, None, :], zero), 2)
+    found = reduce(graph, op.add, each(op.select, here, _whole(graph, np.arange(n))[None, None, :], zero), 2)
+    return _each_noted(graph, found, Bounds(0, n - 1, False))
 
 
 def inserted(graph: Graph, keys: Nodes, others: Nodes, right: bool, name: str) -> Nodes:
@@ -60,7 +67,8 @@ def inserted(graph: Graph, keys: Nodes, others: Nodes, right: bool, name: str) -
     keys, others = numbers(graph, keys), numbers(graph, others)
     if (writer := _writer(graph)) is not None:
         kind: MatrixKind = "insertion_right" if right else "insertion"
-        return _noted(graph, writer.carried_out(MatrixOperation(kind, (keys.size, others.size)), keys, others)[0])
+        found = writer.carried_out(MatrixOperation(kind, (keys.size, others.size)), keys, others)[0]
+        return _noted(graph, found, Bounds(0, keys.size, False))
     _check_few(name, keys.size * others.size)
     each = partial(elementwise, graph)
     zero, one = (np.array(graph.number(k)) for k in (0, 1))
@@ -68,7 +76,9 @@ def inserted(graph: Graph, keys: Nodes, others: Nodes, right: bool, name: str) -
     nan = [each(UFUNCS["isnan"], part) for part in (first, second)]
     held = each(op.select, each(UFUNCS["less_equal" if right else "less"], first, second), one, zero)
     among = one if right else each(op.select, nan[0], zero, one)
-    return reduce(graph, op.add, each(op.select, nan[1], among, held), 1)
+    return _each_noted(
+        graph, reduce(graph, op.add, each(op.select, nan[1], among, held), 1), Bounds(0, keys.size, False)
+    )
 
 
 def gathered(graph: Graph, rows: Nodes, places: Nodes, name: str) -> Nodes:
@@ -82,7 +92,11 @@ def gathered(graph: Graph, rows: Nodes, places: Nodes, name: str) -> Nodes:
         raise IndexError(f"index is out of bounds for axis 0 with size {n}")
     if (writer := _writer(graph)) is not None:
         found: Nodes = writer.carried_out(MatrixOperation("gather", (count, n, m)), rows, places)[0]
-        return _noted(graph, found.reshape(count, m)) if are_whole(graph, rows) else found.reshape(count, m)
+        return (
+            _noted(graph, found.reshape(count, m), _hull(graph, rows))
+            if are_whole(graph, rows)
+            else found.reshape(count, m)
+        )
     _check_few(name, count * n * m)
     each = partial(elementwise, graph)
     negative = each(UFUNCS["less"], places, np.array(graph.number(0)))
@@ -92,30 +106,80 @@ def gathered(graph: Graph, rows: Nodes, places: Nodes, name: str) -> Nodes:
         here = each(UFUNCS["equal"], turned, np.array(graph.number(k)))
         found = each(op.select, here, np.broadcast_to(rows[:, k : k + 1], places.shape), found)
     if are_whole(graph, rows):  # but for the NaN beyond, which is no place either
-        graph.whole += [range(node, node + 1) for node in set(found.ravel().tolist())]
+        _each_noted(graph, found, _hull(graph, rows))
     return found
 
 
 def picked(scope: Scope, nodes: Nodes, key: Any) -> Nodes | None:
-    """Return `nodes[key]` where one part of the key is an array of whole numbers, or one, whose values are not known.
+    """Return `nodes[key]` where parts of the key are arrays of whole numbers, or numbers, whose values are not known.
 
-    The other parts are slices, and numbers that no slice parts from it (NumPy has the axes of such first); None for any
-    other key, and where the places are no whole numbers.
+    Such parts stand side by side, with ordinary ones among them; the others are slices. None for any other key, and
+    where the places are no whole numbers.
     """
     parts = list(key) if isinstance(key, tuple) else [key]
-    kinds = ["".join(letter for letter, kind in _LETTERS.items() if isinstance(part, kind)) for part in parts]
+    kinds = [next((letter for letter, kind in _LETTERS.items() if isinstance(part, kind)), "?") for part in parts]
     if kinds.count("e") == 1:
         whole = kinds.index("e")
         missing = nodes.ndim - len(parts) + 1
         parts[whole : whole + 1], kinds[whole : whole + 1] = [slice(None)] * missing, ["s"] * missing
-    if _KEY.fullmatch("".join(kinds)) is None or len("".join(kinds)) != len(parts):
+    found = _KEY.fullmatch("".join(kinds))
+    if found is None or len(parts) > nodes.ndim or "t" not in kinds:
         return None
-    k = kinds.index("t")
-    places = nodes_of(parts[k], scope)
-    if all_truths(scope.graph, places) or not are_whole(scope.graph, places):
+    first, last = found.span(1)
+    places = [nodes_of(part, scope) for part in parts[first:last]]
+    if any(all_truths(scope.graph, part) or not are_whole(scope.graph, part) for part in places):
         return None
-    rest = nodes[tuple([slice(None) if kind == "t" else part for part, kind in zip(parts, kinds, strict=True)])]
-    return along(scope.graph, rest, places, sum(kind != "n" for kind in kinds[:k]))
+    rest = nodes[tuple([slice(None) if first <= k < last else part for k, part in enumerate(parts)])]
+    sizes = rest.shape[first:last]
+    joined = rest.reshape((*rest.shape[:first], math.prod(sizes), *rest.shape[last:]))
+    return along(scope.graph, joined, _of_axes(scope.graph, places, sizes), first)
+
+
+def stored(scope: Scope, nodes: Nodes, key: Any, new: Nodes) -> Nodes | None:
+    """Return an array after numbers were stored at one computed place, along the first axis; None for other keys."""
+    graph = scope.graph
+    if not isinstance(key, Traced) or all_truths(graph, nodes_of(key, scope)) or not nodes.ndim:
+        return None
+    places = nodes_of(key, scope)
+    if not are_whole(graph, places) or places.ndim > 1:
+        return None
+    each = partial(elementwise, graph)
+    size, behind = len(nodes), nodes.shape[1:]
+    _check_few("a store at computed places", places.size * nodes.size)
+    new = np.broadcast_to(new, (*places.shape, *behind)).reshape(places.size, *behind)
+    own = _whole(graph, np.arange(size)).reshape(size, *[1] * len(behind))
+    for place, value in zip(places.ravel(), new, strict=True):
+        at = np.array(place)
+        negative = each(UFUNCS["less"], at, np.array(graph.number(0)))
+        turned = each(op.select, negative, each(op.add, at, np.array(graph.number(size))), at)
+        here = each(UFUNCS["equal"], turned, own)
+        _no_value_outside(scope, here)
+        nodes = each(op.select, here, value[None], nodes)
+    return nodes
+
+
+def _no_value_outside(scope: Scope, here: Nodes) -> None:
+    """Note that there is no value where a place is none of an array."""
+    paths = scope.deciding()
+    if paths is not None:
+        (somewhere,) = reduce(scope.graph, UFUNCS["logical_or"], here.reshape(-1, 1), 0).tolist()
+        paths.has_no_value((UFUNCS["logical_not"](scope.graph, somewhere),))
+
+
+def _of_axes(graph: Graph, places: list[Nodes], sizes: tuple[int, ...]) -> Nodes:
+    """Return the places in the flattened array of places along several axes; beyond its end where one is outside."""
+    if len(places) == 1:
+        return places[0]
+    each = partial(elementwise, graph)
+    zero, beyond = np.array(graph.number(0)), np.array(graph.number(math.prod(sizes)))
+    total, outside = zero, np.array(graph.number(False))
+    for at, size in zip(places, sizes, strict=True):
+        length = np.array(graph.number(size))
+        turned = each(op.select, each(UFUNCS["less"], at, zero), each(op.add, at, length), at)
+        for missing in (each(UFUNCS["less"], turned, zero), each(UFUNCS["greater_equal"], turned, length)):
+            outside = each(UFUNCS["logical_or"], outside, missing)
+        total = each(op.add, each(op.multiply, total, length), turned)
+    return each(op.select, outside, beyond, total)
 
 
 def along(graph: Graph, nodes: Nodes, places: Nodes, axis: int, name: str = "an index") -> Nodes:
@@ -142,9 +206,23 @@ def _of_parts(graph: Graph, places: Nodes, size: int) -> Nodes:
     return elementwise(graph, op.add, firsts[:, None], _whole(graph, np.arange(size))[None, :]).ravel()
 
 
-def _noted(graph: Graph, nodes: Nodes) -> Nodes:
-    """Return nodes, which the graph notes as whole numbers."""
-    graph.whole.append(range(int(nodes.min()), int(nodes.max()) + 1))
+def _hull(graph: Graph, nodes: Nodes) -> Bounds:
+    """Return the bounds of whatever is picked of nodes; NaN lies beyond them."""
+    each = [bounds_of(graph, node) for node in set(nodes.ravel().tolist())]
+    return Bounds(min(bounds.low for bounds in each), max(bounds.high for bounds in each))
+
+
+def _noted(graph: Graph, nodes: Nodes, bounds: Bounds) -> Nodes:
+    """Return the leaves of one operation, which the graph notes as whole numbers."""
+    graph.whole[range(int(nodes.min()), int(nodes.max()) + 1)] = bounds
+    return nodes
+
+
+def _each_noted(graph: Graph, nodes: Nodes, bounds: Bounds) -> Nodes:
+    """Return nodes, of which the graph notes each as a whole number."""
+    for node in set(nodes.ravel().tolist()):
+        if constant(graph, node) is None:
+            graph.whole[range(node, node + 1)] = bounds
     return nodes
 
 

@@ -150,7 +150,7 @@ def check_differentiable(value: Any, path: str) -> None:
     if why:
         raise _refusal(value, path, "argument", why)
     if isinstance(value, bool | np.bool_):
-        raise _refusal(value, path, "argument", "a truth value has no derivative", "pass a float")
+        raise _refusal(value, path, "argument", "a truth value has no derivative", _BIND)
     if isinstance(value, np.ndarray):
         _check_array(value, path)
     plain = next((kind for kind in _PLAINLY if isinstance(value, kind)), None)
@@ -159,6 +159,7 @@ def check_differentiable(value: Any, path: str) -> None:
         raise _refusal(value, path, "argument", why, do)
 
 
+_BIND = "pass a float, or bind it: lambda x: f(x, True); jit takes it beside numbers"
 _PLAINLY = {np.ndarray: "np.asarray(...)", float: "float(...)", int: "int(...)"}
 _PLAIN = frozenset({np.ndarray, np.memmap, float, int, np.float64})
 

@@ -6,6 +6,7 @@ A node that depends on a free symbol has none, and the question is refused.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Set
 from typing import Any
 
@@ -21,9 +22,9 @@ from symad.graph.array_values import values_of_array, values_of_nodes
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_let
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.swallowed import forgiving
-from symad.tracing.calling.user_place import scipy_calls, user_place
-from symad.tracing.numpy.registry import STAND_INS
+from symad.tracing.calling.swallowed import forgiving, innermost_watch
+from symad.tracing.calling.user_place import calls_back, scipy_calls, user_place
+from symad.tracing.numpy.registry import SOLVERS, STAND_INS
 from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.traced import refuse_number
 
@@ -55,8 +56,18 @@ def _number(scope: Scope, node: int) -> float | bool:
         return known if isinstance(known, bool) else float(known)
     if not STAND_INS.keys().isdisjoint(scipy_calls()):  # the body of a function that is traced by its stand-in
         refuse_number("a number")
+    if SOLVERS and _solver_calls():
+        refuse_number("a number", "let the stand-in of the solver call it")
     value: float | bool = values_of_nodes(scope.graph, [node], scope.values)[0]
     return value
+
+
+def _solver_calls() -> bool:
+    """Whether one of SciPy's solvers, of whose stand-in nobody has thought yet, has called the code that asks."""
+    if "scipy.optimize" not in sys.modules and "scipy.integrate" not in sys.modules:
+        return False
+    watch = innermost_watch()
+    return watch is not None and not watch.has_stand_ins and calls_back(SOLVERS)
 
 
 def values_of(scope: Scope, nodes: Nodes, question: Question | None = None) -> npt.NDArray[Any]:
@@ -97,7 +108,7 @@ def _depends(graph: Graph, root: int, outside: Set[int], known: dict[int, bool])
     return False
 
 
-def _is_symbolic(scope: Scope, node: int) -> bool:
+def is_symbolic(scope: Scope, node: int) -> bool:
     """Whether a node, which may be asked for, is known to depend on a symbol: many conditions share their operands."""
     scope.check_open()
     in_stand_in = not STAND_INS.keys().isdisjoint(scipy_calls())
@@ -110,7 +121,7 @@ def truth_of(scope: Scope, node: int) -> bool:
     TraceError when the condition is symbolic otherwise.
     """
     paths = scope.deciding()
-    if paths is not None and _is_symbolic(scope, node):
+    if paths is not None and is_symbolic(scope, node):
         return paths.decide(node)
     try:
         with forgiving():

@@ -1,26 +1,32 @@
 """Selection: what a mask without values picks of a traced array. How many elements it has is not known.
 
 It can be computed with elementwise, together with numbers and with what the same mask picks of other arrays; it can be
-summed up, and stored where the mask picks: all of these are choices between whole arrays. Anything else is refused.
+summed up, sorted, and stored where the mask picks: all of these are choices between whole arrays. Its length is a
+traced whole number, its elements are at computed places. For anything else each length that it can have is a path.
 """
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.user_place import is_library
-from symad.tracing.values.known_numbers import symbolic_error
+from symad.tracing.calling.user_place import is_library, user_place
+from symad.tracing.values.bounds import Bounds
 from symad.tracing.values.traced import Traced
+from symad.tracing.values.whole_values import whole_of
+
+FORMS: dict[Callable[..., Any], Callable[..., Any]] = {}  # NumPy's functions of a selection (`numpy.selections`)
 
 
 class Selection(NDArrayOperatorsMixin, Traced):
-    """The elements of `full` that a mask picks; both are traced arrays of one shape."""
+    """The parts of `full` that a mask picks: traced arrays, of which the mask has the first axes."""
 
     def __init__(self, full: Any, mask: Any) -> None:
         self.full, self.mask = full, mask
@@ -37,52 +43,158 @@ class Selection(NDArrayOperatorsMixin, Traced):
         return found
 
     @property
-    def T(self) -> Selection:  # noqa: N802 (NumPy's name)
-        """Itself: it has one axis."""
-        return self
+    def rest(self) -> tuple[int, ...]:
+        """The shape of one part."""
+        return tuple(self.full.shape[self.mask.ndim :])
+
+    @property
+    def most(self) -> int:
+        """How many parts there are at most."""
+        return int(self.mask.size)
+
+    @property
+    def count(self) -> Any:
+        """How many parts there are: a traced whole number."""
+        found = np.sum(np.where(self.mask, 1, 0))
+        if isinstance(found, Traced):
+            graph, node = found.scope.graph, int(found.node)  # type: ignore[attr-defined]
+            graph.whole[range(node, node + 1)] = Bounds(0, self.most, False)
+        return found
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The shape, of which the first number is traced."""
+        return (self.count, *self.rest)
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return 1 + len(self.rest)
+
+    @property
+    def size(self) -> Any:
+        """The number of elements, which is traced."""
+        return self.count * math.prod(self.rest)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """That of the whole array."""
+        found: np.dtype[Any] = self.full.dtype
+        return found
+
+    @property
+    def T(self) -> Any:  # noqa: N802 (NumPy's name)
+        """Itself where it has one axis."""
+        return self.settled().T if self.rest else self
+
+    @property
+    def wide_mask(self) -> Any:
+        """The mask with an axis for each one of a part."""
+        return np.reshape(self.mask, self.mask.shape + (1,) * len(self.rest))
 
     def has_mask(self, mask: Any) -> bool:
         """Whether a mask picks the same elements, whatever they are."""
         return bool(getattr(mask, "shape", None) == self.mask.shape and np.array_equal(mask.nodes, self.mask.nodes))
 
+    def where(self, otherwise: Any) -> Any:
+        """Return the whole array with another value where the mask does not pick."""
+        return np.where(self.wide_mask, self.full, otherwise)
+
+    def flat_full(self) -> Any:
+        """Return all parts, picked or not, along the first axis."""
+        return np.reshape(self.full, (self.most, *self.rest))
+
+    def packed(self) -> Any:
+        """Return as many parts as there are at most, of which those picked are the first."""
+        order = np.argsort(np.where(np.ravel(self.mask), 0.0, 1.0), kind="stable")
+        return np.take(self.flat_full(), order, axis=0)
+
+    def settled(self) -> Any:
+        """Return the parts as an array: each number of them that there can be is a path of its own."""
+        paths = self.scope.deciding()
+        if paths is not None and self.most >= paths.limit:
+            self.refuse()
+        length = self._length(at_once=True)
+        if paths is not None:
+            paths.has_lengths = True
+        return self.packed()[:length]
+
+    def at(self, place: int) -> Any:
+        """Return the part at a place, counted from the beginning or the end; there is no value where it is outside."""
+        count = self.count
+        self._no_value_where(count <= place if place >= 0 else count < -place)
+        k = np.floor(np.clip(count * (place < 0) + place, 0, self.most - 1))
+        return np.take(self.packed(), k, axis=0)
+
+    def check_some(self) -> None:
+        """Note that there is no value where nothing is picked, for which NumPy raises an error."""
+        self._no_value_where(self.count < 1)
+
+    def _no_value_where(self, condition: Any) -> None:
+        paths = self.scope.deciding()
+        if paths is not None and isinstance(condition, Traced):
+            paths.has_no_value((int(condition.node),))  # type: ignore[attr-defined]
+
     def refuse(self) -> NoReturn:
         """Raise the error for a question that only numbers can answer."""
-        node = int(self.mask.nodes.max(initial=0))
-        raise symbolic_error(self.mask.scope.graph, node, "the value of a traced array")
+        raise TraceError(
+            "the elements that a traced mask picks were asked for, one by one or by their number",
+            where=user_place(),
+            why=f"how many of {self.most} there are depends on the arguments, and each number of them is a path",
+            do="choose with np.where(mask, value, 0) and sum up; raise max_paths; or call the function on numbers",
+        )
 
     @property
-    def nodes(self) -> NoReturn:
-        """Refused: there is no array of a known shape."""
-        self.refuse()
+    def nodes(self) -> Any:
+        """The nodes of an array of a known length."""
+        return self.settled().nodes
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        self.refuse()
+        form = FORMS.get(getattr(np, name, None))  # type: ignore[arg-type]
+        if form is None:
+            return getattr(self.settled(), name)
+        return lambda *args, **keywords: getattr(np, name)(self, *args, **keywords)
 
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        self.refuse()
+    def __array__(self, *args: Any, **keywords: Any) -> Any:
+        return self.settled().__array__(*args, **keywords)
 
     def __len__(self) -> int:
-        self.refuse()
+        return self._length(at_once=False)
 
-    def __iter__(self) -> NoReturn:
-        self.refuse()
+    def _length(self, *, at_once: bool) -> int:
+        count = self.count
+        if not isinstance(count, Traced):
+            return int(count)
+        return whole_of(count.scope, count.node, _LENGTH, at_once=at_once)  # type: ignore[attr-defined]
+
+    def __iter__(self) -> Iterator[Any]:
+        packed, count = self.packed(), self.count
+        for k in range(self.most):
+            if not count > k:
+                return
+            yield packed[k]
 
     def __bool__(self) -> bool:
-        self.refuse()
+        return bool(self.settled())
 
     def __float__(self) -> float:
-        self.refuse()
+        return float(self.settled())
 
     def __contains__(self, value: object) -> bool:
-        self.refuse()
+        return bool(np.any(self == value))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         out, *more = kwargs.pop("out", (None,))
-        if method != "__call__" or kwargs or more:
-            self.refuse()
-        made = selected(ufunc, inputs)
+        reduced = FORMS.get(ufunc.reduce) if method == "reduce" and out is None else None
+        if reduced is not None and len(inputs) == 1:
+            return reduced(*inputs, **{"axis": 0, **kwargs})
+        made = selected(ufunc, inputs) if method == "__call__" and not kwargs and not more else None
+        if made is None:
+            if out is not None or more:
+                self.refuse()
+            return getattr(ufunc, method)(*map(settled, inputs), **kwargs)
         if out is None:
             return made
         if not (isinstance(out, Selection) and isinstance(made, Selection) and out.has_mask(made.mask)):
@@ -95,20 +207,23 @@ class Selection(NDArrayOperatorsMixin, Traced):
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        form = _FORMS.get(function)
-        if form is None or kwargs:
-            self.refuse()
-        return form(*args)
+        form = FORMS.get(function)
+        made = NotImplemented if form is None else form(*args, **kwargs)
+        if made is not NotImplemented:
+            return made
+        return function(*map(settled, args), **{name: settled(value) for name, value in kwargs.items()})
 
-    def __getitem__(self, key: Any) -> Selection:
-        if not isinstance(key, Selection) or not key.has_mask(self.mask) or not _is_truth(key.full):
-            self.refuse()
-        return Selection(self.full, self.mask & key.full)
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, Selection) and key.has_mask(self.mask) and _is_truth(key.full) and not key.rest:
+            return Selection(self.full, self.mask & key.full)
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
+            return self.at(int(key))
+        return self.settled()[settled(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if not isinstance(key, Selection) or not key.has_mask(self.mask) or not _is_truth(key.full) or np.ndim(value):
             self.refuse()
-        if _is_truth(self.full):
+        if _is_truth(self.full) or self.rest:
             self.refuse()
         self.full = np.where(key.full, value, self.full)
 
@@ -116,60 +231,32 @@ class Selection(NDArrayOperatorsMixin, Traced):
         """Return the same elements, to be stored into."""
         return Selection(self.full, self.mask)
 
-    def sum(self) -> Any:
-        """Return their sum, 0 where there are none."""
-        return np.sum(np.where(self.mask, self.full, 0.0))
 
-    def prod(self) -> Any:
-        """Return their product, 1 where there are none."""
-        return np.prod(np.where(self.mask, self.full, 1.0))
+_LENGTH = "the number of elements that a traced mask picks"
 
-    def mean(self) -> Any:
-        """Return their mean, NaN where there are none."""
-        return self.sum() / np.sum(np.where(self.mask, 1.0, 0.0))
 
-    def any(self) -> Any:
-        """Whether one of them is not 0."""
-        return np.any(self.mask & (self.full != 0))
-
-    def all(self) -> Any:
-        """Whether none of them is 0."""
-        return np.all(~self.mask | (self.full != 0))
-
-    def dot(self, other: Any) -> Any:
-        """Return the sum of the products with others."""
-        if not isinstance(other, Selection):
-            self.refuse()
-        return (self * other).sum()
+def settled(value: Any) -> Any:
+    """Return a value with arrays of known lengths in place of selections, also inside lists."""
+    if isinstance(value, list | tuple):
+        return type(value)([settled(part) for part in value])
+    return value.settled() if isinstance(value, Selection) else value
 
 
 def selected(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """Return a ufunc of what one mask picks of several arrays, and of numbers."""
+    """Return a ufunc of what one mask picks of several arrays, and of numbers; None where that is no selection."""
     (first, *others) = (value for value in inputs if isinstance(value, Selection))
     if any(not other.has_mask(first.mask) for other in others) or ufunc.nout != 1:
-        first.refuse()
-    if ufunc is np.matmul and len(others) == 1:
-        return first.dot(others[0])
+        return None
+    if ufunc is np.matmul and len(others) == 1 and not first.rest and not others[0].rest:
+        return np.sum(first * others[0])
     by_the_user = ufunc.__name__.endswith("(vectorized)")  # which may raise for elements that are not picked
-    if ufunc.signature or by_the_user or any(not isinstance(value, Selection) and np.ndim(value) for value in inputs):
-        first.refuse()
+    widest = max(len(value.rest) for value in (first, *others))
+    if ufunc.signature or by_the_user or any(len(value.rest) != widest for value in (first, *others)):
+        return None
+    if any(not isinstance(value, Selection) and np.ndim(value) > widest for value in inputs):
+        return None
     return Selection(ufunc(*[value.full if isinstance(value, Selection) else value for value in inputs]), first.mask)
 
 
 def _is_truth(array: Any) -> bool:
     return bool(array.dtype == bool)
-
-
-def _dot(left: Any, right: Any) -> Any:
-    return left.dot(right) if isinstance(left, Selection) else right.refuse()
-
-
-def _like(value: float) -> Callable[[Selection], Selection]:
-    return lambda selection: Selection(np.full_like(selection.full, value), selection.mask)
-
-
-_FORMS: dict[Callable[..., Any], Callable[..., Any]] = {
-    np.sum: Selection.sum, np.prod: Selection.prod, np.mean: Selection.mean, np.any: Selection.any,
-    np.all: Selection.all, np.dot: _dot, np.inner: _dot, np.vdot: _dot, np.copy: Selection.copy,
-    np.zeros_like: _like(0.0), np.ones_like: _like(1.0),
-}  # fmt: skip

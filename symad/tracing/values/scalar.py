@@ -12,12 +12,14 @@ import numpy as np
 import sympy as sp
 import sympy.core.cache
 
+from symad.tracing.calling.handlers import catches_divisions
 from symad.tracing.calling.scope import Scope, join
+from symad.tracing.calling.subscripts import subscripted
 from symad.tracing.calling.user_place import formats_text, is_library, stores_item, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant, is_boolean
-from symad.tracing.values.known_numbers import shown_value, truth_of, value_of
+from symad.tracing.values.known_numbers import shown_value, truth_of
 from symad.tracing.values.node_arrays import converted
 from symad.tracing.values.object_arrays import boxed, check_making, check_order, check_truth
 from symad.tracing.values.traced import (
@@ -32,11 +34,13 @@ from symad.tracing.values.traced import (
 )
 from symad.tracing.values.traced_text import TracedText
 from symad.tracing.values.whole_numbers import are_whole
+from symad.tracing.values.whole_values import key_hash, whole_of
 
 _SYMPY_CACHE = sympy.core.cache.__file__
 _NUMBERS = frozenset({int, float, bool})
 _NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
 _NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
+_OF_BITS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "invert"})
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"f": float, "i": int, "u": int, "b": bool, "c": complex}
 
 
@@ -104,8 +108,22 @@ def _reflected(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
             scope.check_open()
         node = build(scope.graph, scope.graph.number(other), self.node)
         if node >= scope.graph.placed:
-            scope.graph.place(sys._getframe(1))
+            frame = sys._getframe(1)
+            scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)
         return Scalar(node, scope)
+
+    return method
+
+
+def _division(operator: Callable[[Scalar, Any], Any], *, reflected: bool = False) -> Callable[[Scalar, Any], Any]:
+    """A division, which raises an error at zero where the user's code catches it: there it is meant for floats."""
+
+    def method(self: Scalar, other: Any) -> Any:
+        if catches_divisions(sys._getframe(1)):
+            divisor = self if reflected else other
+            if isinstance(divisor, Scalar | int | float) and divisor == 0:
+                raise ZeroDivisionError("division by zero")
+        return operator(self, other)
 
     return method
 
@@ -123,6 +141,22 @@ def _unary(ufunc: np.ufunc) -> Callable[[Scalar], Scalar]:
         return Scalar(node, scope)
 
     return method
+
+
+def _bitwise(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
+    """An operator of truth values, and of whole numbers by their bits."""
+    of_truths = _binary(ufunc) if ufunc.__name__ in UFUNCS else None
+
+    def method(self: Scalar, other: Any) -> Any:
+        if of_truths is not None and is_boolean(self.scope.graph, self.node):
+            return of_truths(self, other)
+        return ufunc(self, other)
+
+    return method
+
+
+def _swapped(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
+    return lambda self, other: ufunc(other, self)
 
 
 class Scalar(Traced):
@@ -159,18 +193,26 @@ class Scalar(Traced):
     __add__, __radd__ = _binary(np.add), _reflected(np.add)
     __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
     __mul__, __rmul__ = _binary(np.multiply), _reflected(np.multiply)
-    __truediv__, __rtruediv__ = _binary(np.true_divide), _reflected(np.true_divide)
-    __floordiv__, __rfloordiv__ = _binary(np.floor_divide), _reflected(np.floor_divide)
-    __mod__, __rmod__ = _binary(np.remainder), _reflected(np.remainder)
-    __and__, __rand__ = _binary(np.bitwise_and), _reflected(np.bitwise_and)
-    __or__, __ror__ = _binary(np.bitwise_or), _reflected(np.bitwise_or)
-    __xor__, __rxor__ = _binary(np.bitwise_xor), _reflected(np.bitwise_xor)
+    __truediv__ = _division(_binary(np.true_divide))
+    __rtruediv__ = _division(_reflected(np.true_divide), reflected=True)
+    __floordiv__ = _division(_binary(np.floor_divide))
+    __rfloordiv__ = _division(_reflected(np.floor_divide), reflected=True)
+    __mod__ = _division(_binary(np.remainder))
+    __rmod__ = _division(_reflected(np.remainder), reflected=True)
+    __and__, __rand__ = _bitwise(np.bitwise_and), _swapped(np.bitwise_and)
+    __or__, __ror__ = _bitwise(np.bitwise_or), _swapped(np.bitwise_or)
+    __xor__, __rxor__ = _bitwise(np.bitwise_xor), _swapped(np.bitwise_xor)
+    __lshift__, __rlshift__ = _bitwise(np.left_shift), _swapped(np.left_shift)
+    __rshift__, __rrshift__ = _bitwise(np.right_shift), _swapped(np.right_shift)
     _power, __rpow__ = _binary(np.power), _reflected(np.power)
     __lt__, __le__ = _order(np.less, "<"), _order(np.less_equal, "<=")
     __gt__, __ge__ = _order(np.greater, ">"), _order(np.greater_equal, ">=")
     __eq__, __ne__ = _equality(np.equal), _equality(np.not_equal)
     __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
-    __invert__ = _unary(np.invert)
+
+    def __invert__(self) -> Any:
+        return np.invert(self)
+
     __iter__ = None  # or iter() would take __getitem__ for that of a sequence, and find no elements
     __floor__, __ceil__, __trunc__ = _unary(np.floor), _unary(np.ceil), _unary(np.trunc)
 
@@ -193,7 +235,7 @@ class Scalar(Traced):
         if known is not None:
             return hash(known)
         if are_whole(self.scope.graph, self.node):  # whatever it is equal to has a derivative of zero
-            return hash(value_of(self.scope, self.node))
+            return key_hash(self.scope, self.node)
         raise NumberError(
             "a traced number as a key of a dict or an element of a set",
             where=user_place(),
@@ -202,7 +244,7 @@ class Scalar(Traced):
         )
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if method == "__call__" and not kwargs:
+        if method == "__call__" and not kwargs and ufunc.__name__ not in _OF_BITS:
             build = UFUNCS.get(ufunc.__name__)
             scope = self.scope
             if build is not None and scope.open:
@@ -243,14 +285,17 @@ class Scalar(Traced):
 
     def __int__(self) -> int:
         """Follow the value, as `if` does: int() is piecewise constant, so its derivative is zero where it exists."""
-        return int(value_of(self.scope, self.node))
+        whole = self.node if are_whole(self.scope.graph, self.node) else UFUNCS["trunc"](self.scope.graph, self.node)
+        return whole_of(self.scope, whole, "int() of a traced number")
 
     def __complex__(self) -> complex:
         return complex(self._constant("a complex number"))
 
     def __index__(self) -> int:
         if are_whole(self.scope.graph, self.node):
-            return int(value_of(self.scope, self.node))
+            return whole_of(self.scope, self.node, "a traced whole number as an index or a count", is_index=True)
+        if is_boolean(self.scope.graph, self.node) and isinstance(subscripted(), list | tuple):
+            return int(truth_of(self.scope, self.node))
         do = "write int(...), which follows the value when the function gets numbers"
         refuse_number("an integer index", do, IndexNumberError)
 

@@ -18,6 +18,7 @@ from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.layouts import AS_NUMPY, IN_C_ORDER, set_c_order, set_numpys_order
 from symad.tracing.values.sympy_symbols import Equal, equality_asks, expression_of, operator_asks
 
+SPARSE: list[Callable[..., Any]] = []  # answers ufuncs of traced values and SciPy's sparse matrices
 _CARELESS = {"bisplev", "_root_hybr", "leastsq"}
 
 
@@ -118,6 +119,8 @@ class Traced:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if any(isinstance(value, TracedComplex) for value in inputs):
             return NotImplemented
+        if any(hasattr(type(value), "_rmatmul_dispatch") for value in inputs):
+            return SPARSE[0](ufunc, inputs)
         start = len(self.scope.graph.marks)
         result = UFUNC_METHODS[method](ufunc, inputs, kwargs)
         self.scope.graph.place_all(start, user_frame)

@@ -19,7 +19,6 @@ class TracedText(str):
     """Text that the user's code cannot read while it is traced; packages that print it can."""
 
     __slots__ = ()
-    __hash__ = str.__hash__
 
     def __float__(self) -> float:
         return float(self._digits())
@@ -55,9 +54,9 @@ def _guarded(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__getitem__", "__iter__", "count",
-    "endswith", "find", "index", "isdecimal", "isdigit", "isnumeric", "partition", "rfind", "rindex", "rpartition",
-    "rsplit", "split", "startswith",
+    "__eq__", "__ne__", "__hash__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__getitem__", "__iter__",
+    "count", "endswith", "find", "index", "isdecimal", "isdigit", "isnumeric", "partition", "rfind", "rindex",
+    "rpartition", "rsplit", "split", "startswith",
 ):  # fmt: skip
     setattr(TracedText, _name, _guarded(_name))
 TracedText.__name__ = "str"  # what messages call it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -13,6 +13,7 @@ import codegen.heads as h
 from codegen.ir.program import Head, Program
 from symad.graph.array_operands import ArrayNode, Nodes, Reading
 from symad.graph.graph import Graph
+from symad.tracing.values.bounds import ANY
 from symad.tracing.values.constant_nodes import constant
 
 _Part = TypeVar("_Part", Reading, int)
@@ -78,10 +79,10 @@ def note_whole(graph: Graph, body: Program, slots: Sequence[Nodes], made: Nodes)
         if body.heads[row] not in _KEPT or not body.operands[row]:
             return
         stack += _numbers_among(body.heads[row], body.operands[row])
-    graph.whole.append(range(int(made.min()), int(made.max()) + 1))
+    graph.whole[range(int(made.min()), int(made.max()) + 1)] = ANY
 
 
-def _among(known: Sequence[range], low: int, high: int) -> bool:
+def _among(known: Iterable[range], low: int, high: int) -> bool:
     return any(low in its and high in its for its in known)
 
 

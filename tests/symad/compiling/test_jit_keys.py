@@ -55,6 +55,7 @@ class Text(str):
 
 class Level(enum.IntEnum):
     LOW = 1
+    HIGH = 2
 
 
 def agree(f: Any, *calls: tuple[Any, ...]) -> None:
@@ -166,6 +167,19 @@ def test_what_is_no_plain_number_is_refused_after_one_too(value: Any, why: str) 
         jitted(value)
     with pytest.raises(ArgumentError, match=why):
         sa.grad(lambda x: np.sum(x))(value)
+
+
+def test_truth_values_and_enumerations_beside_numbers_are_static(compiled: list[Any]) -> None:
+    def f(x: Any, flag: Any, level: Any = Level.LOW) -> Any:
+        return (2 * x if flag is True else 3 * x) + (100 if level is Level.LOW else 0)
+
+    jitted = sa.jit(f)
+    assert [jitted(1.0, True), jitted(1.0, False), jitted(2.0, True), jitted(1.0, 1)] == [102.0, 103.0, 104.0, 103.0]
+    assert len(compiled) == 3
+    assert jitted(1.0, flag=False, level=Level.HIGH) == 3.0
+    gradient = sa.jit(sa.grad(f))
+    assert (gradient(1.0, True), gradient(1.0, False), gradient(1.0, 1.0)) == (2.0, 3.0, 3.0)
+    assert sa.grad(lambda x: jitted(x, True) * x)(1.0) == 104.0
 
 
 def test_numbers_of_any_type_are_floats(compiled: list[Any]) -> None:

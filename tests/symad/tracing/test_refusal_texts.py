@@ -69,7 +69,8 @@ REFUSALS = {
     "a truth value as the argument": (
         lambda: sa.grad(squares)(True),
         sa.ArgumentError,
-        "<line>: argument x is of type bool: a truth value has no derivative; pass a float",
+        "<line>: argument x is of type bool: a truth value has no derivative; pass a float, or "
+        "bind it: lambda x: f(x, True); jit takes it beside numbers",
     ),
     "the point in place of argnums": (
         lambda: sa.grad(squares, X),

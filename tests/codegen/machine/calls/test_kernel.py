@@ -123,7 +123,7 @@ def test_several_outputs(two_outputs: Kernel) -> None:
         ((np.array([1, None]), 1.0), "object"),
         ((["a", "b"], 1.0), "dtype <U1"),
         (([[1.0], [2.0, 3.0]], 1.0), "ragged"),
-        (([1.0, 2.0],), "1 arguments.*takes 2"),
+        (([1.0, 2.0],), "1 argument: .*takes 2"),
         ((), "0 arguments"),
         (([1.0, 2.0], 1.0, 2.0), "3 arguments"),
         (([1.0, 2.0], None), "object"),
@@ -162,6 +162,20 @@ def test_unknown_keyword(pair_kernel: Kernel) -> None:
         pair_kernel(np.array([1.0, 2.0]), 1.0, other=1)
     with pytest.raises(ArgumentError, match="'other'"):
         pair_kernel(np.array([1.0, 2.0]), 1.0, out=np.zeros((2, 2)), other=1)
+
+
+def test_arguments_have_names(pair_kernel: Kernel) -> None:
+    x, y = (array.name for array in pair_kernel.program.arguments)
+    expected = pair_kernel(np.array([1.0, 2.0]), 3.0)
+    out = np.zeros_like(expected)
+    assert np.array_equal(pair_kernel(np.array([1.0, 2.0]), **{y: 3.0}), expected)
+    assert np.array_equal(pair_kernel(**{y: 3.0, x: np.array([1.0, 2.0])}), expected)
+    assert pair_kernel(np.array([1.0, 2.0]), **{y: 3.0}, out=out) is out
+    assert np.array_equal(out, expected)
+    with pytest.raises(ArgumentError, match=f"keyword '{x}': it is given by position too"):
+        pair_kernel(np.array([1.0, 2.0]), **{x: 1.0})
+    with pytest.raises(ArgumentError, match=f"no value for {y}"):
+        pair_kernel(**{x: np.array([1.0, 2.0])})
 
 
 def test_subclasses_and_other_arrays(pair_kernel: Kernel) -> None:

@@ -176,31 +176,6 @@ MISTAKES = {
         "<line>: the operator - on traced truth values: NumPy has no negative or difference of booleans; use "
         "~condition, or condition * 1.0 for a number",
     ),
-    "a loop without a known end, compiled": (
-        lambda: sa.compile(loops_until_small, X),
-        sa.LimitError,
-        "<line>: loops_until_small has more than 64 paths through its conditions: the condition there was "
-        "decided 64 times on one path, about different values each time; for a loop: while_loop with max_steps, "
-        "or fori_loop; for a choice: cond, np.where, np.maximum; or raise max_paths",
-    ),
-    "a mask, compiled": (
-        lambda: sa.compile(lambda x: x[x > 0].max(), X),
-        sa.TraceError,
-        "<line>: the value of a traced array was asked for: it depends on a symbolic value (x_2); use "
-        "np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
-    ),
-    "places that are counted, compiled": (
-        lambda: sa.compile(lambda x: x[np.nonzero(x)].sum(), X),
-        sa.TraceError,
-        "<line>: the value of a traced array was asked for: it depends on a symbolic value (x_2); use "
-        "np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
-    ),
-    "an index computed from the argument, compiled": (
-        lambda: sa.compile(lambda x: OUTSIDE[int(x[0])] * x[1], X),
-        sa.TraceError,
-        "<line>: the value of a traced expression was asked for: it depends on a symbolic value (x_0); use "
-        "np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
-    ),
     "random numbers in a condition, compiled": (
         lambda: sa.compile(is_random, X),
         sa.TraceError,
@@ -244,18 +219,17 @@ MISTAKES = {
         "cannot be traced",
     ),
     "an integral by SciPy": (
-        lambda: sa.grad(lambda x: scipy.integrate.quad(lambda t: t * x[0], 0, 1)[0])(X),
+        lambda: sa.grad(lambda x: scipy.integrate.odeint(lambda z, t: -z * x[0], 1.0, [0, 1])[1, 0])(X),
         sa.TraceError,
-        "<line>: 'scipy.integrate.quad(lambda t: t * x[0], 0, 1)' asks for a float of a traced value: a plain"
-        " number would lose its derivative; write this step with NumPy functions: what computes with plain "
-        "numbers inside a library cannot be traced",
+        "<line>: scipy.integrate.odeint was called with a traced value: it chooses its steps by plain numbers, and "
+        "differentiating these would lose accuracy in silence; write its steps as plain code (a fixed number of "
+        "steps of Runge and Kutta), which symad.scan takes",
     ),
     "a spline by SciPy": (
-        lambda: sa.grad(lambda x: scipy.interpolate.CubicSpline([0, 1, 2], [0, 1, 4])(x[0]))(X),
+        lambda: sa.grad(lambda x: scipy.interpolate.UnivariateSpline([0, 1, 2, 3], [0, x[0], 4, 9])(0.5))(X),
         sa.TraceError,
-        "<line>: 'scipy.interpolate.CubicSpline([0, 1, 2], [0, 1, 4])(x[0])' asks for a float of a traced "
-        "value: a plain number would lose its derivative; write this step with NumPy functions: what computes"
-        " with plain numbers inside a library cannot be traced",
+        "<line>: UnivariateSpline of traced points was called with a traced value: how smooth it is follows the "
+        "residuals; give it s=0",
     ),
     "math.comb of a traced value": (
         lambda: sa.grad(lambda x: math.comb(x[0], 2))(X),

@@ -56,9 +56,9 @@ ON_A_SCALAR = [
     (lambda x: (x > 0) - (x > 1), "use ~condition, or condition * 1.0 for a number"),
     (
         lambda x: np.gcd(x, 2),
-        "the ufunc gcd was called with a traced value: it has no row in the table of traced ufuncs",
+        "np.gcd was called with a traced value: it is defined for integers only; write x.astype(int)",
     ),
-    (lambda x: np.frexp(x), "the ufunc frexp was called with a traced value"),
+    (lambda x: np.nextafter(x, 2), "the ufunc nextafter was called with a traced value"),
     (lambda x: scipy.special.struve(1, x), "the ufunc struve was called with a traced value"),
     (lambda x: scipy.special.wofz(x), "the ufunc wofz was called with a traced value"),
     (lambda x: pickle.dumps(x), "a traced value cannot be pickled: it belongs to a running trace; return it"),
@@ -125,8 +125,7 @@ def test_functions_refused_by_name(function, vector):
         (lambda x: x if x > 0 else -x, "the truth of a traced condition"),
         (lambda x: max(x, 1), "the truth of a traced condition"),
         (lambda x: x > 0 and x < 1, "the truth of a traced condition"),
-        (lambda x: int(x), "the value of a traced expression"),
-        (lambda x: np.nonzero(np.stack([x, x + 1])), "the value of a traced array"),
+        (lambda x: int(x), r"int\(\) of a traced number"),
     ],
 )
 def test_symbols_have_no_value(function, asked, symbol):

@@ -45,8 +45,8 @@ def test_squareform_is_its_own_inverse():
 
 
 @pytest.mark.parametrize("f", [
-    lambda x: np.sum(cdist(x, OTHERS, "minkowski", p=3)),
-    lambda x: np.sum(pdist(x, lambda u, v: np.sum(u * v))),
+    lambda x: np.sum(cdist(x, OTHERS, "hamming")),
+    lambda x: np.sum(pdist(x, "seuclidean")),
     lambda x: np.sum(pdist(x, "mahalanobis")),
 ])  # fmt: skip
 def test_other_metrics_are_refused(f):

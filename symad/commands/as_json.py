@@ -1,0 +1,78 @@
+"""Results as JSON, for `--json`: what a result holds under its own names, numbers as numbers, formulas as text."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from mpmath import mpc, mpf
+
+DEEPEST = 6  # containers in containers
+
+_LEFT_OUT = object()
+_TOLD = ("float", "int", "bool", "str")
+
+
+def print_json(command: str, result: Any) -> None:
+    """Print what a command has found.
+
+    >>> print_json("add", {"sum": np.float64(3.0), "of": [1, sp.Symbol("x")]})
+    {
+      "command": "add",
+      "sum": 3.0,
+      "of": [
+        1,
+        "x"
+      ]
+    }
+    """
+    found = _plain(_of_result(result), 0)
+    held = found if isinstance(found, dict) else {"result": found}
+    json.dump({"command": command, **held}, sys.stdout, indent=2, allow_nan=False)
+    print()
+
+
+def _plain(value: Any, depth: int) -> Any:
+    """Return a value as JSON has it; numbers that are not finite are text, what is no data is left out."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else str(float(value))
+    if isinstance(value, np.generic):
+        return _plain(value.item(), depth)
+    if isinstance(value, sp.Basic | sp.MatrixBase | Path | mpf | mpc):
+        return str(value)
+    if depth > DEEPEST:
+        return _LEFT_OUT
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist(), depth)
+    if isinstance(value, Mapping):
+        return _named(value, depth)
+    if isinstance(value, list | tuple | set | frozenset | range):
+        return [part for part in (_plain(each, depth + 1) for each in value) if part is not _LEFT_OUT]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _named({each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, depth)
+    return _LEFT_OUT
+
+
+def _of_result(result: Any) -> Any:
+    """Return what a result holds, and what it tells of itself in a number or a word."""
+    told = {
+        name: getattr(result, name)
+        for kind in type(result).__mro__
+        for name, member in vars(kind).items()
+        if isinstance(member, property) and getattr(member.fget, "__annotations__", {}).get("return") in _TOLD
+    }
+    return vars(result) | told if hasattr(result, "__dict__") else result
+
+
+def _named(parts: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+    made = {str(name): _plain(part, depth + 1) for name, part in parts.items() if not str(name).startswith("_")}
+    return {name: part for name, part in made.items() if part is not _LEFT_OUT}

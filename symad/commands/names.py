@@ -1,0 +1,56 @@
+"""Names of the commands, what each does in a line, and examples: read by `symad --help` before anything is imported."""
+
+from __future__ import annotations
+
+HELP = {
+    "hessian": "trace, differentiate, compile and check the Hessian of a scalar function",
+    "expand": "expand f(x + eps_1 v + eps_2 w + ...), one level at a time",
+    "check": "find the first wrong line of an expansion or a derivative that somebody wrote",
+    "explain": "show the stages of a derivative: program, linearized, transposed, differentiated",
+    "draw": "draw the graph of a function or of its derivative",
+    "compare": "compare every route to a derivative: values, errors, operations, times",
+    "verify": "compare a compiled kernel with exact numbers, at a point or all over a box",
+    "export": "write a function or its derivative as a library for C and other languages",
+    "cache": "show or clear the disk cache of machine code",
+    "completion": "print what makes a shell complete commands and options",
+}
+EXAMPLES = {
+    "hessian": (
+        "symad hessian model.py:energy",
+        "symad hessian model.py:energy --emit llvm --output energy.ll",
+    ),
+    "expand": ('symad expand "sin(x)*y" --directions v w', 'symad expand "x^3" --at x=2 --html page.html'),
+    "check": (
+        'symad check "x*sin(x)" --answer mine.txt',
+        'symad check "x sin(x)" --answer - < mine.txt',
+    ),
+    "explain": ('symad explain "x*sin(y)" --transform grad', "symad explain model.py:f --output page.html"),
+    "draw": ('symad draw "x*sin(x)" --output graph.svg', "symad draw model.py:f --transform grad --loops"),
+    "compare": ('symad compare "exp(x)" --at x=0.7', "symad compare model.py:f --order 2 --output table.csv"),
+    "verify": (
+        'symad verify "exp(x)" --at x=0.7',
+        "symad verify model.py:f --transform hessian --box -1 1",
+    ),
+    "export": ("symad export model.py:energy --directory out --of grad",),
+    "cache": ("symad cache", "symad cache --clear"),
+    "completion": (
+        "symad completion bash > ~/.local/share/bash-completion/completions/symad",
+        "symad completion zsh > ~/.zfunc/_symad",
+        "symad completion fish > ~/.config/fish/completions/symad.fish",
+    ),
+}
+GROUPS = (  # the commands that a function of a module declares
+    (("hessian",), "symad.commands.hessian", "add_command"),
+    (("expand", "check"), "symad.commands.pages", "add_expand_and_check"),
+    (("explain", "draw"), "symad.commands.pages", "add_explain_and_draw"),
+    (("compare", "verify"), "symad.commands.pages", "add_compare_and_verify"),
+    (("export",), "symad.commands.export", "add_command"),
+    (("cache",), "symad.commands.cache", "add_command"),
+    (("completion",), "symad.commands.completion", "add_command"),
+)
+STATUS = """exit status:
+  0    done, and right
+  1    an answer, a route or a number is wrong
+  2    the command line, a file or an argument cannot be used
+  3    the function, or what was to be done with it, failed
+  130  interrupted"""

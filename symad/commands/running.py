@@ -1,0 +1,51 @@
+"""Running: a command is carried out, and what goes wrong becomes a line and an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+
+from symad.errors import ArgumentError, WorkbenchError
+from symad.limits import time_limit
+from symad.tracing.calling.tracebacks import VARIABLE
+from symad.tracing.calling.user_place import is_defect, is_library, is_standard
+
+USAGE, FAILURE, INTERRUPTED = 2, 3, 130
+
+
+def carried_out(options: argparse.Namespace) -> int:
+    """Carry out a command; return its exit status (see `symad.commands.names.STATUS`)."""
+    try:
+        with time_limit(options.max_seconds, f"symad {options.command}"):
+            status: int = options.run(options)
+            sys.stdout.flush()
+            return status
+    except WorkbenchError as error:
+        print(f"symad: error: {error}", file=sys.stderr)
+        return USAGE if isinstance(error, ArgumentError) else FAILURE
+    except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if os.environ.get(VARIABLE) == "full" or is_defect(error):
+            traceback.print_exc()  # of a defect of symad it is wanted
+        else:
+            print("\n".join(_user_lines(error)), file=sys.stderr)
+    except KeyboardInterrupt:
+        print("symad: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    return FAILURE
+
+
+def _user_lines(error: Exception) -> list[str]:
+    """Return what an error of the user's own code says: the innermost line of it first, then those that led there."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not is_library(each.filename)]
+    users = [each for each in frames if not is_standard(each.filename)]
+    if not users:
+        return [f"symad: error: {type(error).__name__}: {error}"]
+    last = users.pop()
+    lines = [f"symad: error: {last.filename}:{last.lineno}: {type(error).__name__}: {error}"]
+    lines += [f"  called at {each.filename}:{each.lineno}, in {each.name}: {each.line}" for each in reversed(users)]
+    return lines if len(lines) == 1 else [*lines, f"  ({VARIABLE}=full shows the lines of symad's too)"]

@@ -1,0 +1,343 @@
+"""Integrals that a quadrature on plain numbers finds, differentiated under the integral sign at every order.
+
+The integral enters the graph as a number with a rule. The integrand is traced at the places of a Gauss-Kronrod formula
+on intervals that are halved until it is exact, and at the bounds: its derivative in what the integrand depends on is
+the sum of the derivatives at these places, whose error is estimated again, and in a bound it is the integrand there.
+These are of the same kind again, so no order is special.
+
+That holds where the integrand does not jump at a place that moves. So a condition that depends on what is
+differentiated, and has both answers within the interval, is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+import codegen.heads as heads
+from codegen.ir.program import reachable
+from symad.derivatives.custom import dependencies
+from symad.derivatives.elimination import forward
+from symad.derivatives.level import deliver
+from symad.derivatives.linear import linearize
+from symad.errors import ArgumentError, ConvergenceError, TraceError
+from symad.graph.array_values import values_of_nodes
+from symad.graph.builder import Builder
+from symad.tracing.calling.function_names import argument_names, name_of
+from symad.tracing.calling.scope import Scope, open_scope
+from symad.tracing.calling.shadows import call
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.containers import from_nodes
+from symad.tracing.values.node_operands import nodes_of
+from symad.tracing.values.node_trees import Tree, lift, lift_result, paths_of, wrap
+
+Function = Callable[..., Any]
+Finder = Callable[[Callable[[float], float], float, float], float]
+
+# The formula of Gauss and Kronrod with 21 places, of which every second one is of Gauss's with 10.
+_PLACES = (
+    0.995657163025808080735527280689003, 0.973906528517171720077964012084452, 0.930157491355708226001207180059508,
+    0.865063366688984510732096688423493, 0.780817726586416897063717578345042, 0.679409568299024406234327365114874,
+    0.562757134668604683339000099272694, 0.433395394129247190799265943165784, 0.294392862701460198131126603103866,
+    0.14887433898163121088482600112972, 0.0,
+)  # fmt: skip
+_WEIGHTS = (
+    0.011694638867371874278064396062192, 0.03255816230796472747881897245939, 0.05475589657435199603138130024458,
+    0.07503967481091995276704314091619, 0.093125454583697605535065465083366, 0.109387158802297641899210590325805,
+    0.123491976262065851077958109831074, 0.134709217311473325928054001771707, 0.142775938577060080797094273138717,
+    0.147739104901338491374841515972068, 0.149445554002916905664936468389821,
+)  # fmt: skip
+_GAUSS = (
+    0.066671344308688137593568809893332, 0.149451349150580593145776339657697, 0.219086362515982043995534934228163,
+    0.269266719309996355091226921569469, 0.295524224714752870173892994651338,
+)  # fmt: skip
+_INTERVALS = 400
+_CLOSE = 1e-11  # how far the two formulas may differ for the integrand, relative to its absolute value's integral
+_ENOUGH = 1e-6  # and for its derivatives; the error of the better formula is far smaller
+_AGREES = 1e-6  # what is found here with what the caller's quadrature finds
+
+_JUMPS = {sp.Piecewise, sp.sign, sp.floor, sp.ceiling, sp.Mod, heads.rint, heads.trunc}  # heads that may jump
+
+
+def integral(f: Function, a: Any, b: Any, args: tuple[Any, ...], find: Finder, points: Sequence[float] = ()) -> Any:
+    """Return the integral of f(t, *args) over t from a to b, whose value `find(g, a, b)` finds for plain numbers."""
+    with open_scope() as scope:
+        arguments = lift(scope, args, paths_of(args, argument_names(f, len(args) + 1)[1:]))
+        ends = [int(nodes_of(end, scope)) for end in (a, b)]
+        node = _Integrand(scope, f, arguments, ends).integrated(find, points)
+        return deliver(scope, Tree(lift(scope, 0.0, [""]).structure, [np.array(node, dtype=np.int64)]))
+
+
+class _Integrand:
+    """An integrand, traced at places between two bounds."""
+
+    def __init__(self, scope: Scope, f: Function, arguments: Tree, ends: list[int]) -> None:
+        self.scope, self.f, self.arguments, self.ends = scope, f, arguments, ends
+        self.watch = _Answers(scope)
+        self.nodes: dict[float, int] = {}
+        self.low, self.high = (float(value) for value in values_of_nodes(scope.graph, ends, scope.values))
+
+    def at(self, t: Any) -> int:
+        """Return the node of the integrand at a plain number, or at a traced one."""
+        made = call(self.f, lambda: (t, *wrap(self.scope, self.arguments)))
+        result = lift_result(self.scope, made, name_of(self.f)).flat
+        if len(result) != 1:
+            raise ArgumentError(
+                f"the integrand {name_of(self.f)} returned {len(result)} numbers", where=user_place(), do="return one"
+            )
+        return result[0]
+
+    def value(self, t: float) -> float:
+        """Return the number at a place, and keep the node."""
+        if t not in self.nodes:
+            self.nodes[t] = self.watch.heard(lambda: self.at(t))
+        return float(self.watch.numbers([self.nodes[t]])[0])
+
+    def integrated(self, find: Finder, points: Sequence[float]) -> int:
+        """Return the node of the integral."""
+        graph = self.scope.graph
+        value = float(find(self.value, self.low, self.high))
+        places, weights, gauss = _refined(self.value, self.low, self.high, points)
+        numbers = np.array([self.value(t) for t in places])
+        size = float(np.abs(weights) @ np.abs(numbers))
+        if not abs(weights @ numbers - value) <= _AGREES * size + 1e-300:
+            _not_exact(name_of(self.f), abs(weights @ numbers - value))
+        self.watch.check_asked(list(self.nodes.values()), self._active(), name_of(self.f))
+        at_ends = []
+        for end in self.ends:
+            place = graph.alias(end)
+            is_number = end in graph.atoms
+            at_ends.append((place, None if is_number else self.at(from_nodes(np.array(place), self.scope))))
+        nodes = [self.nodes[t] for t in places]
+        reached = self._operands([*nodes, *[node for _, node in at_ends if node is not None]])
+        family = _Family(self, sorted(reached - {place for place, _ in at_ends}), weights, gauss)
+        return family.made(value, nodes, at_ends)
+
+    def _operands(self, nodes: Sequence[int]) -> set[int]:
+        """The arguments, and the parameters of open levels that the integrand reaches otherwise: captured values."""
+        return dependencies(self.scope.graph, nodes, self._active(), elements=True)
+
+    def _active(self) -> set[int]:
+        """The arguments and the parameters of open levels: what may be differentiated in."""
+        parameters = {node for around in self.scope.chain() for node in around.parameters}
+        return parameters | {node for node in self.arguments.flat if node not in self.scope.graph.atoms}
+
+
+class _Family:
+    """What all derivatives of an integral have in common: what they are taken in, and the formula."""
+
+    def __init__(self, integrand: _Integrand, reached: list[int], weights: Any, gauss: Any) -> None:
+        self.scope, self.ends, self.watch = integrand.scope, integrand.ends, integrand.watch
+        self.name = name_of(integrand.f)
+        self.reached, self.weights, self.gauss = reached, weights, gauss
+        self.build = Builder(self.scope.graph)
+
+    def made(self, value: float, nodes: list[int], at_ends: list[tuple[int, int | None]]) -> int:
+        """Return the node of an integral, of its value and the integrand's nodes at the places and the bounds."""
+        graph = self.scope.graph
+        bounds = [k for k, (_, node) in enumerate(at_ends) if node is not None]
+        operands = [*self.reached, *[self.ends[k] for k in bounds]]
+        rule = _Rule(self, nodes, at_ends, bounds)
+        return graph.ruled(graph.number(value), operands, rule.partial)
+
+    def summed(self, nodes: list[int]) -> float:
+        """Return the integral of nodes at the places, whose error is small enough."""
+        numbers = self.watch.numbers(nodes)
+        value, size = float(self.weights @ numbers), float(np.abs(self.weights) @ np.abs(numbers))
+        if not abs(self.gauss @ numbers - value) <= _ENOUGH * size + 1e-300:
+            _not_exact(f"a derivative of {self.name}", abs(self.gauss @ numbers - value))
+        return value
+
+
+class _Rule:
+    """The derivatives of an integral: integrals of derivatives, and the integrand at the bounds."""
+
+    def __init__(
+        self, family: _Family, nodes: list[int], at_ends: list[tuple[int, int | None]], bounds: list[int]
+    ) -> None:
+        self.family, self.nodes, self.at_ends, self.bounds = family, nodes, at_ends, bounds
+        self.inner: dict[int, int | None] | None = None
+
+    def partial(self, position: int) -> int | None:
+        """Return the derivative of the integral in an operand."""
+        family = self.family
+        count = len(family.reached)
+        if position >= count:
+            k = self.bounds[position - count]
+            node = self.at_ends[k][1]
+            assert node is not None
+            return node if k else family.build.neg(node)
+        if self.inner is None:
+            self.inner = self._made()
+        return self.inner.get(position)
+
+    def _made(self) -> dict[int, int | None]:
+        """Return the derivatives in all operands that the integrand depends on, all found at once."""
+        family, build = self.family, self.family.build
+        family.watch.check_choices(self.nodes, set(family.reached), family.name)
+        present = [(place, node) for place, node in self.at_ends if node is not None]
+        held = [place for place, _ in present]
+        outputs = [*self.nodes, *[node for _, node in present]]
+        entries = forward(build, linearize(build, outputs, [*family.reached, *held]))
+        found: dict[int, int | None] = {}
+        for k in range(len(family.reached)):
+            column = [entries.get((row, k), build.zero) for row in range(len(outputs))]
+            if all(node == build.zero for node in column):
+                continue
+            nodes, last = column[: len(self.nodes)], iter(column[len(self.nodes) :])
+            ends = [(place, None if node is None else next(last)) for place, node in self.at_ends]
+            found[k] = family.made(family.summed(nodes), nodes, ends)
+        return found
+
+
+def _refined(f: Callable[[float], float], low: float, high: float, points: Sequence[float]) -> tuple[Any, Any, Any]:
+    """Return places, the weights of Gauss and Kronrod, and those of Gauss, on intervals that are small enough."""
+    finite = math.isfinite(low) and math.isfinite(high)
+    edges = sorted({low, high, *points})
+    if not finite:
+        edges = [-1.0 if math.isinf(low) else 0.0, 1.0 if math.isinf(high) else 0.0]
+    waiting, done, total = list(pairwise(edges)), list[Any](), 0.0
+    formula = _formula()
+    while waiting:
+        left, right = waiting.pop()
+        middle, half = (left + right) / 2, (right - left) / 2
+        inner = middle + half * formula[0]
+        places, stretch = _unfolded(inner, low, high)
+        numbers = np.array([f(t) for t in places.tolist()])
+        weights, gauss = (half * part * stretch for part in formula[1:])
+        total = max(total, float(np.abs(weights) @ np.abs(numbers)))
+        is_last = len(done) + len(waiting) >= _INTERVALS or half < 1e-12 * abs(middle)
+        if is_last or abs((weights - gauss) @ numbers) <= _CLOSE * total:
+            done.append((places, weights, gauss))
+        else:
+            waiting += [(left, middle), (middle, right)]
+    sign = -1.0 if low > high else 1.0
+    places, weights, gauss = (np.concatenate(part) for part in zip(*done, strict=True))
+    return places.tolist(), sign * weights, sign * gauss
+
+
+def _unfolded(s: Any, low: float, high: float) -> tuple[Any, Any]:
+    """Return the places of an infinite interval that places of a finite one stand for, and how much wider it is."""
+    if math.isfinite(low) and math.isfinite(high):
+        return s, np.ones(s.shape)
+    if math.isinf(low) and math.isinf(high):
+        return s / (1 - s * s), (1 + s * s) / (1 - s * s) ** 2
+    if math.isinf(high):
+        return low + s / (1 - s), 1 / (1 - s) ** 2
+    return high + s / (1 + s), 1 / (1 + s) ** 2
+
+
+def _formula() -> tuple[Any, Any, Any]:
+    """Return the places between -1 and 1, and the weights of Gauss and Kronrod, and of Gauss."""
+    places, weights = np.array(_PLACES), np.array(_WEIGHTS)
+    gauss = np.zeros(11)
+    gauss[1:11:2] = _GAUSS
+    halves = zip((-1.0, 1.0, 1.0), (places, weights, gauss), strict=True)
+    whole = [np.concatenate([sign * part, part[-2::-1]]) for sign, part in halves]
+    return whole[0], whole[1], whole[2]
+
+
+def _not_exact(name: str, error: float) -> NoReturn:
+    raise ConvergenceError(
+        f"the integral of {name} is not known well enough",
+        where=user_place(),
+        why=f"two formulas differ by {error:.3g}",
+        do="split the interval where the integrand is not smooth (points=), or substitute the variable",
+    )
+
+
+class _Heard(list[Any]):
+    """Questions that an integrand asks of numbers; `passed` are those of integrals inside of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.passed: list[Any] = []
+
+
+class _Answers:
+    """What an integrand asks of numbers at each place, and the choices in what it returns."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope, self.graph, self.asked = scope, scope.graph, list[list[Any]]()
+
+    def heard(self, run: Callable[[], int]) -> int:
+        """Return what is run, and note what it asked."""
+        arrays, heard = self.graph.arrays, _Heard()
+        before, arrays.asked = arrays.asked, heard
+        try:
+            return run()
+        finally:
+            arrays.asked = before
+            self.asked.append(list(heard))
+            _pass_on(before, [*heard, *heard.passed])
+
+    def numbers(self, nodes: list[int]) -> NDArray[np.float64]:
+        """Return the values of nodes, for which an integral around this one does not ask."""
+        arrays = self.graph.arrays
+        before, arrays.asked = arrays.asked, (None if arrays.asked is None else [])
+        try:
+            return np.array(values_of_nodes(self.graph, nodes, self.scope.values), dtype=np.float64)
+        finally:
+            asked, arrays.asked = arrays.asked, before
+            _pass_on(before, asked or [])
+
+    def check_asked(self, met: list[int], reached: set[int], name: str) -> None:
+        """Refuse an integrand whose code goes other ways at a place which depends on the operands."""
+        ways: set[Any] = set()
+        for node, heard in zip(met, self.asked, strict=True):
+            asked = [(np.ravel(of), answer) for of, _, answer in heard if self._depends(of, reached)]
+            used = set(reachable(self.graph, [node])) if asked else set()
+            if any(answer.dtype != bool and not used.issuperset(of.tolist()) for of, answer in asked):
+                _refuse(name)  # it went on with a number, as int(x) does
+            ways.add(tuple([answer.tobytes() for _, answer in asked if answer.dtype == bool]))
+        if len(ways) > 1:
+            _refuse(name)
+
+    def check_choices(self, nodes: list[int], reached: set[int], name: str) -> None:
+        """Refuse to differentiate what chooses at a place which depends on the operands."""
+        if len({tuple(self._choices([node], reached)) for node in nodes}) > 1:
+            _refuse(name)
+
+    def _choices(self, nodes: list[int], reached: set[int]) -> list[Any]:
+        """Return what is chosen in the nodes, of conditions that depend on the operands."""
+        found: list[Any] = []
+        for node in reachable(self.graph, nodes):
+            head, operands = self.graph.heads[node], self.graph.operands[node]
+            conditions = list(operands[1::2] if head is sp.Piecewise else operands) if head in _JUMPS else []
+            if conditions and self._depends(np.array(conditions), reached):
+                found.append((head, tuple(_decided(head, self.numbers([node, *conditions])))))
+        return found
+
+    def _depends(self, nodes: Any, reached: set[int]) -> bool:
+        return bool(dependencies(self.graph, np.ravel(nodes).tolist(), reached, elements=True))
+
+
+def _pass_on(before: list[Any] | None, asked: list[Any]) -> None:
+    """Give questions to who listens around; an integral around this one has them, and does not judge them."""
+    if isinstance(before, _Heard):
+        before.passed += asked
+    elif before is not None:
+        before += asked
+
+
+def _decided(head: Any, values: NDArray[np.float64]) -> list[float]:
+    """Return which way a choice went: its conditions, or its own value where that is constant in pieces."""
+    value, *operands = [float(number) for number in values]
+    if head is sp.Piecewise:
+        return operands
+    return [float(np.floor(operands[0] / operands[1]))] if head is sp.Mod else [value]
+
+
+def _refuse(name: str) -> NoReturn:
+    raise TraceError(
+        f"the integrand {name} changes its formula at a place that depends on what is differentiated",
+        where=user_place(),
+        why="the derivative of such an integral has a term for that place",
+        do="split the integral there: quad(f, a, place) and quad(g, place, b), whose bounds have derivatives",
+    )

@@ -1,0 +1,45 @@
+"""Handlers: whether an error that numbers would raise at the user's line is caught there, by `try` of the user's."""
+
+from __future__ import annotations
+
+import dis
+from functools import lru_cache
+from itertools import pairwise
+from types import CodeType, FrameType
+
+from symad.tracing.calling.user_place import FILES, is_library, is_ours, user_frame
+
+_OF_DIVISIONS = frozenset({"ZeroDivisionError", "ArithmeticError"})
+
+
+def is_caught() -> bool:
+    """Whether one of the user's functions that run has a handler around the call that it is at."""
+    frame = user_frame()
+    while frame is not None and not is_ours(frame.f_code.co_filename):
+        if not is_library(frame.f_code.co_filename) and _is_covered(frame):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def catches_divisions(frame: FrameType) -> bool:
+    """Whether a function names the error of a division by zero, in a handler around where it is."""
+    names = frame.f_code.co_names
+    return not _OF_DIVISIONS.isdisjoint(names) and _is_covered(frame)
+
+
+def _is_covered(frame: FrameType) -> bool:
+    return any(start <= frame.f_lasti < end for start, end in _protected(frame.f_code))
+
+
+@lru_cache(maxsize=FILES)
+def _protected(code: CodeType) -> tuple[tuple[int, int], ...]:
+    """Return where instructions of a function begin and end that a handler of `try` stands behind."""
+    listed = list(dis.get_instructions(code))
+    handlers = {
+        one.offset
+        for one, other in pairwise(listed)
+        if one.opname == "PUSH_EXC_INFO" and other.opname != "WITH_EXCEPT_START"
+    }
+    entries = dis._parse_exception_table(code)  # type: ignore[attr-defined]
+    return tuple((entry.start, entry.end) for entry in entries if entry.target in handlers)

@@ -1,0 +1,79 @@
+"""`while` on a traced condition: how often it was decided on a path, and the bound beyond which it is not followed.
+
+A loop that ends by a value has a path for each number of steps. There is no last one, so the loop gets a bound: where
+it has not ended by then, the function has no value, and the user is told.
+"""
+
+from __future__ import annotations
+
+import dis
+import warnings
+from collections import Counter
+from collections.abc import Collection
+from functools import lru_cache
+from types import CodeType, FrameType
+
+from symad.errors import BoundWarning
+from symad.tracing.calling.user_place import FILES, is_library, user_frame
+
+
+class EndOfPath(BaseException):
+    """The bound of a loop was reached: there is nothing to follow any further."""
+
+
+class Steps:
+    """How often each loop was decided on one path."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[int, int, CodeType, int]] = Counter()
+        self._frames: list[FrameType] = []  # are kept, for their ids
+
+    def count(self, end: CodeType) -> tuple[int, tuple[CodeType, int] | None]:
+        """Count a decision in the user's code; return how often it was made in this run of its loop, and the loop.
+
+        Only a `while` is such a loop: a `for` ends by itself. The frames as far as one of the code `end` are looked at.
+        """
+        asking = user_frame()
+        frame = asking
+        while frame is not None and asking is not None and frame.f_code is not end:
+            start = None if is_library(frame.f_code.co_filename) else _loop_at(frame.f_code, frame.f_lasti)
+            if start is not None:
+                self._frames.append(frame)
+                key = (id(frame), start, asking.f_code, asking.f_lasti)
+                self._counts[key] += 1
+                return self._counts[key], (frame.f_code, start)
+            frame = frame.f_back
+        return 0, None
+
+
+def _loop_at(code: CodeType, offset: int) -> int | None:
+    """Return where the innermost loop around an instruction begins, if it is a `while`."""
+    around = [(end - start, start) for start, end in _loops(code).items() if start <= offset <= end]
+    start = min(around)[1] if around else None
+    return None if start is None or code.co_code[start] == _FOR else start
+
+
+@lru_cache(maxsize=FILES)
+def _loops(code: CodeType) -> dict[int, int]:
+    """Return where the loops of a function begin and end."""
+    found: dict[int, int] = {}
+    for instruction in dis.get_instructions(code):
+        if "JUMP_BACKWARD" in instruction.opname and "INTERRUPT" not in instruction.opname:
+            start = int(instruction.argval)
+            found[start] = max(found.get(start, 0), instruction.offset)
+    return found
+
+
+_FOR = dis.opmap["FOR_ITER"]
+
+
+def tell(places: Collection[str], bound: int) -> None:
+    """Warn of loops that have a bound."""
+    for place in places:
+        warnings.warn(
+            f"{place}: how often this is repeated depends on traced values; it is followed for {bound} steps, and "
+            "where it goes on the kernel returns NaN. Write a loop as symad.while_loop(cond, body, init, max_steps), "
+            "bound a count by min(n, 20), or give max_paths=",
+            BoundWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,137 @@
+"""Sets of numbers: unique elements, unions and differences, as what a mask picks of the sorted elements.
+
+Which elements are kept is piecewise constant; those that are keep their derivatives: of equal ones the first in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symad.tracing.numpy.reduce import traced
+from symad.tracing.numpy.registry import implements
+from symad.tracing.values.traced import refuse_function
+
+
+class Unique(NamedTuple):
+    """What np.unique_all returns."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """What np.unique_counts returns."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """What np.unique_inverse returns."""
+
+    values: Any
+    inverse_indices: Any
+
+
+def _sorted(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
+    """Return the order of the elements, the elements in it, and whether each is the first of its value."""
+    flat = np.ravel(traced(ar))
+    order = np.argsort(flat)
+    ranked = np.take(flat, order)
+    first, second = ranked[:-1], ranked[1:]
+    differ = first != second
+    if equal_nan:
+        differ = differ & ~(np.isnan(first) & np.isnan(second))
+    return order, ranked, np.concatenate([np.ones(min(len(flat), 1), dtype=bool), differ])
+
+
+def _parts(ar: Any, equal_nan: bool) -> Unique:
+    order, ranked, is_first = _sorted(ar, equal_nan)
+    places = np.flatnonzero(is_first)
+    numbers = np.cumsum(np.where(is_first, 1, 0)) - 1
+    ends = np.concatenate([np.asarray(places)[1:] if isinstance(places, np.ndarray) else places[1:], [len(ranked)]])
+    back = np.take(numbers, np.argsort(order))
+    return Unique(ranked[is_first], np.take(order, places), np.reshape(back, np.shape(ar)), ends - places)
+
+
+@implements(np.unique)
+def unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: Any = None,
+    *, equal_nan: bool = True, sorted: bool = True,
+) -> Any:  # fmt: skip
+    """The elements in order, each once; where they are, which is which, and how many there are."""
+    if axis is not None:
+        refuse_function("np.unique with axis=", "rows are no numbers that could be sorted", "leave axis out")
+    if not (return_index or return_inverse or return_counts):
+        _, ranked, is_first = _sorted(ar, equal_nan)
+        return ranked[is_first]
+    found = _parts(ar, equal_nan)
+    wanted = zip((return_index, return_inverse, return_counts), found[1:], strict=True)
+    return (found.values, *[part for asked, part in wanted if asked])
+
+
+@implements(np.unique_values)
+def unique_values(x: Any) -> Any:
+    """The elements in order, each once; NaN as often as it is there."""
+    _, ranked, is_first = _sorted(x, equal_nan=False)
+    return ranked[is_first]
+
+
+@implements(np.unique_all)
+def unique_all(x: Any) -> Unique:
+    """The elements, where they are, which is which, and how many there are."""
+    return _parts(x, equal_nan=False)
+
+
+@implements(np.unique_counts)
+def unique_counts(x: Any) -> UniqueCounts:
+    """The elements, and how many there are of each."""
+    found = _parts(x, equal_nan=False)
+    return UniqueCounts(found.values, found.counts)
+
+
+@implements(np.unique_inverse)
+def unique_inverse(x: Any) -> UniqueInverse:
+    """The elements, and which of them each is."""
+    found = _parts(x, equal_nan=False)
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def _kept(ar: Any, is_kept: Callable[[Any], Any]) -> Any:
+    _, ranked, is_first = _sorted(ar, equal_nan=True)
+    return ranked[is_first & is_kept(ranked)]
+
+
+@implements(np.intersect1d)
+def intersect1d(ar1: Any, ar2: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The elements that are in both arrays."""
+    if return_indices:
+        refuse_function("np.intersect1d with return_indices=True", "only the elements are traced", "leave it out")
+    return _kept(ar1, lambda ranked: np.isin(ranked, ar2))
+
+
+@implements(np.union1d)
+def union1d(ar1: Any, ar2: Any) -> Any:
+    """The elements that are in one of two arrays."""
+    return unique(np.concatenate([np.ravel(ar1), np.ravel(ar2)]))
+
+
+@implements(np.setdiff1d)
+def setdiff1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The elements that are in the first array only."""
+    if assume_unique:
+        flat = np.ravel(traced(ar1))
+        return flat[~np.isin(flat, ar2)]
+    return _kept(ar1, lambda ranked: ~np.isin(ranked, ar2))
+
+
+@implements(np.setxor1d)
+def setxor1d(ar1: Any, ar2: Any, assume_unique: bool = False) -> Any:
+    """The elements that are in one of two arrays only."""
+    both = np.concatenate([np.ravel(ar1), np.ravel(ar2)])
+    return _kept(both, lambda ranked: np.isin(ranked, ar1) ^ np.isin(ranked, ar2))

@@ -1,0 +1,227 @@
+"""SciPy's interpolation on sorted points and rectangular grids - interp1d, RegularGridInterpolator - of traced values.
+
+Places among the points have no derivative. Where SciPy raises an error for points outside, so does what is called on
+numbers; a kernel has NaN there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.scipy.objects import array, fails, is_plain, package, taken
+from symad.tracing.scipy.piecewise_polynomials import interval, outside
+from symad.tracing.scipy.splines import make_interp_spline, spline, tensor_product
+from symad.tracing.values.traced import refuse_function
+
+_ORDERS = {"zero": 0, "slinear": 1, "quadratic": 2, "cubic": 3}
+
+
+def none(truths: Any) -> Any:
+    """Whether no truth value is true: a question that numbers answer."""
+    return not np.any(truths)
+
+
+# ---- interp1d
+
+
+@stands_in_for("scipy.interpolate.interp1d.__init__", held=())
+def interpolant(
+    self: Any, x: Any, y: Any, kind: Any = "linear", axis: int = -1, copy: bool = True, bounds_error: Any = None,
+    fill_value: Any = math.nan, assume_sorted: bool = False,
+) -> None:  # fmt: skip
+    """An interpolant through traced points."""
+    x, y = array(x), array(y)
+    axis = axis % y.ndim
+    if x.ndim != 1 or len(x) != y.shape[axis]:
+        raise ValueError("x and y arrays must be equal in length along interpolation axis.")
+    y = np.moveaxis(y, axis, 0)
+    if not assume_sorted:
+        order = np.argsort(x, kind="mergesort")
+        x, y = taken(x, order), taken(y, order)
+    self.x, self._y, self._y_axis, self.axis = x, y, axis, axis
+    self._kind = _ORDERS.get(kind, kind)
+    if isinstance(self._kind, int):
+        self._spline = make_interp_spline(x, y, self._kind)
+    goes_on = isinstance(fill_value, str) and fill_value == "extrapolate"
+    if goes_on and bounds_error:
+        raise ValueError("Cannot extrapolate and raise at the same time.")
+    self._extrapolate = goes_on
+    self.bounds_error = (not goes_on) if bounds_error is None else bounds_error
+    pair = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+    self._fill_value_below, self._fill_value_above = (math.nan, math.nan) if goes_on else pair
+
+
+@stands_in_for("scipy.interpolate._polyint._Interpolator1D.__call__", held=("x", "_y", "_fill_value_below",
+               "_fill_value_above"))  # fmt: skip
+def evaluated(self: Any, x: Any) -> Any:
+    """The values of an interpolant at points."""
+    if not isinstance(self, package("interpolate").interp1d):
+        why, do = "it has no traced form", "use scipy.interpolate.CubicSpline or PPoly"
+        refuse_function(f"scipy.interpolate.{type(self).__name__}", why, do)
+    points = array(x)
+    flat = np.ravel(points)
+    knots, y, axis = self.x, _along_first(self), self._y_axis
+    rest = np.shape(y)[1:]
+    found = _between(self, knots, y, flat)
+    if not self._extrapolate:
+        below, above = flat < knots[0], flat > knots[-1]
+        if self.bounds_error and fails(none, np.logical_or(below, above)):
+            raise ValueError("A value in x_new is outside of the interpolation range.")
+        column = (-1,) + (1,) * len(rest)
+        ends = [np.reshape(end, column) for end in (below, above)]
+        low, high = (math.nan, math.nan) if self.bounds_error else (self._fill_value_below, self._fill_value_above)
+        found = np.where(ends[0], _filled(low, rest), np.where(ends[1], _filled(high, rest), found))
+    found = np.reshape(found, np.shape(points) + rest)
+    return np.moveaxis(found, range(points.ndim), range(axis, axis + points.ndim))
+
+
+def _filled(value: Any, rest: tuple[int, ...]) -> Any:
+    value = array(value)
+    return np.reshape(value, rest) if value.size == math.prod(rest) and value.ndim else value
+
+
+def _along_first(self: Any) -> Any:
+    """Return the ordinates along the first axis; SciPy's objects have the other axes as one."""
+    if not is_plain(self._y):
+        return self._y
+    y = np.asarray(self._y)
+    extra = getattr(self, "_y_extra_shape", None)
+    return y if extra is None else np.reshape(y, (len(y), *extra))
+
+
+def _between(self: Any, knots: Any, y: Any, points: Any) -> Any:
+    """Return what the kind of an interpolant has between its points, and beyond."""
+    kind = self._kind
+    if hasattr(self, "_spline"):
+        made = self._spline
+        t, c, k = (made._t, made._c, made.k) if hasattr(made, "_t") else (made.t, made.c, made.k)
+        return np.reshape(spline((t, c, k), points, 0, True), (-1, *np.shape(y)[1:]))
+    column = (-1,) + (1,) * (np.ndim(y) - 1)
+    if kind == "linear":
+        place = interval(knots, points)
+        low, high = taken(knots, place), taken(knots, place + 1)
+        first, second = taken(y, place), taken(y, place + 1)
+        share = np.reshape((points - low) / (high - low), column)
+        return first + share * (second - first)
+    if kind in ("nearest", "nearest-up"):
+        side: Any = "left" if kind == "nearest" else "right"
+        place = np.searchsorted((knots[1:] + knots[:-1]) / 2.0, points, side=side)
+    elif kind == "previous":
+        place = np.searchsorted(knots[1:], points, side="right")
+    else:
+        place = np.searchsorted(knots[:-1], points, side="left")
+    found = taken(y, place) + np.reshape(0.0 * points, column)
+    if kind in ("previous", "next") and self._extrapolate:
+        beyond = points < knots[0] if kind == "previous" else points > knots[-1]
+        return np.where(np.reshape(beyond, column), math.nan, found)
+    return found
+
+
+# ---- rectangular grids
+
+_GRID = "scipy.interpolate.RegularGridInterpolator"
+
+
+@stands_in_for(f"{_GRID}.__init__", held=())
+def grid_interpolator(
+    self: Any, points: Any, values: Any, method: str = "linear", bounds_error: bool = True,
+    fill_value: Any = math.nan, *, solver: Any = None, solver_args: Any = None,
+) -> None:  # fmt: skip
+    """An interpolator of traced values at the points of a grid."""
+    if method not in ("linear", "nearest") or not is_plain(points):
+        why = "traced are methods 'linear' and 'nearest', at points of ordinary numbers"
+        refuse_function(f"{_GRID} of traced values with method={method!r}", why, "use RectBivariateSpline or BSpline")
+    values = array(values)
+    plain = type(self)(points, np.zeros(values.shape), method, bounds_error, math.nan if fill_value is None else 0.0)
+    vars(self).update(vars(plain))
+    turned = getattr(plain, "_descending_dimensions", ())
+    self._values = np.flip(values, turned) if turned else values
+    self.fill_value = fill_value
+    if not hasattr(plain, "_grid"):
+        self.values = self._values
+
+
+@stands_in_for(f"{_GRID}.__call__", held=("_values", "values", "fill_value"))
+def grid_evaluated(self: Any, xi: Any, method: Any = None, *, nu: Any = None) -> Any:
+    """The values of an interpolator at points, whose coordinates are in the last axis."""
+    grid = self._grid if hasattr(self, "_grid") else self.grid
+    values = self._values if hasattr(self, "_values") else self.values
+    method = self.method if method is None else method
+    points = _coordinates(xi, len(grid))
+    flat = [np.ravel(points[..., k]) for k in range(len(grid))]
+    beyond: Any = False
+    for coordinate, edges in zip(flat, grid, strict=True):
+        beyond = np.logical_or(beyond, outside(coordinate, edges[0], edges[-1]))
+    if self.bounds_error and fails(none, beyond):
+        raise ValueError("One of the requested xi is out of bounds")
+    found = _on_grid(self, grid, values, flat, method, nu)
+    if self.bounds_error or self.fill_value is not None:
+        is_outside = np.reshape(beyond, (-1,) + (1,) * (np.ndim(found) - 1))
+        found = np.where(is_outside, math.nan if self.bounds_error else self.fill_value, found)
+    return np.reshape(found, np.shape(points)[:-1] + np.shape(values)[len(grid) :])
+
+
+def _coordinates(xi: Any, dimensions: int) -> Any:
+    """Return points with their coordinates in the last axis, of a tuple of arrays too."""
+    if isinstance(xi, tuple):
+        return np.stack(np.broadcast_arrays(*[array(part) for part in xi]), axis=-1)
+    points = array(xi)
+    if points.ndim == 1:
+        points = np.reshape(points, (-1, 1) if dimensions == 1 else (1, -1))
+    if points.shape[-1] != dimensions:
+        raise ValueError(f"The requested sample points xi have dimension {points.shape[-1]}, and not {dimensions}")
+    return points
+
+
+def _on_grid(self: Any, grid: Any, values: Any, points: list[Any], method: str, nu: Any) -> Any:
+    if method not in ("linear", "nearest"):
+        made = getattr(self, "_spline", None)
+        if made is None or method != self.method or nu is not None or not is_plain(made.c):
+            do = "give it method='linear', or use RectBivariateSpline or BSpline"
+            refuse_function(f"{_GRID} with method={method!r}", "it has no traced form", do)
+        return tensor_product(made.t, tuple(made.k), np.asarray(made.c), points)
+    places, shares = [], []
+    for edges, coordinate in zip(grid, points, strict=True):
+        place = interval(edges, coordinate)
+        low, high = taken(edges, place), taken(edges, place + 1)
+        places.append(place)
+        shares.append((coordinate - low) / (high - low))
+    rest = np.shape(values)[len(grid) :]
+    rows = np.reshape(values, (-1, *rest))
+    if method == "nearest":
+        steps = [np.where(share <= 0.5, place, place + 1) for place, share in zip(places, shares, strict=True)]
+        return taken(rows, _flat(steps, np.shape(values))) + np.reshape(0.0 * points[0], (-1,) + (1,) * len(rest))
+    made = 0.0
+    for corner in np.ndindex(*[2] * len(grid)):
+        weight: Any = 1.0
+        for step, share in zip(corner, shares, strict=True):
+            weight = weight * (share if step else 1.0 - share)
+        place = _flat([place + step for place, step in zip(places, corner, strict=True)], np.shape(values))
+        made = made + np.reshape(weight, (-1,) + (1,) * len(rest)) * taken(rows, place)
+    return made
+
+
+def _flat(places: list[Any], shape: tuple[int, ...]) -> Any:
+    """Return the places in an array of one axis."""
+    found: Any = 0
+    for place, length in zip(places, shape, strict=False):
+        found = found * length + place
+    return found
+
+
+@stands_in_for("scipy.interpolate.interpn", held=())
+def interpn(
+    points: Any, values: Any, xi: Any, method: str = "linear", bounds_error: bool = True, fill_value: Any = math.nan
+) -> Any:
+    """The values at points inside of a rectangular grid."""
+    kind = package("interpolate").RegularGridInterpolator
+    made = object.__new__(kind)
+    if is_plain(points, values):
+        made.__init__(points, values, method, bounds_error, fill_value)
+    else:
+        grid_interpolator(made, points, values, method, bounds_error, fill_value)
+    return grid_evaluated(made, xi)

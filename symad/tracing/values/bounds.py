@@ -1,0 +1,172 @@
+"""Bounds: between which numbers a node lies by how it was made, and whether it may be NaN."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+import sympy as sp
+
+import codegen.heads as h
+from codegen.ir.program import Head
+from symad.graph.graph import Graph
+from symad.tracing.values.constant_nodes import constant, is_boolean
+
+
+class Bounds(NamedTuple):
+    """The least and the largest number that a node can be, and whether it may be NaN."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    nan: bool = True
+
+
+ANY = Bounds()
+Known = Callable[[int], Bounds]
+
+
+def bounds_of(graph: Graph, node: int, known: Known | None = None, found: dict[int, Bounds] | None = None) -> Bounds:
+    """Return the bounds of a node; `known` says what is known of nodes beside, on the path that is followed.
+
+    Without it `found` may keep what was found for the next time.
+
+    >>> graph = Graph()
+    >>> down = graph.node(sp.floor, graph.leaf(sp.Symbol("x")))
+    >>> tuple(bounds_of(graph, graph.node(sp.Max, graph.node(sp.Mod, down, graph.number(4)), graph.number(1))))
+    (1.0, 3.0, True)
+    """
+    found = {} if found is None else found
+    stack = [node]
+    while stack:
+        top = stack[-1]
+        operands = _numbers(graph, top)
+        missing = [operand for operand in operands if operand not in found]
+        if missing:
+            stack += missing
+            continue
+        stack.pop()
+        if top not in found:
+            bounds = _of(graph, top, [found[operand] for operand in operands])
+            found[top] = bounds if known is None else _within(bounds, known(top))
+    return found[node]
+
+
+def whole_leaves(graph: Graph, node: int) -> Bounds | None:
+    """Return the bounds of a leaf that was noted as a whole number, None for any other node."""
+    return next((bounds for its, bounds in graph.whole.items() if node in its), None)
+
+
+def _numbers(graph: Graph, node: int) -> Sequence[int]:
+    """Return the operands that bounds are made of: of a choice its numbers."""
+    if graph.arrays.at(node) is not None or is_boolean(graph, node):
+        return ()
+    head = graph.heads[node]
+    return graph.operands[node][:: 2 if head is sp.Piecewise else 1] if head in _RULES else ()
+
+
+def _within(one: Bounds, other: Bounds) -> Bounds:
+    return Bounds(max(one.low, other.low), min(one.high, other.high), one.nan and other.nan)
+
+
+def _of(graph: Graph, node: int, operands: Sequence[Bounds]) -> Bounds:
+    noted = whole_leaves(graph, node)
+    if noted is not None:
+        return noted
+    if is_boolean(graph, node):
+        return Bounds(0.0, 1.0, False)
+    number = constant(graph, node)
+    if number is not None:
+        return _of_number(number)
+    rule = _RULES.get(graph.heads[node])
+    if rule is None or not operands or graph.arrays.at(node) is not None:
+        return ANY
+    low, high = (_rounded(end, side) for end, side in zip(rule(graph, node, operands), (-1, 1), strict=True))
+    nan = any(each.nan for each in operands) or math.isnan(low) or math.isnan(high)
+    return Bounds(-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high, nan)
+
+
+def _rounded(end: float, side: int) -> float:
+    """Return an end so much farther out as rounding in another order may be, unless it is exact."""
+    return end if math.isinf(end) or math.isnan(end) or end == round(end) else end + side * abs(end) * _ROUNDING
+
+
+_ROUNDING = 1e-12
+
+
+def _of_number(number: object) -> Bounds:
+    try:
+        value = float(number)  # type: ignore[arg-type]
+    except OverflowError:  # an int beyond the floats
+        return ANY
+    return Bounds(math.inf, -math.inf) if math.isnan(value) else Bounds(value, value, False)
+
+
+_Pair = tuple[float, float]
+_Rule = Callable[[Graph, int, Sequence[Bounds]], _Pair]
+
+
+def _rising(function: Callable[[float], float]) -> _Rule:
+    def rule(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
+        with np.errstate(all="ignore"):
+            return float(function(operands[0].low)), float(function(operands[0].high))
+
+    return rule
+
+
+def _between(low: float, high: float) -> _Rule:
+    return lambda graph, node, operands: (low, high)
+
+
+def _sum(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
+    return sum(each.low for each in operands), sum(each.high for each in operands)
+
+
+def _product(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
+    def times(one: _Pair, other: _Pair) -> _Pair:
+        ends = [0.0 if 0.0 in (a, b) else a * b for a in one for b in other]
+        return min(ends), max(ends)
+
+    return reduce(times, [(each.low, each.high) for each in operands])
+
+
+def _absolute(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
+    low, high, _ = operands[0]
+    return max(low, -high, 0.0), max(abs(low), abs(high))
+
+
+def _remainder(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
+    """Return the bounds of a remainder; below its divisor where both are whole."""
+    divisor = constant(graph, graph.operands[node][1])
+    if divisor is None or not divisor > 0:
+        return -math.inf, math.inf
+    if operands[0].low >= 0 and operands[0].high < divisor:
+        return operands[0].low, operands[0].high
+    whole = isinstance(divisor, int) and graph.heads[graph.operands[node][0]] in _ROUNDED
+    return 0.0, float(divisor) - (1.0 if whole else 0.0)
+
+
+def _power(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
+    exponent = constant(graph, graph.operands[node][1])
+    low, high, _ = operands[0]
+    if exponent == -1 and low > 0:
+        return 1 / high, 1 / low
+    even = isinstance(exponent, int) and exponent % 2 == 0
+    return (0.0 if even or low >= 0 else -math.inf), math.inf
+
+
+_ROUNDED = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
+_RULES: dict[Head, _Rule] = {
+    sp.floor: _rising(np.floor), sp.ceiling: _rising(np.ceil), h.trunc: _rising(np.trunc), h.rint: _rising(np.rint),
+    h.Alias: lambda graph, node, operands: operands[0][:2],
+    sp.Add: _sum, sp.Mul: _product, sp.Abs: _absolute, sp.Mod: _remainder, sp.Pow: _power,
+    sp.Max: lambda graph, node, operands: (max(each.low for each in operands), max(each.high for each in operands)),
+    sp.Min: lambda graph, node, operands: (min(each.low for each in operands), min(each.high for each in operands)),
+    sp.Piecewise: lambda graph, node, operands: (
+        min(each.low for each in operands), max(each.high for each in operands)
+    ),
+    sp.sin: _between(-1.0, 1.0), sp.cos: _between(-1.0, 1.0), sp.tanh: _between(-1.0, 1.0),
+    sp.sign: _between(-1.0, 1.0), sp.exp: _between(0.0, math.inf),
+}  # fmt: skip

@@ -1,0 +1,123 @@
+"""The whole number that a traced one is, for code that can use nothing else: an index of a list, a count, a key.
+
+On numbers it follows the value. Where all paths of a function are followed, each number that it can be is a path of its
+own: those between the bounds that it has by how it was made, among the places of the container that is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.subscripts import places_of, subscripted
+from symad.tracing.calling.swallowed import innermost_watch
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.ufuncs import UFUNCS
+from symad.tracing.values.bounds import Bounds, bounds_of
+from symad.tracing.values.known_numbers import SymbolicValueError, is_symbolic, truth_of, value_of
+from symad.tracing.values.traced import IndexNumberError, refuse_number
+
+
+class NoNumberError(ValueError):
+    """A whole number is none of those that it can be: it is NaN, on a path of its own, on which there is no value."""
+
+
+class OutsideError(IndexError):
+    """An index lies outside of its container, on a path of its own."""
+
+
+def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_once: bool = False) -> int:
+    """Return the whole number that a node is, on the path that is followed; the errors above where it is none.
+
+    `kind` says what is asked for, in a refusal; an index is one of the places in its container. A function that is run
+    without stand-ins is run again with them first, unless `at_once`: they keep int(x) and elements of arrays traced.
+    """
+    paths = scope.deciding()
+    if paths is None or not is_symbolic(scope, node):
+        return int(value_of(scope, node, kind))
+    if not at_once:
+        _try_stand_ins(kind)
+    bounds = bounds_of(scope.graph, node, paths.bounds)
+    container = subscripted() if is_index else None
+    inside = places_of(container) if container is not None and not isinstance(container, Mapping) else None
+    endless = inside is None and math.isinf(bounds.high - bounds.low)
+    if endless:
+        paths.repeats()
+    if bounds.nan and (endless or inside) and truth_of(scope, UFUNCS["isnan"](scope.graph, node)):
+        raise NoNumberError(f"{kind} of NaN")
+    places = _nearest(bounds, paths.limit) if endless else _candidates(bounds, inside, paths.limit, kind)
+    for place in places:
+        if _is_place(scope, node, place, bounds) or (place == bounds.high and inside is None and not bounds.nan):
+            return place
+    if endless:
+        paths.end()
+    if inside is None:
+        raise NoNumberError(f"{kind} of NaN")
+    raise OutsideError(f"{type(container).__name__} index out of range")
+
+
+def key_hash(scope: Scope, node: int) -> int:
+    """Return the hash of the key of a mapping that a whole number is equal to, on the path that is followed."""
+    paths = scope.deciding()
+    if paths is None or not is_symbolic(scope, node):
+        return hash(value_of(scope, node))
+    _try_stand_ins(_KEY)
+    bounds = bounds_of(scope.graph, node, paths.bounds)
+    container = subscripted()
+    inside = places_of(container) if isinstance(container, Mapping) else None
+    for place in _candidates(bounds, inside, paths.limit, _KEY):
+        if _is_place(scope, node, place, bounds):
+            return hash(place)
+    if inside is None:
+        raise NoNumberError(f"{_KEY} is NaN")
+    return hash(object())  # of no key
+
+
+_KEY = "a traced number as a key"
+
+
+def _try_stand_ins(kind: str) -> None:
+    watch = innermost_watch()
+    if watch is not None and not watch.makes_arrays:
+        refuse_number(kind, _INSTEAD, IndexNumberError)
+
+
+def _is_place(scope: Scope, node: int, place: int, bounds: Bounds) -> bool:
+    if bounds.low == place == bounds.high and not bounds.nan:
+        return True
+    return truth_of(scope, UFUNCS["equal"](scope.graph, node, scope.graph.number(place)))
+
+
+def _nearest(bounds: Bounds, count: int) -> Sequence[int]:
+    """Return so many whole numbers from the bound that there is, or from 0 to either side."""
+    if not math.isinf(bounds.low):
+        return range(math.ceil(bounds.low), math.ceil(bounds.low) + count)
+    if not math.isinf(bounds.high):
+        return range(math.floor(bounds.high), math.floor(bounds.high) - count, -1)
+    return [*range(count - count // 2), *range(-1, -1 - count // 2, -1)]
+
+
+def _candidates(bounds: Bounds, inside: Sequence[int] | None, limit: int, kind: str) -> Sequence[int]:
+    if inside is not None:
+        return [place for place in inside if bounds.low <= place <= bounds.high]
+    if math.isinf(bounds.low) or math.isinf(bounds.high):
+        raise SymbolicValueError(
+            f"{kind} was asked for",
+            where=user_place(),
+            why="it depends on the arguments and has no bounds, and each whole number that it can be is a path",
+            do=f"bound it: min(int(x), n), or np.clip(int(x), low, high); {_INSTEAD}",
+        )
+    low, high = math.ceil(bounds.low), math.floor(bounds.high)
+    if high - low >= limit:
+        raise SymbolicValueError(
+            f"{kind} was asked for",
+            where=user_place(),
+            why=f"it depends on the arguments and can be {high - low + 1} numbers, each a path, of which there may be "
+            f"{limit}",
+            do=f"{_INSTEAD}; or raise max_paths",
+        )
+    return range(low, high + 1)
+
+
+_INSTEAD = "look values up in an array, np.array(table)[k], choose by np.where, or repeat by fori_loop and while_loop"

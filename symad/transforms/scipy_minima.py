@@ -1,0 +1,366 @@
+"""SciPy's minimisers inside of functions that are traced: what they find is differentiated as `argmin`'s minimum is.
+
+Bounds that the minimum lies at hold it there: these components are constants, the others the minimum of the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import symad.tracing.values.containers as containers
+from symad.errors import ConvergenceError, TraceError
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.values.node_operands import holds_traced
+from symad.tracing.values.traced import refuse_function
+from symad.transforms.first_order import grad, jacfwd
+from symad.transforms.optimisation import argmin
+from symad.transforms.scipy_solvers import Function, is_traced_call, numbers, on_numbers, own
+
+_AT_BOUND = 1e-7  # how near to a bound a component is at it, relative to 1 + |bound|
+_PUSHES = 1e-4  # the least slope that holds it there, relative to the largest
+
+
+def minimum(name: str, f: Function, found: Any, args: tuple[Any, ...], bounds: Any = None, **more: Any) -> Any:
+    """Return the minimum that SciPy found, as an implicit function; what lies at a bound stays there."""
+    if bounds is None:
+        return argmin(f, found, *args, solver=lambda objective, start: found, **more)
+    y = np.atleast_1d(np.asarray(found, dtype=float))
+    held = _held(name, on_numbers(name, f, found, args), found, y, *bounds)
+    if not held.any():
+        return argmin(f, found, *args, solver=lambda objective, start: found, **more)
+    if more:
+        refuse_function(f"{name} with constraints= at a bound", "these are not traced together", "use symad.argmin")
+    if held.all():
+        return found
+    places = np.cumsum(~held) - 1
+
+    def rest(z: Any, *args: Any) -> Any:
+        return f(np.where(held, y, z[np.maximum(places, 0)]), *args)
+
+    free = argmin(rest, y[~held], *args, solver=lambda objective, start: y[~held])
+    return np.where(held, y, free[np.maximum(places, 0)])
+
+
+def _held(name: str, plain: Function, found: Any, y: Any, low: Any, high: Any) -> Any:
+    """Return which components lie at a bound, where the objective's slope holds them."""
+    low, high = (np.broadcast_to(end, y.shape) for end in (low, high))
+    slope = np.ravel(numbers(name, grad(plain)(found)))
+    at_low = np.isfinite(low) & (y - low <= _AT_BOUND * (1 + np.abs(low)))
+    at_high = np.isfinite(high) & (high - y <= _AT_BOUND * (1 + np.abs(high)))
+    scale = _PUSHES * (1e-300 + np.max(np.abs(slope)))
+    if np.any((at_low | at_high) & (np.abs(slope) <= scale)):
+        raise ConvergenceError(
+            f"the minimum that {name} found has no derivative",
+            where=user_place(),
+            why="it lies at a bound that does not hold it: on one side it moves, on the other it does not",
+            do="leave that bound out",
+        )
+    return np.asarray((at_low & (slope > 0)) | (at_high & (slope < 0)))
+
+
+def _ends(name: str, bounds: Any) -> Any:
+    """Return the lower and the upper ends of plain bounds, as SciPy takes them."""
+    if bounds is None:
+        return None
+    if holds_traced(containers.flatten(bounds)[0]):
+        refuse_function(f"{name} with traced bounds", "only plain bounds are traced", "give it numbers")
+    if hasattr(bounds, "lb"):
+        return np.asarray(bounds.lb, dtype=float), np.asarray(bounds.ub, dtype=float)
+    pairs = [(-math.inf if low is None else low, math.inf if high is None else high) for low, high in bounds]
+    return tuple(np.array(ends, dtype=float) for ends in zip(*pairs, strict=True))
+
+
+def _scalar(f: Function) -> Function:
+    """Return a function whose result is a number, not an array of one."""
+
+    def objective(y: Any, *args: Any) -> Any:
+        value = f(y, *args)
+        return np.reshape(value, ()) if np.ndim(value) else value
+
+    return objective
+
+
+@stands_in_for("scipy.optimize.minimize", always=True)
+def minimize(
+    fun: Function, x0: Any, args: Any = (), method: Any = None, jac: Any = None, hess: Any = None, hessp: Any = None,
+    bounds: Any = None, constraints: Any = (), tol: Any = None, callback: Any = None, options: Any = None,
+) -> Any:  # fmt: skip
+    """A minimum of a function of several variables, by one of several methods."""
+    name = "scipy.optimize.minimize"
+    args = args if isinstance(args, tuple) else (args,)
+    start = np.array(numbers(name, x0), dtype=float, ndmin=1)
+    objective = _scalar((lambda y, *args: fun(y, *args)[0]) if jac is True else fun)
+    rules = [constraints] if isinstance(constraints, dict) else list(constraints)
+    if not (is_traced_call(objective, start, args, x0) or any(_has_traced(rule, start) for rule in rules)):
+        return own("minimize")(fun, x0, args, method, jac, hess, hessp, bounds, constraints, tol, callback, options)
+    plain = {key: on_numbers(name, f, start, args) for key, f in (("jac", jac), ("hess", hess)) if callable(f)}
+    known = [{**rule, "fun": on_numbers(name, rule["fun"], start, rule.get("args", ())), "args": ()} for rule in rules]
+    found = own("minimize")(
+        on_numbers(name, objective, start, args), start, (), method, bounds=bounds, constraints=known, tol=tol,
+        callback=callback, options=options, **plain,
+    )  # fmt: skip
+    more = _equalities(name, rules, known, found.x)
+    found.x = minimum(name, objective, found.x, args, _ends(name, bounds), **more)
+    return _with_value(found, objective(found.x, *args))
+
+
+def _has_traced(rule: Any, start: Any) -> bool:
+    if not isinstance(rule, dict) or "fun" not in rule:
+        refuse_function("scipy.optimize.minimize with such constraints", "", "give each as a dict of type and fun")
+    return is_traced_call(rule["fun"], start, rule.get("args", ()))
+
+
+def _equalities(name: str, rules: list[Any], known: list[Any], found: Any) -> dict[str, Any]:
+    """Return the constraints that hold at a minimum, as `argmin` takes them; inequalities that do not matter go."""
+    for rule, plain in zip(rules, known, strict=True):
+        if rule["type"] == "ineq" and np.any(np.asarray(plain["fun"](found)) < 1e-6):
+            raise TraceError(
+                f"{name} of traced values with an inequality that holds its minimum",
+                where=user_place(),
+                why="whether it still does beside this point is not known",
+                do='give it as an equality, {"type": "eq", "fun": ...}, or leave it out',
+            )
+    equalities = [rule for rule in rules if rule["type"] == "eq"]
+    if not equalities:
+        return {}
+
+    def conditions(y: Any, *_: Any) -> Any:
+        values = [rule["fun"](y, *rule.get("args", ())) for rule in equalities]
+        return np.concatenate([np.ravel(leaf) for leaf in containers.flatten(values)[0]])
+
+    return {"constraints": conditions}
+
+
+def _with_value(found: Any, value: Any) -> Any:
+    """Return SciPy's result with the value at the minimum, without what it knows in plain numbers only."""
+    found.fun = value
+    for key in ("jac", "hess", "hess_inv", "lowest_optimization_result", "final_simplex"):
+        found.pop(key, None)
+    return found
+
+
+@stands_in_for("scipy.optimize.minimize_scalar", always=True)
+def minimize_scalar(
+    fun: Function, bracket: Any = None, bounds: Any = None, args: Any = (), method: Any = None, tol: Any = None,
+    options: Any = None,
+) -> Any:  # fmt: skip
+    """A minimum of a function of one variable."""
+    name = "scipy.optimize.minimize_scalar"
+    args = args if isinstance(args, tuple) else (args,)
+    ends = None if bounds is None else tuple(float(numbers(name, end)) for end in bounds)
+    first = 1.0 if bounds is None else 0.5 * sum(ends or ())
+    objective = _scalar(fun)
+    if not is_traced_call(objective, first, args, bracket, bounds):
+        return own("minimize_scalar")(fun, bracket, bounds, args, method, tol, options)
+    if bounds is not None and holds_traced(tuple(bounds)):
+        refuse_function(f"{name} with traced bounds", "only plain bounds are traced", "give it numbers")
+    near_it = None if bracket is None else tuple(float(numbers(name, end)) for end in bracket)
+    plain = on_numbers(name, objective, first, args)
+    found = own("minimize_scalar")(plain, near_it, ends, (), method, tol, options)
+    x = minimum(name, objective, float(found.x), args, ends)
+    found.x = x if np.ndim(x) == 0 else x[0]
+    return _with_value(found, objective(found.x, *args))
+
+
+def _point_only(name: str, first: Callable[..., Any], scalar: bool, bounded: bool) -> None:
+    """Register a minimiser that returns the place of a minimum only."""
+
+    def handler(func: Function, *given: Any, args: Any = (), full_output: Any = 0, **keywords: Any) -> Any:
+        full = f"scipy.optimize.{name}"
+        args = args if isinstance(args, tuple) else (args,)
+        objective = _scalar(func)
+        start = first(*[numbers(full, value) for value in given[: 2 if bounded else 1]])
+        if not is_traced_call(objective, start, args, *given):
+            return own(name)(func, *given, args=args, full_output=full_output, **keywords)
+        if full_output or len(given) > (2 if bounded else 1) or keywords.get("retall"):
+            refuse_function(f"{full} with full_output= or retall=", "only the minimum is traced", "leave it out")
+        plain = on_numbers(full, objective, start, args)
+        slopes = {
+            key: on_numbers(full, f, start, args) for key, f in keywords.items() if key == "fprime" and callable(f)
+        }
+        found = own(name)(plain, *[numbers(full, value) for value in given], **{**keywords, **slopes})
+        ends = (float(given[0]), float(given[1])) if bounded else None
+        x = minimum(full, objective, float(found) if scalar else np.asarray(found), args, ends)
+        return x[0] if scalar and np.ndim(x) else x
+
+    stands_in_for(f"scipy.optimize.{name}", always=True)(handler)
+
+
+def _vector(x0: Any) -> Any:
+    return np.array(x0, dtype=float, ndmin=1)
+
+
+for _name in ("fmin", "fmin_powell", "fmin_cg", "fmin_bfgs"):
+    _point_only(_name, _vector, scalar=False, bounded=False)
+for _name in ("brent", "golden"):
+    _point_only(_name, lambda *_: 1.0, scalar=True, bounded=False)
+_point_only("fminbound", lambda low, high: 0.5 * (low + high), scalar=True, bounded=True)
+
+
+# ---- least squares
+
+
+@stands_in_for("scipy.optimize.least_squares", always=True)
+def least_squares(fun: Function, x0: Any, jac: Any = "2-point", bounds: Any = (-math.inf, math.inf), *others: Any,
+                  args: Any = (), kwargs: Any = None, **keywords: Any) -> Any:  # fmt: skip
+    """The parameters for which a sum of squares is least."""
+    name = "scipy.optimize.least_squares"
+    start = np.array(numbers(name, x0), dtype=float, ndmin=1)
+
+    def residuals(y: Any, *args: Any) -> Any:
+        leaves = containers.flatten(fun(y, *args, **(kwargs or {})))[0]
+        return np.concatenate([np.ravel(leaf) for leaf in leaves])
+
+    if not is_traced_call(residuals, start, args, x0):
+        return own("least_squares")(fun, x0, jac, bounds, *others, args=args, kwargs=kwargs or {}, **keywords)
+    if others or keywords.get("loss", "linear") != "linear":
+        refuse_function(f"{name} with loss=", "only sums of squares are traced", "use scipy.optimize.minimize")
+    plain = on_numbers(name, residuals, start, args)
+    slopes = on_numbers(name, jac, start, args) if callable(jac) else jac
+    found = own("least_squares")(plain, start, slopes, bounds, **keywords)
+    ends = bounds if hasattr(bounds, "lb") else tuple(np.broadcast_to(end, start.shape) for end in bounds)
+    ends = _ends(name, ends) if hasattr(ends, "lb") else ends
+    is_free = all(np.all(np.isinf(end)) for end in ends)
+
+    def cost(y: Any, *args: Any) -> Any:
+        return 0.5 * np.sum(residuals(y, *args) ** 2)
+
+    found.x = minimum(name, cost, found.x, tuple(args), None if is_free else ends)
+    found.cost, found.fun = cost(found.x, *args), residuals(found.x, *args)
+    for key in ("jac", "grad", "optimality"):
+        found.pop(key, None)
+    return found
+
+
+@stands_in_for("scipy.optimize.leastsq", always=True)
+def leastsq(func: Function, x0: Any, args: Any = (), Dfun: Any = None, full_output: Any = False,  # noqa: N803
+            **keywords: Any) -> Any:  # fmt: skip
+    """The same, by MINPACK, and how it ended."""
+    args = args if isinstance(args, tuple) else (args,)
+    start = np.array(numbers("scipy.optimize.leastsq", x0), dtype=float, ndmin=1)
+
+    def residuals(y: Any, *args: Any) -> Any:
+        return np.concatenate([np.ravel(leaf) for leaf in containers.flatten(func(y, *args))[0]])
+
+    if full_output or not is_traced_call(residuals, start, args, x0):
+        return own("leastsq")(func, x0, args, Dfun, full_output, **keywords)
+    plain = on_numbers("scipy.optimize.leastsq", residuals, start, args)
+    found, ended = own("leastsq")(plain, start, **{k: v for k, v in keywords.items() if k != "col_deriv"})
+
+    def cost(y: Any, *args: Any) -> Any:
+        return 0.5 * np.sum(residuals(y, *args) ** 2)
+
+    return minimum("scipy.optimize.leastsq", cost, found, args), ended
+
+
+@stands_in_for("scipy.optimize.curve_fit", always=True)
+def curve_fit(
+    f: Function, xdata: Any, ydata: Any, p0: Any = None, sigma: Any = None, absolute_sigma: bool = False,
+    *others: Any, bounds: Any = (-math.inf, math.inf), **keywords: Any,
+) -> Any:  # fmt: skip
+    """The parameters with which a function fits data best, and their covariances."""
+    name = "scipy.optimize.curve_fit"
+    count = f.__code__.co_argcount - 1 - hasattr(f, "__self__") if p0 is None else np.size(p0)
+    start = np.ones(count) if p0 is None else np.array(numbers(name, p0), dtype=float, ndmin=1)
+    given = (xdata, ydata, sigma)
+
+    def model(y: Any, xdata: Any) -> Any:
+        return f(xdata, *[y[k] for k in range(count)])
+
+    if not is_traced_call(model, start, (xdata,), ydata, sigma):
+        return own("curve_fit")(f, xdata, ydata, p0, sigma, absolute_sigma, *others, bounds=bounds, **keywords)
+    has_bounds = not all(np.all(np.isinf(end)) for end in bounds)
+    if others or has_bounds or keywords.get("full_output") or (sigma is not None and np.ndim(sigma) > 1):
+        refuse_function(f"{name} with bounds=, full_output= or a matrix sigma=", "", "use scipy.optimize.least_squares")
+    plain = on_numbers(name, model, start, (xdata,))
+    data, values, errors = (None if part is None else numbers(name, part) for part in given)
+    found = own("curve_fit")(lambda _, *y: plain(np.array(y)), data, values, start, errors, absolute_sigma, **keywords)
+
+    def residuals(y: Any) -> Any:
+        off = np.ravel(model(y, xdata)) - np.ravel(ydata)
+        return off if sigma is None else off / sigma
+
+    best = minimum(name, lambda y: 0.5 * np.sum(residuals(y) ** 2), found[0], ())
+    slopes = jacfwd(residuals)(best)
+    spread = np.linalg.inv(np.transpose(slopes) @ slopes)
+    if not absolute_sigma:
+        spread = spread * np.sum(residuals(best) ** 2) / (np.size(numbers(name, ydata)) - count)
+    return best, spread
+
+
+def _global(name: str, is_bounded: bool) -> None:
+    """Register a minimiser that looks everywhere, between bounds or from a point."""
+
+    def handler(func: Function, where: Any, *given: Any, args: Any = (), **keywords: Any) -> Any:
+        full = f"scipy.optimize.{name}"
+        args = args if isinstance(args, tuple) else (args,)
+        objective = _scalar(func)
+        ends = _ends(full, where) if is_bounded else None
+        start = _vector(numbers(full, where)) if ends is None else 0.5 * (ends[0] + ends[1])
+        if not is_traced_call(objective, start, args, where, *given):
+            return own(name)(func, where, *given, **({"args": args} if args else {}), **keywords)
+        found = own(name)(on_numbers(full, objective, start, args), where, *given, **keywords)
+        found.x = minimum(full, objective, found.x, args, ends)
+        return _with_value(found, objective(found.x, *args))
+
+    stands_in_for(f"scipy.optimize.{name}", always=True)(handler)
+
+
+for _name, _is_bounded in (("differential_evolution", True), ("dual_annealing", True), ("shgo", True),
+                           ("basinhopping", False)):  # fmt: skip
+    _global(_name, _is_bounded)
+
+
+# ---- linear problems
+
+
+@stands_in_for("scipy.optimize.lsq_linear", held=())
+def lsq_linear(A: Any, b: Any, bounds: Any = (-math.inf, math.inf), *others: Any, **keywords: Any) -> Any:  # noqa: N803
+    """The least-squares solution of a linear system, within bounds."""
+    name = "scipy.optimize.lsq_linear"
+    found = own("lsq_linear")(numbers(name, A), numbers(name, b), bounds, *others, **keywords)
+    ends = (
+        _ends(name, bounds) if hasattr(bounds, "lb") else tuple(np.broadcast_to(end, found.x.shape) for end in bounds)
+    )
+    is_free = all(np.all(np.isinf(end)) for end in ends)
+    found.x = minimum(name, lambda y: 0.5 * np.sum((A @ y - b) ** 2), found.x, (), None if is_free else ends)
+    found.fun = A @ found.x - b
+    found.cost = 0.5 * np.sum(found.fun**2)
+    found.pop("unbounded_sol", None)
+    return found
+
+
+@stands_in_for("scipy.optimize.nnls", held=())
+def nnls(A: Any, b: Any, **keywords: Any) -> Any:  # noqa: N803 (SciPy's name)
+    """The least-squares solution that is nowhere negative, and the norm of the residual."""
+    name = "scipy.optimize.nnls"
+    found, _ = own("nnls")(numbers(name, A), numbers(name, b), **keywords)
+    ends = np.zeros(len(found)), np.full(len(found), math.inf)
+    x = minimum(name, lambda y: 0.5 * np.sum((A @ y - b) ** 2), found, (), ends)
+    return x, np.sqrt(np.sum((A @ x - b) ** 2))
+
+
+@stands_in_for("scipy.optimize.linear_sum_assignment", held=())
+def linear_sum_assignment(cost_matrix: Any, maximize: bool = False) -> Any:
+    """The places of an assignment of least cost, which follow the values."""
+    return own("linear_sum_assignment")(numbers("scipy.optimize.linear_sum_assignment", cost_matrix), maximize)
+
+
+_UNTRACED = (
+    ("linprog milp", "it has no traced form", "use symad.argmin, or symad.root with the equations that hold"),
+    ("approx_fprime check_grad", "it takes differences", "use symad.grad"),
+)
+
+
+def _refusing(name: str, why: str, do: str) -> Callable[..., Any]:
+    return lambda *args, **keywords: refuse_function(f"scipy.optimize.{name}", why, do)
+
+
+for _names, _why, _do in _UNTRACED:
+    for _name in _names.split():
+        stands_in_for(f"scipy.optimize.{_name}", held=())(_refusing(_name, _why, _do))

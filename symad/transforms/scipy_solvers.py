@@ -1,0 +1,256 @@
+"""SciPy's solvers inside of functions that are traced: roots and minima, differentiated as implicit functions.
+
+SciPy finds the solution, on plain numbers. Newton's method moves it by less than the solver's tolerance, and the
+implicit function theorem gives its derivatives (see `symad.derivatives.implicit` and `optimisation`), which check that
+it is one. A solver of a function without traced values in it is SciPy's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import symad.tracing.values.containers as containers
+from codegen.errors import UnboundSymbolError
+from symad.derivatives.implicit import TOLERANCE, Equation, solve
+from symad.derivatives.solvers import newton
+from symad.errors import ConvergenceError, TraceError
+from symad.tracing.calling.scope import innermost_scope, open_scope
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.scipy.objects import package
+from symad.tracing.values.known_numbers import SymbolicValueError, values_of
+from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
+from symad.tracing.values.node_trees import lift, paths_of
+from symad.tracing.values.traced import refuse_function
+
+Function = Callable[..., Any]
+
+_FAR = 1e-3  # how far Newton's method may move what SciPy found, relative to 1 + |y|
+
+
+def own(name: str) -> Function:
+    """Return SciPy's own function."""
+    made: Function = getattr(package("optimize"), name)
+    return made
+
+
+def is_traced_call(f: Function, start: Any, args: Sequence[Any], *others: Any) -> bool:
+    """Whether there are traced values in a function, which is called once, or among the arguments of a solver."""
+    scope = innermost_scope()
+    if scope is None:
+        return False
+    if holds_traced(containers.flatten((start, tuple(args), others))[0]):
+        return True
+    arrays, asked = scope.graph.arrays, list[Any]()
+    before, arrays.asked = arrays.asked, asked
+    try:
+        value = f(start, *args)
+    finally:
+        arrays.asked = before
+        if before is not None:
+            before += asked
+    return bool(asked) or holds_traced(containers.flatten(value)[0])
+
+
+def numbers(name: str, value: Any) -> Any:
+    """Return the plain numbers of an argument that says where a solver begins, which has no derivative."""
+    if not holds_traced((value,)):
+        return value
+    scope = scope_of(value)
+    try:
+        found = values_of(scope, nodes_of(value, scope))
+    except SymbolicValueError as error:
+        raise needs_numbers(name) from error
+    return found if found.ndim else found.item()
+
+
+def needs_numbers(name: str) -> TraceError:
+    """Return the refusal of a solver in a kernel."""
+    return TraceError(
+        f"{name} was called at symbolic values",
+        where=user_place(),
+        why="it needs numbers, and a kernel or a SymPy expression has none",
+        do="take derivatives at numbers; to compile, write the solver's steps as plain code, a fixed number of them",
+    )
+
+
+def on_numbers(name: str, f: Function, start: Any, args: Sequence[Any]) -> Function:
+    """Return a function of plain numbers, with the numbers of traced values in it and among its arguments."""
+    with open_scope() as scope:
+        try:
+            names = paths_of(tuple(args), [""] * len(args))
+            equation = Equation(scope, f, lift(scope, start, [""]), lift(scope, tuple(args), names))
+        except (SymbolicValueError, UnboundSymbolError) as error:
+            raise needs_numbers(name) from error
+
+    def call(y: Any) -> Any:
+        try:
+            return equation.at_numbers(f, y)
+        except (SymbolicValueError, UnboundSymbolError) as error:
+            raise needs_numbers(name) from error
+
+    call(start)  # so that a refusal is made here, and not inside of SciPy
+    return call
+
+
+def near(name: str, found: Any, better: Any) -> Any:
+    """Return what Newton's method made of a solution, where that is the same one."""
+    first, second = (np.concatenate([np.ravel(leaf) for leaf in containers.flatten(y)[0]]) for y in (found, better))
+    if np.max(np.abs(second - first) / (1 + np.abs(first)), initial=0.0) <= _FAR:
+        return better
+    raise ConvergenceError(
+        f"what {name} found is no root",
+        where=user_place(),
+        why="Newton's method, which begins there, goes elsewhere",
+        do="look at its success and message, start nearer, or make its tolerance smaller",
+    )
+
+
+def solved(name: str, f: Function, start: Any, args: Sequence[Any], found: Any) -> Any:
+    """Return the root that SciPy found, as an implicit function."""
+
+    def polished(equation: Equation, _: Any) -> Any:
+        return near(name, found, newton(equation.residual, found))
+
+    return solve(f, start, tuple(args), polished, TOLERANCE)
+
+
+# ---- roots of one equation
+
+
+def _bracketed(name: str) -> None:
+    def handler(f: Function, a: Any, b: Any, args: Any = (), *others: Any, **keywords: Any) -> Any:
+        args = args if isinstance(args, tuple) else (args,)
+        full = keywords.get("full_output", False)
+        if not is_traced_call(f, a, args, b):
+            return own(name)(f, a, b, args, *others, **keywords)
+        full_name = f"scipy.optimize.{name}"
+        first, last = (float(numbers(full_name, end)) for end in (a, b))
+        plain = on_numbers(full_name, f, first, args)
+        found = own(name)(plain, first, last, (), *others, **keywords)
+        root = solved(full_name, f, first, args, float(found[0] if full else found))
+        return (root, found[1]) if full else root
+
+    stands_in_for(f"scipy.optimize.{name}", always=True)(handler)
+
+
+for _name in ("brentq", "brenth", "ridder", "bisect", "toms748"):
+    _bracketed(_name)
+
+
+@stands_in_for("scipy.optimize.newton", always=True)
+def newton_root(
+    func: Function, x0: Any, fprime: Any = None, args: Any = (), tol: float = 1.48e-8, maxiter: int = 50,
+    fprime2: Any = None, x1: Any = None, rtol: float = 0.0, full_output: bool = False, disp: bool = True,
+) -> Any:  # fmt: skip
+    """A root by the method of Newton, Halley or the secant."""
+    name = "scipy.optimize.newton"
+    start = _floats(numbers(name, x0))
+    if not is_traced_call(func, start, args, x0, x1):
+        return own("newton")(func, x0, fprime, args, tol, maxiter, fprime2, x1, rtol, full_output, disp)
+    if full_output:
+        refuse_function("scipy.optimize.newton with full_output=True", "only its root is traced", "leave it out")
+    slopes = [None if f is None else on_numbers(name, f, start, args) for f in (fprime, fprime2)]
+    plain = on_numbers(name, func, start, args)
+    found = own("newton")(plain, start, slopes[0], (), tol, maxiter, slopes[1], numbers(name, x1), rtol, disp=disp)
+    return solved(name, func, start, args, _floats(found))
+
+
+def _floats(value: Any) -> Any:
+    array = np.asarray(value, dtype=float)
+    return array if array.ndim else float(array)
+
+
+@stands_in_for("scipy.optimize.root_scalar", always=True)
+def root_scalar(
+    f: Function, args: Any = (), method: Any = None, bracket: Any = None, fprime: Any = None, fprime2: Any = None,
+    x0: Any = None, x1: Any = None, xtol: Any = None, rtol: Any = None, maxiter: Any = None, options: Any = None,
+) -> Any:  # fmt: skip
+    """A root by one of several methods."""
+    name = "scipy.optimize.root_scalar"
+    args = args if isinstance(args, tuple) else (args,)
+    start = x0 if x0 is not None else None if bracket is None else bracket[0]
+    more = {"method": method, "xtol": xtol, "rtol": rtol, "maxiter": maxiter, "options": options}
+    given = {"fprime": fprime, "fprime2": fprime2}
+    if start is None or fprime is True or not is_traced_call(f, start, args, bracket, x1):
+        return own("root_scalar")(f, args, bracket=bracket, x0=x0, x1=x1, **given, **more)
+    first = float(numbers(name, start))
+    plain = {key: on_numbers(name, g, first, args) if callable(g) else g for key, g in given.items()}
+    ends = None if bracket is None else [float(numbers(name, end)) for end in bracket]
+    places = {"x0": None if x0 is None else first, "x1": numbers(name, x1), "bracket": ends}
+    found = own("root_scalar")(on_numbers(name, f, first, args), **places, **plain, **more)
+    found.root = solved(name, f, first, args, float(found.root))
+    return found
+
+
+# ---- systems of equations
+
+
+def _as_system(f: Function) -> Function:
+    """Return a function whose result is a vector, or an array of the unknowns' shape."""
+
+    def system(y: Any, *args: Any) -> Any:
+        leaves = containers.flatten(f(y, *args))[0]
+        return np.reshape(np.concatenate([np.ravel(leaf) for leaf in leaves]), np.shape(y))
+
+    return system
+
+
+def _system(name: str, f: Function, x0: Any, args: Any, run: Callable[[Function, Any], Any]) -> Any:
+    """Return what SciPy returns for a system of equations, and its root as an implicit function; or None."""
+    args = args if isinstance(args, tuple) else (args,)
+    start = np.array(numbers(name, x0), dtype=float, ndmin=1)
+    if not is_traced_call(f, start, args, x0):
+        return None
+    equations = _as_system(f)
+    found, y = run(on_numbers(name, equations, start, args), start)
+    return found, solved(name, equations, start, args, np.reshape(y, start.shape))
+
+
+@stands_in_for("scipy.optimize.fsolve", always=True)
+def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_output: Any = 0, *others: Any,
+           **keywords: Any) -> Any:  # fmt: skip
+    """A root of a system of equations."""
+
+    def run(plain: Function, start: Any) -> Any:
+        y = own("fsolve")(plain, start, **{key: value for key, value in keywords.items() if key != "col_deriv"})
+        return y, y
+
+    found = None if full_output or others else _system("scipy.optimize.fsolve", func, x0, args, run)
+    if found is None:
+        return own("fsolve")(func, x0, args, fprime, full_output, *others, **keywords)
+    return np.ravel(found[1])
+
+
+@stands_in_for("scipy.optimize.root", always=True)
+def root_of_system(
+    fun: Function, x0: Any, args: Any = (), method: str = "hybr", jac: Any = None, tol: Any = None,
+    callback: Any = None, options: Any = None,
+) -> Any:  # fmt: skip
+    """A root of a system of equations, by one of several methods."""
+    equations = (lambda y, *args: fun(y, *args)[0]) if jac is True else fun
+
+    def run(plain: Function, start: Any) -> Any:
+        found = own("root")(plain, start, (), method, None, tol, callback, options)
+        return found, found.x
+
+    found = _system("scipy.optimize.root", equations, x0, args, run)
+    if found is None:
+        return own("root")(fun, x0, args, method, jac, tol, callback, options)
+    found[0].x = found[1]
+    return found[0]
+
+
+@stands_in_for("scipy.optimize.fixed_point", always=True)
+def fixed_point(func: Function, x0: Any, args: Any = (), xtol: float = 1e-8, maxiter: int = 500,
+                method: str = "del2") -> Any:  # fmt: skip
+    """A point that a function leaves as it is."""
+    name = "scipy.optimize.fixed_point"
+    start = _floats(numbers(name, x0))
+    if not is_traced_call(func, start, args, x0):
+        return own("fixed_point")(func, x0, args, xtol, maxiter, method)
+    found = own("fixed_point")(on_numbers(name, func, start, args), start, (), xtol, maxiter, method)
+    return solved(name, lambda y, *args: y - func(y, *args), start, args, _floats(found))

@@ -1,0 +1,170 @@
+"""The command line as people expect it: version, help with examples, exit statuses, JSON, completion, near words."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import symad as sa
+from symad import cli
+from symad.commands import running
+from symad.commands.names import EXAMPLES, HELP
+
+ROSENBROCK = f"{Path(__file__).parents[3] / 'examples' / 'rosenbrock.py'}:rosenbrock"
+
+
+def run(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "symad", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, input=given)
+
+
+def test_the_version() -> None:
+    assert run("--version").stdout == f"symad {sa.__version__}\n"
+
+
+def test_help_and_version_come_without_sympy() -> None:
+    code = (
+        "import sys, symad.cli\ntry: symad.cli.main([sys.argv[1]])\nexcept SystemExit: print(sorted({'sympy', 'numpy', "
+    )
+    code += "'llvmlite'} & sys.modules.keys()))"
+    for option in ("--help", "--version"):
+        found = subprocess.run([sys.executable, "-c", code, option], capture_output=True, text=True, check=True)
+        assert found.stdout.splitlines()[-1] == "[]"
+
+
+def test_help_lists_commands_and_statuses(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--help"])
+    assert ended.value.code == 0
+    out = capsys.readouterr().out
+    assert all(f"    {name}" in out for name in HELP)
+    assert "  130  interrupted" in out
+
+
+@pytest.mark.parametrize("command", HELP)
+def test_every_help_has_examples_that_are_command_lines(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    out = capsys.readouterr().out
+    for example in EXAMPLES[command]:
+        assert f"\n  {example}\n" in out
+        words = shlex.split(example.partition(" > ")[0].partition(" < ")[0])
+        assert words[0] == "symad"
+        assert cli._parser(command).parse_args(words[1:]).command == command
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        (["hesian", "f"], "did you mean 'hessian'?"),
+        (["expand", "x^2", "--directiosn", "v"], "did you mean '--directions'?"),
+        (["expand", "x^2", "--detail", "stepps"], "did you mean 'steps'?"),
+        (["hessian", "m.py:f", "--sparze"], "did you mean '--sparse'?"),
+    ],
+)
+def test_near_words_are_proposed(typed: list[str], meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(typed)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.rstrip().endswith(meant)
+
+
+MODEL = "def wrong(x=1.0):\n    return {}[x]\n\n\ndef endless(x=9.0):\n    while x > 1: x = x / 2\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["expand", "x^2"], 0),
+        (["check", "x^2", "--answer", "answer.txt"], 1),
+        (["verify", "sin(x)/x", "--at", "x=0"], 1),
+        (["expand", "x^2", "--at", "y=1"], 2),
+        (["hessian", "nowhere.py:f"], 2),
+        (["hessian", "model.py:endless"], 3),
+    ],
+)
+def test_statuses(arguments: list[str], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("answer.txt").write_text("3x")
+    Path("model.py").write_text(MODEL)
+    assert cli.main(arguments) == status
+
+
+def test_an_interrupt_has_its_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(seconds: float, what: str) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "time_limit", interrupted)
+    assert cli.main(["cache"]) == 130
+    assert capsys.readouterr().err == "symad: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["expand", "x^2", "--at", "x=3"], {"flat", "directions"}),
+        (["check", "x*sin(x)", "--answer", "answer.txt"], {"right", "steps"}),
+        (["explain", "x*sin(x)"], {"stages", "name"}),
+        (["draw", "x*sin(x)"], {"operations", "diagrams"}),
+        (["compare", "exp(x)", "--at", "x=0.7"], {"rows", "reference"}),
+        (["verify", "exp(x)", "--at", "x=0.7"], {"worst_ulp", "exact"}),
+        (["verify", "exp(x)", "--box", "0", "1", "--points", "9"], {"worst_ulp"}),
+        (["hessian", ROSENBROCK], {"values", "rows", "columns", "stages", "chosen"}),
+        (["export", ROSENBROCK, "--directory", "out"], {"files"}),
+        (["cache", "--folder", "kept"], {"entries", "folder"}),
+    ],
+)
+def test_json_of_every_command_that_computes(
+    arguments: list[str],
+    names: set[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("answer.txt").write_text("sin(x) + x cos(x)")
+    assert cli.main([*arguments, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["command"] == arguments[0]
+    assert names <= found.keys()
+
+
+def test_the_numbers_of_json_are_those_of_the_function(capsys: pytest.CaptureFixture[str]) -> None:
+    cli.main(["hessian", ROSENBROCK, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["values"][:4] == pytest.approx([1330.0, 480.0, 1082.0, -400.0])
+    cli.main(["verify", "exp(x)", "--at", "x=0.7", "--json"])
+    assert json.loads(capsys.readouterr().out)["value"] == pytest.approx(2.0137527074704766)
+
+
+def completed(*words: str) -> list[str]:
+    """What bash proposes for the last word."""
+    script = run("completion", "bash").stdout
+    ask = f"COMP_WORDS=({' '.join(map(shlex.quote, words))}); COMP_CWORD={len(words) - 1}; _symad; "
+    ask += "printf '%s\\n' \"${COMPREPLY[@]}\""
+    return subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_completion_in_bash() -> None:
+    assert completed("symad", "ex") == ["expand", "explain", "export"]
+    assert completed("symad", "hessian", "--s") == ["--sparse"]
+    assert completed("symad", "expand", "x^2", "--detail", "s") == ["steps"]
+
+
+@pytest.mark.parametrize(
+    ("shell", "lines"),
+    [
+        ("zsh", ["#compdef symad", "    'cache:show or clear the disk cache of machine code'", "  _files"]),
+        ("fish", [f"complete -c symad -n __fish_use_subcommand -a draw -d '{HELP['draw']}'"]),
+    ],
+)  # fmt: skip
+def test_completion_in_other_shells(shell: str, lines: list[str]) -> None:
+    found = run("completion", shell).stdout.splitlines()
+    assert set(lines) <= set(found)
+    assert sum("--sparse" in line or "-l sparse" in line for line in found) == 2  # of hessian and export

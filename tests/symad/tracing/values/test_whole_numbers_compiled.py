@@ -1,0 +1,258 @@
+"""Whole numbers that are computed, as places, keys and counts, compiled: as plain calls and central differences."""
+
+from __future__ import annotations
+
+import bisect
+import math
+
+import numpy as np
+import pytest
+
+from tests.support.compiled import same_as_called
+
+VECTORS = [
+    np.array([0.3, -0.7, 1.2, 0.9]),
+    np.array([-0.4, 0.8, -1.3, 0.2]),
+    np.array([1.7, 0.1, -0.2, -2.1]),
+    np.array([0.6, 2.1, 0.7, 1.9]),
+]
+NUMBERS = [0.7, -1.3, 2.4, 0.15, 3.6]
+TABLE = np.array([0.5, 1.5, -2.0, 3.0, 4.5])
+GRID = np.array([-2.0, -0.5, 0.25, 1.0, 2.5])
+V = np.array([0.3, -0.7, 1.2, 0.9])
+DICT = {0: 1.0, 1: -2.0, 2: 0.5, 3: 4.0, 4: 1.5}
+
+
+def int_index(x):
+    return TABLE[int(abs(x))] * x**2
+
+
+def int_index_list(x):
+    return [1.0, 2.0, 4.0, 8.0][int(abs(x))] * x**2
+
+
+def round_index(x):
+    return TABLE[round(abs(x))] * x**2
+
+
+def floor_index(x):
+    return TABLE[int(np.floor(abs(x)))] * x**2
+
+
+def math_floor_index(x):
+    return TABLE[math.floor(abs(x))] * x**2
+
+
+def astype_index(x):
+    return np.sum(TABLE[np.floor(np.abs(x)).astype(int)] * x**2)
+
+
+def int_interp(x):
+    s = min(max(abs(x), 0), 3.999)
+    k = int(s)
+    return TABLE[k] + (s - k) * (TABLE[k + 1] - TABLE[k])
+
+
+def int_in_arith(x):
+    return int(x) * x**2
+
+
+def int_cmp(x):
+    return x**2 if int(x) == 0 else x**3
+
+
+def digitize(x):
+    return np.sum(TABLE[np.clip(np.digitize(x, GRID), 0, 4)] * x**2)
+
+
+def digitize_scalar(x):
+    return TABLE[np.digitize(x, GRID[:4])] * x**2
+
+
+def argmin_plain(x):
+    return TABLE[np.argmin(x)] * x[1] ** 2
+
+
+def searchsorted_plain(x):
+    return TABLE[min(np.searchsorted(GRID, x), 4)] * x**2
+
+
+def searchsorted_interp(x):
+    k = np.clip(np.searchsorted(GRID, x) - 1, 0, 3)
+    t = (x - GRID[k]) / (GRID[k + 1] - GRID[k])
+    return TABLE[k] * (1 - t) + TABLE[k + 1] * t
+
+
+def bisect_bisect(x):
+    k = min(max(bisect.bisect(list(GRID), x) - 1, 0), 3)
+    return TABLE[k] * x**2
+
+
+def clip_index(x):
+    k = np.clip(np.floor(x * 2).astype(int), 0, 4)
+    return np.sum(TABLE[k] * x**2)
+
+
+def fancy_2d(x):
+    T = np.outer(TABLE, TABLE)
+    i, j = (int(abs(x[0])), int(abs(x[1])))
+    return T[i, j] * x[2] ** 2
+
+
+def fancy_2d_arr(x):
+    T = np.outer(TABLE, TABLE)
+    i = np.floor(np.abs(x)).astype(int)
+    return np.sum(T[i, i] * x**2)
+
+
+def bilinear(x):
+    T = np.outer(TABLE, TABLE)
+    a, b = (min(abs(x[0]), 3.5), min(abs(x[1]), 3.5))
+    i, j = (int(a), int(b))
+    s, t = (a - i, b - j)
+    return T[i, j] * (1 - s) * (1 - t) + T[i + 1, j] * s * (1 - t) + T[i, j + 1] * (1 - s) * t + T[i + 1, j + 1] * s * t
+
+
+def dict_table(x):
+    return DICT[int(abs(x))] * x**2
+
+
+def dict_get(x):
+    return DICT.get(round(x), 9.0) * x**2
+
+
+def tuple_bool(x):
+    return (2.0, 3.0)[x > 0] * x**2
+
+
+def dict_functions(x):
+    return {0: math.sin, 1: math.cos}.get(int(abs(x)), math.exp)(x)
+
+
+def functions_argmax(x):
+    return [np.sin, np.cos, np.exp, np.tanh][np.argmax(x)](x[0] * x[1])
+
+
+def functions_int(x):
+    return [math.sin, math.cos, math.exp, math.tanh][int(abs(x))](x)
+
+
+def match_int(x):
+    match int(abs(x)):
+        case 0:
+            return x**2
+        case 1:
+            return x**3
+        case _:
+            return math.sin(x)
+
+
+def argmax_axis(x):
+    a = np.outer(x, V)
+    return np.sum(V[np.argmax(a, axis=1)] * x)
+
+
+def try_index(x):
+    try:
+        return [1.0, 2.0, 3.0][int(abs(x))] * x
+    except IndexError:
+        return x**2
+
+
+def int_array_index(x):
+    k = np.arange(4)
+    k = (k + int(abs(x[0]))) % 4
+    return x[k[0]] ** 2
+
+
+def int_scalar_div(x):
+    return 7 // max(int(abs(x)), 1) * x**2
+
+
+def int_pow2(x):
+    return 2 ** int(x) * x**2
+
+
+def list_times(x):
+    return sum([x] * (int(abs(x)) + 1)) * x
+
+
+def int_bool(x):
+    return int(x > 0) * x**2
+
+
+def int_even(x):
+    return x**2 if int(abs(x)) % 2 == 0 else x**3
+
+
+def arr_of_int(x):
+    return np.sum(np.array([int(v) for v in x]) * x**2)
+
+
+def store_at_index(x):
+    y = np.zeros(4)
+    y[np.argmax(x)] = x[0] ** 2
+    return np.sum(y * V)
+
+
+def add_at(x):
+    y = np.zeros(4)
+    np.add.at(y, np.floor(np.abs(x)).astype(int), x**2)
+    return np.sum(y * V)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        astype_index,
+        digitize,
+        argmin_plain,
+        clip_index,
+        fancy_2d,
+        fancy_2d_arr,
+        bilinear,
+        functions_argmax,
+        argmax_axis,
+        int_array_index,
+        arr_of_int,
+        store_at_index,
+        add_at,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_places_of_vectors(f):
+    same_as_called(f, VECTORS)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        int_index,
+        int_index_list,
+        round_index,
+        floor_index,
+        math_floor_index,
+        int_interp,
+        int_in_arith,
+        int_cmp,
+        digitize_scalar,
+        searchsorted_plain,
+        searchsorted_interp,
+        bisect_bisect,
+        dict_table,
+        dict_get,
+        tuple_bool,
+        dict_functions,
+        functions_int,
+        match_int,
+        try_index,
+        int_scalar_div,
+        int_pow2,
+        list_times,
+        int_bool,
+        int_even,
+    ],
+    ids=lambda f: f.__name__,
+)
+def test_places_of_numbers(f):
+    same_as_called(f, NUMBERS)
