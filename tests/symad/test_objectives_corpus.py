@@ -24,7 +24,6 @@ every = pytest.mark.parametrize("name", PROBLEMS)
 constrained = pytest.mark.parametrize(
     "name", [name for name, row in PROBLEMS.items() if row.equal is not None or row.at_least_zero is not None]
 )
-static = pytest.mark.parametrize("name", [name for name, row in PROBLEMS.items() if not row.dynamic])
 smooth = pytest.mark.parametrize("name", [name for name, row in PROBLEMS.items() if row.smooth])
 Plain = Callable[[np.ndarray], float]
 
@@ -171,13 +170,7 @@ def test_derivatives(name: str) -> None:
         assert np.array_equal(x, before)
 
 
-@pytest.mark.parametrize("name", [name for name, row in PROBLEMS.items() if row.dynamic])
-def test_shapes_that_depend_on_values_are_not_compiled(name: str) -> None:
-    with pytest.raises(symad.TraceError, match="depends on a symbolic value"):
-        symad.compile(PROBLEMS[name].objective, PROBLEMS[name].start)
-
-
-@static
+@every
 def test_compiled(name: str) -> None:
     """At the start and near it, and the value far away too, where other branches are taken."""
     f = PROBLEMS[name].objective

@@ -20,6 +20,7 @@ Levels: TypeAlias = tuple[int, ...]
 EXPANDED_TERMS = 60  # of a coefficient that is multiplied out for reading
 FACTORED_TERMS = 16
 FACTORED_DEGREE = 40
+FACTORED_NAMES = 5
 ATOMS = 16  # symbols and functions in it
 
 
@@ -151,10 +152,25 @@ def _shortest(expression: sp.Expr) -> sp.Expr:
     collected = collected.xreplace({name: part for part, name in inner.items()})
     forms = [expression, factored, collected]
     degree = max((power.exp for power in expanded.atoms(sp.Pow)), default=1)
-    if len(sp.Add.make_args(expanded)) <= FACTORED_TERMS and degree <= FACTORED_DEGREE:
+    if len(sp.Add.make_args(expanded)) <= FACTORED_TERMS and degree <= FACTORED_DEGREE and _may_factor(expanded):
         forms.append(sp.factor(expanded))
     shortest = min(forms, key=sp.count_ops)
     return expanded if sp.count_ops(expanded) <= sp.count_ops(shortest) + 1 else shortest
+
+
+def _may_factor(polynomial: sp.Expr) -> bool:
+    """Whether a polynomial may have factors that are sums, beside itself.
+
+    One that is linear in a name has only those that its two coefficients share. SymPy's factorization begins at random
+    points, and some polynomials of seven names take it .01 s, or 90.
+    """
+    names = sorted(polynomial.free_symbols, key=sp.default_sort_key)
+    for name in names:
+        sides = sp.Poly(polynomial, name)
+        if sides.degree() == 1:
+            shared = sp.gcd(sides.nth(0), sides.nth(1))
+            return bool(sp.expand(shared).is_Add)
+    return len(names) <= FACTORED_NAMES
 
 
 def _names(expression: sp.Expr) -> dict[sp.Basic, sp.Expr]:

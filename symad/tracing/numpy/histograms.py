@@ -74,6 +74,7 @@ def histogramdd(sample: Any, bins: Any = 10, range: Any = None, density: Any = N
         for k, its in enumerate(inside)
     ]
     counts = np.sum(np.where(reduce(np.logical_and, spread), 1.0 if weights is None else weights, 0.0), axis=-1)
+    counts = np.pad(counts, 1)[(slice(1, -1),) * count]  # NumPy counts what lies outside too, and shows the rest
     return (_densities(counts, edges) if density else counts), edges
 
 

@@ -19,9 +19,8 @@ class Problem:
     `rounded` points are printed with few digits (or the paper gives the value alone): Newton's method completes them.
     `tolerance` is what the digits of `minimum` allow. `smooth=False`: a kink or an irregular optimum, where the
     gradient need not vanish. `unpacked` functions take the numbers one by one, `residuals` return what is squared and
-    summed. `equal` functions vanish, `at_least_zero` functions are >= 0. `dynamic`: the shape of an intermediate array
-    depends on values, so that there is no kernel for all of them. A `source` in lower case is no paper, but a
-    computation of every day.
+    summed. `equal` functions vanish, `at_least_zero` functions are >= 0. A `source` in lower case is no paper, but
+    a computation of every day.
     """
 
     function: Function
@@ -35,7 +34,6 @@ class Problem:
     smooth: bool = True
     unpacked: bool = False
     residuals: bool = False
-    dynamic: bool = False
     equal: Function | None = None
     at_least_zero: Function | None = None
     low: Any = -np.inf

@@ -235,8 +235,7 @@ def huber_by_masks(x):
     return loss.sum()
 
 
-@problem(start=[0.3, -2.5, 1.7], minimum=0, at=np.zeros(3), source="squares, weighed by a table where positive",
-         dynamic=True)  # fmt: skip
+@problem(start=[0.3, -2.5, 1.7], minimum=0, at=np.zeros(3), source="squares, weighed by a table where positive")
 def weighed_where_positive(x):
     weights = np.array([1.0, 2.0, 3.0])
     positive = x > 0

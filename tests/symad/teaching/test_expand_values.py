@@ -11,6 +11,7 @@ import sympy as sp
 import symad as sa
 from symad.derivatives.level import Epsilon
 from symad.errors import ArgumentError, LimitError, RuleError, TraceError
+from symad.teaching.expansion.epsilon import readable
 from symad.teaching.expansion.expand import expand
 
 x, y, u, v, w = sp.symbols("x y u v w")
@@ -180,3 +181,20 @@ def test_a_tie_that_is_no_single_point_stays(case):
 def test_rules_given_by_the_user_are_named():
     steps = expand(lambda z: sa.root(lambda q, p: q**3 + q - p, 1.0, z) * z, 2.0, [1.0]).steps
     assert "the rule given with this function" in {step.rule.name for step in steps}
+
+
+def test_what_is_linear_in_a_name_is_not_handed_to_sympys_factorization(monkeypatch):
+    """Which begins at random points: it took this polynomial, a second derivative, .01 s at times and 90 at others."""
+
+    def refused(*_):
+        raise AssertionError("factored")
+
+    a, b, c, d, e = sp.symbols("a b c d e")
+    found = a**2 * b**2 * x - 2 * b**2 * a - 4 * c**2 * a * b * d * x - 4 * c**3 * b * e * u * x
+    found += 2 * c**2 * b * d * e * x - 4 * c**2 * b * d * e - 2 * c**4 * e * u * x + 3 * x**2
+    monkeypatch.setattr(sp, "factor", refused)
+    assert sp.expand(readable(found) - found) == 0
+    monkeypatch.undo()
+    shared = sp.expand((a + b) * (x * a + c))
+    assert readable(shared) == (a + b) * (x * a + c)
+    assert readable(sp.expand((a**2 + b**2) ** 2 * (x**2 + 1))) == (a**2 + b**2) ** 2 * (x**2 + 1)

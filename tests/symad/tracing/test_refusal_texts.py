@@ -282,10 +282,11 @@ REFUSALS = {
         "functions, or with those of scipy.special",
     ),
     "a distance without a traced form": (
-        lambda: sa.grad(lambda x: scipy.spatial.distance.cdist(x[None], x[None] + 1, "canberra").sum())(X),
+        lambda: sa.grad(lambda x: scipy.spatial.distance.cdist(x[None], x[None] + 1, "hamming").sum())(X),
         sa.TraceError,
-        "<line>: cdist of traced points with metric='canberra': traced are euclidean, sqeuclidean, "
-        "cityblock, chebyshev, cosine without more arguments; write the distance with NumPy functions",
+        "<line>: cdist of traced points with metric='hamming': traced are euclidean, sqeuclidean, cityblock, "
+        "chebyshev, cosine, correlation, minkowski, mahalanobis, seuclidean, braycurtis, canberra, jensenshannon, with "
+        "VI= and V= given where they are needed; write the distance with NumPy functions",
     ),
     "a shape of the incomplete gamma function": (
         lambda: sa.grad(lambda x: scipy.special.gammainc(x[0], 1.0))(X),
