@@ -30,6 +30,7 @@ _MODULES = frozenset({"time", "random", "secrets", "numpy.random"})
 _RANDOM = (np.random.Generator, np.random.RandomState, random.Random)
 _CONTAINERS = (list, tuple, set, frozenset)
 _LEFT_OUT = frozenset({"builtins", "numpy", "scipy", "sympy", "mpmath", "optree", "symad", "codegen"})
+_MAKERS = frozenset({"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__"})
 _TEST_TOOLS = frozenset({"_pytest", "pytest"})  # which rewrite assert statements
 
 
@@ -54,6 +55,7 @@ class Reached:
         self.members: list[dict[str, Any]] = []
         self.names = set[str]()
         self.spaces: list[dict[str, Any]] = []
+        self.kinds = set[int]()  # classes of objects that were looked at
 
     def asks(self) -> bool:
         """Whether one of them may ask for something outside."""
@@ -135,7 +137,12 @@ class Reached:
         self.waiting += [getattr(value, name) for name in slots if hasattr(value, name)]
         members = getattr(value, "__dict__", {})
         self.members.append(members)
-        self.waiting += [kind, *members.values()]
+        self.waiting += members.values()
+        for base in kind.__mro__:
+            if id(base) not in self.kinds:  # what has made the object is not run again
+                self.kinds.add(id(base))
+                space = {name: member for name, member in vars(base).items() if name not in _MAKERS}
+                self._of_space(str(base.__module__), space)
         return False
 
 

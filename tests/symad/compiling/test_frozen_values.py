@@ -415,3 +415,16 @@ def test_jit_notices_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(MODEL, "scale", 4.0, raising=False)
     factor, held[0] = 4.0, 4.0
     assert [kernel(1.5) for kernel in kernels] == [6.0] * 5
+
+
+class Drawn:
+    def __init__(self):
+        self.weight = np.random.default_rng(3).normal()
+
+
+DRAWN = Drawn()
+
+
+def test_what_has_made_an_object_is_not_run_again():
+    assert not has_outside_words(lambda x: x * DRAWN.weight)
+    assert has_outside_words(lambda x: x * Drawn().weight)
