@@ -30,7 +30,7 @@ RANDOM = np.random.default_rng(3)
 
 Function = Callable[..., Any]
 CASES: dict[str, tuple[Function, np.ndarray]] = {
-    **{name: (row.objective, row.start) for name, row in PROBLEMS.items() if not row.dynamic},
+    **{name: (row.objective, row.start) for name, row in PROBLEMS.items()},
     "chained_rosenbrock": (chained_rosenbrock, RANDOM.normal(size=20)),
     "lennard_jones": (lennard_jones_energy, RANDOM.normal(size=12)),
     "tanh_network": (make_network((4, 6, 6, 1)), RANDOM.normal(size=4)),
