@@ -27,16 +27,6 @@ Function = Callable[..., Any]
 HIGHEST = 3  # order of derivatives that are pushed forward one after the other
 
 
-def possible() -> bool:
-    """Return whether this is the code of a function whose loops are written down.
-
-    >>> possible()
-    False
-    """
-    scope = innermost_scope()
-    return scope is not None and scope.loops is not None and scope.differentiate is not None
-
-
 def gradient(chosen: Selection) -> tuple[Any, Any] | None:
     """Return the value of a scalar function and its gradients, a tuple."""
     inner = inner_function(chosen.function, chosen.arguments, chosen.names)

@@ -29,6 +29,7 @@ from symad.derivatives.solvers import Layout, least_squares, linearized, newton
 from symad.errors import ArgumentError, ConvergenceError
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.control.derivative_blocks import scope_of_code
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import Triangle, triangle_of
 from symad.tracing.values.traced import Traced
@@ -115,7 +116,7 @@ def _weighted(
 
     Known multipliers would leave entries out, whose pattern is that of all multipliers.
     """
-    if not in_code.possible() or not isinstance(multipliers, Traced) or containers.shape_of(sigma) != ():
+    if scope_of_code() is None or not isinstance(multipliers, Traced) or containers.shape_of(sigma) != ():
         return None
     if not isinstance(sigma, Traced) and sigma == 0:
         return None

@@ -69,6 +69,23 @@ class Row:
         return made
 
 
+def arguments(generator: np.random.Generator) -> dict[str, Any]:
+    """Return the numbers, vectors and matrices that calls of every table are made of."""
+    matrix = generator.uniform(-1.0, 1.0, (4, 4)) + 3.0 * np.eye(4)[[1, 0, 2, 3]]
+    return {
+        "r": np.float64(0.37),
+        "x": generator.uniform(-2.0, 2.0, 5),
+        "y": generator.uniform(-2.0, 2.0, 5),
+        "u": generator.uniform(0.1, 0.9, 5),
+        "v": generator.uniform(1.2, 2.6, 5),
+        "a": generator.uniform(-1.0, 1.0, (3, 4)),
+        "b": generator.uniform(-1.0, 1.0, (4, 2)),
+        "m": matrix,
+        "s": matrix @ matrix.T,
+        "p": generator.uniform(-1.0, 1.0, (5, 3)),
+    }
+
+
 def listed(calls: Path, names: Names) -> list[Row]:
     """Return the rows of a list of calls."""
     found: list[Row] = []

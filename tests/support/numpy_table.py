@@ -13,25 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.call_table import Names, Row, listed, shown, topics
+from tests.support.call_table import Names, Row, arguments, listed, shown, topics
 
 CALLS = Path(__file__).parent / "numpy_calls.txt"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "numpy.md"
 
 GENERATOR = np.random.default_rng(20)
-_M = GENERATOR.uniform(-1.0, 1.0, (4, 4)) + 3.0 * np.eye(4)[[1, 0, 2, 3]]
 
 ARGUMENTS: dict[str, Any] = {
-    "r": np.float64(0.37),
-    "x": GENERATOR.uniform(-2.0, 2.0, 5),
-    "y": GENERATOR.uniform(-2.0, 2.0, 5),
-    "u": GENERATOR.uniform(0.1, 0.9, 5),
-    "v": GENERATOR.uniform(1.2, 2.6, 5),
-    "a": GENERATOR.uniform(-1.0, 1.0, (3, 4)),
-    "b": GENERATOR.uniform(-1.0, 1.0, (4, 2)),
-    "m": _M,
-    "s": _M @ _M.T,
-    "p": GENERATOR.uniform(-1.0, 1.0, (5, 3)),
+    **arguments(GENERATOR),
     "n": GENERATOR.uniform(-1.0, 1.0, (2, 3, 3)) + 2.0 * np.eye(3),
     "t": GENERATOR.uniform(-1.0, 1.0, (2, 3, 4)),
 }

@@ -16,27 +16,17 @@ import scipy.sparse.linalg
 import scipy.spatial.distance  # noqa: F401 (submodules that rows use)
 from scipy import fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse, spatial, stats
 
-from tests.support.call_table import Names, Row, listed, shown, topics
+from tests.support.call_table import Names, Row, arguments, listed, shown, topics
 
 CALLS = Path(__file__).parent / "scipy_calls.txt"
 DOCUMENT = Path(__file__).parents[2] / "docs" / "scipy.md"
 PACKAGES = (fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse, spatial, stats)
 
 _GENERATOR = np.random.default_rng(20)
-_M = _GENERATOR.uniform(-1.0, 1.0, (4, 4)) + 3.0 * np.eye(4)[[1, 0, 2, 3]]
 _SPARSE = np.array([[4.0, 1.0, 0.0, 0.0], [1.0, 5.0, 0.0, 1.0], [0.0, 0.0, 3.0, 0.0], [0.0, 1.0, 0.0, 6.0]])
 
 ARGUMENTS: dict[str, Any] = {
-    "r": np.float64(0.37),
-    "x": _GENERATOR.uniform(-2.0, 2.0, 5),
-    "y": _GENERATOR.uniform(-2.0, 2.0, 5),
-    "u": _GENERATOR.uniform(0.1, 0.9, 5),
-    "v": _GENERATOR.uniform(1.2, 2.6, 5),
-    "a": _GENERATOR.uniform(-1.0, 1.0, (3, 4)),
-    "b": _GENERATOR.uniform(-1.0, 1.0, (4, 2)),
-    "m": _M,
-    "s": _M @ _M.T,
-    "p": _GENERATOR.uniform(-1.0, 1.0, (5, 3)),
+    **arguments(_GENERATOR),
     "k": np.array([0.0, 0.17, 0.41, 0.55, 0.83, 1.02]),
     "q": _GENERATOR.uniform(0.5, 2.0, 6),
     "w": _GENERATOR.uniform(-2.0, 2.0, 4),

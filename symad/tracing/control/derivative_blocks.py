@@ -137,6 +137,12 @@ class Inner:
         return Taken([from_nodes(nodes, self.scope) for nodes in shaped], [array.pattern for array in program.outputs])
 
 
+def scope_of_code() -> Scope | None:
+    """Return the innermost scope where loops are written down and differentiated, as in code that is compiled."""
+    scope = innermost_scope()
+    return None if scope is None or scope.loops is None or scope.differentiate is None else scope
+
+
 def inner_function(
     f: Callable[..., Any], arguments: tuple[Any, ...], names: Sequence[str], seeds: Any = ()
 ) -> Inner | None:
@@ -144,8 +150,8 @@ def inner_function(
 
     None where it is not; where nothing is traced; and where it cannot be traced for itself.
     """
-    scope = innermost_scope()
-    if scope is None or scope.loops is None or scope.differentiate is None:
+    scope = scope_of_code()
+    if scope is None or scope.loops is None:
         return None
     given = containers.flatten((arguments, seeds))[0]
     if not any(isinstance(leaf, Traced) for leaf in given):
