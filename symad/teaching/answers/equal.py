@@ -21,6 +21,7 @@ from typing import Any
 
 import sympy as sp
 from mpmath import mp
+from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 from sympy.polys.polyerrors import BasePolynomialError
@@ -223,6 +224,11 @@ def _is_rational(expression: sp.Expr) -> bool:
     )
 
 
+def _done(expression: Any) -> Any:
+    """Return an expression in which what is only written down (a derivative, a substitution, a sum) is carried out."""
+    return expression.doit() if expression.has(sp.Derivative, sp.Subs, ExprWithLimits) else expression
+
+
 class Sampler:
     """The values of expressions at random points, which are the same for the same expressions."""
 
@@ -230,14 +236,19 @@ class Sampler:
         self.random = random.Random(20260101)
         self.numbers: dict[Any, list[list[int]]] = {}
         self.graph = Graph()
-        self.nodes = from_sympy(self.graph, [self._concrete(expression.doit()) for expression in expressions])
+        self.nodes = from_sympy(self.graph, [self._concrete(_done(expression)) for expression in expressions])
+        self.keep(range(len(self.nodes)))
+        self.symbols = [node for node in self.leaves if isinstance(self.graph.atoms[node], sp.Symbol)]
+        powers = [self.graph.operands[node] for node in self.order if self.graph.heads[node] is sp.Pow]
+        exponents = [exponent for base, exponent in powers if base in self.symbols or self.graph.operands[base]]
+        self.exponents = [node for node in reachable(self.graph, exponents) if node in self.symbols]
+
+    def keep(self, places: Iterable[int]) -> None:
+        """Evaluate only the expressions at these places from now on."""
+        self.nodes = [self.nodes[place] for place in places]
         order = reachable(self.graph, self.nodes)
         self.order = [node for node in order if self.graph.operands[node]]
         self.leaves = [node for node in order if not self.graph.operands[node]]
-        self.symbols = [node for node in self.leaves if isinstance(self.graph.atoms[node], sp.Symbol)]
-        powers = [power for expression in expressions for power in expression.atoms(sp.Pow) if not power.base.is_number]
-        names = {name for power in powers for name in power.exp.free_symbols}
-        self.exponents = [node for node in self.symbols if self.graph.atoms[node] in names]
 
     def _concrete(self, expression: Any) -> Any:
         """Return an expression with random polynomials, and their derivatives, for functions that have only a name."""

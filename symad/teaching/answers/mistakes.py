@@ -23,6 +23,7 @@ from symad.teaching.expansion.epsilon import Levels, monomial
 MOST_CANDIDATES = 1500
 MOST_SHOWN = 3
 _PROBES = 3  # random points at which a candidate has to agree before it is looked at more closely
+_DIFFERS = -1
 
 
 @dataclass(frozen=True)
@@ -72,20 +73,23 @@ def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tup
 
 
 def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
-    """Return the candidates with the values of what was written, at random points where it has some."""
+    """Return the candidates that agree with what was written wherever a few random points give a value to both."""
     readable = [wrong for wrong in candidates if not too_large(wrong.value) and not wrong.value.has(sp.nan, sp.zoo)]
     sampler = Sampler([written, *(wrong.value for wrong in readable)])
-    alive = list(range(len(readable)))
-    probes = 0
+    looked_at, met = list(range(len(readable))), [0] * len(readable)
     for attempt in range(ATTEMPTS):
         value, *values = sampler.values(sampler.point(attempt))
-        if not mp.isfinite(value):
-            continue
-        alive = [k for k in alive if not mp.isfinite(values[k]) or mp.almosteq(values[k], value, 1e-25, 1e-25)]
-        probes += 1
-        if probes == _PROBES or not alive:
+        going_on = [-1]  # what was written is the first expression
+        for place, (candidate, found) in enumerate(zip(looked_at, values, strict=True)):
+            if mp.isfinite(value) and mp.isfinite(found):
+                met[candidate] = met[candidate] + 1 if mp.almosteq(found, value, 1e-25, 1e-25) else _DIFFERS
+            if 0 <= met[candidate] < _PROBES:
+                going_on.append(place)
+        sampler.keep(place + 1 for place in going_on)
+        looked_at = [looked_at[place] for place in going_on[1:]]
+        if not looked_at:
             break
-    return [readable[k] for k in alive] if probes else []
+    return [wrong for wrong, points in zip(readable, met, strict=True) if points > 0]
 
 
 def wrong_coefficients(problem: Problem, levels: Levels) -> Iterator[Wrong]:
