@@ -32,7 +32,8 @@ FORMULAS = [
     "sqrt(1 + x^2)", "ln(x) abs(x)", "exp(x sin(x))", "x**-2 + x⁻¹", "max(x, v, 1)", "atan2(x, v)", "0.1 x - 1e-3",
     "(x + eps1 v)^3", "x y z", "gamma(x)/polygamma(1, x)", "f^(4)(x) v", "log1p(x) expit(x)", "tan''(x)",
     "2 sin x cos x", "sin^2 2x", "\\frac{d}{dx} \\sin\\left(x^{2}\\right)", "\\frac{x}{1+x^2} + \\sqrt[3]{x}",
-    "|x| + x/|x|", "sgn x", "½x² + √(1+x²)", "d/dx (x^2) + (x^3)'", "3,5x^2,5", "log_2 x + 5!", "g(h(x)) + g'(h(x)) h'(x)", "f(x) = x^3.",
+    "|x| + x/|x|", "sgn x", "½x² + √(1+x²)", "d/dx (x^2) + (x^3)'", "3,5x^2,5", "log_2 x + 5!",
+    "g(h(x)) + g'(h(x)) h'(x)", "f(x) = x^3.",
     "x^2 + 2x v \\varepsilon_1 + O(ε²)", "y' = 3x^2 (power rule)", "dy/dx = 3x²", "D f = (x^3)'", "eˣ xⁿ", "$\\ln |x|$",
 ]  # fmt: skip
 WORDS = [
