@@ -122,8 +122,6 @@ class Selection(NDArrayOperatorsMixin, Traced):
         if paths is not None and self.most >= paths.limit:
             self.refuse()
         length = self._length(at_once=True)
-        if paths is not None:
-            paths.has_lengths = True
         self.full = self.packed()[:length]
         self.mask, self.is_settled = (
             np.full_like(self.full[(slice(None), *[0] * len(self.rest))], True, dtype=bool),
@@ -183,8 +181,15 @@ class Selection(NDArrayOperatorsMixin, Traced):
     def __len__(self) -> int:
         return self._length(at_once=False)
 
+    def _decided(self) -> Any:
+        """Return the count, which is decided on each path from here on."""
+        paths = self.scope.deciding()
+        if paths is not None:
+            paths.has_lengths = True
+        return self.count
+
     def _length(self, *, at_once: bool) -> int:
-        count = self.count
+        count = self._decided()
         if not isinstance(count, Traced):
             return int(count)
         return whole_of(count.scope, count.node, _LENGTH, at_once=at_once)  # type: ignore[attr-defined]
@@ -193,7 +198,7 @@ class Selection(NDArrayOperatorsMixin, Traced):
         if self.rest or self.is_settled:
             yield from self.settled()
             return
-        packed, count = self.packed(), self.count
+        packed, count = self.packed(), self._decided()
         for k in range(self.most):
             if not count > k:
                 return

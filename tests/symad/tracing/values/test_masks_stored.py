@@ -230,6 +230,10 @@ def part(x):
     return np.sum(v)
 
 
+def sorted_list(x):
+    return sorted(np.sort(np.unique(x)))[0]
+
+
 def lengths_agree(x):
     v = np.unique(x)
     return np.sum(v * np.arange(v.size).reshape(v.shape))
@@ -271,6 +275,7 @@ FUNCTIONS = [
     view_after_length,
     part,
     lengths_agree,
+    sorted_list,
 ]
 
 
