@@ -1,0 +1,109 @@
+"""The documentation site: every public name is in it, and it is built without a warning, whole, offline."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import runpy
+import subprocess
+import sys
+from collections import Counter
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+API: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "api_pages.py"))
+PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
+PACKAGES = ("symad", "codegen")
+INSTALLED = all(importlib.util.find_spec(name) for name in ("sphinx", "furo", "myst_parser"))
+needs_sphinx = pytest.mark.skipif(
+    not INSTALLED, reason="the site is built with the extra docs: pip install 'symad[docs]'"
+)
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_public_name_is_in_one_group(package: str) -> None:
+    listed = Counter(name for names in API["groups"](package).values() for name in names)
+    assert {name: count for name, count in listed.items() if count > 1} == {}
+    assert sorted(listed) == import_module(package).__all__
+
+
+@pytest.mark.quick
+def test_every_group_has_a_page() -> None:
+    marks = [mark for page in PAGES for mark in API["MARK"].findall(page.read_text(encoding="utf-8"))]
+    groups = [(package, group) for package in PACKAGES for group in API["groups"](package)]
+    assert sorted(marks) == sorted(groups)
+    assert len(groups) > 12
+
+
+def test_entries_are_of_all_kinds() -> None:
+    entry = API["entry"]
+    assert entry("symad", "grad") == [".. autofunction:: symad.grad"]
+    assert entry("symad", "Kernel")[0] == ".. autoclass:: symad.Kernel"
+    assert entry("symad", "__version__") == [".. autodata:: symad.__version__"]
+    assert entry("symad", "errors")[0] == ".. automodule:: symad.errors"
+    assert entry("codegen", "Kernel")[-1] == "   The same as :py:class:`symad.Kernel`."
+
+
+def test_prose_is_escaped_and_code_is_not() -> None:
+    lines = ["`*args` of f(*x) and y_", ">>> a * b", "x_", "", "2 |x|"]
+    assert API["prose"](lines) == ["`*args` of f(\\*x) and y\\_", ">>> a * b", "x_", "", "2 \\|x\\|"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built by the command of CONTRIBUTING.md into another folder."""
+    folder = tmp_path_factory.mktemp("site")
+    shown = re.findall(
+        r"^\.venv/bin/(python -m sphinx .*)$", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert shown == ["python -m sphinx -W -c docs . build/site"]
+    command = [sys.executable, *shown[0].split()[1:-1], "-q", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, str]:
+    """The text of each page."""
+    return {path.resolve(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+
+
+@needs_sphinx
+def test_every_link_leads_to_a_place_of_the_site(pages: dict[Path, str]) -> None:
+    assert len(pages) > 50
+    places = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in pages.items()}
+    astray, followed = [], 0
+    for path, text in pages.items():
+        for link in re.findall(r'(?:href|src)="([^"]*)"', text):
+            target, _, place = unquote(link.split("?")[0]).partition("#")
+            if not re.match(r"\w+:", target):
+                file = (path.parent / target).resolve() if target else path
+                astray += [(path.name, link)] if not file.exists() or (place and place not in places[file]) else []
+                followed += 1
+    assert astray == []
+    assert followed > 5000
+
+
+@needs_sphinx
+def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, str]) -> None:
+    loaded = r'<(?:script|img|iframe|source)[^>]* src="([^"]*)"|<link[^>]* href="([^"]*)"'
+    files = {name for text in pages.values() for names in re.findall(loaded, text) for name in names if name}
+    assert len(files) > 5
+    assert [name for name in files if re.match(r"(\w+:)?//", name)] == []
+
+
+@needs_sphinx
+def test_every_public_name_has_an_entry(pages: dict[Path, str]) -> None:
+    reference = "".join(text for path, text in pages.items() if path.parent.name == "reference")
+    shown = [f"{package}.{name}" for package in PACKAGES for name in import_module(package).__all__]
+    missing = [name for name in shown if f'id="{name}"' not in reference and f'id="module-{name}"' not in reference]
+    same = re.findall(r"<p>The same as <a [^>]*#symad\.(?:errors\.)?(\w+)", reference)
+    assert sorted(missing) == sorted(f"codegen.{name}" for name in same)  # these refer to what symad shows
+    assert len(same) == 5
