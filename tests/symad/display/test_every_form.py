@@ -18,7 +18,12 @@ import symad
 from symad.checking.comparison.compare import step_errors
 from symad.checking.verification.balls_range import enclose_range
 from symad.display.shown import Shown
+from symad.teaching.answers.answer_check import CheckedAnswer
 from symad.teaching.confusion.exhibit import exhibit
+from symad.teaching.expansion.expand import Expansion
+from symad.teaching.explanation.explain import Explanation
+from symad.teaching.grading.class_grading import grade_class
+from symad.teaching.grading.question import Question
 from symad.tracing.trace import trace_structured
 from tests.support.display_checks import balanced, parsed
 
@@ -66,6 +71,8 @@ FORMS = {
     "CodeReading": Made(symad.read_llvm, lambda: symad.read_llvm(kernel())),
     "CompilationPlan": Made(symad.plan, lambda: symad.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "LoopReport": Made(symad.loops, lambda: symad.loops(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
+    "Graded": Made(grade_class, lambda: grade_class(Question("x^2"), {"Ada": "2x", "Ben": "2x^"}).graded[1]),
+    "GradedClass": Made(grade_class, lambda: grade_class(Question("x^2"), {"Ada": "2x", "Ben": "3x", "Cy": "2x^"})),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
 }  # fmt: skip
 
@@ -128,8 +135,11 @@ def test_files_of_every_suffix(name: str, tmp_path: Any) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_repr_and_title_are_short(name: str) -> None:
     shown = example(name)
-    assert len(repr(shown)) < 200
-    assert "\n" not in repr(shown)
+    if isinstance(shown, Expansion | CheckedAnswer | Explanation):  # what is read in the interpreter
+        assert repr(shown) == shown.text()
+    else:
+        assert len(repr(shown)) < 200
+        assert "\n" not in repr(shown)
     assert 0 < len(shown.title) < 100
 
 
