@@ -161,20 +161,15 @@ def grade_class(question: Question, answers: Mapping[str, str] | Iterable[tuple[
                 with time_limit(SECONDS, "an answer"):
                     yield Graded(name, answer, question, checked_answer(answer, problem))
             except WorkbenchError as error:
-                said = str(error)
-                yield Graded(
-                    name, answer, question, None, f"too long: {said}" if isinstance(error, LimitError) else said
-                )
+                yield Graded(name, answer, question, None, _said(error))
 
     return GradedClass(question, tuple(graded()))
 
 
 def _said(error: WorkbenchError) -> str:
     """Return what an error says, with the place in the answer but without that in a program."""
-    where = error.where if error.where.startswith("line ") else ""
-    return ("too long: " if isinstance(error, LimitError) else "") + str(
-        WorkbenchError(error.what, where=where, why=error.why, do=error.do)
-    )
+    said = str(error) if error.where.startswith("line ") else str(error).removeprefix(f"{error.where}: ")
+    return f"too long: {said}" if isinstance(error, LimitError) else said
 
 
 def read_answers(path: str | Path, name_column: str = "", answer_column: str = "") -> list[tuple[str, str]]:
