@@ -18,7 +18,7 @@ from codegen.errors import (
 __all__ = [
     "ArgumentError", "BoundWarning", "CacheWarning", "ConvergenceError", "DeviceError", "EscapedValueError",
     "FallbackWarning", "FrozenValueWarning", "InvariantError", "LimitError", "LoweringError", "MemoryLimitError",
-    "RuleError", "TraceError", "WorkbenchError", "WorkspaceError",
+    "NotationWarning", "RuleError", "TraceError", "WorkbenchError", "WorkspaceError",
 ]  # fmt: skip
 
 
@@ -46,3 +46,7 @@ class BoundWarning(UserWarning):
 
 class FrozenValueWarning(UserWarning):
     """What was made of a function keeps what it asked of the world, or changed, while it was traced."""
+
+
+class NotationWarning(UserWarning):
+    """What was taken for granted in reading a formula: a decimal comma."""

@@ -59,6 +59,9 @@ def add_expand_and_check(commands: Any) -> None:
     add_target(command)
     command.add_argument("--answer", metavar="FILE", required=True, help="a text file, or - for standard input")
     _add_directions(command)
+    command.add_argument(
+        "--epsilons", nargs="+", metavar="NAME", help="what the question calls the epsilons, one name for each level"
+    )
     add_output(command)
     command.set_defaults(run=run_check)
 
@@ -86,7 +89,9 @@ def run_check(options: argparse.Namespace) -> int:
     (f, x), mine = read_target(options), _answer(options.answer)
     if options.directions:
         directions = read_directions(options.directions, given(f, x).argument)
-        answer = check_expansion(mine, f, x, directions, order=options.order)
+        answer = check_expansion(mine, f, x, directions, order=options.order, epsilons=options.epsilons)
+    elif options.epsilons is not None:
+        raise ArgumentError("--epsilons of a derivative", do="give --directions, along which there are epsilons")
     else:
         answer = check_derivative(mine, f, x, order=options.order or 1)
     present(answer, options)

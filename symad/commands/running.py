@@ -6,8 +6,11 @@ import argparse
 import os
 import sys
 import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
 
-from symad.errors import ArgumentError, WorkbenchError
+from symad.errors import ArgumentError, NotationWarning, WorkbenchError
 from symad.limits import time_limit
 from symad.tracing.calling.tracebacks import VARIABLE
 from symad.tracing.calling.user_place import is_defect, is_library, is_standard
@@ -18,7 +21,9 @@ USAGE, FAILURE, INTERRUPTED = 2, 3, 130
 def carried_out(options: argparse.Namespace) -> int:
     """Carry out a command; return its exit status (see `symad.commands.names.STATUS`)."""
     try:
-        with time_limit(options.max_seconds, f"symad {options.command}"):
+        with warnings.catch_warnings(), time_limit(options.max_seconds, f"symad {options.command}"):
+            warnings.simplefilter("always", NotationWarning)
+            warnings.showwarning = _told(warnings.showwarning)
             status: int = options.run(options)
             sys.stdout.flush()
             return status
@@ -37,6 +42,18 @@ def carried_out(options: argparse.Namespace) -> int:
         print("symad: interrupted", file=sys.stderr)
         return INTERRUPTED
     return FAILURE
+
+
+def _told(otherwise: Callable[..., None]) -> Callable[..., None]:
+    """Return what shows warnings: in one line what was taken for granted in reading a formula, others as ever."""
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, NotationWarning):
+            print(f"symad: note: {message}", file=sys.stderr)
+        else:
+            otherwise(message, category, *place, **more)
+
+    return show
 
 
 def _user_lines(error: Exception) -> list[str]:

@@ -32,6 +32,11 @@ class Function:
     largest: float = 1e300
 
 
+# functions that were symbols without an argument: they are functions where one follows
+LATER = {"sgn": "sign", "tg": "tan", "ctg": "cot", "cotg": "cot", "arctg": "atan", "arcctg": "acot", "cosec": "csc"}
+CALLED = frozenset(LATER) - {"sgn"}  # those that are functions only before a parenthesis
+
+
 def _logarithm(number: sp.Expr, *base: sp.Expr) -> sp.Expr:
     """Return a logarithm; SymPy gives 0 for one of base 0."""
     if any(part.is_zero for part in base):
@@ -64,7 +69,7 @@ def _table() -> dict[str, Function]:
     others = {
         "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arccot": "acot", "arcsinh": "asinh", "arsinh": "asinh",
         "arccosh": "acosh", "arcosh": "acosh", "arctanh": "atanh", "artanh": "atanh", "arctan2": "atan2",
-        "Abs": "abs", "Min": "min", "Max": "max", "ceil": "ceiling",
+        "Abs": "abs", "Min": "min", "Max": "max", "ceil": "ceiling", **LATER,
     }  # fmt: skip
     return table | {name: table[same] for name, same in others.items()}
 
@@ -92,6 +97,23 @@ def plain(name: str) -> str:
     name = "".join(_LETTERS.get(letter, letter) for letter in name).translate(LOWERED)
     name = re.sub(r"^(.*[^0-9_])_?([0-9]+)$", r"\1_\2", name)
     return re.sub(r"^(?:eps|varepsilon)(_[0-9]+)?$", r"epsilon\1", name).replace("lamda", "lambda")
+
+
+def logarithm_to_a_base(word: str) -> str:
+    """Return the base of a logarithm such as log_10 or log₂, "" for any other word.
+
+    >>> logarithm_to_a_base("log₂"), logarithm_to_a_base("log_a"), logarithm_to_a_base("logx")
+    ('2', 'a', '')
+    """
+    found = re.fullmatch(r"log_([0-9]+|[A-Za-z])", re.sub("[₀-₉]+", lambda low: f"_{low[0].translate(LOWERED)}", word))
+    return found[1] if found else ""
+
+
+def to_a_base(base: sp.Expr) -> Function:
+    """Return the logarithm to a base."""
+    if base == 2 or base == 10:
+        return FUNCTIONS[f"log{base}"]
+    return Function(lambda number: _logarithm(number, base))
 
 
 def is_greek(word: str) -> bool:

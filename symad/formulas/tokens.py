@@ -1,9 +1,10 @@
-"""The words of a formula: numbers, names, operators, primes and raised digits, each with its column."""
+"""The words of a formula: numbers, names, operators, primes, raised digits, signs of LaTeX, each with its column."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -13,43 +14,66 @@ LENGTH_LIMIT = 4000  # characters
 TOKEN_LIMIT = 2000
 _SHOWN = 60  # characters of a refused formula that are shown
 
-RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˣʸᵗⁿᵏᵐ", "0123456789-+xytnkm")
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _OPERATORS = {"^": "**", "·": "*", "×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "÷": "/", "∕": "/"}
 _PRIMES = {"'": 1, "′": 1, "’": 1, "″": 2, "‴": 3}
+_ROOTS = {"√": "2", "∛": "3", "∜": "4"}
 _GREEK = "α-ξπ-ωϵϑϕΓΔΘΛΞΠΣΦΨΩ"  # those that readers tell from Latin letters
+NAME = rf"[A-Za-z{_GREEK}][A-Za-z0-9_{_GREEK}₀-₉]*"
 _TOKENS = re.compile(
     r"(?P<space>[ \t\r\n\u00a0\u2009\u202f]+)"
     r"|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
-    rf"|(?P<name>[A-Za-z{_GREEK}][A-Za-z0-9_{_GREEK}₀-₉]*)"
+    rf"|(?P<name>{NAME})"
     r"|(?P<operator>\*\*|[-+*/^()\[\],·×⋅∗−–÷∕])"
     r"|(?P<prime>['′’″‴]+)"
     r"|∂_?(?P<partial>[0-9₀-₉]{1,2})"
+    r"|(?P<raised>[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]*[ˣʸᵗⁿᵏᵐ][⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ˣʸᵗⁿᵏᵐ]*)"
     r"|(?P<power>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+)"
+    r"|(?P<root>[√∛∜])"
+    r"|(?P<fraction>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒])"
+    r"|(?P<bar>\|)"
+    r"|(?P<bang>!+)"
+    r"|(?P<latex>\\[A-Za-z]+|\\[^A-Za-z]|[{}$&~]|(?<=[A-Za-z}])_(?=[A-Za-z0-9{]))"
+)
+_ORDER = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"
+_D = r"(?:d|∂|\\partial|\\mathrm\s*\{\s*d\s*\})"
+_ABOVE_AND_BELOW = rf"\{{\s*{_D}{_ORDER}\s*({NAME})?(?:\([^(){{}}]*\))?\s*\}}\s*\{{\s*{_D}\s*(\\?{NAME}){_ORDER}\s*\}}"
+_LATEX_SIGN = re.compile(rf"\\[dtc]?frac\s*{_ABOVE_AND_BELOW}")
+_PLAIN_SIGN = re.compile(
+    rf"{_D}{_ORDER}()\s*/\s*{_D}\s?({NAME})(?![A-Za-z0-9_{_GREEK}₀-₉]){_ORDER}(?=\s*[A-Za-z0-9{_GREEK}√½|(\[\\])"
 )
 _ADVICE = {
     "=": "give one side; an equation is no expression",
-    "|": "write abs(x) for |x|",
-    "!": "write factorial(n) for n!",
     ".": "a name has no attributes; write * for a product, and a number before or after a decimal point",
     "_": "a name begins with a letter",
-    "√": "write sqrt(x)",
     "{": "write parentheses ( )",
     "}": "write parentheses ( )",
-    "\\": "write the formula plainly, as in sin(x)/2, not in LaTeX",
+    "\\": "write the name of a command behind it, as in \\sin(x), or leave it out",
     "%": "write 0.05 for 5 %",
     ";": "give one formula; arguments are separated by commas",
+    "∞": "take a finite number",
+    "…": "write out all terms",
 }
 
 
 @dataclass(frozen=True)
 class Token:
-    """A word of a formula: its kind, its text in plain characters, its column from 0, and whether a space precedes."""
+    """A word of a formula: its kind, its text in plain characters, its column from 0, where it ends, what precedes."""
 
     kind: str
     text: str
     column: int
     spaced: bool = False
+    end: int = 0
+
+
+@dataclass(frozen=True)
+class DerivativeSign(Token):
+    """d/dx, or dy/dx: its order, its variable (text), and of what, where that stands in it."""
+
+    order: int = 1
+    of: str = ""
 
 
 def refuse(text: str, column: int, what: str, do: str, why: str = "") -> NoReturn:
@@ -63,10 +87,20 @@ def refuse(text: str, column: int, what: str, do: str, why: str = "") -> NoRetur
     )
 
 
-def tokens(text: object) -> list[Token]:
-    """Return the words of a formula, the last one of kind "end"; ArgumentError for what is no part of a formula.
+def asked_back(text: str, column: int, what: str, first: str, second: str) -> NoReturn:
+    """Raise the ArgumentError of what has two readings, with both written out."""
+    refuse(text, column, what, f"write {_line(first)} or {_line(second)}, whichever is meant", "it has two readings")
 
-    >>> [token.text for token in tokens("2x² − f'(x)")]
+
+def _line(reading: str) -> str:
+    shown = " ".join("".join(c if c.isprintable() else " " for c in reading).split())
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN // 2] + " … " + shown[-_SHOWN // 2 :]
+
+
+def scanned(text: object, start: int = 0, end: int | None = None) -> list[Token]:
+    """Return the words of a part of a text, those of LaTeX as they are, the last one of kind "end".
+
+    >>> [token.text for token in scanned("2x² − f'(x)")]
     ['2', 'x', '2', '-', 'f', "'", '(', 'x', ')', '']
     """
     if not isinstance(text, str):
@@ -74,27 +108,57 @@ def tokens(text: object) -> list[Token]:
     if len(text) > LENGTH_LIMIT:
         refuse(text, LENGTH_LIMIT, f"a formula of {len(text)} characters", f"give at most {LENGTH_LIMIT} characters")
     found: list[Token] = []
-    position, spaced = 0, False
-    while position < len(text):
-        match = _TOKENS.match(text, position)
+    position, spaced, last = start, False, _last(text, start, len(text) if end is None else end)
+    while position < last:
+        sign = _derivative_sign(text, position, spaced)
+        if sign is not None:
+            found.append(sign)
+            spaced, position = False, sign.end
+            continue
+        match = _TOKENS.match(text, position, last)
         if match is None:
             _refuse_character(text, position)
         if match.lastgroup == "space":
             spaced, position = True, match.end()
             continue
-        found.append(_token(text, match, spaced))
+        found += _tokens(text, match, spaced)
         spaced, position = False, match.end()
         if len(found) > TOKEN_LIMIT:
             refuse(text, position - 1, "a formula of too many words", f"give at most {TOKEN_LIMIT} numbers and signs")
-    return [*found, Token("end", "", len(text), spaced)]
+    return [*found, Token("end", "", last, spaced, last)]
 
 
-def _token(text: str, match: re.Match[str], spaced: bool) -> Token:
-    kind, word, column = str(match.lastgroup), match.group(), match.start()
-    after = text[match.end() : match.end() + 1]
+def _last(text: str, start: int, end: int) -> int:
+    """Return where a text ends without the full stop of a sentence: that of a number belongs to the number."""
+    shown = text[start:end].rstrip(" \t\r\n$")
+    if shown.endswith(".") and not shown.endswith("..") and re.search(r"[^0-9\s.]\s*\.$", shown):
+        return start + len(shown) - 1
+    return end
+
+
+def _derivative_sign(text: str, position: int, spaced: bool) -> DerivativeSign | None:
+    """Return d/dx before what is differentiated, and \\frac{dy}{dx}, at a position of a text."""
+    if text[position] not in "\\d∂":
+        return None
+    found = _LATEX_SIGN.match(text, position) or _PLAIN_SIGN.match(text, position)
+    if found is None:
+        return None
+    above, raised, of, variable, below, raised_below = found.groups()
+    order, again = (int((plain or raised or "1").translate(RAISED)) for plain, raised in
+                    ((above, raised), (below, raised_below)))  # fmt: skip
+    if order != again or not order:
+        refuse(text, position, f"a derivative of order {order} above and {again} below", "write the same order in both")
+    variable = variable.removeprefix("\\")
+    return DerivativeSign("derivative", variable, position, spaced, found.end(), order, of or "")
+
+
+def _tokens(text: str, match: re.Match[str], spaced: bool) -> Iterator[Token]:
+    kind, word, column, end = str(match.lastgroup), match.group(), match.start(), match.end()
+    after = text[end : end + 1]
     if kind == "number":
-        if after == "." or (word == "0" and (after.isalpha() or after == "_")):
-            refuse(text, match.end(), f"{after!r} after the number {word}", "write a decimal number such as 0.5")
+        decimals = column > 1 and text[column - 1] == "," and text[column - 2].isdigit()
+        if after == "." or (word == "0" and not decimals and (after.isalpha() or after == "_") and after.isascii()):
+            refuse(text, end, f"{after!r} after the number {word}", "write a decimal number such as 0.5")
     elif kind == "operator":
         word = _OPERATORS.get(word, word)
     elif kind == "prime":
@@ -103,7 +167,18 @@ def _token(text: str, match: re.Match[str], spaced: bool) -> Token:
         word = match.group("partial").translate(LOWERED)
     elif kind == "power":
         word = word.translate(RAISED)
-    return Token(kind, word, column, spaced)
+    elif kind == "root":
+        word = _ROOTS[word]
+    elif kind == "fraction":
+        word = unicodedata.normalize("NFKC", word).replace("\u2044", "/")
+    if kind != "raised":
+        yield Token(kind, word, column, spaced, end)
+        return
+    yield Token("operator", "**", column, spaced, end)
+    yield Token("operator", "(", column, end=end)
+    for token in scanned(word.translate(RAISED))[:-1]:
+        yield Token(token.kind, token.text, column, token.spaced, end)
+    yield Token("operator", ")", column, end=end)
 
 
 def _refuse_character(text: str, column: int) -> NoReturn:

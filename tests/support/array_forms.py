@@ -61,6 +61,17 @@ ORDERS = (
     "np.sort_complex({V}).real", "np.lexsort(({V}, DATA({V}))) @ {V}", "np.flatnonzero({V} > {s}).sum() * {s}",
     "sorted({V}, reverse=True)[1] * {s}", "np.nanmax({A}, axis={x})", "np.nonzero({V} > {s})[0].size + {s}",
 )  # fmt: skip
+PLACES_AND_MASKS = (
+    "{V}[{V} > {s}]", "np.extract({V} > {s}, {V})", "{V}[np.nonzero({V} > {s})]", "np.setdiff1d({V}, [{s}])",
+    "np.union1d({V}, [{s}])", "np.intersect1d({V}, {V}[1:])", "np.unique({V}, return_counts=True)[1] * {s}",
+    "np.bincount(np.digitize({V}, [-0.3, 0.3])) * {s}", "np.histogram({V}, [-1.0, 0.0, 1.0])[0] * {s}",
+    "np.array([0.5, -1.0, 2.0])[np.floor(2 * {V}).astype(int) % 3]", "np.isin({V}, [0.5, {s}]) * {t}",
+    "np.argwhere({V} > {s}).size * {t}", "{V}[int(3 * abs({s})) % len({V})]", "round(3 * {s}) * {t}",
+    "[0.1, -0.2, 0.3][int(2 * abs({s})) % 3] * {t}", "{{0: 0.5, 1: 2.0}}[int({s} > 0)] * {t}",
+    "np.sum(np.arange(4.0)[: int(3 * abs({s})) % 4]) * {t}", "sorted({V}[{V} > {s}])[0]", "{V}[{V} > {s}][-1] * {t}",
+    "np.array_split({V}[{V} > {s}], 2)[0]", "np.mean({M}[{M}[:, 0] > {s}], axis=0)", "len({V}[{V} < {s}]) * {t}",
+    "np.clip({V}[{V} > {s}], 0, {t}).sum()", "np.concatenate([{V}[{V} > {s}], {V}[{V} <= {s}]])", "{A}[{A} > {s}] ** 2",
+)  # fmt: skip
 MATRICES = (
     "np.linalg.solve(KERNEL({V}), {V})", "np.linalg.inv(KERNEL({V})) @ {V}", "np.linalg.cholesky(KERNEL({V}))",
     "np.linalg.det(KERNEL({V}))", "np.linalg.slogdet(KERNEL({V}))[1]", "np.linalg.solve(KERNEL({V}), DATA({V})) @ {V}",
@@ -224,6 +235,40 @@ for {q} in range(len({r})): {r}[{q}] += {r}[{q} - 1] * {s}
 {r}[{q}] = np.log(np.abs({A} * 1.0)[{q}]) + ({A} * 1.0)[{q}].sum()
 {r}[~{q}] = {t}
 
+{r} = {V}[{V} > {s}]
+{r}[::2] = {t}
+
+{r} = {V}[{V} > {s}]
+{r}.sort()
+
+{r} = np.unique({V})
+{q} = {r}[:, None]
+{q} += {s}
+
+{r} = {A}[{A} > {s}]
+np.multiply({r}, {t}, out={r})
+
+{r} = {V}[{V} > {s}]
+{q} = {r}
+{q} += 1
+{q}[{q} > 1.3] = {t}
+
+{r} = {M}[{M}[:, 0] > {s}]
+{r}[0, -1] = {t}
+{r}.T[0] *= {s}
+
+{r} = {V}.copy()
+{r}[int(3 * abs({s})) % len({r})] += {t}
+
+{r} = {V}.copy()
+np.add.at({r}, np.floor(3 * {V}).astype(int) % len({r}), {s})
+
+{r} = {V}.copy()
+{r}[np.argsort({V})] = {V} * {s}
+
+{r} = {V}.copy()
+{r}[np.flatnonzero({V} > {s})] -= {t}
+
 {r} = {V} * 1.0
 {q} = {r}[{r} > {s}]
 {r} = {r} * np.sum({q} * np.sin({q})) + {q} @ {q} + np.prod({q})
@@ -307,6 +352,14 @@ for i in range({k}):
     for e in {V}:
         {r} = {r} * 0.5 + e
 
+{r} = abs({s})
+while {r} > 0.1:
+    {r} = {r} / 2 - 0.01 * {t}
+
+{r} = {s}
+for {q} in range(int(4 * abs({t})) % 5):
+    {r} = np.sin({r} + {q})
+
 match {V}.shape:
     case (3,):
         {r} = {s}
@@ -331,6 +384,7 @@ def {q}(n):
 {r} = {q}({k})
 """.strip().split("\n\n")
 EXPRESSIONS = (
-    *(ELEMENTWISE,) * 4, *(VIEWS,) * 3, *(FANCY,) * 2, *(REDUCTIONS,) * 4, *(ORDERS,) * 2, *(MATRICES,) * 2, PYTHON,
+    *(ELEMENTWISE,) * 4, *(VIEWS,) * 3, *(FANCY,) * 2, *(REDUCTIONS,) * 4, *(ORDERS,) * 2, *(PLACES_AND_MASKS,) * 2,
+    *(MATRICES,) * 2, PYTHON,
 )  # fmt: skip
 STATEMENTS = (STORES, STORES, FUNCTIONS)

@@ -197,7 +197,8 @@ def check_odd(text: str) -> str:
     """Compare values at odd points with NumPy's, interpreted and compiled; AssertionError where they differ."""
     f, size, seed = function_of(text)
     with quietly():
-        given = [(x, value) for x in odd_points(size, seed) if (value := plain(f, x)) is not None]
+        odd = [x for x in odd_points(size, seed) if np.isfinite(x).all() or "sorted(" not in text]  # see `_sorted`
+        given = [(x, value) for x in odd if (value := plain(f, x)) is not None]
         if not given:
             return "without numbers"
         try:

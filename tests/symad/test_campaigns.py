@@ -78,7 +78,7 @@ def test_an_error_that_is_not_ours_is_a_failure(monkeypatch: pytest.MonkeyPatch)
     def broken(*_: object) -> None:
         raise IndexError("beyond")
 
-    monkeypatch.setattr(read, "tokens", broken)
+    monkeypatch.setattr(read, "scanned", broken)
     assert any("IndexError: beyond" in line for line in carried_out(mutated_text.tries(7), 20).failures)
 
 

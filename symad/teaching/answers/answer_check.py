@@ -74,16 +74,20 @@ class CheckedAnswer(Shown):
             Formula(*map(problem.named, (problem.formula, sp.Function(problem.name)(*problem.symbols)))),
             Paragraph(("asked: ", _asked(problem))),
             _lines(self),
+            *(Paragraph(f"{note}.") for note in dict.fromkeys(note for each in self.steps for note in each.step.notes)),
             *_remark(self),
         )
 
 
 @door
-def check_expansion(mine: Any, f: Any, x: Any, directions: Any, *, order: int | None = None) -> CheckedAnswer:
+def check_expansion(
+    mine: Any, f: Any, x: Any, directions: Any, *, order: int | None = None, epsilons: Sequence[str] | None = None
+) -> CheckedAnswer:
     """Return which line of a pupil's expansion of f(x + eps_1 v + eps_2 w + ...) is the first wrong one, and why.
 
     `mine` is a text of several lines (steps between equals signs, comments after #), a list of texts or SymPy
-    expressions, or a dict {term: coefficient}; f, x, directions and order are those of `expand`. A step is right if it
+    expressions, or a dict {term: coefficient}; f, x, directions and order are those of `expand`. The epsilons are
+    called eps_1, e1, ε₁..., and also as `epsilons` names them, one for each level. A step is right if it
     equals f(x + eps_1 v + ...) where the squares of the epsilons are 0, in whatever form; a step after `f'(x) =` is
     compared with that. Texts are parsed, never evaluated: ArgumentError for what is no formula.
 
@@ -95,7 +99,7 @@ def check_expansion(mine: Any, f: Any, x: Any, directions: Any, *, order: int | 
     >>> check_expansion("(x + eps_1 v)^2 = x^2 + 2 x v eps_1", "x**2", "x", ["v"]).right
     True
     """
-    return _checked(mine, expansion_problem(f, x, directions, order))
+    return _checked(mine, expansion_problem(f, x, directions, order, epsilons))
 
 
 @door
@@ -129,7 +133,7 @@ def _checked(mine: Any, problem: Problem) -> CheckedAnswer:
         square = sp.Pow(named, 2, evaluate=False)
         mistake = Mistake("squared epsilon", ("the square of ", named, " is 0: its term falls away"))
         return CheckedAnswer(problem, judged, False, False, line, square, sp.S.Zero, readable(written), (mistake,))
-    finished = not last.step.named and _is_finished(last.step.expression, problem)
+    finished = not last.step.named and not last.step.derives and _is_finished(last.step.expression, problem)
     return CheckedAnswer(problem, judged, True, finished=finished)
 
 
@@ -267,6 +271,8 @@ def _praise(answer: CheckedAnswer) -> list[Block]:
     blocks: list[Block] = [Paragraph((Marked("Right.", "right"), f" Checked {' and '.join(ways)}."))]
     if not answer.finished and answer.steps[-1].step.named:
         blocks.append(Paragraph(("It holds for every ", answer.problem.name, ": now put in its formula.")))
+    elif not answer.finished and answer.steps[-1].step.derives:
+        blocks.append(Paragraph("A derivative in it is still to be carried out."))
     elif not answer.finished:
         blocks.append(Paragraph("It is not multiplied out yet: write it as a sum of coefficients times epsilons."))
     return blocks

@@ -13,15 +13,21 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 from symad.display.mathematics import too_large
 from symad.errors import ArgumentError
 from symad.formulas.formula_names import Name, known
-from symad.formulas.read import read_formula
+from symad.formulas.read import Reading, reading
 from symad.teaching.answers.answer_problem import Problem, real, undefined
+from symad.teaching.answers.answer_text import (
+    along_directions,
+    left_side,
+    without_note,
+    without_remainder,
+    without_typesetting,
+)
 from symad.teaching.expansion.epsilon import monomial
 from symad.tracing.calling.user_place import refusal
 
 MOST_LINES = 100
 _EQUALS = re.compile(r"==?")
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
-_LEIBNIZ = re.compile(r"\s*(?:([A-Za-z])('+)|d([A-Za-z])/d(\w+))\s*")  # y', dy/dx
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 
 
@@ -35,7 +41,9 @@ class Step:
     about: sp.Expr | None = None
     bare: bool = False  # an epsilon without a number, where there are several levels
     named: bool = False  # f is still written as f
-    restated: bool = False  # nothing but f(...) or a derivative of f
+    restated: bool = False  # nothing but f(...) or a derivative that is not carried out
+    derives: bool = False  # a derivative in it is not carried out
+    notes: tuple[str, ...] = ()  # what was taken for granted in reading it
 
 
 class Reader:
@@ -61,10 +69,16 @@ class Reader:
 
     def _name_epsilons(self) -> None:
         """Name the epsilons; one without a number is that of the only level, unless f has a symbol of that name."""
-        for epsilon in self.problem.epsilons:
+        for level, epsilon in enumerate(self.problem.epsilons, 1):
             if known(self.names, epsilon.name) is not None:
                 raise refusal(f"a symbol {epsilon} in f", do="rename it: the levels are called so")
             self.names[epsilon.name] = epsilon
+            if known(self.names, f"e_{level}") is None:
+                self.names[f"e_{level}"] = epsilon
+        for name, epsilon in zip(self.problem.called, self.problem.epsilons, strict=False):
+            if known(self.names, name) not in (None, epsilon):
+                raise refusal(f"{name!r} as the name of an epsilon", do="take one that stands for nothing else")
+            self.names[name] = epsilon
         if known(self.names, self.bare.name) is None:
             self.names[self.bare.name] = self.problem.epsilons[0] if self.problem.count == 1 else self.bare
 
@@ -84,22 +98,23 @@ class Reader:
     def _line(self, number: int, line: Any) -> list[Step]:
         goes_on = isinstance(line, str) and line.lstrip().startswith("=")
         if isinstance(line, str):
-            sides = [
-                (text, self._derivative(text) or self._read(number, line, start, end))
-                for text, start, end in _sides(line)
-            ]
+            cut = _sides(line)
+            sides = [(text, self._side(number, line, start, end, len(cut) > 1)) for text, start, end in cut]
         else:
             parts = line.args if isinstance(line, sp.Equality) else [line]
-            sides = [(str(part), self._given(number, part)) for part in parts]
-        if not goes_on:
-            named = len(sides) > 1 and self._is_named(sides[0][1])
-            self.about = self.concrete(sides[0][1]) if named else None
-        return [self._step(number, text, expression, self.about) for text, expression in sides]
+            sides = [(str(part), Reading(self._given(number, part))) for part in parts]
+        if not goes_on and sides:
+            first = sides[0][1]
+            named = len(sides) > 1 and (self._is_named(first.expression) or first.derivative)
+            self.about = self.concrete(first.expression) if named else None
+        return [self._step(number, text, read, self.about) for text, read in sides]
 
-    def _step(self, number: int, text: str, expression: sp.Expr, about: sp.Expr | None = None) -> Step:
+    def _step(self, number: int, text: str, read: Reading, about: sp.Expr | None = None) -> Step:
+        expression = read.expression
         named, bare = self._is_named(expression), expression.has(self.bare)
-        restated = isinstance(expression, AppliedUndef | sp.Derivative | sp.Subs)
-        return Step(number, text, self.concrete(expression), about, bare, named, restated)
+        restated = read.derivative or isinstance(expression, AppliedUndef | sp.Derivative | sp.Subs)
+        concrete = self.concrete(expression)
+        return Step(number, text, concrete, about, bare, named, restated, read.derives, read.notes)
 
     def _is_named(self, expression: sp.Expr) -> bool:
         """Whether f stands in an expression by its name."""
@@ -122,25 +137,48 @@ class Reader:
 
     def _derivative(self, text: str) -> sp.Expr | None:
         """Return what y' or dy/dx stands for where f has one variable; None for any other text."""
-        found = _LEIBNIZ.fullmatch(text)
+        found = left_side(text)
         if found is None or self.function is None or self.point is None:
             return None
-        name, primes, above, below = found.groups()
-        letter = name or above
-        if letter not in ("y", "f", self.problem.name) or known(self.names, letter) not in (None, self.function):
+        letters = ("y", "f", self.problem.name)
+        if found.letter not in letters or known(self.names, found.letter) not in (None, self.function):
             return None
-        if below is not None and below != self.point.name:
+        if found.variable not in ("", self.point.name):
             return None
-        return sp.Derivative(self.function(self.point), (self.point, len(primes or "'")))
+        at = self.function(self.point)
+        return sp.Derivative(at, (self.point, found.order)) if found.order else at
 
-    def _read(self, number: int, line: str, start: int, end: int) -> sp.Expr:
+    def _side(self, number: int, line: str, start: int, end: int, equation: bool) -> Reading:
+        """Return a side of a line: what an equation is about, or a formula, with a note or a remainder behind it."""
+        if equation and (about := self._derivative(line[start:end])) is not None:
+            return Reading(about)
+        end = without_note(line, start, end, lambda word: known(self.names, word) is not None)
+        if self.problem.expansion:
+            end, remainder = without_remainder(line, start, end)
+            if remainder is not None:
+                self._check_remainder(number, line, remainder)
+        moved = along_directions(line[start:end])
+        if moved != line[start:end] and known(self.names, "D") is None:
+            return self._read(number, moved, 0, len(moved))
+        return self._read(number, line, start, end)
+
+    def _check_remainder(self, number: int, line: str, part: tuple[int, int]) -> None:
+        """Refuse a remainder that is no square or product of epsilons: it would swallow what is asked for."""
+        content = self._read(number, line, *part).expression
+        epsilons = {*self.problem.epsilons, self.bare} & content.free_symbols
+        degree = sp.Poly(content, *epsilons).total_degree() if epsilons and content.is_polynomial(*epsilons) else 0
+        if degree < 2:
+            do = "write O(ε²) for what falls away, and all terms that are asked for"
+            raise refusal(f"the remainder O({line[slice(*part)].strip()}) in line {number}", do=do)
+
+    def _read(self, number: int, line: str, start: int, end: int) -> Reading:
         try:
-            expression = read_formula(" " * start + line[start:end], self.names, others=False, point=self.point)
+            found = reading(line, self.names, others=False, functions=False, point=self.point, part=(start, end))
         except ArgumentError as error:
             raise ArgumentError(error.what, where=f"line {number}, {error.where}", why=error.why, do=error.do) from None
-        if large := too_large(expression):
+        if large := too_large(found.expression):
             raise refusal(f"line {number}: {large}", do="give a shorter line")
-        return expression
+        return found
 
     def _given(self, number: int, value: Any) -> sp.Expr:
         """Return a SymPy expression in the symbols of the problem, which are found by their names."""
@@ -179,10 +217,10 @@ class Reader:
                 raise refusal(f"the coefficient {value} of {key}", do="give coefficients without epsilons")
             terms[term] = term * coefficient
             texts.append(f"{key}: {value}")
-        return self._step(1, ", ".join(texts), sp.Add(*terms.values()))
+        return self._step(1, ", ".join(texts), Reading(sp.Add(*terms.values())))
 
     def _entry(self, value: Any) -> sp.Expr:
-        return self._read(1, value, 0, len(value)) if isinstance(value, str) else self._given(1, value)
+        return self._read(1, value, 0, len(value)).expression if isinstance(value, str) else self._given(1, value)
 
 
 def _lines(mine: Any) -> list[tuple[int, Any]]:
@@ -191,7 +229,7 @@ def _lines(mine: Any) -> list[tuple[int, Any]]:
         return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
     found: list[tuple[int, str]] = []
     for number, line in enumerate(mine.strip("\n").splitlines(), 1):
-        code = line.partition("#")[0].rstrip()
+        code = without_typesetting(line.partition("#")[0]).rstrip()
         if found and (_GOES_ON.match(code) or _UNFINISHED.search(found[-1][1])):
             found[-1] = (found[-1][0], f"{found[-1][1]} {code.lstrip()}")
         elif code:

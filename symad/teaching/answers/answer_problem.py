@@ -41,6 +41,7 @@ class Problem:
     count: int
     expansion: bool
     name: str
+    called: tuple[str, ...] = ()  # what the question calls the epsilons
     epsilons: tuple[sp.Symbol, ...] = field(init=False)
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
@@ -132,16 +133,20 @@ def slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     return found.xreplace(dict.fromkeys([*steps, *found.atoms(sp.DiracDelta)], sp.S.Zero))
 
 
-def expansion_problem(f: Any, x: Any, directions: Any, order: int | None) -> Problem:
+def expansion_problem(
+    f: Any, x: Any, directions: Any, order: int | None, called: Sequence[str] | None = None
+) -> Problem:
     """Return the problem of an expansion; ArgumentError for more than MOST_LEVELS levels."""
     formula, symbols, values, argument, name = _formula(f, x)
     found = by_levels(argument, directions, order)
     count = max(max(levels) for levels in found)
     if count > MOST_LEVELS:
         raise refusal(f"an answer of {2**count} terms", do=f"give at most {MOST_LEVELS} levels")
+    if called is not None and len(called) != count:
+        raise refusal(f"{len(called)} names of epsilons", do=f"give {count}, one for each level")
     exact = {levels: [real(part) for part in parts] for levels, parts in found.items()}
     apart = _apart(formula, symbols, values, [part for parts in exact.values() for part in parts])
-    return _smooth(Problem(*apart, exact, count, expansion=True, name=name))
+    return _smooth(Problem(*apart, exact, count, expansion=True, name=name, called=tuple(called or ())))
 
 
 def derivative_problem(f: Any, x: Any, order: int) -> Problem:

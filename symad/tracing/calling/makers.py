@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.values.array import Array, wrap
+from symad.tracing.values.bounds import bounds_of
 from symad.tracing.values.node_arrays import converted
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import refuse_function
+from symad.tracing.values.whole_numbers import are_whole
 from symad.tracing.values.whole_values import whole_of
 
 
@@ -68,9 +70,10 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
 def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Any:
     """np.arange of traced bounds: how many elements there are follows the values, and has no derivative."""
     first, last = (0 if start is None else start, stop) if stop is not None else (0, start)
-    length = (last - first) / step
+    length = last if type(first) is int and first == 0 and type(step) is int and step == 1 else (last - first) / step
     if isinstance(length, Scalar):
-        count: Any = np.maximum(np.ceil(length), 0)
+        is_count = are_whole(length.scope.graph, length.node) and bounds_of(length.scope.graph, length.node).low >= 0
+        count: Any = length if is_count else np.maximum(np.ceil(length), 0)
         length = whole_of(count.scope, count.node, "the length of np.arange", at_once=True)
     first, second = as_new_array([first, first + step], dtype)  # as NumPy, which converts and rounds these two
     return first + np.arange(max(math.ceil(length), 0)) * (second - first)

@@ -90,7 +90,10 @@ def _chosen(condition: Any, value: Any, otherwise: Any) -> Any:
 
 
 def _sorted(values: Iterable[Any], /, *, key: Any = None, reverse: bool = False) -> Any:
-    """The form of sorted: numbers in the order of numbers are gathered, and their order is no path."""
+    """The form of sorted: numbers in the order of numbers are gathered, and their order is no path.
+
+    All are NaN where a key is: in which order Python leaves the others then says nothing of their values.
+    """
     listed, scope = list(values), innermost_scope()
     keys = listed if key is None else [key(value) for value in listed]
     if scope is None or scope.deciding() is None or len(listed) < 2 or not _has_numbers(keys):
@@ -99,8 +102,10 @@ def _sorted(values: Iterable[Any], /, *, key: Any = None, reverse: bool = False)
     kinds = {tuple(map(_is_number, row)) for row in rows}
     if len(kinds) > 1 or not all(next(iter(kinds))):
         return sorted(listed, key=key, reverse=reverse)
-    order = np.argsort(-np.stack(keys) if reverse else np.stack(keys), kind="stable")
-    columns = [np.take(np.stack([*column, keys[0]])[:-1], order) for column in zip(*rows, strict=True)]
+    heights = np.stack(keys)
+    order, in_order = np.argsort(-heights if reverse else heights, kind="stable"), ~np.any(np.isnan(heights))
+    gathered = [np.take(np.stack([*column, keys[0]])[:-1], order) for column in zip(*rows, strict=True)]
+    columns = [np.where(in_order, column, np.nan * column) for column in gathered]
     made = [tuple(row) for row in zip(*columns, strict=True)]
     return made if isinstance(listed[0], tuple) else [row[0] for row in made]
 

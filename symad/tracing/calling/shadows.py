@@ -20,6 +20,7 @@ from typing import Any
 
 from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
+from symad.tracing.calling.conversions import STORES, caused_by, is_conversion, names_a_traced_value
 from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
 from symad.tracing.calling.namespaces import (
@@ -63,28 +64,6 @@ _RETRIED = (  # a TraceError is a TypeError; the last three are SciPy's: of C co
     TypeError, ValueError, IndexError, AttributeError, RuntimeError, SystemError, DeprecationWarning,
 )  # fmt: skip
 _RETRIES = 4  # code that is made anew at every call (sympy.lambdify inside the function) has ever new names
-_OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
-    "loop of ufunc does not support argument",
-    "Cannot cast ufunc",
-    "Cannot cast array data from dtype('O')",
-    "a traced scalar has no attribute 'dtype'",  # of a sum of objects
-    "not supported for the input types",
-    "No loop matching the specified signature",
-    "must be real number",
-    "object arrays are not supported",
-    "array type dtype('O') not supported",
-    "array type not supported",
-    "data type not supported",
-    "Unsupported array type",
-    "input type 'object' not supported",
-    "'float' object has no attribute 'dtype'",
-    "can't convert type 'Scalar'",
-    "Iterator operand or requested dtype holds references",
-)
-_STORES = (  # how NumPy words a store or an index that it could not do
-    "setting an array element with a sequence", "Error setting single item of array", "only integers, slices",
-    "assignment destination is read-only", "output array is read-only",
-)  # fmt: skip
 
 
 def call(f: Callable[..., Any], arguments: Callable[[], Sequence[Any]], *, alone: bool = False) -> Any:
@@ -138,7 +117,7 @@ def _inside(watch: Watch, f: Callable[..., Any], run: Callable[[], Any]) -> Any:
     try:
         return run()
     except _RETRIED as error:
-        if noted() == start and _is_conversion(error):  # one of NumPy's
+        if noted() == start and is_conversion(error):  # one of NumPy's
             with contextlib.suppress(TraceError):
                 _explain(error)
         raise
@@ -223,17 +202,17 @@ def _better(
 
 
 def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names], retries: int) -> _Attempt | None:
-    if not _is_conversion(error):
+    if not is_conversion(error):
         return None
     found = _new(attempt, namespaces)
-    stores = _has(error, StoreError) or any(text in str(error) for text in _STORES)
+    stores = caused_by(error, StoreError) or any(text in str(error) for text in STORES)
     if attempt.namespaces and (not found or stores):  # who made the array may be elsewhere
         found += _new(_Attempt((*attempt.namespaces, *found)), reached((*attempt.namespaces, *found)))
     arrays = attempt.arrays or stores or not found
     if arrays and not attempt.arrays:  # what has tables may be an object
         found += _new(_Attempt((*attempt.namespaces, *found)), owners_in(error))
     last = (not found and attempt.arrays) or retries == _RETRIES - 1
-    objects = attempt.objects or (last and _has(error, ObjectArrayError))
+    objects = attempt.objects or (last and caused_by(error, ObjectArrayError))
     if not found and (arrays, objects) == (attempt.arrays, attempt.objects):
         return None
     return _Attempt((*attempt.namespaces, *found), arrays, objects, attempt.deciding)
@@ -245,48 +224,11 @@ def _new(attempt: _Attempt, namespaces: Sequence[Names]) -> tuple[Names, ...]:
     return tuple(namespace for number, namespace in fresh.items() if number not in held)
 
 
-def _is_conversion(error: BaseException) -> bool:
-    """Whether a traced value, or NumPy on an array of them, refused to become plain numbers."""
-    if (
-        _has(error, NumberError)
-        or _has(error, StoreError)
-        or any(text in str(error) for text in (*_OBJECT_LOOPS, *_STORES))
-    ):
-        return True
-    if isinstance(error, TraceError):
-        return False
-    if _names_a_traced_value(error):
-        return True
-    return library_function(error).startswith("scipy.") and not isinstance(error, RuntimeError)
-
-
-_OUR_TYPES = (
-    "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
-    "not Scalar", "not Array", "Object of type float64 is not JSON",
-)  # fmt: skip
-
-
-def _names_a_traced_value(error: BaseException) -> bool:
-    """Whether an error is about a traced value: of code that takes floats or ordinary arrays only (mpmath, Cython)."""
-    about = isinstance(error, TypeError | AttributeError) and "unhashable" not in str(error)
-    return about and any(text in str(error) for text in _OUR_TYPES)
-
-
-def _has(error: BaseException | None, kind: type[BaseException]) -> bool:
-    """Whether an error is of a kind, or was caused by one that is (NumPy wraps them)."""
-    seen = 0
-    while error is not None and seen < 10:
-        if isinstance(error, kind):
-            return True
-        error, seen = error.__cause__ or error.__context__, seen + 1
-    return False
-
-
 def _explain(error: BaseException) -> None:
     """Raise a TraceError in place of what NumPy, SciPy and SymPy say of traced values that they cannot take."""
     if raised_in_own_code(error):
         return  # whatever the function says of its arguments is its own
-    if isinstance(error.__cause__, NumberError | StoreError) and any(text in str(error) for text in _STORES):
+    if isinstance(error.__cause__, NumberError | StoreError) and any(text in str(error) for text in STORES):
         raise error.__cause__  # NumPy takes what has indices for a sequence, and says so in place of our error
     if any(text in str(error) for text in _ASKED_OF_SYMPY):
         raise TraceError(
@@ -295,9 +237,9 @@ def _explain(error: BaseException) -> None:
             why="SymPy does not know the values of traced values in it",
             do="use the NumPy function there (np.sin instead of sympy.sin), or sympy.Piecewise for a condition",
         ) from error
-    if isinstance(error, TraceError) or not _is_conversion(error):
+    if isinstance(error, TraceError) or not is_conversion(error):
         return
-    if str(error).startswith("only integers") and not _has(error, NumberError):
+    if str(error).startswith("only integers") and not caused_by(error, NumberError):
         return  # of an index that is no number either
     if "read-only" in str(error) and "<traced " not in str(error):
         return  # an array may be read-only because the user wants it so
@@ -305,7 +247,7 @@ def _explain(error: BaseException) -> None:
     if name:
         said = error.__cause__ if isinstance(error, SystemError) and error.__cause__ is not None else error
         raise library_refusal(name, said, raised_place(error)) from error
-    if _names_a_traced_value(error):
+    if names_a_traced_value(error):
         raise python_refusal(error, raised_place(error)) from error
     if "Iterator operand" in str(error):
         raise TraceError(

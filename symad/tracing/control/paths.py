@@ -29,6 +29,7 @@ from codegen.limits import check
 from symad.errors import ArgumentError, LimitError, WorkbenchError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
+from symad.tracing.calling.conversions import asks_for_numbers
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.swallowed import excuse, forgive, innermost_watch, library_refusal, noted
@@ -334,7 +335,7 @@ class Paths:
         """Whether the function itself raised an error on one of its paths, or only NaN can take this path."""
         if self._is_of_values(error):
             return True
-        if isinstance(error, LimitError) or is_defect(error):
+        if isinstance(error, LimitError) or is_defect(error) or asks_for_numbers(error):
             return False
         own = not isinstance(error, (*_MISTAKES, WorkbenchError)) and (
             raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS)
@@ -345,8 +346,10 @@ class Paths:
         """Whether an error comes of the whole numbers that were decided on this path: indices, keys and lengths."""
         if isinstance(error, KeyError):
             return any(type(key) is Scalar for key in error.args)
+        if isinstance(error, NoNumberError | OutsideError):
+            return True
         lengths = self.has_lengths and isinstance(error, ValueError | IndexError)
-        return lengths or isinstance(error, NoNumberError | OutsideError)
+        return lengths and not (isinstance(error, WorkbenchError) or asks_for_numbers(error))
 
     @cached_property
     def _plain(self) -> dict[int, int]:

@@ -2,7 +2,8 @@
 
 It can be computed with elementwise, together with numbers and with what the same mask picks of other arrays; it can be
 summed up, sorted, and stored where the mask picks: all of these are choices between whole arrays. Its length is a
-traced whole number, its elements are at computed places. For anything else each length that it can have is a path.
+traced whole number, its elements are at computed places. For anything else each length that it can have is a path, on
+which it is an array from then on: what is stored in a view of it reaches it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, user_place
-from symad.tracing.values.bounds import Bounds
+from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.traced import Traced
 from symad.tracing.values.whole_values import whole_of
 
@@ -28,8 +29,10 @@ FORMS: dict[Callable[..., Any], Callable[..., Any]] = {}  # NumPy's functions of
 class Selection(NDArrayOperatorsMixin, Traced):
     """The parts of `full` that a mask picks: traced arrays, of which the mask has the first axes."""
 
+    __slots__ = ("full", "is_settled", "mask")
+
     def __init__(self, full: Any, mask: Any) -> None:
-        self.full, self.mask = full, mask
+        self.full, self.mask, self.is_settled = full, mask, False
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -54,11 +57,13 @@ class Selection(NDArrayOperatorsMixin, Traced):
 
     @property
     def count(self) -> Any:
-        """How many parts there are: a traced whole number."""
+        """How many parts there are: a traced whole number, unless it is settled."""
+        if self.is_settled:
+            return len(self.full)
         found = np.sum(np.where(self.mask, 1, 0))
         if isinstance(found, Traced):
             graph, node = found.scope.graph, int(found.node)  # type: ignore[attr-defined]
-            graph.whole[range(node, node + 1)] = Bounds(0, self.most, False)
+            graph.whole[range(node, node + 1)] = Bounds(max(0, bounds_of(graph, node).low), self.most, False)
         return found
 
     @property
@@ -74,7 +79,7 @@ class Selection(NDArrayOperatorsMixin, Traced):
     @property
     def size(self) -> Any:
         """The number of elements, which is traced."""
-        return self.count * math.prod(self.rest)
+        return self.count * math.prod(self.rest) if self.rest else self.count
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -110,17 +115,24 @@ class Selection(NDArrayOperatorsMixin, Traced):
         return np.take(self.flat_full(), order, axis=0)
 
     def settled(self) -> Any:
-        """Return the parts as an array: each number of them that there can be is a path of its own."""
+        """Return the parts as an array, which they are from now on: each number of them that there can be is a path."""
+        if self.is_settled:
+            return self.full
         paths = self.scope.deciding()
         if paths is not None and self.most >= paths.limit:
             self.refuse()
         length = self._length(at_once=True)
-        if paths is not None:
-            paths.has_lengths = True
-        return self.packed()[:length]
+        self.full = self.packed()[:length]
+        self.mask, self.is_settled = (
+            np.full_like(self.full[(slice(None), *[0] * len(self.rest))], True, dtype=bool),
+            True,
+        )
+        return self.full
 
     def at(self, place: int) -> Any:
         """Return the part at a place, counted from the beginning or the end; there is no value where it is outside."""
+        if self.rest or self.is_settled:  # a view
+            return self.settled()[place]
         count = self.count
         self._no_value_where(count <= place if place >= 0 else count < -place)
         k = np.floor(np.clip(count * (place < 0) + place, 0, self.most - 1))
@@ -152,10 +164,16 @@ class Selection(NDArrayOperatorsMixin, Traced):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        form = FORMS.get(getattr(np, name, None))  # type: ignore[arg-type]
-        if form is None:
+        form = FORMS.get(getattr(np, name, None)) if name != "sort" else None  # type: ignore[arg-type]
+        if form is None:  # also what has views, or changes the array in place
             return getattr(self.settled(), name)
         return lambda *args, **keywords: getattr(np, name)(self, *args, **keywords)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in Selection.__slots__:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self.settled(), name, value)
 
     def __array__(self, *args: Any, **keywords: Any) -> Any:
         return self.settled().__array__(*args, **keywords)
@@ -163,14 +181,24 @@ class Selection(NDArrayOperatorsMixin, Traced):
     def __len__(self) -> int:
         return self._length(at_once=False)
 
+    def _decided(self) -> Any:
+        """Return the count, which is decided on each path from here on."""
+        paths = self.scope.deciding()
+        if paths is not None:
+            paths.has_lengths = True
+        return self.count
+
     def _length(self, *, at_once: bool) -> int:
-        count = self.count
+        count = self._decided()
         if not isinstance(count, Traced):
             return int(count)
         return whole_of(count.scope, count.node, _LENGTH, at_once=at_once)  # type: ignore[attr-defined]
 
     def __iter__(self) -> Iterator[Any]:
-        packed, count = self.packed(), self.count
+        if self.rest or self.is_settled:
+            yield from self.settled()
+            return
+        packed, count = self.packed(), self._decided()
         for k in range(self.most):
             if not count > k:
                 return
@@ -186,28 +214,23 @@ class Selection(NDArrayOperatorsMixin, Traced):
         return bool(np.any(self == value))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        out, *more = kwargs.pop("out", (None,))
-        reduced = FORMS.get(ufunc.reduce) if method == "reduce" and out is None else None
-        if reduced is not None and len(inputs) == 1:
-            return reduced(*inputs, **{"axis": 0, **kwargs})
-        made = selected(ufunc, inputs) if method == "__call__" and not kwargs and not more else None
-        if made is None:
-            if out is not None or more:
-                self.refuse()
-            return getattr(ufunc, method)(*map(settled, inputs), **kwargs)
-        if out is None:
-            return made
-        if not (isinstance(out, Selection) and isinstance(made, Selection) and out.has_mask(made.mask)):
-            self.refuse()
-        if _is_truth(made.full) is not _is_truth(out.full):
-            self.refuse()
-        out.full = made.full
-        return out
+        out = kwargs.get("out", ())
+        if not any(isinstance(value, Selection) and value.is_settled for value in (*inputs, *out)):
+            reduced = FORMS.get(ufunc.reduce) if method == "reduce" and not out else None
+            if reduced is not None and len(inputs) == 1:
+                return reduced(*inputs, **{"axis": 0, **kwargs})
+            made = selected(ufunc, inputs) if method == "__call__" and set(kwargs) <= {"out"} else None
+            if made is not None and (not out or _takes(out, made)):
+                return _written(made, out)
+        if out:
+            kwargs["out"] = tuple(map(settled, out))
+        found = getattr(ufunc, method)(*map(settled, inputs), **kwargs)
+        return out[0] if len(out) == 1 else found
 
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        form = FORMS.get(function)
+        form = None if self.is_settled else FORMS.get(function)
         made = NotImplemented if form is None else form(*args, **kwargs)
         if made is not NotImplemented:
             return made
@@ -221,15 +244,17 @@ class Selection(NDArrayOperatorsMixin, Traced):
         return self.settled()[settled(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        if not isinstance(key, Selection) or not key.has_mask(self.mask) or not _is_truth(key.full) or np.ndim(value):
-            self.refuse()
-        if _is_truth(self.full) or self.rest:
-            self.refuse()
-        self.full = np.where(key.full, value, self.full)
+        is_choice = (
+            isinstance(key, Selection) and key.has_mask(self.mask) and _is_truth(key.full) and not np.ndim(value)
+        )
+        if is_choice and not (self.is_settled or self.rest or _is_truth(self.full)):
+            self.full = np.where(key.full, value, self.full)
+        else:
+            self.settled()[settled(key)] = settled(value)
 
     def copy(self) -> Selection:
         """Return the same elements, to be stored into."""
-        return Selection(self.full, self.mask)
+        return Selection(self.full.copy() if self.is_settled else self.full, self.mask)
 
 
 _LENGTH = "the number of elements that a traced mask picks"
@@ -256,6 +281,20 @@ def selected(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     if any(not isinstance(value, Selection) and np.ndim(value) > widest for value in inputs):
         return None
     return Selection(ufunc(*[value.full if isinstance(value, Selection) else value for value in inputs]), first.mask)
+
+
+def _takes(out: Sequence[Any], made: Selection) -> bool:
+    """Whether `out=` is one selection by the same mask, of the same kind."""
+    (target, *more) = out
+    alike = not more and isinstance(target, Selection) and target.has_mask(made.mask)
+    return alike and _is_truth(made.full) is _is_truth(target.full) and made.full.shape == target.full.shape
+
+
+def _written(made: Selection, out: Sequence[Selection]) -> Selection:
+    if not out:
+        return made
+    out[0].full = made.full
+    return out[0]
 
 
 def _is_truth(array: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 import subprocess
@@ -168,3 +169,27 @@ def test_completion_in_other_shells(shell: str, lines: list[str]) -> None:
     found = run("completion", shell).stdout.splitlines()
     assert set(lines) <= set(found)
     assert sum("--sparse" in line or "-l sparse" in line for line in found) == 2  # of hessian and export
+
+
+LATEX = "\\exp\\left(x \\sin x\\right)"
+EVERY = [
+    ["expand"], ["explain"], ["draw"], ["check", "--answer", "-"],
+    ["compare", "--at", "x=0,5"], ["verify", "--at", "x=0,5"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", EVERY, ids=lambda words: words[0])
+def test_every_command_reads_the_same_notations(words: list[str], monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{LATEX} (\\sin x + x \\cos x)"))
+    assert cli.main([words[0], LATEX, *words[1:]]) == 0
+    said = capsys.readouterr().err
+    assert ("symad: note: 0,5 is read as 0.5: a decimal comma" in said) == ("x=0,5" in words)
+    assert cli.main([words[0], "x \\sin x y", *words[1:]]) == 2
+    assert "write sin(x)*y or sin(x y), whichever is meant" in capsys.readouterr().err
+
+
+def test_an_answer_has_the_names_of_the_question(monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("x^2 + 2x v η"))
+    assert cli.main(["check", "x^2", "--directions", "v", "--epsilons", "η", "--answer", "-"]) == 0
+    assert cli.main(["check", "x^2", "--epsilons", "η", "--answer", "-"]) == 2
+    assert "--epsilons of a derivative" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import symad as sa
 from symad.errors import TraceError
 
 X = np.array([0.5, -1.0, 2.0, 0.25])
@@ -123,3 +124,9 @@ def test_inner_levels_follow_the_values_of_outer_ones(scope, number):
     assert not number * number > 0.3
     assert int(number * 5) == 2
     assert [7, 8, 9][np.floor(number * 5)] == 9
+
+
+def test_sorted_of_more_numbers_than_paths_is_nan_where_one_is():
+    kernel = sa.compile(lambda x: sorted(x, reverse=True)[1], np.ones(5))
+    assert kernel(np.array([0.3, 0.5, 0.1, 0.9, 0.2])) == 0.5
+    assert np.isnan(kernel(np.array([0.8, 0.2, 0.4, np.nan, 0.9])))

@@ -129,14 +129,24 @@ def test_lengths_that_do_not_fit_have_no_value():
         assert kernel(np.abs(X) + 3) == f(np.abs(X) + 3)
 
 
-@pytest.mark.parametrize("f", [
-    lambda x: x[x > 0],
-    lambda x: np.sum(np.add(x[x > 0], 1.0, out=np.zeros(3))),
-    lambda x: np.sum(np.logical_and(x[x > 0], 1.0, out=x[x > 0])),
-])  # fmt: skip
-def test_what_has_no_form_of_known_size_is_refused(f):
+def test_a_result_of_no_known_size_is_refused():
     with pytest.raises((TraceError, sa.ArgumentError)):
-        sa.compile(f, X)
+        sa.compile(lambda x: x[x > 0], X)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: np.sum(np.add(x[x > 0], 1.0, out=np.zeros(3))),
+    lambda x: np.sum(np.logical_and(x[x > 0], 1.0, out=x[x > 0])) * x[0],
+])  # fmt: skip
+def test_out_of_another_kind_takes_each_length(f):
+    points = [X, np.array([0.5, 1.0, 2.0, -0.25, -1.0, -3.0])[: len(X)], np.full(len(X), 0.5)]
+    kernel = sa.compile(f, X)
+    for x in points:
+        try:
+            expected = f(x)
+        except ValueError:  # of lengths that do not fit
+            expected = np.nan
+        np.testing.assert_allclose(kernel(x), expected)
 
 
 def test_a_length_with_too_many_values_is_refused_by_name():

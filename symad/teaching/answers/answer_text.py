@@ -1,0 +1,111 @@
+"""What stands around the formulas in a line of an answer: left sides, remainders, notes, the signs of a typesetter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from symad.formulas.formula_names import CONSTANTS, FUNCTIONS
+from symad.formulas.tokens import RAISED, DerivativeSign, scanned
+
+_TIMES = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"
+_PRIMED = re.compile(
+    r"([A-Za-z])\s*((?:['′’″‴]|\^\s*\\prime|\^\s*\{\s*(?:\\prime\s*)+\})*)\s*(?:\(\s*([a-z]\w*)\s*\))?"
+)
+_RATIO = re.compile(rf"d{_TIMES}\s*([A-Za-z])\s*(?:\(\s*\w+\s*\))?\s*/\s*d\s?([A-Za-z]\w*?){_TIMES}")
+_OPERATOR = re.compile(r"D(?:_\{?[a-z]\}?)?\s*([A-Za-z])\s*((?:\(|\[).*)?", re.DOTALL)
+_REMAINDER = re.compile(
+    r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
+)
+_NOTE = re.compile(r"\s*(?:\((?P<round>[^()]*)\)|\[(?P<square>[^\[\]]*)\])\s*$")
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[a-z]*\})?|\\\\\s*$|&|\\nonumber")
+_SO = re.compile(r"\s*(?:⇒|→|∴|=>|\\Rightarrow|\\implies|\\therefore)(?![a-zA-Z=])\s*")
+
+
+@dataclass(frozen=True)
+class LeftSide:
+    """What a left side such as y'' or dy/dx is about: the letter of the function, the order, and the variable."""
+
+    letter: str
+    order: int
+    variable: str = ""
+
+
+def left_side(text: str) -> LeftSide | None:
+    """Return what a left side is about that is no formula: y, y', dy/dx, D f; None for any other text.
+
+    >>> left_side("y''"), left_side("d²y/dx²").order, left_side(r"\\frac{df}{dx}").variable, left_side("2x")
+    (LeftSide(letter='y', order=2, variable=''), 2, 'x', None)
+    """
+    bare = text.strip(" $\t")
+    if found := _PRIMED.fullmatch(bare):
+        letter, marks, variable = found.groups()
+        order = marks.count("'") + sum(marks.count(mark) for mark in ("′", "’", "\\prime"))
+        order += 2 * marks.count("″") + 3 * marks.count("‴")
+        return LeftSide(letter, order, variable or "")
+    if found := _RATIO.fullmatch(bare):
+        above, raised, letter, variable, below, lowered = found.groups()
+        orders = {
+            int((plain or small or "1").translate(RAISED)) for plain, small in ((above, raised), (below, lowered))
+        }
+        return LeftSide(letter, orders.pop(), variable) if len(orders) == 1 else None
+    if (found := _OPERATOR.fullmatch(bare)) and not found[2]:
+        return LeftSide(found[1], 1)
+    if bare.startswith("\\"):
+        sign, *rest = scanned(bare)
+        if isinstance(sign, DerivativeSign) and sign.of and len(rest) == 1:
+            return LeftSide(sign.of, sign.order, sign.text)
+    return None
+
+
+def along_directions(text: str) -> str:
+    """Return Df(x)[v] as f'(x)[v], and any other text as it is; as long as it was, where it is short enough.
+
+    >>> along_directions("Df(x)[v]"), along_directions("D + 1")
+    ("f'(x)[v]", 'D + 1')
+    """
+    found = _OPERATOR.fullmatch(text.strip())
+    return f"{found[1]}'{found[2]}" if found and found[2] else text
+
+
+def without_typesetting(line: str) -> str:
+    r"""Return a line without \begin{align}, & and \\, and without an arrow in front; spaces stand there.
+
+    >>> without_typesetting(r"&= 2x \\")
+    ' = 2x   '
+    """
+    line = _ENVIRONMENT.sub(lambda found: " " * len(found[0]), line)
+    arrow = _SO.match(line)
+    return " " * arrow.end() + line[arrow.end() :] if arrow else line
+
+
+def without_note(line: str, start: int, end: int, is_known: Callable[[str], bool]) -> int:
+    """Return where a side ends without a note in brackets, which has a word that stands for nothing.
+
+    >>> line = "2x (power rule)"
+    >>> line[: without_note(line, 0, len(line), {"x"}.__contains__)]
+    '2x'
+    """
+    stop = start + len(line[start:end].rstrip(" .;$"))
+    found = _NOTE.search(line, start, stop)
+    words = re.findall(r"[^\W\d_]+", (found["round"] or found["square"] or "") if found else "")
+    if found is None or found.start() <= start or re.search(r"[0-9+*/=^]", found[0]):
+        return end
+    meant = [word for word in words if len(word) > 1 and not (is_known(word) or word in FUNCTIONS or word in CONSTANTS)]
+    return found.start() if any(len(word) > 2 for word in meant) else end
+
+
+def without_remainder(line: str, start: int, end: int) -> tuple[int, tuple[int, int] | None]:
+    """Return where a side ends without + O(ε²), and where what stands in it begins and ends.
+
+    >>> line = "x + v ε + O(ε²)"
+    >>> without_remainder(line, 0, len(line))
+    (7, (12, 14))
+    """
+    stop = start + len(line[start:end].rstrip(" .;$"))
+    found = _REMAINDER.search(line, start, stop)
+    if found is None:
+        return end, None
+    last = found.end("of") - (len("\\right") if found["of"].endswith("\\right") else 0)
+    return start + len(line[start : found.start()].rstrip()), (found.start("of"), last)

@@ -1,0 +1,69 @@
+"""Which errors say that code asked traced values for plain numbers, whoever raised them and however it is worded."""
+
+from __future__ import annotations
+
+from symad.errors import TraceError
+from symad.tracing.calling.user_place import library_function
+from symad.tracing.values.traced import NumberError, StoreError
+
+_OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
+    "loop of ufunc does not support argument",
+    "Cannot cast ufunc",
+    "Cannot cast array data from dtype('O')",
+    "a traced scalar has no attribute 'dtype'",  # of a sum of objects
+    "not supported for the input types",
+    "No loop matching the specified signature",
+    "must be real number",
+    "object arrays are not supported",
+    "array type dtype('O') not supported",
+    "array type not supported",
+    "data type not supported",
+    "Unsupported array type",
+    "input type 'object' not supported",
+    "'float' object has no attribute 'dtype'",
+    "can't convert type 'Scalar'",
+    "Iterator operand or requested dtype holds references",
+)
+STORES = (  # how NumPy words a store or an index that it could not do
+    "setting an array element with a sequence", "Error setting single item of array", "only integers, slices",
+    "assignment destination is read-only", "output array is read-only",
+)  # fmt: skip
+
+
+def asks_for_numbers(error: BaseException) -> bool:
+    """Whether an error is a refusal of plain numbers, or how NumPy words that it cannot work on traced objects."""
+    texts = any(text in str(error) for text in (*_OBJECT_LOOPS, *STORES))
+    return texts or caused_by(error, NumberError) or caused_by(error, StoreError)
+
+
+def is_conversion(error: BaseException) -> bool:
+    """Whether a traced value, or NumPy on an array of them, refused to become plain numbers."""
+    if asks_for_numbers(error):
+        return True
+    if isinstance(error, TraceError):
+        return False
+    if names_a_traced_value(error):
+        return True
+    return library_function(error).startswith("scipy.") and not isinstance(error, RuntimeError)
+
+
+_OUR_TYPES = (
+    "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
+    "not Scalar", "not Array", "Object of type float64 is not JSON",
+)  # fmt: skip
+
+
+def names_a_traced_value(error: BaseException) -> bool:
+    """Whether an error is about a traced value: of code that takes floats or ordinary arrays only (mpmath, Cython)."""
+    about = isinstance(error, TypeError | AttributeError) and "unhashable" not in str(error)
+    return about and any(text in str(error) for text in _OUR_TYPES)
+
+
+def caused_by(error: BaseException | None, kind: type[BaseException]) -> bool:
+    """Whether an error is of a kind, or was caused by one that is (NumPy wraps them)."""
+    seen = 0
+    while error is not None and seen < 10:
+        if isinstance(error, kind):
+            return True
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    return False
