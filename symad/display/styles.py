@@ -120,8 +120,8 @@ PAGE_STYLESHEET = """
 .symad-page .table,.symad-page .formula,.symad-page figure{--edge:color-mix(in srgb,var(--primal) 34%,transparent);
 background:linear-gradient(to right,var(--ground) 40%,transparent) left/2.4em 100% no-repeat local,
 linear-gradient(to left,var(--ground) 40%,transparent) right/2.4em 100% no-repeat local,
-linear-gradient(to right,var(--edge),transparent) left 1px top/.7em 100% no-repeat scroll,
-linear-gradient(to left,var(--edge),transparent) right 1px top/.7em 100% no-repeat scroll}
+linear-gradient(to right,var(--edge),transparent) left 1px top 1px/.7em calc(100% - 3px) no-repeat scroll,
+linear-gradient(to left,var(--edge),transparent) right 1px top 1px/.7em calc(100% - 3px) no-repeat scroll}
 :root{color-scheme:light dark}
 body{font:18px/1.5 system-ui,"DejaVu Sans",sans-serif;margin:0;background:var(--ground);color:var(--primal)}
 main{max-width:1180px;margin:0 auto;padding:1.2em 1.6em 3em}

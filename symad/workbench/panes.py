@@ -67,25 +67,31 @@ class Reading(Shown):
 
 def answer(study: Study, question: Question, pane: str, progress: Progress) -> dict[str, Any]:
     """Return what the page shows in a pane: its title, its HTML, the files that it can be saved as."""
-    made = _made(study, question, pane, progress)
-    forms = [".html", ".tex", ".txt", *made.shown.more_forms()]
-    fragment = study.links.marked(html.fragment(made.document))
+    found = made(study, question, pane, progress)
+    forms = [".html", ".tex", ".txt", *found.shown.more_forms()]
+    fragment = study.links.marked(html.fragment(found.document))
     return {
-        "title": made.shown.title,
+        "title": found.shown.title,
         "html": _STYLE.sub("", fragment),
         "forms": [form for form in forms if form in EXPORTS],
-        **made.more,
+        **found.more,
     }
 
 
 def exported(study: Study, question: Question, pane: str, suffix: str) -> bytes:
     """Return a pane as a file of a form that it has; ArgumentError for another form."""
-    made = _made(study, question, pane, lambda stage: None)
+    found = made(study, question, pane, lambda stage: None)
     with tempfile.TemporaryDirectory() as folder:
-        return made.shown.save(Path(folder) / f"{pane}{suffix}").read_bytes()
+        return found.shown.save(Path(folder) / f"{pane}{suffix}").read_bytes()
 
 
-def _made(study: Study, question: Question, pane: str, progress: Progress) -> Made:
+def made(study: Study, question: Question, pane: str, progress: Progress) -> Made:
+    """Return what a pane shows of a question; ArgumentError for a pane that there is not.
+
+    >>> question = Question(text="sin(x)^2 + sin(x)", transform="value")
+    >>> made(Study(question), question, "program", print).shown.before
+    4
+    """
     if pane not in PANES:
         raise ArgumentError(f"the pane {pane[:40]!r}", do=f"the panes are {', '.join(PANES)}")
     return PANES[pane](study, question, progress)
@@ -100,6 +106,7 @@ def _formula(study: Study, question: Question, progress: Progress) -> Made:
     if subject.expression is not None:
         blocks.append(Formula(subject.expression, sp.Function("f")(*subject.symbols)))
     at = ", ".join(f"{name} = {value:.6g}" for name, value in zip(arguments.split(", "), subject.flat, strict=False))
+    blocks += [Paragraph(Marked(note, "strong")) for note in subject.notes]
     words = TRANSFORMS[question.transform].words
     blocks.append(Paragraph(f"{words[:1].upper()}{words[1:]}."))
     rows = [explanation.sharing.there[node] for node in explanation.outputs]

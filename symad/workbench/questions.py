@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -122,7 +123,10 @@ TRANSFORMS: dict[str, Transform] = {
 
 @dataclass(frozen=True)
 class Subject:
-    """A function of one argument, that argument as it is shown and in numbers; the expression of a formula."""
+    """A function of one argument, that argument as it is shown and in numbers; the expression of a formula.
+
+    `notes` says how notations were read that somebody else might read otherwise.
+    """
 
     name: str
     function: Function
@@ -130,6 +134,7 @@ class Subject:
     numbers: Any
     symbols: tuple[sp.Basic, ...]
     expression: sp.Expr | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def flat(self) -> list[float]:
@@ -177,7 +182,9 @@ def _of_formula(question: Question) -> Subject:
             why="what is typed here is read as a formula, and never run",
             do="write a formula such as exp(x sin(x)), or open a file: symad workbench FILE.py:FUNCTION",
         )
-    expression, x = formula_at(question.text, {})
+    with warnings.catch_warnings(record=True) as told:  # of notations that are read in one of two ways
+        warnings.simplefilter("always")
+        expression, x = formula_at(question.text, {})
     found = given(expression, x)
     wanted = point_of(question.point)
     names = [str(symbol) for symbol in found.symbols]
@@ -185,7 +192,8 @@ def _of_formula(question: Question) -> Subject:
         raise ArgumentError(f"the point has {unknown[0]}", do=f"the variables are {', '.join(names)}")
     flat = [wanted.get(name, round(FIRST_POINT + POINT_STEP * k, 6)) for k, name in enumerate(names)]
     numbers = flat[0] if np.shape(found.argument) == () else np.array(flat)
-    return Subject("f", found.function, found.argument, numbers, found.symbols, expression)
+    notes = tuple(dict.fromkeys(str(each.message) for each in told))
+    return Subject("f", found.function, found.argument, numbers, found.symbols, expression, notes)
 
 
 def point_of(text: str) -> dict[str, float]:

@@ -20,6 +20,9 @@ from symad.checking.verification.balls_range import enclose_range
 from symad.display.shown import Shown
 from symad.teaching.confusion.exhibit import exhibit
 from symad.tracing.trace import trace_structured
+from symad.workbench.panes import made
+from symad.workbench.questions import Question
+from symad.workbench.study import Study
 from tests.support.display_checks import balanced, parsed
 
 X = sp.Symbol("x")
@@ -39,6 +42,11 @@ def wave(x: Any) -> Any:
 @cache
 def kernel() -> symad.Kernel:
     return symad.compile(wave, 1.0)
+
+
+def pane(name: str) -> Shown:
+    study = Study(Question(text="x*sin(x)"))
+    return made(study, study.question, name, lambda stage: None).shown
 
 
 FORMS = {
@@ -67,6 +75,10 @@ FORMS = {
     "CompilationPlan": Made(symad.plan, lambda: symad.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "LoopReport": Made(symad.loops, lambda: symad.loops(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
+    "Reading": Made(made, lambda: pane("formula")),
+    "ProgramListing": Made(made, lambda: pane("program")),
+    "CodeListing": Made(made, lambda: pane("code")),
+    "ErrorRange": Made(made, lambda: pane("errors")),
 }  # fmt: skip
 
 
