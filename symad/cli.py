@@ -26,7 +26,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     2
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    options = _parser(next((each for each in given if not each.startswith("-")), "")).parse_args(given)
+    parser = _parser(next((each for each in given if not each.startswith("-")), ""))
+    options, others = parser.parse_known_args(given)
+    if others:
+        parser.commands.choices[options.command].error(f"unrecognized arguments: {' '.join(others)}")
     status: int = import_module("symad.commands.running").carried_out(options)
     return status
 
@@ -50,11 +53,12 @@ class _Parser(argparse.ArgumentParser):
         found = _CHOICE.search(message)
         if found:
             return _near(found[1], re.findall(r"[\w-]+", found[2]))
-        if not message.startswith("unrecognized arguments: ") or self.commands is None:
+        if not message.startswith("unrecognized arguments: "):
             return ""
-        parsers = self.commands.choices.values()
-        known = {name for parser in parsers for action in parser._actions for name in action.option_strings}
-        return _near(message.split(": ", 1)[1].split(" ")[0].partition("=")[0], known)
+        first = message.split(": ", 1)[1].split(" ")[0].partition("=")[0]
+        if not first.startswith("-"):
+            return "; names and numbers belong to an option, and a formula with blanks in quotes"
+        return _near(first, {name for action in self._actions for name in action.option_strings})
 
 
 def _near(typed: str, known: Iterable[str]) -> str:
@@ -67,7 +71,7 @@ def _near(typed: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def _parser(chosen: str) -> argparse.ArgumentParser:
+def _parser(chosen: str) -> _Parser:
     """Return the parser; of commands that are not chosen it knows the names, unless their options are asked for."""
     parser = _Parser(
         prog="symad", description="Nested automatic differentiation on computer algebra, compiled.", allow_abbrev=False,

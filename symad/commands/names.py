@@ -11,6 +11,7 @@ HELP = {
     "draw": "draw the graph of a function or of its derivative",
     "compare": "compare every route to a derivative: values, errors, operations, times",
     "verify": "compare a compiled kernel with exact numbers, at a point or all over a box",
+    "workbench": "open a page in the browser on which all of this is touched, linked",
     "export": "write a function or its derivative as a library for C and other languages",
     "cache": "show or clear the disk cache of machine code",
     "completion": "print what makes a shell complete commands and options",
@@ -36,6 +37,7 @@ EXAMPLES = {
         'symad verify "exp(x)" --at x=0.7',
         "symad verify model.py:f --transform hessian --box -1 1",
     ),
+    "workbench": ('symad workbench "exp(x sin(x))"', "symad workbench model.py:f"),
     "export": ("symad export model.py:energy --directory out --of grad",),
     "cache": ("symad cache", "symad cache --clear"),
     "completion": (
@@ -50,6 +52,7 @@ GROUPS = (  # the commands that a function of a module declares
     (("grade",), "symad.commands.grade", "add_command"),
     (("explain", "draw"), "symad.commands.pages", "add_explain_and_draw"),
     (("compare", "verify"), "symad.commands.pages", "add_compare_and_verify"),
+    (("workbench",), "symad.commands.workbench", "add_command"),
     (("export",), "symad.commands.export", "add_command"),
     (("cache",), "symad.commands.cache", "add_command"),
     (("completion",), "symad.commands.completion", "add_command"),

@@ -26,7 +26,7 @@ from symad.derivatives.elimination import Entries, forward
 from symad.derivatives.level import deliver
 from symad.derivatives.linear import linearize
 from symad.derivatives.solvers import Matrix, fixed_point_iteration, newton
-from symad.errors import ArgumentError, ConvergenceError, TraceError
+from symad.errors import ArgumentError, ConvergenceError, LimitError, TraceError
 from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -43,6 +43,7 @@ Function = Callable[..., Any]
 Solver = Callable[[Function, Any], Any]
 
 IN_GRAPH = 32  # unknowns
+MOST_ENTRIES = 500_000  # of the derivative of all unknowns in all operands, each a node of some 2 kB
 TOLERANCE = 1e-8  # how far Newton's next step may still move an accepted solution, relative to 1 + |y|
 
 
@@ -218,6 +219,13 @@ class _ImplicitRule:
         graph, build = self._graph, Builder(self._graph)
         y, residual = self.equation
         size = len(y)
+        if size > IN_GRAPH and size * len(self._operands) > MOST_ENTRIES:
+            raise LimitError(
+                f"the derivative of {size} unknowns in {len(self._operands)} numbers, {MOST_ENTRIES} entries at most",
+                where=user_place(),
+                why="each is a number of the graph, which would take gigabytes",
+                do="differentiate in fewer parameters, or in a few directions: sa.jvp of a function of their multiples",
+            )
         entries = forward(build, linearize(build, residual, [*y, *self._operands]))
         left = {place: node for place, node in entries.items() if place[1] < size}
         right = {(row, column - size): node for (row, column), node in entries.items() if column >= size}

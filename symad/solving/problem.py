@@ -13,7 +13,8 @@ import numpy as np
 
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
-from symad.solving.callbacks import Callbacks, Kernels, Progress, Request, Solution, bounds_of
+from symad.solving.callbacks import Bounds, Callbacks, Kernels, Progress, Request, Solution, bounds_of
+from symad.solving.differentiated import Conditions
 from symad.solving.with_ipopt import solved_by_ipopt
 from symad.solving.with_scipy import Method, solved_by_scipy
 from symad.tracing.calling.function_names import check_function
@@ -107,14 +108,52 @@ class Problem:
         >>> problem.minimize(np.ones(2), np.array([0.5, 2.0]), solver="l-bfgs-b").x.round(6)
         array([0.5, 1. ])
         """
+        asked = Request(multipliers, tolerance, max_iterations, options or {}, progress)
+        return self._found(x0, parameters, solver, asked)[0]
+
+    def solution(
+        self,
+        x0: Any,
+        *parameters: Any,
+        solver: SolverName = "trust-constr",
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Return the x that `minimize` finds as a function of the parameters; its derivatives of every order are exact.
+
+        Parameters may be traced, so problems nest: an objective may hold the solution of another problem.
+        ConvergenceError where the solver finds none, or where a constraint is at its bound without being pushed there,
+        so that the solution has a kink. TraceError when compiled: a solver needs numbers. Source: the implicit function
+        theorem on the conditions of Karush, Kuhn and Tucker (Fiacco, 1983).
+
+        >>> import symad as sa
+        >>> problem = Problem(lambda x, a: np.sum((x - a) ** 2), lambda x, a: x[0] + x[1], bounds=(None, 1.0))
+        >>> nearest = lambda a: problem.solution(np.zeros(2), a, solver="slsqp")
+        >>> sa.jacobian(nearest)(np.array([0.5, 1.0]))
+        array([[ 0.5, -0.5],
+               [-0.5,  0.5]])
+        """
+
+        def minimize(start: Any, *values: Any) -> tuple[Solution, Callbacks]:
+            return self._found(start, values, solver, Request(None, tolerance, max_iterations, options or {}))
+
+        start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
+        rows = 0 if self.constraints is None else np.size(self.constraints(start, *given))
+        box, limits = self._bounds(start.shape, rows)
+        return Conditions(self.objective, self.constraints, limits, box, minimize).solved(start, given)
+
+    def _bounds(self, shape: tuple[int, ...], rows: int) -> tuple[Bounds, Bounds]:
+        return bounds_of(self.bounds, shape, "bounds"), bounds_of(self.constraint_bounds, (rows,), "constraint_bounds")
+
+    def _found(
+        self, x0: Any, parameters: tuple[Any, ...], solver: SolverName, asked: Request
+    ) -> tuple[Solution, Callbacks]:
         names = [*get_args(Method), "ipopt"]
         if solver not in names:
             raise ArgumentError(f"solver={solver!r}", do=f"use one of {', '.join(names)}")
-        start = np.array(x0, dtype=np.float64)
-        given = parameters or self.parameters
+        start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
         callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
-        box = bounds_of(self.bounds, start.shape, "bounds")
-        limits = bounds_of(self.constraint_bounds, (callbacks.kernels.rows,), "constraint_bounds")
-        asked = Request(multipliers, tolerance, max_iterations, options or {}, progress)
+        box, limits = self._bounds(start.shape, callbacks.kernels.rows)
         solve = solved_by_ipopt if solver == "ipopt" else solved_by_scipy
-        return solve(solver, callbacks, start.ravel(), box, limits, asked)
+        return solve(solver, callbacks, start.ravel(), box, limits, asked), callbacks

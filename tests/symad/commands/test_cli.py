@@ -246,4 +246,6 @@ def test_a_reader_that_stops_reading_is_no_error():
 def test_what_was_typed_reaches_the_terminal_as_it_can_be_read(capsys):
     with pytest.raises(SystemExit):
         main(["cache", "\x1b[31mred\x00"])
-    assert capsys.readouterr().err.endswith("unrecognized arguments: \\x1b[31mred\\x00\n")
+    said = capsys.readouterr().err
+    assert said.startswith("usage: symad cache ")
+    assert "unrecognized arguments: \\x1b[31mred\\x00; names and numbers belong to an option" in said

@@ -271,3 +271,11 @@ def test_zero_derivatives_of_a_solution_are_structural():
         np.array([2.0, 10.0, 0.5])
     )
     assert pattern.rows.tolist() == pattern.columns.tolist() == [0, 1, 2]
+
+
+def test_more_derivatives_than_memory_holds_are_refused():
+    def total(p):
+        return np.sum(sa.root(lambda y, p: y - p, np.zeros(800), p))
+
+    with pytest.raises(sa.LimitError, match="800 unknowns in 800 numbers"):
+        sa.grad(total)(np.ones(800))

@@ -25,6 +25,9 @@ from symad.teaching.explanation.explain import Explanation
 from symad.teaching.grading.class_grading import grade_class
 from symad.teaching.grading.question import Question
 from symad.tracing.trace import trace_structured
+from symad.workbench.panes import made
+from symad.workbench.questions import Question
+from symad.workbench.study import Study
 from tests.support.display_checks import balanced, parsed
 
 X = sp.Symbol("x")
@@ -44,6 +47,11 @@ def wave(x: Any) -> Any:
 @cache
 def kernel() -> symad.Kernel:
     return symad.compile(wave, 1.0)
+
+
+def pane(name: str) -> Shown:
+    study = Study(Question(text="x*sin(x)"))
+    return made(study, study.question, name, lambda stage: None).shown
 
 
 FORMS = {
@@ -74,6 +82,10 @@ FORMS = {
     "Graded": Made(grade_class, lambda: grade_class(Question("x^2"), {"Ada": "2x", "Ben": "2x^"}).graded[1]),
     "GradedClass": Made(grade_class, lambda: grade_class(Question("x^2"), {"Ada": "2x", "Ben": "3x", "Cy": "2x^"})),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
+    "Reading": Made(made, lambda: pane("formula")),
+    "ProgramListing": Made(made, lambda: pane("program")),
+    "CodeListing": Made(made, lambda: pane("code")),
+    "ErrorRange": Made(made, lambda: pane("errors")),
 }  # fmt: skip
 
 
