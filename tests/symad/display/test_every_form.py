@@ -23,7 +23,7 @@ from symad.teaching.confusion.exhibit import exhibit
 from symad.teaching.expansion.expand import Expansion
 from symad.teaching.explanation.explain import Explanation
 from symad.teaching.grading.class_grading import grade_class
-from symad.teaching.grading.question import Question
+from symad.teaching.grading.question import question_of
 from symad.tracing.trace import trace_structured
 from symad.workbench.panes import made
 from symad.workbench.questions import Question
@@ -79,8 +79,8 @@ FORMS = {
     "CodeReading": Made(symad.read_llvm, lambda: symad.read_llvm(kernel())),
     "CompilationPlan": Made(symad.plan, lambda: symad.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "LoopReport": Made(symad.loops, lambda: symad.loops(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
-    "Graded": Made(grade_class, lambda: grade_class(Question("x^2"), {"Ada": "2x", "Ben": "2x^"}).graded[1]),
-    "GradedClass": Made(grade_class, lambda: grade_class(Question("x^2"), {"Ada": "2x", "Ben": "3x", "Cy": "2x^"})),
+    "Graded": Made(grade_class, lambda: grade_class(question_of({"formula": "x^2"}), {"Ada": "2x", "Ben": "2x^"}).graded[1]),
+    "GradedClass": Made(grade_class, lambda: grade_class(question_of({"formula": "x^2"}), {"Ada": "2x", "Ben": "3x", "Cy": "2x^"})),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
     "Reading": Made(made, lambda: pane("formula")),
     "ProgramListing": Made(made, lambda: pane("program")),
