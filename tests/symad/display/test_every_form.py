@@ -22,7 +22,7 @@ from symad.teaching.answers.answer_check import CheckedAnswer
 from symad.teaching.confusion.exhibit import exhibit
 from symad.teaching.expansion.expand import Expansion
 from symad.teaching.explanation.explain import Explanation
-from symad.teaching.grading.class_grading import grade_class
+from symad.teaching.grading.class_grading import GradedClass, grade_class
 from symad.teaching.grading.question import question_of
 from symad.tracing.trace import trace_structured
 from symad.workbench.panes import made
@@ -54,6 +54,10 @@ def pane(name: str) -> Shown:
     return made(study, study.question, name, lambda stage: None).shown
 
 
+def graded() -> GradedClass:
+    return grade_class(question_of({"formula": "x^2"}), {"Ada": "2x", "Ben": "2x^", "Cy": "3x"})
+
+
 FORMS = {
     "Trace": Made(symad.trace, lambda: symad.trace(symad.grad(wave), 1.0)),
     "StructuredTrace": Made(trace_structured, lambda: trace_structured(symad.grad(wave), 1.0)),
@@ -79,8 +83,8 @@ FORMS = {
     "CodeReading": Made(symad.read_llvm, lambda: symad.read_llvm(kernel())),
     "CompilationPlan": Made(symad.plan, lambda: symad.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "LoopReport": Made(symad.loops, lambda: symad.loops(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
-    "Graded": Made(grade_class, lambda: grade_class(question_of({"formula": "x^2"}), {"Ada": "2x", "Ben": "2x^"}).graded[1]),
-    "GradedClass": Made(grade_class, lambda: grade_class(question_of({"formula": "x^2"}), {"Ada": "2x", "Ben": "3x", "Cy": "2x^"})),
+    "Graded": Made(grade_class, lambda: graded().graded[1]),
+    "GradedClass": Made(grade_class, lambda: graded()),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
     "Reading": Made(made, lambda: pane("formula")),
     "ProgramListing": Made(made, lambda: pane("program")),
