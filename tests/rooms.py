@@ -65,6 +65,7 @@ ORDER = {
         {"drawing"},
         {"checking"},
         {"teaching"},
+        {"workbench"},
         {"symad"},
         {"commands"},
         {"cli", "__main__"},

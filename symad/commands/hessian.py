@@ -34,7 +34,7 @@ from symad.commands.build_stages import (
     time_call,
 )
 from symad.commands.names import HELP
-from symad.commands.showing import add_json, load_function
+from symad.commands.showing import add_json
 from symad.compiling.native import carry_out
 from symad.compiling.plan import WAYS, CompilationPlan
 from symad.compiling.planning import plan
@@ -42,6 +42,7 @@ from symad.display.printers import Latex
 from symad.display.shown import write_text
 from symad.display.terminal import terminal_width
 from symad.errors import ArgumentError
+from symad.tracing.calling.targets import load_function
 from symad.tracing.values.sparse_matrix import Triangle
 from symad.transforms.first_order import HessianMode, hessian
 

@@ -19,11 +19,15 @@ from symad.display.styles import LOOKS, Style
 
 @dataclass(frozen=True)
 class Marked:
-    """Prose or mathematics in a style: a role (with its level, 0 for none), a verdict, an emphasis."""
+    """Prose or mathematics in a style: a role (with its level, 0 for none), a verdict, an emphasis.
+
+    `nodes` names the values that it stands for, with spaces between them: a page may light up what has them in common.
+    """
 
     content: str | sp.Basic
     style: Style
     level: int = 0
+    nodes: str = ""
 
     def __post_init__(self) -> None:
         if self.style not in LOOKS:
@@ -52,11 +56,15 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula on a line of its own; `left = right`, with the reason beside it, where those are given."""
+    """A formula on a line of its own; `left = right`, with the reason beside it, where those are given.
+
+    `nodes` names the values that it stands for.
+    """
 
     right: sp.Basic
     left: sp.Basic | None = None
     reason: Cell = ""
+    nodes: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "right", shown(self.right))

@@ -66,7 +66,16 @@ def _formula(formula: doc.Formula) -> str:
     left = "" if formula.left is None else f'{mathml_of(formula.left, "block")}<span class="equals">=</span>'
     right = "<wbr>".join(mathml_pieces(formula.right))
     reason = f' <span class="reason">{_cell(formula.reason)}</span>' if formula.reason else ""
-    return f'<div class="formula">{left}{right}{reason}</div>'
+    return f'<div class="formula"{named(formula.nodes)}>{left}{right}{reason}</div>'
+
+
+def named(nodes: str) -> str:
+    """Return the attribute that says which values an element stands for.
+
+    >>> named("v1 v2"), named("")
+    (' data-node="v1 v2"', '')
+    """
+    return f' data-node="{escape(nodes)}"' if nodes else ""
 
 
 def _table(table: doc.Table) -> str:
@@ -100,4 +109,5 @@ def _inline(inline: doc.Inline, alone: bool) -> str:
             return "<wbr>".join(map(_prose, filter(None, _LONG_WORD.split(inline))))
         return "<wbr>".join(mathml_pieces(inline)) if alone else mathml_of(inline)
     tag = "code" if inline.style == "code" else "span"
-    return f'<{tag} class="{class_of(inline.style, inline.level)}">{_inline(inline.content, alone)}</{tag}>'
+    look = f'class="{class_of(inline.style, inline.level)}"{named(inline.nodes)}'
+    return f"<{tag} {look}>{_inline(inline.content, alone)}</{tag}>"

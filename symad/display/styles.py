@@ -87,6 +87,9 @@ _RULES = """\
 .symad math{font-family:"STIX Two Math","Cambria Math","Latin Modern Math","DejaVu Math TeX Gyre",math;font-size:1.12em}
 .symad .formula{margin:.6em 0;padding:.1em 0 .1em 3.5em;text-indent:-2em;overflow-x:auto;line-height:2}
 .symad .formula>*{text-indent:0}
+.symad .struck{color:var(--muted);background:linear-gradient(to top right,transparent calc(50% - .06em),\
+var(--wrong) calc(50% - .03em),var(--wrong) calc(50% + .03em),transparent calc(50% + .06em));\
+-webkit-print-color-adjust:exact;print-color-adjust:exact}
 .symad .equals{margin:0 .45em}
 .symad .reason{display:inline-block;margin-left:2em;color:var(--muted);font-size:.92em;line-height:1.4}
 .symad .table{overflow-x:auto}
@@ -114,12 +117,21 @@ overflow-wrap:break-word}
 .symad h1,.symad h2,.symad h3,.symad thead{break-after:avoid}
 }
 """
+# A part that is wider than the page scrolls; a shadow at its edge says that there is more. What covers the shadow at
+# the ends moves with the content. Pictures keep their size on a phone, so that their labels can be read.
 PAGE_STYLESHEET = """
+.symad-page .table,.symad-page .formula,.symad-page figure{--edge:color-mix(in srgb,var(--primal) 34%,transparent);
+background:linear-gradient(to right,var(--ground) 40%,transparent) left/2.4em 100% no-repeat local,
+linear-gradient(to left,var(--ground) 40%,transparent) right/2.4em 100% no-repeat local,
+linear-gradient(to right,var(--edge),transparent) left 1px top 1px/.7em calc(100% - 3px) no-repeat scroll,
+linear-gradient(to left,var(--edge),transparent) right 1px top 1px/.7em calc(100% - 3px) no-repeat scroll}
 :root{color-scheme:light dark}
 body{font:18px/1.5 system-ui,"DejaVu Sans",sans-serif;margin:0;background:var(--ground);color:var(--primal)}
 main{max-width:1180px;margin:0 auto;padding:1.2em 1.6em 3em}
+.symad-page .symad svg{max-width:none}
 @media (min-width:1700px){body{font-size:22px}main{max-width:1500px}}
-@media print{:root{color-scheme:light}body{font-size:11pt}main{max-width:none;padding:0}}
+@media print{.symad-page .symad svg{max-width:100%}
+:root{color-scheme:light}body{font-size:11pt}main{max-width:none;padding:0}}
 """
 
 

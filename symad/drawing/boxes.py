@@ -34,6 +34,7 @@ class Box:
     Of the kinds, "again" is an operation of an expression tree that another box has too, "more" what is left out,
     "memory" numbers that loops leave for each other.
     A box that stands for several nodes has their number in `copies`; `operations` is how many they are together.
+    `nodes` names the values that it stands for on a page where those are linked.
     """
 
     label: str
@@ -45,6 +46,7 @@ class Box:
     results: tuple[str, ...] = ()
     copies: int = 1
     operations: int = 0
+    nodes: str = ""
 
     @property
     def style(self) -> Style:
@@ -85,12 +87,17 @@ class Diagram:
 
 @dataclass(frozen=True)
 class Source:
-    """What is drawn: nodes of a graph with the names of their results, and the marks of nodes."""
+    """What is drawn: nodes of a graph with the names of their results, and the marks of nodes.
+
+    `names` has what nodes are called elsewhere on a page, `links` what they are linked by.
+    """
 
     graph: Graph
     outputs: tuple[int, ...]
     results: tuple[str, ...]
     marks: Mapping[int, tuple[Mark, ...]] = field(default_factory=dict)
+    names: Mapping[int, str] = field(default_factory=dict)
+    links: Mapping[int, str] = field(default_factory=dict)
 
 
 class Reading:
@@ -113,7 +120,7 @@ class Reading:
             for node in self.nodes
         }
         self.uses = Counter(operand for operands in self.operands.values() for operand in operands)
-        self.names = names_of(graph, self.order, self.seen_as)
+        self.names = {**names_of(graph, self.order, self.seen_as), **source.names}
         self._constants: dict[int, tuple[sp.Basic | None, ...]] = {}
 
     def _look_at(self, node: int, counted: Counter[int]) -> None:
@@ -144,6 +151,9 @@ class Reading:
 
     def box(self, node: int) -> Box:
         """Return the box of one node."""
+        return replace(self._box(node), nodes=self.source.links.get(node, ""))
+
+    def _box(self, node: int) -> Box:
         graph, operands = self.source.graph, operands_of(self.source.graph, node)
         results, marks = tuple(dict.fromkeys(filter(None, self.results.get(node, ())))), self.marks[node]
         uses = self.uses[node] + len(self.results.get(node, ()))

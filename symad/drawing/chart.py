@@ -62,13 +62,13 @@ class _Axis:
 
 def line_chart(
     series: Series, x_label: str = "", y_label: str = "", *, log_x: bool = False, log_y: bool = False, title: str = "",
-    width: float = 760.0, height: float = 420.0, ground: bool = False,
+    width: float = 760.0, height: float = 420.0, ground: bool = False, field: bool = False,
 ) -> Picture:  # fmt: skip
     """Return a chart of series of points (x, y), integers of any size among them.
 
     A logarithmic axis has a place for 0 below all other numbers. What has no place (nan, infinities, negative numbers
     on a logarithmic axis) is left out, a gap in its line, and counted below the chart. `ground` is for files that stand
-    alone. ArgumentError without a point.
+    alone; `field` marks the rectangle of the axes, for pages on which it is pointed at. ArgumentError without a point.
 
     >>> series = {"tree": [(1, 10), (2, 10**400)], "graph": [(1, 9), (2, 12)]}
     >>> line_chart(series, "order", "operations", log_y=True).description
@@ -80,6 +80,8 @@ def line_chart(
     missing = sum(None in place for line in placed.values() for place in line)
     note = f"{counted(missing, 'point')} without a place on these axes left out" if missing else ""
     canvas = _Chart(width, height, across, up, list(series))
+    if field:
+        canvas.mark_field()
     canvas.frame(title, x_label, y_label, note)
     for number, line in enumerate(placed.values()):
         canvas.line(number, line)
@@ -102,6 +104,12 @@ class _Chart:
     def at(self, x: float, y: float) -> tuple[float, float]:
         """Return the pixel of a place."""
         return self.left + (self.right - self.left) * x, self.bottom - (self.bottom - self.top) * y
+
+    def mark_field(self) -> None:
+        """Lay a rectangle that nobody sees over the field, by which a page finds it."""
+        with self.canvas.group(nodes="field"):
+            size = self.right - self.left, self.bottom - self.top
+            self.canvas.box(self.left, self.top, *size, fill="ground", opacity=0.0, radius=0)
 
     def frame(self, title: str, x_label: str, y_label: str, note: str) -> None:
         """Draw the axes, their ticks and labels."""

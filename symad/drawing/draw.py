@@ -271,7 +271,11 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
         f = f.program
     if isinstance(f, RolledProgram):
         return _loops(f, args, sharing, fold)
-    source = source_of(f, args)
+    return drawing_of(source_of(f, args), sharing, fold)
+
+
+def drawing_of(source: Source, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
+    """Return the picture of a graph that is already there."""
     operations = source.graph.count_operations(source.outputs)
     tree = tree_operations(source.graph, source.outputs)
     reading = Reading(source)

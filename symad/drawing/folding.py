@@ -129,6 +129,7 @@ class _Fold:
             results=tuple(dict.fromkeys(name for node in nodes for name in reading.results.get(node, ()) if name)),
             copies=len(nodes),
             operations=sum(1 + self.absorbed[node] for node in made),
+            nodes=" ".join(dict.fromkeys(" ".join(reading.source.links.get(node, "") for node in nodes).split())),
         )
         if len(nodes) > 1:
             names = [str(reading.source.graph.atoms[node]) for node in nodes] if one.kind == "input" else []

@@ -186,7 +186,7 @@ def _draw_arrow(canvas: Canvas, points: Arrow, sideways: bool, back: bool, drawn
 
 def _draw_box(canvas: Canvas, box: Box, centre: Point, width: float) -> None:
     x, y = centre[0] - width / 2, centre[1] - HEIGHT / 2
-    with canvas.group(tooltip(box)):
+    with canvas.group(tooltip(box), nodes=box.nodes):
         _frame(canvas, box, (x, y), width, HEIGHT)
         below = below_label(box)
         canvas.text(centre[0], centre[1] + (-2 if below else 5), box.label, size=LABEL, bold=True)

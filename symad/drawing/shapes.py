@@ -60,11 +60,15 @@ class Label:
 
 @dataclass
 class Group:
-    """Shapes that belong together, moved by a shift; the title is what they show under the pointer."""
+    """Shapes that belong together, moved by a shift; the title is what they show under the pointer.
+
+    `nodes` names the values that they stand for.
+    """
 
     title: str = ""
     shift: Point = (0.0, 0.0)
     shapes: list[Shape] = field(default_factory=list)
+    nodes: str = ""
 
 
 Shape: TypeAlias = Box | Path | Label | Group

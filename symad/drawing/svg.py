@@ -14,6 +14,7 @@ from itertools import pairwise
 from math import hypot
 
 from symad.display.document import Picture
+from symad.display.html import named
 from symad.drawing.shapes import (
     Anchor,
     Box,
@@ -95,9 +96,9 @@ class Canvas:
         self.path(f"M{_pair(start)}L{_pair(end)}", stroke=stroke, line=line, dashed=dashed)
 
     @contextmanager
-    def group(self, title: str = "", shift: Point = (0.0, 0.0)) -> Iterator[None]:
+    def group(self, title: str = "", shift: Point = (0.0, 0.0), nodes: str = "") -> Iterator[None]:
         """Put what is drawn in this block in one group, which shows its title under the pointer."""
-        made = Group(title, shift)
+        made = Group(title, shift, nodes=nodes)
         self._add(made)
         self._open.append(made)
         try:
@@ -182,7 +183,9 @@ def _written(shapes: Iterable[Shape], used: dict[tuple[str, Colour], None]) -> I
         match shape:
             case Group():
                 moved = f' transform="translate({_pair(shape.shift)})"' if shape.shift != (0.0, 0.0) else ""
-                yield f"<g{moved}>" + (f"<title>{_escape(shape.title)}</title>" if shape.title else "")
+                yield f"<g{moved}{named(shape.nodes)}>" + (
+                    f"<title>{_escape(shape.title)}</title>" if shape.title else ""
+                )
                 yield from _written(shape.shapes, used)
                 yield "</g>"
             case Box(place=(x, y)):

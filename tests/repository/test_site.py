@@ -41,6 +41,17 @@ def test_every_group_has_a_page() -> None:
     assert len(groups) > 12
 
 
+@pytest.mark.quick
+def test_every_page_is_in_the_contents() -> None:
+    """A page of docs has a line in the contents of `docs/index.md`, or of the index of its folder."""
+    docs, listed = ROOT / "docs", {ROOT / "docs" / "index.md"}
+    for index in docs.rglob("index.md"):
+        for contents in re.findall(r"^```\{toctree\}\n(.*?)^```", index.read_text(encoding="utf-8"), re.M | re.S):
+            names = re.findall(r"(?:^|<)([\w./-]+)>?$", contents, re.MULTILINE)
+            listed |= {(index.parent / f"{name}.md").resolve() for name in names}
+    assert sorted(set(docs.rglob("*.md")) - listed) == []
+
+
 def test_entries_are_of_all_kinds() -> None:
     entry = API["entry"]
     assert entry("symad", "grad") == [".. autofunction:: symad.grad"]

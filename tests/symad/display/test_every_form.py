@@ -18,8 +18,16 @@ import symad
 from symad.checking.comparison.compare import step_errors
 from symad.checking.verification.balls_range import enclose_range
 from symad.display.shown import Shown
+from symad.teaching.answers.answer_check import CheckedAnswer
 from symad.teaching.confusion.exhibit import exhibit
+from symad.teaching.expansion.expand import Expansion
+from symad.teaching.explanation.explain import Explanation
+from symad.teaching.grading.class_grading import GradedClass, grade_class
+from symad.teaching.grading.question import question_of
 from symad.tracing.trace import trace_structured
+from symad.workbench.panes import made
+from symad.workbench.questions import Question
+from symad.workbench.study import Study
 from tests.support.display_checks import balanced, parsed
 
 X = sp.Symbol("x")
@@ -39,6 +47,15 @@ def wave(x: Any) -> Any:
 @cache
 def kernel() -> symad.Kernel:
     return symad.compile(wave, 1.0)
+
+
+def pane(name: str) -> Shown:
+    study = Study(Question(text="x*sin(x)"))
+    return made(study, study.question, name, lambda stage: None).shown
+
+
+def graded() -> GradedClass:
+    return grade_class(question_of({"formula": "x^2"}), {"Ada": "2x", "Ben": "2x^", "Cy": "3x"})
 
 
 FORMS = {
@@ -66,7 +83,13 @@ FORMS = {
     "CodeReading": Made(symad.read_llvm, lambda: symad.read_llvm(kernel())),
     "CompilationPlan": Made(symad.plan, lambda: symad.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "LoopReport": Made(symad.loops, lambda: symad.loops(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
+    "Graded": Made(grade_class, lambda: graded().graded[1]),
+    "GradedClass": Made(grade_class, lambda: graded()),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
+    "Reading": Made(made, lambda: pane("formula")),
+    "ProgramListing": Made(made, lambda: pane("program")),
+    "CodeListing": Made(made, lambda: pane("code")),
+    "ErrorRange": Made(made, lambda: pane("errors")),
 }  # fmt: skip
 
 
@@ -128,8 +151,11 @@ def test_files_of_every_suffix(name: str, tmp_path: Any) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_repr_and_title_are_short(name: str) -> None:
     shown = example(name)
-    assert len(repr(shown)) < 200
-    assert "\n" not in repr(shown)
+    if isinstance(shown, Expansion | CheckedAnswer | Explanation):  # what is read in the interpreter
+        assert repr(shown) == shown.text()
+    else:
+        assert len(repr(shown)) < 200
+        assert "\n" not in repr(shown)
     assert 0 < len(shown.title) < 100
 
 

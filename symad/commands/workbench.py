@@ -1,0 +1,60 @@
+"""`symad workbench`: a page in the browser on which functions are typed, differentiated, drawn, compiled, compared."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import webbrowser
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from symad.commands.names import HELP
+from symad.errors import ArgumentError
+from symad.limits import LONGEST
+from symad.workbench.server import Workbench
+
+_FILE = re.compile(r".+\.py:\w+")
+
+
+def add_command(commands: Any) -> None:
+    """Declare the command and its options."""
+    command = commands.add_parser(
+        "workbench",
+        help=HELP["workbench"],
+        description="Open a page on this machine (the loopback address, with a token in it) on which a formula is "
+        "typed, and everything about its derivative is seen at once, linked. Nothing is fetched from anywhere else.",
+    )
+    command.add_argument("target", nargs="?", default="", metavar="FORMULA or FILE.py:FUNCTION", help="what to open")
+    command.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
+    command.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
+    command.add_argument("--allow-code", action="store_true", help="run Python code that is typed in the page")
+    command.add_argument(
+        "--max-seconds", dest="seconds", type=float, default=30.0, help="for one pane (default 30), then it is stopped"
+    )
+    command.set_defaults(run=run_workbench, max_seconds=LONGEST / 2)
+
+
+def run_workbench(options: argparse.Namespace) -> int:
+    """Carry out `symad workbench` until Ctrl-C; exit status 0."""
+    file = options.target if _FILE.fullmatch(options.target) else ""
+    if file:
+        _check_there(Path(file.rpartition(":")[0]))
+    bench = Workbench(file, port=options.port, allow_code=options.allow_code, seconds=options.seconds)
+    state = {"kind": "file"} if file else {"text": options.target} if options.target else {}
+    address = bench.address + (f"#{urlencode(state)}" if state else "")
+    print(f"workbench: {address}\n(Ctrl-C ends it)", flush=True)
+    if not options.no_browser:
+        webbrowser.open(address)
+    try:
+        bench.serve_forever()
+    except KeyboardInterrupt:
+        print()
+    finally:
+        bench.server_close()
+    return 0
+
+
+def _check_there(path: Path) -> None:
+    if not path.is_file():
+        raise ArgumentError(f"no file {str(path)!r}", where=str(Path.cwd()), do="check the path")

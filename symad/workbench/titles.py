@@ -1,0 +1,18 @@
+"""What the page offers, by name: the panes and the transforms; read by the server, which computes nothing itself."""
+
+from __future__ import annotations
+
+PANES = ("formula", "expansion", "stages", "graph", "program", "code", "errors", "routes", "confusion")
+TITLES = {
+    "value": "f itself",
+    "grad": "gradient",
+    "derivative": "derivative of order k",
+    "grad-grad": "gradient of a gradient",
+    "jvp-grad": "jvp of the gradient",
+    "hessian": "Hessian",
+    "laplacian": "Laplacian",
+    "jacfwd": "Jacobian, forward",
+    "jacrev": "Jacobian, reverse",
+}
+HIGHEST_ORDER = 8
+EXPORTS = (".html", ".tex", ".txt", ".svg", ".md", ".csv")
