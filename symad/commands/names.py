@@ -6,6 +6,7 @@ HELP = {
     "hessian": "trace, differentiate, compile and check the Hessian of a scalar function",
     "expand": "expand f(x + eps_1 v + eps_2 w + ...), one level at a time",
     "check": "find the first wrong line of an expansion or a derivative that somebody wrote",
+    "grade": "mark the answers of a whole class to one question, with a page for each pupil",
     "explain": "show the stages of a derivative: program, linearized, transposed, differentiated",
     "draw": "draw the graph of a function or of its derivative",
     "compare": "compare every route to a derivative: values, errors, operations, times",
@@ -25,6 +26,10 @@ EXAMPLES = {
     "check": (
         'symad check "x*sin(x)" --answer mine.txt',
         'symad check "x sin(x)" --answer - < mine.txt',
+    ),
+    "grade": (
+        "symad grade answers --question q.toml --out marks.csv --pages pages",
+        "symad grade answers.csv --question q.toml --answer-column response",
     ),
     "explain": ('symad explain "x*sin(y)" --transform grad', "symad explain model.py:f --output page.html"),
     "draw": ('symad draw "x*sin(x)" --output graph.svg', "symad draw model.py:f --transform grad --loops"),
@@ -46,6 +51,7 @@ EXAMPLES = {
 GROUPS = (  # the commands that a function of a module declares
     (("hessian",), "symad.commands.hessian", "add_command"),
     (("expand", "check"), "symad.commands.pages", "add_expand_and_check"),
+    (("grade",), "symad.commands.grade", "add_command"),
     (("explain", "draw"), "symad.commands.pages", "add_explain_and_draw"),
     (("compare", "verify"), "symad.commands.pages", "add_compare_and_verify"),
     (("confusion",), "symad.commands.confusion", "add_command"),

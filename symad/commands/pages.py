@@ -49,6 +49,9 @@ def add_expand_and_check(commands: Any) -> None:
     add_target(command)
     _add_directions(command)
     command.add_argument("--detail", choices=DETAIL, default="steps", help="how much is shown (default steps)")
+    command.add_argument(
+        "--style", choices=("book", "rules"), help="as by hand (default where a book would), or by a table of rules"
+    )
     add_output(command)
     command.set_defaults(run=run_expand)
     command = commands.add_parser(
@@ -81,7 +84,7 @@ def run_expand(options: argparse.Namespace) -> int:
     if options.order is not None and len(directions) > 1:
         raise ArgumentError("--order with several directions", do="give one direction, or leave --order out")
     given_directions = directions if options.order is None else directions[0]
-    shown = expand(f, x, given_directions, order=options.order, detail=options.detail)
+    shown = expand(f, x, given_directions, order=options.order, detail=options.detail, style=options.style)
     return present(shown, options)
 
 

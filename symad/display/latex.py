@@ -18,6 +18,7 @@ PREAMBLE = "\n".join(
         r"\usepackage[utf8]{inputenc}",
         r"\IfFileExists{lmodern.sty}{\usepackage{lmodern}}{}",  # letters as outlines, where they are installed
         r"\usepackage[a4paper,landscape,margin=15mm]{geometry}",
+        r"\IfFileExists{cancel.sty}{\usepackage{cancel}}{\newcommand{\cancel}[1]{\underline{#1}}}",  # what is struck
         r"\usepackage{textcomp,amsmath,amssymb,booktabs,longtable,xcolor,tikz}",
     )
 )

@@ -22,7 +22,7 @@ import latex2mathml.converter
 import sympy as sp
 from latex2mathml import exceptions as refusals
 
-from symad.display.printers import Latex, Text
+from symad.display.printers import Latex, Signs, Text
 from symad.display.styles import class_of
 
 _REFUSALS: tuple[type[Exception], ...] = (
@@ -114,6 +114,9 @@ def _mend(element: Element) -> None:
         _mend_operator(element)
     elif element.tag in ("msub", "msubsup") and _text(element[0]) == "ε" and _text(element[1]).isdigit():
         element.set("class", class_of("epsilon", int(_text(element[1]))))
+    elif element.tag == "menclose":  # which browsers do not draw: the stylesheet strikes it through
+        element.tag = "mrow"
+        element.attrib = {"class": "struck"}
     elif element.tag == "msup" and set(_text(element[1])) <= set("′″‴"):
         _mend_prime(element)
     if len(element) > 1 and element[0].tag == "mo" and element[0].get("fence") and not _is_tall(element):
@@ -195,6 +198,15 @@ def text_of(expression: sp.Basic) -> str:
     'sin(x)**2'
     """
     return too_large(expression) or str(Text().doprint(expression))
+
+
+def signs_of(expression: sp.Basic) -> str:
+    """Return an expression on one line with the signs of a page.
+
+    >>> signs_of(2 * sp.sin(sp.Symbol("x")) ** 2)
+    '2·sin(x)²'
+    """
+    return too_large(expression) or Signs().doprint(expression)
 
 
 def latex_of(expression: sp.Basic) -> str:

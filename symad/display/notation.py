@@ -35,6 +35,8 @@ _PLAIN = {
     "‘": "'", "’": "'", "“": '"', "”": '"', "✓": "ok", "✗": "x", "●": "*", "○": "o", "■": "#", "█": "#", "▓": "#",
     "▒": "+", "░": ".", "…": "...", "∘": "o", "½": "1/2", "ß": "ss",
 }  # fmt: skip
+STROKE = "\N{COMBINING LONG STROKE OVERLAY}"  # strikes the letter before it through
+_STRUCK = re.compile(f"(?:.{STROKE})+")
 _GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (\w+)$")
 _RAISED, _LOWERED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿ]+"), re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋]+")
 _LIKE_LATIN = dict(zip(  # letters for which LaTeX has no commands
@@ -65,11 +67,12 @@ def latex_code(text: str) -> str:
 def ascii_text(text: str) -> str:
     """Return text in ASCII; what stands above or below the line keeps a sign of it.
 
-    >>> ascii_text("─ ε₁ → 10⁻⁸ é 変")
-    '- eps_1 -> 10^-8 e ?'
+    >>> ascii_text("─ ε₁ → 10⁻⁸ é 変"), ascii_text(f"a + b{STROKE}2{STROKE}")
+    ('- eps_1 -> 10^-8 e ?', 'a + ~b2~')
     """
     if text.isascii():
         return text
+    text = _STRUCK.sub(lambda run: f"~{run[0].replace(STROKE, '')}~", text)
     return "".join(map(_ascii, _RAISED.sub(lambda run: "^" + run[0], _LOWERED.sub(lambda run: "_" + run[0], text))))
 
 
@@ -157,6 +160,16 @@ def in_order(*terms: sp.Expr) -> sp.Expr:
     ('h**2 + h + 1', '1 + h + h**2')
     """
     return InOrder(*terms)
+
+
+class Struck(sp.Expr):  # type: ignore[misc]
+    """A part of a formula that is struck through: it is 0, and shown once more before it goes."""
+
+    precedence = PRECEDENCE["Mul"]
+
+
+class Nothing(sp.Expr):  # type: ignore[misc]
+    """The left side of an equation that goes on from the line before."""
 
 
 @dataclass(frozen=True)

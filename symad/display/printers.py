@@ -17,8 +17,11 @@ from sympy.printing.str import StrPrinter
 from codegen.heads import RealFunction
 from codegen.visible import visible
 from symad.display.notation import (
+    STROKE,
     InOrder,
     NamedPartial,
+    Nothing,
+    Struck,
     digits,
     greek_name,
     is_as_written,
@@ -35,6 +38,9 @@ LONGEST_NAME = 60  # of a symbol; what is longer is cut
 _PLAIN_NAME = re.compile(r"([A-Za-z][A-Za-z0-9]*)((?:_[A-Za-z0-9]+)*)")
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_TIMES = re.compile(r"(?<!\*)\*(?!\*)")
+_INDEXED = re.compile(r"([A-Za-z]+)_([0-9]{1,2})")
+_GREEK_SIGNS = {greek_name(sign): sign for sign in map(chr, [*range(0x3B1, 0x3C2), *range(0x3C3, 0x3CA)])}
 _NUMBER_FIRST = re.compile(r"\d|\\frac\{\d+\}")
 _WORDS = (r"\mathrm", r"\mathit", r"\text")
 _OPERATORS = {"log2": r"\log_{2}", "log10": r"\log_{10}", "loggamma": r"\log\Gamma", "gammaln": r"\log\Gamma"}
@@ -118,6 +124,12 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
     def _print_Sqrt(self, expr: sp.Expr) -> str:
         return f"sqrt({self._print(expr.args[0])})"
 
+    def _print_Struck(self, expr: Struck) -> str:
+        return "".join(f"{letter}{STROKE}" for letter in self._print(expr.args[0]))
+
+    def _print_Nothing(self, expr: Nothing) -> str:
+        return ""
+
     def _print_MatrixBase(self, expr: sp.Matrix) -> str:
         rows = (", ".join(self._print(expr[i, j]) for j in range(expr.cols)) for i in range(expr.rows))
         return f"Matrix([{', '.join(f'[{row}]' for row in rows)}])"
@@ -142,6 +154,35 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
         product = factors[0] if len(factors) == 1 else sp.Mul(*factors, evaluate=False)
         text = self._print(product)
         return f"({text})*" if isinstance(product, sp.Add | InOrder | sp.Piecewise) else f"{text}*"
+
+
+class Signs(Text):
+    """The same with the signs of a page, where a terminal shows them: x², ε₁, λ, and a dot between factors.
+
+    >>> x, v = sp.symbols("x v_1")
+    >>> Signs().doprint(3 * v * x**2 / sp.sin(x) ** 12)
+    '3·v₁·x²/sin(x)¹²'
+    """
+
+    def doprint(self, expr: sp.Basic) -> str:
+        """Return an expression on one line."""
+        return _TIMES.sub("·", super().doprint(expr))
+
+    def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
+        if expr.exp.is_Integer and expr.exp > 1:
+            base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
+            return f"{base}{str(expr.exp).translate(_RAISED)}"
+        return str(super()._print_Pow(expr, rational=rational))
+
+    def _print_Epsilon(self, expr: sp.Symbol) -> str:
+        return f"ε{str(level_of(expr)).translate(_LOWERED)}"
+
+    def _print_Symbol(self, expr: sp.Symbol) -> str:
+        name = shortened(expr.name)
+        found = _INDEXED.fullmatch(name)
+        letter, index = found.groups() if found else (name, "")
+        sign = _GREEK_SIGNS.get(letter, letter)
+        return sign + index.translate(_LOWERED) if index or sign != letter else name
 
 
 class Latex(_Common, LatexPrinter):  # type: ignore[misc]
@@ -212,6 +253,12 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
         return rf"\varepsilon_{{{level_of(expr)}}}"
+
+    def _print_Struck(self, expr: Struck) -> str:
+        return rf"\cancel{{{self._print(expr.args[0])}}}"
+
+    def _print_Nothing(self, expr: Nothing) -> str:
+        return "{}"
 
     def _print_NegativeZero(self, expr: sp.Expr) -> str:
         return "-0.0"

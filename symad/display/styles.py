@@ -87,6 +87,9 @@ _RULES = """\
 .symad math{font-family:"STIX Two Math","Cambria Math","Latin Modern Math","DejaVu Math TeX Gyre",math;font-size:1.12em}
 .symad .formula{margin:.6em 0;padding:.1em 0 .1em 3.5em;text-indent:-2em;overflow-x:auto;line-height:2}
 .symad .formula>*{text-indent:0}
+.symad .struck{color:var(--muted);background:linear-gradient(to top right,transparent calc(50% - .06em),\
+var(--wrong) calc(50% - .03em),var(--wrong) calc(50% + .03em),transparent calc(50% + .06em));\
+-webkit-print-color-adjust:exact;print-color-adjust:exact}
 .symad .equals{margin:0 .45em}
 .symad .reason{display:inline-block;margin-left:2em;color:var(--muted);font-size:.92em;line-height:1.4}
 .symad .table{overflow-x:auto}

@@ -22,14 +22,15 @@ from rich.text import Text
 
 import symad.display.document as doc
 from codegen.visible import visible
-from symad.display.mathematics import text_of
+from symad.display.mathematics import signs_of, text_of
 from symad.display.notation import ascii_text
 from symad.display.styles import Look, look_of
 
 WIDTH = 100  # characters of a line where there is no terminal
 NARROW = 12  # characters for a column of a table, below which words are often broken
 _JUSTIFY: dict[str, Any] = {"l": "left", "c": "center", "r": "right"}
-_EPSILON = re.compile(r"\beps_(\d+)\b")
+_EPSILON = re.compile(r"\b(?:eps_|ε)([0-9₀-₉]+)")
+_DIGITS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 
 
 def plain(document: doc.Document, width: int | None = None, ascii_only: bool = False) -> str:
@@ -233,9 +234,9 @@ class _Blocks:
             return content
         if isinstance(inline, str):
             return Text(self.prose(inline))
-        text = Text(self.prose(text_of(inline)))
+        text = Text(self.prose(text_of(inline) if self.ascii_only else signs_of(inline)))
         for found in _EPSILON.finditer(text.plain):
-            text.stylize(_rich(look_of("epsilon", int(found[1]))), *found.span())
+            text.stylize(_rich(look_of("epsilon", int(found[1].translate(_DIGITS)))), *found.span())
         return text
 
     def prose(self, text: str) -> str:

@@ -166,6 +166,8 @@ class _Rewriter:
             refuse(self.text, command.column, f"{command.text} without its argument", "write it in braces { }")
         if word.kind == "latex":
             return self._command(word)
+        if word.kind == "number" and not word.text.isdigit():
+            refuse(self.text, word.column, f"{word.text!r} behind {command.text}", "write arguments in braces { }")
         if word.kind in ("name", "number") and len(word.text) > 1:
             rest = replace(word, text=word.text[1:], column=word.column + 1, spaced=False)
             self.words[self.position - 1] = rest

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import sympy as sp
 
 from symad.display.document import Block, Cell, Document, Formula, Heading, Marked, Paragraph, Table
 from symad.display.shown import Shown
+from symad.errors import ArgumentError
 from symad.teaching.answers.answer_lines import Step, steps_of
 from symad.teaching.answers.answer_problem import Problem, derivative_problem, derivative_within, expansion_problem
 from symad.teaching.answers.equal import Agreement, agreement, is_at_turn
 from symad.teaching.answers.mistakes import Mistake, mistakes_of
 from symad.teaching.expansion.epsilon import Levels, expanded_terms, monomial, readable
 from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.user_place import refusal
 
 _VERDICTS: dict[bool | None, Cell] = {
     True: Marked("✓ right", "right"),
@@ -61,6 +63,9 @@ class CheckedAnswer(Shown):
     written: sp.Expr | None = None
     mistakes: tuple[Mistake, ...] = ()
 
+    def __repr__(self) -> str:
+        return self.text()
+
     @property
     def title(self) -> str:
         """The title of its page."""
@@ -79,17 +84,51 @@ class CheckedAnswer(Shown):
         )
 
 
+@overload
+def check_expansion(
+    mine: Any,
+    f: Any,
+    x: Any,
+    directions: Any,
+    *,
+    order: int | None = None,
+    epsilons: Sequence[str] | None = None,
+    each: Literal[False] = False,
+) -> CheckedAnswer: ...
+
+
+@overload
+def check_expansion(
+    mine: Any,
+    f: Any,
+    x: Any,
+    directions: Any,
+    *,
+    order: int | None = None,
+    epsilons: Sequence[str] | None = None,
+    each: Literal[True],
+) -> list[CheckedAnswer | ArgumentError]: ...
+
+
 @door
 def check_expansion(
-    mine: Any, f: Any, x: Any, directions: Any, *, order: int | None = None, epsilons: Sequence[str] | None = None
-) -> CheckedAnswer:
+    mine: Any,
+    f: Any,
+    x: Any,
+    directions: Any,
+    *,
+    order: int | None = None,
+    epsilons: Sequence[str] | None = None,
+    each: bool = False,
+) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
     """Return which line of a pupil's expansion of f(x + eps_1 v + eps_2 w + ...) is the first wrong one, and why.
 
     `mine` is a text of several lines (steps between equals signs, comments after #), a list of texts or SymPy
     expressions, or a dict {term: coefficient}; f, x, directions and order are those of `expand`. The epsilons are
     called eps_1, e1, ε₁..., and also as `epsilons` names them, one for each level. A step is right if it
     equals f(x + eps_1 v + ...) where the squares of the epsilons are 0, in whatever form; a step after `f'(x) =` is
-    compared with that. Texts are parsed, never evaluated: ArgumentError for what is no formula.
+    compared with that. Texts are parsed, never evaluated: ArgumentError for what is no formula. With `each`, `mine` is
+    a list of answers, and so is what is returned: the ArgumentError of one that cannot be read stands in its place.
 
     >>> answer = check_expansion("= x^3 + 3x^2 v eps_1 + 3x^2 w eps_2 + 12 x v w eps_1 eps_2", "x**3", "x", ["v", "w"])
     >>> answer.right, answer.line.number, answer.term, answer.written, answer.expected
@@ -99,23 +138,53 @@ def check_expansion(
     >>> check_expansion("(x + eps_1 v)^2 = x^2 + 2 x v eps_1", "x**2", "x", ["v"]).right
     True
     """
-    return _checked(mine, expansion_problem(f, x, directions, order, epsilons))
+    problem = expansion_problem(f, x, directions, order, epsilons)
+    return _each(mine, problem) if each else checked_answer(mine, problem)
+
+
+@overload
+def check_derivative(mine: Any, f: Any, x: Any, *, order: int = 1, each: Literal[False] = False) -> CheckedAnswer: ...
+
+
+@overload
+def check_derivative(
+    mine: Any, f: Any, x: Any, *, order: int = 1, each: Literal[True]
+) -> list[CheckedAnswer | ArgumentError]: ...
 
 
 @door
-def check_derivative(mine: Any, f: Any, x: Any, *, order: int = 1) -> CheckedAnswer:
+def check_derivative(
+    mine: Any, f: Any, x: Any, *, order: int = 1, each: bool = False
+) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
     """Return which line of a pupil's derivative of f (of some order) in one variable is the first wrong one, and why.
 
-    `mine`, f and x are as in `check_expansion`.
+    `mine`, f, x and each are as in `check_expansion`.
 
     >>> answer = check_derivative("cos(x^2)", "sin(x^2)", "x")
     >>> print(answer.right, *answer.mistakes)
     False chain rule: in sin(x**2) the inner derivative 2*x is missing: the chain rule multiplies by it
+    >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
+    [True, True, False]
     """
-    return _checked(mine, derivative_problem(f, x, order))
+    problem = derivative_problem(f, x, order)
+    return _each(mine, problem) if each else checked_answer(mine, problem)
 
 
-def _checked(mine: Any, problem: Problem) -> CheckedAnswer:
+def _each(answers: Any, problem: Problem) -> list[CheckedAnswer | ArgumentError]:
+    """Return every answer of a list, checked; the error of one that cannot be read."""
+    if not isinstance(answers, list | tuple):
+        raise refusal(f"answers of type {type(answers).__name__}", do="give a list of answers, or leave each=True out")
+    found: list[CheckedAnswer | ArgumentError] = []
+    for answer in answers:
+        try:
+            found.append(checked_answer(answer, problem))
+        except ArgumentError as error:
+            found.append(error)
+    return found
+
+
+def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
+    """Return an answer to a problem that was posed before, checked."""
     judged = tuple(_judged(step, problem) for step in steps_of(mine, problem))
     asked = [found for found in judged if found.step.about is None or _is_asked(found.expected, problem)]
     bad = next((found for right in (False, None) for found in judged if found.right is right), None)

@@ -172,12 +172,12 @@ def exhibit(program: str | Program) -> Exhibit:
     (1.0, [2.0, 1.0, 1.0], 1.0)
     >>> for line in shown.text(70).splitlines()[9:15]:
     ...     print(line.replace("\u00a0", " "))
-     x       level 1   1 + epsilon
-     y       level 2   1 + epsilon
-     > t_1   x + y     2 + 2 epsilon
-     t_2     dt_1/dy   2
-     t_3     x · t_2   2 + 2 epsilon
-     t_4     dt_3/dx   2
+     x      level 1   1 + ε
+     y      level 2   1 + ε
+     > t₁   x + y     2 + 2 ε
+     t₂     dt₁/dy    2
+     t₃     x · t₂    2 + 2 ε
+     t₄     dt₃/dx    2
     """
     heading, source = "a program of your own", ""
     if isinstance(program, str):

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 import sympy as sp
+from sympy.printing.precedence import PRECEDENCE
 
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import too_large
@@ -31,6 +32,9 @@ class Nested(sp.Expr):  # type: ignore[misc]
     >>> Nested(x**2, 1, Nested(x, 1, -1, one), two, -x, one * two)
     x**2 + (x - epsilon_1)*epsilon_2 - x*epsilon_1*epsilon_2
     """
+
+    precedence = PRECEDENCE["Add"]
+    is_commutative = True
 
     def __new__(cls, *parts: Any) -> Nested:
         """Make the sum of coefficient * monomial; SymPy reorders nothing in it."""

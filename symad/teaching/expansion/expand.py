@@ -17,7 +17,6 @@ import symad.tracing.values.containers as containers
 from codegen.ir.program import reachable
 from symad.derivatives.level import Epsilon, Level, open_level
 from symad.display.document import Document
-from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.errors import ArgumentError, TraceError
 from symad.rules.undefined import with_formal_heads
@@ -26,7 +25,7 @@ from symad.teaching.expansion.epsilon import Levels
 from symad.teaching.expansion.expansion_levels import by_levels, levelled, seeds
 from symad.teaching.expansion.expansion_values import Values
 from symad.teaching.expansion.notes import asked_conditions, notes_of
-from symad.teaching.expansion.page import document_of
+from symad.teaching.expansion.page import document_of, why_no_book
 from symad.teaching.expansion.steps import Parts, Step
 from symad.tracing.calling.given import Given, given
 from symad.tracing.calling.scope import innermost_scope
@@ -37,6 +36,7 @@ from symad.tracing.values.node_trees import object_array
 _OWN_NAMES = re.compile(r"(eps|epsilon)_\d+")
 
 Detail = Literal["result", "levels", "steps", "all"]
+Style = Literal["book", "rules"]
 
 KEPT_LINES = 500  # of each level
 
@@ -123,7 +123,7 @@ class Expansion(Parts, Shown):
         return document_of(self)
 
     def __repr__(self) -> str:
-        return f"<Expansion of {self.given.name}: {counted(self.levels, 'level')}, {len(self.flat)} coefficients>"
+        return self.text()
 
     def _assembled(self, assemble: Callable[[dict[Levels, sp.Expr]], sp.Expr]) -> Any:
         count = len(self.result.flat)
@@ -144,7 +144,15 @@ class Expansion(Parts, Shown):
 
 
 @door
-def expand(f: Any, x: Any, directions: Any, *, order: int | None = None, detail: Detail = "steps") -> Expansion:
+def expand(
+    f: Any,
+    x: Any,
+    directions: Any,
+    *,
+    order: int | None = None,
+    detail: Detail = "steps",
+    style: Style | None = None,
+) -> Expansion:
     """Return f(x + eps_1 v + eps_2 w + ...), where every eps squares to 0, one level at a time.
 
     f is a function and x its argument (a number, an array, a symbol); or f is a SymPy expression or a formula in a
@@ -152,7 +160,9 @@ def expand(f: Any, x: Any, directions: Any, *, order: int | None = None, detail:
     undefined. `directions` has one direction for each level, each like x; `{(1,): v, (2,): w, (1, 2): u}` moves along
     eps_1 v + eps_2 w + eps_1 eps_2 u. With `order=n`, all n levels have the one direction given, which makes the
     Taylor polynomial. Numbers give numbers, symbols give expressions. `detail` says how much `print` shows: the
-    "result", the "levels", the "steps" (long lists folded), or "all".
+    "result", the "levels", the "steps" (long lists folded), or "all". `style="book"` substitutes, multiplies out and
+    strikes the squares of epsilons, as it is done by hand: the default for what a book would do by hand; "rules" has a
+    table of all operations with the rule behind each.
 
     ArgumentError for what does not fit and for more than 10 levels; LimitError for an expression that could not be
     written out.
@@ -168,14 +178,19 @@ def expand(f: Any, x: Any, directions: Any, *, order: int | None = None, detail:
     """
     if detail not in get_args(Detail):
         raise ArgumentError(f"detail={detail!r}", do="use one of " + ", ".join(map(repr, get_args(Detail))))
+    if style is not None and style not in get_args(Style):
+        raise ArgumentError(f"style={style!r}", do="use one of " + ", ".join(map(repr, get_args(Style))))
     _check_outside()
     if isinstance(directions, str) and len(names := directions.split()) > 1 and all(map(str.isidentifier, names)):
         directions = names  # "v w" is two of them, and not a product
     found = given(f, x, parameters=True)
-    return _expanded(found, by_levels(found.argument, directions, order), detail)
+    made = _expanded(found, by_levels(found.argument, directions, order), detail, style)
+    if style == "book" and (why := why_no_book(made)):
+        raise ArgumentError("an expansion in the style of a book", where=user_place(), why=why, do="use style='rules'")
+    return made
 
 
-def _expanded(found: Given, wanted: dict[Levels, list[Any]], detail: Detail) -> Expansion:
+def _expanded(found: Given, wanted: dict[Levels, list[Any]], detail: Detail, style: Style | None) -> Expansion:
     with open_level((found.argument,)) as level:
         result = level.call(found.function)
         asked = asked_conditions(level)
@@ -192,7 +207,7 @@ def _expanded(found: Given, wanted: dict[Levels, list[Any]], detail: Detail) -> 
     flat = {levels: list(islice(found_all, len(outputs))) for levels in in_order}
     symbols = dict(zip(level.parameters.flat, found.symbols, strict=True))
     notes = notes_of(values, nodes, symbols, asked)
-    return Expansion(found, wanted, flat, notes, detail, values, nodes, level.parameters, result.refill(outputs))
+    return Expansion(found, wanted, flat, notes, detail, style, values, nodes, level.parameters, result.refill(outputs))
 
 
 def _check_outside() -> None:

@@ -15,6 +15,7 @@ from symad.derivatives.level import Epsilon
 from symad.display.document import Block, Cell, Document, Formula, Heading, Paragraph, Table
 from symad.display.mathematics import text_of
 from symad.teaching.expansion import epsilon
+from symad.teaching.expansion.book_levels import Book, exact
 from symad.teaching.expansion.epsilon import Levels, Nested, monomial
 from symad.teaching.expansion.notes import written
 from symad.teaching.expansion.steps import Parts, Step, new_rows
@@ -28,6 +29,7 @@ ENTRIES = 8  # of a vector that is written out
 DIGITS = 6  # of numbers in lines
 READ = 60  # operations of a formula that is still read as a whole
 NESTED_LEVELS = 3  # whose nested sum is written out
+NAMED = 4  # arguments of a function that are written side by side
 TERMS = 5  # of the chain rule that says what a coefficient is
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
@@ -46,6 +48,20 @@ class Along(sp.Expr):  # type: ignore[misc]
         marks = "'" * int(order) if order < 4 else high.format(order)
         listed = directions.format(", ".join(map(printer._print, along))) if along else ""
         return f"{printer._print(name)}{marks}{point.format(printer._print(at))}{listed}"
+
+
+class Listed(sp.Expr):  # type: ignore[misc]
+    """The arguments of a function of several names: x, y."""
+
+    def _sympystr(self, printer: Any) -> str:
+        return ", ".join(map(printer._print, self.args))
+
+    _latex = _sympystr
+
+
+def why_no_book(parts: Parts) -> str:
+    """Return why an expansion is not done as in a book; "" where it is."""
+    return _Page(parts).book.why_not
 
 
 def document_of(parts: Parts) -> Document:
@@ -72,29 +88,41 @@ class _Page:
         self.name = sp.Symbol("F" if parts.values.names_a_function(short) else short)
         symbols = parts.given.symbols
         taken = {str(atom) for atom in (*symbols, *parts.values.graph.atoms.values())}
+        entries = [part for found in parts.directions.values() for part in map(sp.sympify, found)]
+        short_parts = all(part.is_Symbol or part.is_Number for part in entries)
+        self.named = parts.given.formula and 1 < len(symbols) <= NAMED and short_parts
         self.point = symbols[0] if len(symbols) == 1 else _free(("x", "p", "point"), taken)
+        self.point = Listed(*symbols) if self.named else self.point
         self.time = _free(("t", "s", "h", "time"), taken)
-        self.directions = {levels: _direction(levels, found) for levels, found in parts.directions.items()}
+        self.directions = {
+            levels: sp.Tuple(*map(exact, found)) if self.named else _direction(levels, found)
+            for levels, found in parts.directions.items()
+        }
         self.moving = [levels for levels, found in parts.directions.items() if any(part != 0 for part in found)]
         self.alone = len(parts.result.flat) == 1
         most = {"steps": LINES, "all": ALL_LINES}.get(parts.detail, 0)
-        self.lines, self.rows = parts.lines(most) if most else [], new_rows(parts.stages)
+        self.rows = new_rows(parts.stages)
+        shown = dict(zip(parts.parameters.flat, parts.given.symbols, strict=True))
+        self.formula = written(parts.values, parts.result.flat[0], shown, READ) if self.alone else None
+        self.book = Book(parts, self.formula, NESTED_LEVELS)
+        self.by_hand = parts.style != "rules" and not self.book.why_not
+        self.lines = parts.lines(most) if most and not self.by_hand else []
 
     def question(self) -> Iterator[Block]:
         """The function, the point, the directions."""
         yield Heading(f"{self.name}({self._argument(self.parts.levels)}), one level at a time", 1)
         if self.parts.given.name not in (str(self.name), "f"):
             yield Paragraph((self.name, f" is {self.parts.given.name}"))
-        if self.alone:
-            symbols = dict(zip(self.parts.parameters.flat, self.parts.given.symbols, strict=True))
-            found = written(self.parts.values, self.parts.result.flat[0], symbols, READ)
-            if found is not None:
-                yield Formula(found, Along(self.name, sp.S.Zero, self.point))
+        if self.formula is not None:
+            yield Formula(self.formula, Along(self.name, sp.S.Zero, self.point))
         given = self.parts.given
-        if 1 < len(given.symbols) <= ENTRIES:
+        if not self.named and 1 < len(given.symbols) <= ENTRIES:
             yield from _listed(self.point, list(given.symbols))
         values = [part for leaf in containers.flatten(given.argument)[0] for part in np.ravel(leaf).tolist()]
-        if values != list(given.symbols):
+        if values != list(given.symbols) and self.named:
+            for symbol, value in zip(given.symbols, values, strict=True):
+                yield from _listed(symbol, [value])
+        elif values != list(given.symbols):
             yield from _listed(self.point, values)
         for levels, found in self.parts.directions.items():
             if levels in self.moving and self.directions[levels].is_Symbol:
@@ -104,6 +132,9 @@ class _Page:
         """Why a level has two parts and no more; said once."""
         eps, (a, b, c, d) = Epsilon.of_level(1), sp.symbols("a b c d")
         square = sp.Pow(eps, 2, evaluate=False)
+        if self.by_hand:
+            yield Paragraph((square, " = 0 by definition: a term with a square or a higher power of it is struck out."))
+            return
         g = sp.Function("g")
         yield Paragraph(
             ("Each level puts F + ", eps, " ∂F/∂", eps, " at ", eps, " = 0 in the place of F. That is exact: ",
@@ -123,14 +154,22 @@ class _Page:
                 ("What level 1 has made is a program like any other, and is differentiated again. ", monomial((1, 2)),
                  " is not 0: the mixed term carries the second derivative.")
             )  # fmt: skip
-        if self.parts.detail in ("steps", "all"):
+        if self.by_hand and self.parts.detail in ("steps", "all"):
+            yield from self._book(k)
+        elif self.parts.detail in ("steps", "all"):
             yield from self._lines(k)
         if self.alone and k <= NESTED_LEVELS:
             so_far = {levels: row[0] for levels, row in self.parts.flat.items() if not levels or levels[-1] <= k}
             found = so_far if _is_read(so_far.values()) else {levels: self._sum(levels) for levels in so_far}
-            yield Formula(
-                epsilon.nested({levels: sp.sympify(part) for levels, part in found.items()}, k), self._moved(k)
-            )
+            coefficients = {levels: sp.sympify(part) for levels, part in found.items()}
+            if self.by_hand:
+                coefficients = {levels: self.book.coefficients[levels] for levels in coefficients}
+            yield Formula(epsilon.nested(coefficients, k), self._moved(k), "collected" if self.by_hand else "")
+
+    def _book(self, k: int) -> Iterator[Block]:
+        """A level as a book has it: substituted, multiplied out, struck."""
+        put = (f"{self._argument(k, k)} in the place of {self.point}",)
+        yield from self.book.levels[k - 1].blocks(self._moved(k), put)
 
     def result(self) -> Iterator[Block]:
         """The table of coefficients, and the sum."""
@@ -158,7 +197,7 @@ class _Page:
         says = ("so that ", power, " is k! times the sum of the products of k epsilons, and ", beyond, " = 0")
         yield Formula(total, t, says)
         orders = [tuple(range(1, k + 1)) for k in range(count + 1)]
-        moved = Along(self.name, sp.S.Zero, Nested(self.point, 1, self.directions[(1,)], t))
+        moved = Along(self.name, sp.S.Zero, self._along([((1,), t)]))
         named = [(self._sum(s) / math.factorial(k), t**k) for k, s in enumerate(orders)]
         yield Formula(Nested(*(part for term in named for part in term)), moved)
         found = [sp.sympify(self.parts.flat[s][0]) for s in orders]
@@ -186,20 +225,30 @@ class _Page:
             yield Paragraph(f"The lines of the levels before come again{other}.")
 
     def _argument(self, last: int, first: int = 1) -> str:
-        """Return x + v ε₁ + w ε₂ as a text."""
-        terms = [str(self.point)]
-        for levels in self.moving:
-            if first <= levels[-1] <= last:
-                direction = _text(self.directions[levels])
-                mark = " ".join(f"ε{k}".translate(_SUBSCRIPTS) for k in levels)
-                terms.append(mark if direction == "1" else f"{direction} {mark}")
-        return " + ".join(terms)
+        """Return x + v ε₁ + w ε₂ as a text; x + v₁ ε₁, y + v₂ ε₁ of several names."""
+        moving = [levels for levels in self.moving if first <= levels[-1] <= last]
+        if not self.named:
+            return _moved_text(self.point, [(self.directions[levels], levels) for levels in moving])
+        return ", ".join(
+            _moved_text(symbol, [(self.directions[levels][place], levels) for levels in moving])
+            for place, symbol in enumerate(self.point.args)
+        )
 
     def _moved(self, last: int) -> sp.Expr:
         """Return f(x + v eps_1 + w eps_2) as a formula."""
-        moving = [levels for levels in self.moving if levels[-1] <= last]
-        terms = [(self.point, sp.S.One), *((self.directions[levels], monomial(levels)) for levels in moving)]
-        return Along(self.name, sp.S.Zero, Nested(*(part for term in terms for part in term)))
+        moving = [(levels, monomial(levels)) for levels in self.moving if levels[-1] <= last]
+        return Along(self.name, sp.S.Zero, self._along(moving))
+
+    def _along(self, moving: Sequence[tuple[Levels, sp.Expr]]) -> sp.Expr:
+        """Return x + v eps_1 + ..., for each of several names."""
+        if not self.named:
+            terms = [(self.directions[levels], factor) for levels, factor in moving]
+            return Nested(self.point, 1, *(part for term in terms for part in term))
+        entries = []
+        for place, symbol in enumerate(self.point.args):
+            found = [(self.directions[levels][place], factor) for levels, factor in moving]
+            entries.append(Nested(symbol, 1, *(part for term in found if term[0] != 0 for part in term)))
+        return Listed(*entries)
 
     def _meaning(self, levels: Levels) -> Cell:
         """Return what a coefficient is: f''(x)[v, w], by the chain rule where directions are moved themselves."""
@@ -232,6 +281,17 @@ class _Page:
 
 def _free(names: Sequence[str], taken: Container[str]) -> sp.Symbol:
     return sp.Symbol(next((name for name in names if name not in taken), names[-1]))
+
+
+def _moved_text(name: sp.Expr, moving: Sequence[tuple[sp.Expr, Levels]]) -> str:
+    """Return x + v ε₁ + ε₂ in prose."""
+    terms = [str(name)]
+    for part, levels in moving:
+        direction = _text(part)
+        mark = " ".join(f"ε{k}".translate(_SUBSCRIPTS) for k in levels)
+        if direction != "0":
+            terms.append(mark if direction == "1" else f"{direction} {mark}")
+    return " + ".join(terms)
 
 
 def _text(direction: sp.Expr) -> str:

@@ -259,6 +259,7 @@ class Parts:
     flat: dict[Levels, list[Any]]
     notes: tuple[Cell, ...]
     detail: str
+    style: str | None
     values: Values = field(repr=False)
     nodes: Levelled = field(repr=False)
     parameters: Tree = field(repr=False)

@@ -31,6 +31,9 @@ Traced: TypeAlias = tuple[Graph, dict[int, sp.Symbol], list[int]]  # with symbol
 class Explanation(Explained, Shown):
     """The stages of a program, from the innermost level out, and the program that computes the result."""
 
+    def __repr__(self) -> str:
+        return self.text()
+
     @property
     def title(self) -> str:
         """What is explained."""

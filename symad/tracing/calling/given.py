@@ -31,6 +31,7 @@ class Given:
     argument: Any
     symbols: tuple[sp.Basic, ...]
     name: str = "f"
+    formula: bool = False  # the symbols are those of a formula: names that the user gave
 
 
 def given(f: Any, x: Any = None, *, parameters: bool = False) -> Given:
@@ -88,8 +89,8 @@ def _formula(expression: Any, x: Any, parameters: bool) -> Given:
     if not parameters:
         _check_known(formula, found)
     if values is None:
-        return Given(formula, inputs if shape else found[0], found)
-    return Given(formula, _vector(values) if shape else values[0], found)
+        return Given(formula, inputs if shape else found[0], found, formula=True)
+    return Given(formula, _vector(values) if shape else values[0], found, formula=True)
 
 
 def _inputs(expression: Any, x: Any) -> tuple[tuple[int, ...], tuple[sp.Basic, ...]]:

@@ -18,7 +18,12 @@ import symad
 from symad.checking.comparison.compare import step_errors
 from symad.checking.verification.balls_range import enclose_range
 from symad.display.shown import Shown
+from symad.teaching.answers.answer_check import CheckedAnswer
 from symad.teaching.confusion.exhibit import exhibit
+from symad.teaching.expansion.expand import Expansion
+from symad.teaching.explanation.explain import Explanation
+from symad.teaching.grading.class_grading import GradedClass, grade_class
+from symad.teaching.grading.question import question_of
 from symad.tracing.trace import trace_structured
 from symad.workbench.panes import made
 from symad.workbench.questions import Question
@@ -49,6 +54,10 @@ def pane(name: str) -> Shown:
     return made(study, study.question, name, lambda stage: None).shown
 
 
+def graded() -> GradedClass:
+    return grade_class(question_of({"formula": "x^2"}), {"Ada": "2x", "Ben": "2x^", "Cy": "3x"})
+
+
 FORMS = {
     "Trace": Made(symad.trace, lambda: symad.trace(symad.grad(wave), 1.0)),
     "StructuredTrace": Made(trace_structured, lambda: trace_structured(symad.grad(wave), 1.0)),
@@ -74,6 +83,8 @@ FORMS = {
     "CodeReading": Made(symad.read_llvm, lambda: symad.read_llvm(kernel())),
     "CompilationPlan": Made(symad.plan, lambda: symad.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "LoopReport": Made(symad.loops, lambda: symad.loops(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
+    "Graded": Made(grade_class, lambda: graded().graded[1]),
+    "GradedClass": Made(grade_class, lambda: graded()),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
     "Reading": Made(made, lambda: pane("formula")),
     "ProgramListing": Made(made, lambda: pane("program")),
@@ -140,8 +151,11 @@ def test_files_of_every_suffix(name: str, tmp_path: Any) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_repr_and_title_are_short(name: str) -> None:
     shown = example(name)
-    assert len(repr(shown)) < 200
-    assert "\n" not in repr(shown)
+    if isinstance(shown, Expansion | CheckedAnswer | Explanation):  # what is read in the interpreter
+        assert repr(shown) == shown.text()
+    else:
+        assert len(repr(shown)) < 200
+        assert "\n" not in repr(shown)
     assert 0 < len(shown.title) < 100
 
 

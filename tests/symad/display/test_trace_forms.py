@@ -14,7 +14,7 @@ def test_forms_of_a_trace(tmp_path: Path) -> None:
     traced = trace(lambda x: [np.sin(x) * np.sin(x), np.sin(x) / 2], 1.0)
     lines = [line.split() for line in traced.text().split("\n")]
     assert ["x0", "sin(x)"] in lines
-    assert ["result", "0", "x0*x0"] in lines
+    assert ["result", "0", "x0·x0"] in lines
     assert ["result", "1", "x0/2"] in lines
     assert balanced(traced.latex())
     assert "<mi>sin</mi>" in traced.html()

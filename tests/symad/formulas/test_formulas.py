@@ -175,6 +175,7 @@ WITHOUT_NAMES = {
     "\\frac{1}{x": (9, "never closed"),
     "\\frac{x}{(1+x}^2)": (10, "never closed in its braces"),
     "\\frac{x}{1+x)^2}": (13, "close what was opened in the braces"),
+    "\\frac1e-3": (6, "in braces"),
     "\\frac{1}": (1, "without its argument"),
     "\\foo x": (1, "not read"),
     "\\": (1, "no part"),

@@ -1,0 +1,118 @@
+"""A question: a formula, what is asked about it, what it is worth; as it stands in a TOML file."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import sympy as sp
+
+from symad.errors import ArgumentError
+from symad.formulas.read import read_formula
+from symad.teaching.answers.answer_check import CheckedAnswer, checked_answer
+from symad.teaching.answers.answer_problem import Problem, derivative_problem, expansion_problem
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: a derivative of some order, or with directions an expansion, of a formula in its variables.
+
+    `functions` are names of undefined functions, `epsilons` what the question calls its epsilons, `at` a point.
+    `points` are for a right answer; one that is right and not finished gets the part `unfinished` of them.
+
+    >>> Question("x^3").checked("3x^2").right
+    True
+    """
+
+    formula: str
+    variables: tuple[str, ...] = ()
+    directions: tuple[Any, ...] = ()
+    order: int | None = None
+    functions: tuple[str, ...] = ()
+    epsilons: tuple[str, ...] = ()
+    at: Mapping[str, Any] = field(default_factory=dict)
+    points: float = 1.0
+    unfinished: float = 0.5
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called on pages."""
+        return self.title or f"{'Expansion' if self.directions else 'Derivative'} of {self.formula}"
+
+    def problem(self) -> Problem:
+        """Return what answers are compared with; ArgumentError for a question that has no answer."""
+        names = [*self.variables, *(f"{name}(x)" for name in self.functions)]
+        formula = read_formula(self.formula, names)
+        free = {symbol.name: symbol for symbol in sorted(formula.free_symbols, key=str)}
+        wanted = self.variables or [name for name in free if name not in _names(self.directions)]
+        variables = [free.get(name, sp.Symbol(name, real=True)) for name in wanted]
+        if not variables:
+            raise ArgumentError(f"no variable in {self.formula!r}", do='write a formula of x, or variables = ["x"]')
+        if unknown := sorted(self.at.keys() - {symbol.name for symbol in variables}):
+            raise ArgumentError(f"at {unknown[0]}", do=f"the variables are {', '.join(map(str, variables))}")
+        x: Any = variables[0] if len(variables) == 1 else variables
+        if self.at:
+            x = {symbol: _value(self.at.get(symbol.name, symbol)) for symbol in variables}
+        if not self.directions:
+            return derivative_problem(formula, x, self.order or 1)
+        directions = self.directions[0] if self.order is not None else list(self.directions)
+        return expansion_problem(formula, x, directions, self.order, self.epsilons or None)
+
+    def checked(self, answer: Any) -> CheckedAnswer:
+        """Return an answer, checked; ArgumentError with its place for one that cannot be read."""
+        return checked_answer(answer, self.problem())
+
+
+def read_question(path: str | Path) -> Question:
+    """Return the question in a TOML file; ArgumentError for a file that has none.
+
+    The names in the file are those of `Question`: formula = "x^3", directions = ["v", "w"], points = 2...
+    """
+    path = Path(path)
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ArgumentError(f"cannot read {str(path)!r}", why=str(error), do='write a line formula = "x^3"') from error
+    return question_of(found, str(path))
+
+
+def question_of(found: Mapping[str, Any], where: str = "question") -> Question:
+    """Return a question from its parts by name; ArgumentError for a part that does not exist, or does not fit."""
+    known = {each.name: each for each in fields(Question)}
+    for name in found:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            do = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            raise ArgumentError(f"{name!r} in a question", where=where, do=do)
+    if not isinstance(found.get("formula"), str):
+        raise ArgumentError("a question without a formula", where=where, do='write formula = "x^3"')
+    for name in ("variables", "functions", "epsilons", "directions"):
+        entries = found.get(name, [])
+        fits = isinstance(entries, list | tuple) and (name == "directions" or all(isinstance(e, str) for e in entries))
+        if not fits:
+            raise ArgumentError(
+                f"{name} = {entries!r}", where=where, do=f'give a list of names, such as {name} = ["v"]'
+            )
+    for name in ("points", "unfinished"):
+        number = found.get(name, 1)
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 1e6:
+            raise ArgumentError(f"{name} = {number!r}", where=where, do="give a number from 0")
+    if not isinstance(found.get("at", {}), Mapping):
+        raise ArgumentError(f"at = {found['at']!r}", where=where, do="write at = {x = 2}")
+    lists = {name: tuple(entries) for name, entries in found.items() if isinstance(entries, list)}
+    return Question(**{**found, **lists})
+
+
+def _names(directions: Iterable[Any]) -> set[str]:
+    parts = [part for each in directions for part in (each if isinstance(each, list | tuple) else [each])]
+    return {part for part in parts if isinstance(part, str)}
+
+
+def _value(given: Any) -> Any:
+    """Return a value of a variable: a number, or a formula such as "pi/4"."""
+    return read_formula(given) if isinstance(given, str) else given
