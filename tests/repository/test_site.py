@@ -20,9 +20,6 @@ API: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "api_pages.py"))
 PAGES = sorted((ROOT / "docs" / "reference").glob("*.md"))
 PACKAGES = ("symad", "codegen")
 INSTALLED = all(importlib.util.find_spec(name) for name in ("sphinx", "furo", "myst_parser"))
-needs_sphinx = pytest.mark.skipif(
-    not INSTALLED, reason="the site is built with the extra docs: pip install 'symad[docs]'"
-)
 
 
 @pytest.mark.quick
@@ -66,28 +63,28 @@ def test_prose_is_escaped_and_code_is_not() -> None:
     assert API["prose"](lines) == ["`*args` of f(\\*x) and y\\_", ">>> a * b", "x_", "", "2 \\|x\\|"]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built by the command of CONTRIBUTING.md into another folder."""
-    folder = tmp_path_factory.mktemp("site")
-    shown = re.findall(
-        r"^\.venv/bin/(python -m sphinx .*)$", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.MULTILINE
-    )
+def built(folder: Path) -> dict[Path, str]:
+    """Build the site by the command of CONTRIBUTING.md into another folder, and return the text of its pages."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\.venv/bin/(python -m sphinx .*)$", page, re.MULTILINE)
     assert shown == ["python -m sphinx -W -c docs . build/site"]
     command = [sys.executable, *shown[0].split()[1:-1], "-q", str(folder)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    return folder
+    return {path.resolve(): path.read_text(encoding="utf-8") for path in folder.rglob("*.html")}
 
 
-@pytest.fixture(scope="module")
-def pages(site: Path) -> dict[Path, str]:
-    """The text of each page."""
-    return {path.resolve(): path.read_text(encoding="utf-8") for path in site.rglob("*.html")}
+@pytest.mark.skipif(not INSTALLED, reason="the site is built with the extra docs: pip install 'symad[docs]'")
+def test_the_site_is_whole(tmp_path: Path) -> None:
+    """One test, so that the site is built once."""
+    pages = built(tmp_path)
+    every_link_leads_to_a_place_of_the_site(pages)
+    nothing_is_loaded_from_elsewhere(pages)
+    every_public_name_has_an_entry(pages)
 
 
-@needs_sphinx
-def test_every_link_leads_to_a_place_of_the_site(pages: dict[Path, str]) -> None:
+def every_link_leads_to_a_place_of_the_site(pages: dict[Path, str]) -> None:
+    """Follow all links that stay on the site, to their anchors."""
     assert len(pages) > 50
     places = {path: set(re.findall(r'\bid="([^"]+)"', text)) for path, text in pages.items()}
     astray, followed = [], 0
@@ -102,16 +99,16 @@ def test_every_link_leads_to_a_place_of_the_site(pages: dict[Path, str]) -> None
     assert followed > 5000
 
 
-@needs_sphinx
-def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, str]) -> None:
+def nothing_is_loaded_from_elsewhere(pages: dict[Path, str]) -> None:
+    """Look at what a page loads by itself."""
     loaded = r'<(?:script|img|iframe|source)[^>]* src="([^"]*)"|<link[^>]* href="([^"]*)"'
     files = {name for text in pages.values() for names in re.findall(loaded, text) for name in names if name}
     assert len(files) > 5
     assert [name for name in files if re.match(r"(\w+:)?//", name)] == []
 
 
-@needs_sphinx
-def test_every_public_name_has_an_entry(pages: dict[Path, str]) -> None:
+def every_public_name_has_an_entry(pages: dict[Path, str]) -> None:
+    """Look for the anchors of all public names in the reference."""
     reference = "".join(text for path, text in pages.items() if path.parent.name == "reference")
     shown = [f"{package}.{name}" for package in PACKAGES for name in import_module(package).__all__]
     missing = [name for name in shown if f'id="{name}"' not in reference and f'id="module-{name}"' not in reference]
