@@ -13,8 +13,8 @@ control flow  cond, sum_over, vmap, scan, fori_loop, while_loop
 solving       Problem, Solution
 native        plan, CompilationPlan, compile, jit, Kernel, load
 containers    register_container
-see           expand, explain, draw, spy, growth, loops, read_llvm, read_assembly, Expansion, Explanation, Drawing,
-              Spy, Growth, LoopReport, CodeReading
+see           expand, explain, draw, spy, growth, loops, read_llvm, read_assembly, exhibit, Expansion, Explanation,
+              Drawing, Exhibit, Spy, Growth, LoopReport, CodeReading
 check         check_expansion, check_derivative, compare, step_errors, verify, enclose, enclose_range, CheckedAnswer,
               Comparison, StepErrors, Verification, BoxVerification, RangeEnclosure
 errors        WorkbenchError and its kinds, in symad.errors; FallbackWarning, FrozenValueWarning

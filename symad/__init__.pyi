@@ -47,6 +47,7 @@ from symad.teaching.answers.answer_check import (
     check_derivative as check_derivative,
     check_expansion as check_expansion,
 )
+from symad.teaching.confusion.exhibit import Exhibit as Exhibit, exhibit as exhibit
 from symad.teaching.expansion.expand import Expansion as Expansion, expand as expand
 from symad.teaching.explanation.explain import Explanation as Explanation, explain as explain
 from symad.teaching.loops_report import LoopReport as LoopReport, loops as loops

@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from symad.commands.showing import (
 )
 from symad.compiling.native import compile
 from symad.compiling.planning import plan
-from symad.drawing.draw import draw
+from symad.drawing.draw import about_what, draw
 from symad.errors import ArgumentError
 from symad.teaching.answers.answer_check import check_derivative, check_expansion
 from symad.teaching.expansion.expand import expand
@@ -130,6 +131,9 @@ def add_explain_and_draw(commands: Any) -> None:
 
 def run_explain(options: argparse.Namespace) -> int:
     """Carry out `symad explain`; exit status 0."""
+    if not options.transform:
+        print("symad: no --transform: the gradient is explained (--transform none: f itself)", file=sys.stderr)
+        options.transform = ["grad"]
     return present(explain(*transformed(options), detail=options.detail), options)
 
 
@@ -148,7 +152,10 @@ def run_draw(options: argparse.Namespace) -> int:
     f, _ = read_target(options)
     if isinstance(f, sp.Basic) and not options.transform:
         return present(draw(f), options)
-    return present(draw(*transformed(options)), options)
+    drawing = draw(*transformed(options))
+    if isinstance(f, sp.Basic):  # the formula that the transforms were applied to
+        drawing = replace(drawing, about=(*drawing.about, *about_what(f)[1:]))
+    return present(drawing, options)
 
 
 def add_compare_and_verify(commands: Any) -> None:

@@ -24,6 +24,7 @@ from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacr
 TRANSFORMS: dict[str, Callable[..., Any]] = {
     "grad": grad, "derivative": derivative, "jacfwd": jacfwd, "jacrev": jacrev, "hessian": hessian,
 }  # fmt: skip
+NONE = "none"  # of transforms: the function itself
 _FILE = re.compile(r".+\.py:\w+")
 
 
@@ -45,7 +46,7 @@ def add_target(command: argparse.ArgumentParser) -> None:
 def add_transform(command: argparse.ArgumentParser) -> None:
     """Declare the transforms that are applied to the target."""
     command.add_argument(
-        "--transform", nargs="+", choices=tuple(TRANSFORMS), default=[], help="applied one after the other"
+        "--transform", nargs="+", choices=(*TRANSFORMS, NONE), default=[], help="applied one after the other"
     )
 
 
@@ -55,6 +56,7 @@ def add_output(command: argparse.ArgumentParser, more: str = "") -> None:
     command.add_argument(
         "--output", metavar="FILE", type=Path, help=f"write .html, .tex or .txt{more}, by the end of the name"
     )
+    command.add_argument("--big", action="store_true", help="a page in large letters, for a projector")
     add_json(command)
 
 
@@ -67,7 +69,7 @@ def read_target(options: argparse.Namespace) -> tuple[Any, Any]:
     """Return what a target names as `given` takes it: a function and its argument, or an expression and its symbols."""
     if _FILE.fullmatch(options.target):
         return _from_file(options)
-    values = dict(map(_assignment, options.at))
+    values = dict(map(assignment, options.at))
     return formula_at(options.target, values, options.variables, options.functions)
 
 
@@ -76,7 +78,7 @@ def transformed(options: argparse.Namespace) -> tuple[Callable[..., Any], Any]:
     found = given(*read_target(options))
     function = found.function
     for name in options.transform:
-        function = TRANSFORMS[name](function)
+        function = function if name == NONE else TRANSFORMS[name](function)
     return function, found.argument
 
 
@@ -103,7 +105,7 @@ def present(shown: Shown, options: argparse.Namespace) -> int:
     if options.html is not None and options.html.suffix != ".html":
         raise ArgumentError(f"--html {options.html}", do="end the name in .html, or use --output")
     for path in files:
-        print(f"written: {shown.save(path)}", file=sys.stderr if options.json else sys.stdout)
+        print(f"written: {shown.save(path, big=options.big)}", file=sys.stderr if options.json else sys.stdout)
     if options.json:
         print_json(options.command, shown)
     elif not files and sys.stdout.isatty():
@@ -146,7 +148,8 @@ def _from_file(options: argparse.Namespace) -> tuple[Any, Any]:
     return of_first_argument(*load_function(options.target), options.target)
 
 
-def _assignment(text: str) -> tuple[str, float]:
+def assignment(text: str) -> tuple[str, float]:
+    """Return the name and the number of `--at x=0.5`."""
     name, separator, value = text.partition("=")
     if not separator:
         raise ArgumentError(f"--at {text}", do="write it as name=number, such as x=0.5")

@@ -23,13 +23,13 @@ def fragment(document: doc.Document) -> str:
     return f'<div class="symad"><style>{STYLESHEET}</style>\n{_blocks(document)}\n</div>'
 
 
-def page(document: doc.Document, title: str) -> str:
-    """Return a whole page that opens offline in any browser with MathML."""
+def page(document: doc.Document, title: str, *, big: bool = False) -> str:
+    """Return a whole page that opens offline in any browser with MathML; `big` in large letters, for a projector."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_prose(title)}</title>\n<style>{PAGE_STYLESHEET}</style>\n</head>\n"
-        '<body class="symad-page">\n'
+        f'<body class="symad-page{" big" if big else ""}">\n'
         f"<main>{fragment(document)}</main>\n</body>\n</html>\n"
     )
 

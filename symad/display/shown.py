@@ -58,14 +58,15 @@ class Shown:
         """Return an HTML element with MathML and SVG in it, without scripts."""
         return forms.html.fragment(self.document())
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, big: bool = False) -> Path:
         """Write a file by its suffix: .html a page that opens offline, .tex a text that compiles, .txt plain text.
 
-        ArgumentError for another suffix, and where the file cannot be written; a file is written whole or not at all.
+        `big` is for a page that is projected: large letters, as wide as the screen. ArgumentError for another suffix,
+        and where the file cannot be written; a file is written whole or not at all.
         """
         path = Path(path)
         writers = {
-            ".html": lambda: forms.html.page(self.document(), self.title),
+            ".html": lambda: forms.html.page(self.document(), self.title, big=big),
             ".tex": lambda: forms.latex.whole(self.document()),
             ".txt": lambda: forms.terminal.plain(self.words(), forms.terminal.WIDTH) + "\n",
             **self.more_forms(),

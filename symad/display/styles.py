@@ -130,6 +130,13 @@ linear-gradient(to left,var(--edge),transparent) right 1px top 1px/.7em calc(100
 body{font:18px/1.5 system-ui,"DejaVu Sans",sans-serif;margin:0;background:var(--ground);color:var(--primal)}
 main{max-width:1180px;margin:0 auto;padding:1.2em 1.6em 3em}
 .symad-page .symad svg{max-width:none}
+.symad-page .symad figure{text-align:center}
+.symad-page.big{font-size:27px}
+.symad-page.big main{max-width:none;padding:.6em 1em 2em}
+.symad-page.big .symad p{max-width:none}
+.symad-page.big .symad svg{zoom:1.4}
+@media (max-width:640px){main{padding:.8em .8em 2em}.symad-page .symad svg.filled{max-width:100%}
+.symad-page .symad svg.filled:not(.narrow){min-width:500px}}
 @media (min-width:1700px){body{font-size:22px}main{max-width:1500px}}
 @media print{.symad-page .symad svg{max-width:100%}
 :root{color-scheme:light}body{font-size:11pt}main{max-width:none;padding:0}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from codegen.ir.program import Output, Program
 from codegen.ir.region import RolledProgram, regions_of
 from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
-from symad.display.document import Code, Document, Paragraph
+from symad.display.document import Code, Document, Formula, Heading, Paragraph
 from symad.drawing.boxes import Diagram, Mark, Reading, Source, diagram_of, tree_operations, unfolded
 from symad.drawing.drawing import Drawing, frames_text, many
 from symad.drawing.folding import folded
@@ -30,6 +30,7 @@ from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_let, from_sympy
+from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.given import given
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import user_place
@@ -67,7 +68,8 @@ class LoopDrawing(Drawing):
 
     def document(self) -> Document:
         """Return the picture with the counts below it."""
-        return self.canvas.picture(self.description, rolled_text(self.program)), Paragraph(self.description)
+        picture = self.canvas.picture(self.description, rolled_text(self.program), fills=True)
+        return (*self.about, picture, Paragraph(self.description))
 
     def words(self) -> Document:
         """Return the program as text, which needs no layout."""
@@ -271,7 +273,7 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
         f = f.program
     if isinstance(f, RolledProgram):
         return _loops(f, args, sharing, fold)
-    return drawing_of(source_of(f, args), sharing, fold)
+    return replace(drawing_of(source_of(f, args), sharing, fold), about=about_what(f))
 
 
 def drawing_of(source: Source, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
@@ -285,6 +287,18 @@ def drawing_of(source: Source, sharing: Sharing = "after", fold: bool | None = N
     if sharing != "before":
         diagrams.append(("After: equal parts shared", _graph(reading, fold)))
     return Drawing(tuple(diagrams), operations, tree, reading.inputs, len(source.outputs), reading.shared)
+
+
+def about_what(f: Any) -> Document:
+    """Return what stands above a picture: what a function is called, or a formula itself."""
+    expression = read_formula(f) if isinstance(f, str) else f
+    if isinstance(expression, sp.Expr) and not isinstance(expression, sp.Lambda):
+        symbols = sorted(expression.free_symbols, key=str)
+        left = sp.Function("f")(*symbols) if symbols else None
+        return (Heading("Graph of a formula", 1), Formula(expression, left))
+    if not callable(f) or isinstance(f, Trace):
+        return ()
+    return (Heading(f"Graph of {name_of(f).replace('_of_', ' of ')}", 1),)
 
 
 def _loops(program: RolledProgram, args: tuple[Any, ...], sharing: Sharing, fold: bool | None) -> LoopDrawing:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from symad.display import html
-from symad.display.document import Block, Code, Document, Marked, Paragraph, Picture, Table
+from symad.display.document import Block, Code, Document, Heading, Marked, Paragraph, Picture, Table
 from symad.display.shown import Shown
 from symad.drawing.boxes import Box, Diagram, Edge
 from symad.drawing.frames import Frame
@@ -108,7 +108,8 @@ class Drawing(Shown):
     """The picture of a computation: one diagram, or two with their titles, and the counts that go with it.
 
     `operations` counts those of the graph, shared ones once; `tree_operations` those of the unfolded expressions;
-    `shared` the values of operations that are used several times.
+    `shared` the values of operations that are used several times. `about` stands above the picture on a page: a title,
+    and the formula that is drawn.
     """
 
     diagrams: tuple[tuple[str, Diagram], ...]
@@ -117,11 +118,12 @@ class Drawing(Shown):
     inputs: int
     results: int
     shared: int
+    about: Document = field(default=(), kw_only=True)
 
     @property
     def title(self) -> str:
         """The title of a page that shows this and nothing else."""
-        return "Computational graph"
+        return self.about[0].text if self.about and isinstance(self.about[0], Heading) else "Computational graph"
 
     @cached_property
     def canvas(self) -> Canvas:
@@ -140,8 +142,8 @@ class Drawing(Shown):
         return whole
 
     def document(self) -> Document:
-        """Return the picture with the counts below it."""
-        return self._with(self.canvas.picture(self.description, self._listing))
+        """Return what is drawn, the picture, and the counts below it."""
+        return (*self.about, *self._with(self.canvas.picture(self.description, self._listing, fills=True)))
 
     def words(self) -> Document:
         """Return the boxes as lines with the counts below them, for which no layout is needed."""

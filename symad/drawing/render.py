@@ -148,8 +148,8 @@ def with_legend(picture: Canvas, boxes: Sequence[Box]) -> Canvas:
     """Return a picture with a legend below it."""
     legend = _legend(boxes, max(picture.width, _LEGEND_WIDTH))
     canvas = Canvas(max(picture.width, legend.width), picture.height + legend.height)
-    canvas.place(picture, 0, 0)
-    canvas.place(legend, 0, picture.height)
+    canvas.place(picture, (canvas.width - picture.width) / 2, 0)
+    canvas.place(legend, (canvas.width - legend.width) / 2, picture.height)
     return canvas
 
 
@@ -246,7 +246,7 @@ def _legend(boxes: Sequence[Box], width: float) -> Canvas:
         )
         if found
     ]
-    x, y = MARGIN, 16.0
+    x, y, used = MARGIN, 16.0, 0.0
     for text, sample in entries:
         needed = 50 + text_width(text, 12)
         if x + needed > width and x > MARGIN:
@@ -254,7 +254,8 @@ def _legend(boxes: Sequence[Box], width: float) -> Canvas:
         _frame(canvas, sample, (x, y), 26, 16)
         canvas.text(x + 34, y + 12.5, text, size=12, anchor="start")
         x += needed
-    canvas.height = y + 30
+        used = max(used, x)
+    canvas.width, canvas.height = used, y + 30
     return canvas
 
 

@@ -31,6 +31,8 @@ from symad.drawing.shapes import (
 )
 
 FONT = "system-ui, 'DejaVu Sans', 'Segoe UI', Arial, sans-serif"
+SMALL_WIDTH, FRAME, LARGEST_SCALE = 520.0, 860.0, 1.75  # pixels of a picture that is shown larger, and how much larger
+NARROW = 340.0  # pixels of a picture that fits a phone as it is drawn
 _ARROW = 7.0  # length of an arrow head
 _WIDE, _NARROW = "mwMW@%—→∂∑∏∫√", "iljtfrI.,:;'|!()[]{}` -"
 
@@ -110,24 +112,34 @@ class Canvas:
         """Draw another canvas with its upper left corner at (x, y)."""
         self._add(Group("", (x, y), other._open[0].shapes))
 
-    def svg(self, *, ground: bool = False) -> str:
-        """Return the picture as SVG: for a page, or with a ground of its own, as a file that stands alone."""
+    def svg(self, *, ground: bool = False, scale: float = 1.0) -> str:
+        """Return the picture as SVG: for a page, or with a ground of its own, as a file that stands alone.
+
+        With a `scale` it is shown larger than it was drawn: on a narrow screen as small as can still be read.
+        """
         shapes = self._open[0].shapes
         if ground:
             shapes = [Box((0, 0), self.width, self.height, 0, Paint("ground")), *shapes]
         used: dict[tuple[str, Colour], None] = {}
         lines = "\n".join(_written(shapes, used))
-        size = f'width="{_n(self.width)}" height="{_n(self.height)}" viewBox="0 0 {_n(self.width)} {_n(self.height)}"'
-        opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="symad-svg" {size} font-family="{FONT}">'
+        box = f'viewBox="0 0 {_n(self.width)} {_n(self.height)}"'
+        size = f'width="{_n(self.width * scale)}" height="{_n(self.height * scale)}" {box}'
+        kind = f"symad-svg filled{' narrow' * (self.width <= NARROW)}" if scale > 1 else "symad-svg"
+        opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" {size} font-family="{FONT}">'
         return f"{opening}{_stylesheet(used, alone=ground)}\n{lines}\n</svg>"
 
     def tikz(self) -> str:
         """Return the picture as a tikzpicture (packages tikz and xcolor), as large as a page at most."""
         return tikz_of(self._open[0].shapes, self.width, self.height)
 
-    def picture(self, description: str, text: str = "", *, ground: bool = False) -> Picture:
-        """Return the picture as a block of a document: in words, and with a form in characters."""
-        return Picture(self.svg(ground=ground), description, text, self.tikz())
+    def picture(self, description: str, text: str = "", *, ground: bool = False, fills: bool = False) -> Picture:
+        """Return the picture as a block of a document: in words, and with a form in characters.
+
+        A small one that `fills` its frame is shown larger than it was drawn.
+        """
+        room = min(LARGEST_SCALE, FRAME / self.width, FRAME / self.height) if self.width <= SMALL_WIDTH else 1.0
+        scale = max(1.0, room) if fills else 1.0
+        return Picture(self.svg(ground=ground, scale=scale), description, text, self.tikz())
 
     def _add(self, shape: Shape) -> None:
         self._open[-1].shapes.append(shape)

@@ -136,14 +136,13 @@ class Page:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def wait(self, condition: str, seconds: float = 15.0) -> Any:
-        """Wait until JavaScript is true, and return it."""
+    def wait(self, condition: str, seconds: float = 15.0) -> None:
+        """Wait until JavaScript is true."""
         end = time.monotonic() + seconds
         while True:
-            found = self.send("Runtime.evaluate", expression=condition, awaitPromise=True, returnByValue=True)
-            value = found["result"].get("value")
-            if value and "exceptionDetails" not in found:
-                return value
+            found = self.send("Runtime.evaluate", expression=f"!!({condition})", returnByValue=True)
+            if found["result"].get("value") and "exceptionDetails" not in found:
+                return
             assert time.monotonic() < end, f"not within {seconds:g} s: {condition}"
             time.sleep(0.02)
 

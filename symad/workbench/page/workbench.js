@@ -253,8 +253,7 @@ function fills(pane) {
   const svg = $("svg", pane.body);
   if (!svg) return;
   const room = pane.body.clientWidth - 40, width = svg.viewBox.baseVal.width, height = svg.viewBox.baseVal.height;
-  const scale = Math.min(2, room / width, 560 / height);
-  if (scale <= 1) return;
+  const scale = Math.max(1, Math.min(2, room / width, 560 / height));
   svg.setAttribute("width", Math.round(width * scale));
   svg.setAttribute("height", Math.round(height * scale));
 }

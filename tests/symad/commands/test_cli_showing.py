@@ -40,6 +40,9 @@ def source(tmp_path, text):
         (["expand", ROSENBROCK, "--directions", "1,0,0,0,0", "--detail", "result"], ["ε₁"]),
         (["explain", "x sin(x)", "--transform", "grad"], ["linearized and transposed", "residual"]),
         (["explain", ROSENBROCK, "--transform", "grad", "jacfwd"], ["2 levels"]),
+        (["explain", "x sin(x)", "--transform", "none"], ["no level was opened"]),
+        (["confusion", "captured"], ["a captured variable in a product", "5, wrong", "8, right"]),
+        (["confusion", "x*exp(y)", "--at", "x=2"], ["with f(x, y) = x*exp(y)", "wrong"]),
         (["draw", "sqrt(x^2+y^2)", "--transform", "hessian"], ["x ", "R1", "operations"]),
         (["draw", LENNARD_JONES, "--loops"], ["for k in range(78):", "out +=", "1 loop"]),
         (["compare", "exp(x sin(x))", "--at", "x=0.7"], ["AD F", "sympy.diff", "1.8517551"]),
@@ -143,3 +146,36 @@ def test_a_verification_that_compared_nothing_is_no_success(capsys):
     status, out, _ = run(capsys, "verify", "log(x)", "--box", "-2", "-1", "--points", "20")
     assert (status, "no result could be compared" in out) == (1, True)
     assert run(capsys, "verify", "sin(x)/x", "--at", "x=1")[0] == 0
+
+
+def test_explain_takes_the_gradient_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, err = run(capsys, "explain", "x sin(x)")
+    assert status == 0
+    assert "explain: gradient of" in out
+    assert "linearized and transposed" in out
+    assert err == "symad: no --transform: the gradient is explained (--transform none: f itself)\n"
+    assert run(capsys, "explain", "x sin(x)", "--transform", "grad")[1:] == (out, "")
+
+
+def test_pages_in_large_letters(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    for more in ([], ["--big"]):
+        assert (
+            run(capsys, "draw", "x sin(x)", "--transform", "grad", "--html", str(tmp_path / "page.html"), *more)[0] == 0
+        )
+        page = (tmp_path / "page.html").read_text()
+        assert ('<body class="symad-page big">' in page) == bool(more)
+        assert '<div class="formula">' in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["confusion", "captured", "--at", "x=1"], "the program says where"),
+        (["confusion", "captured", "square", "--json"], "name one"),
+        (["confusion", "x*y*z"], "3 variables"),
+        (["confusion", "no such program"], "symad: error"),
+    ],
+)
+def test_what_confusion_refuses(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    status, _, err = run(capsys, *arguments)
+    assert (status, message in err) == (2, True)

@@ -10,8 +10,8 @@ import sympy as sp
 
 import symad as sa
 from symad.errors import ArgumentError
+from symad.teaching.confusion.own_confusion import own_exhibit
 from symad.workbench.error_range import POINTS, error_range
-from symad.workbench.own_confusion import own_exhibit
 from symad.workbench.panes import answer
 from symad.workbench.questions import Question
 from symad.workbench.study import Study
