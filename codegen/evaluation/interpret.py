@@ -115,7 +115,8 @@ def evaluate(
     Only rows that are needed and not yet in `values` are visited, so a growing graph is evaluated step by step.
     `arithmetic="reference"` works with mpmath at `digits` decimal digits (give the inputs as exact numbers). A
     Piecewise evaluates all its branches. UnboundSymbolError for a symbol without a value, LoweringError for a head
-    without a row in the table of intrinsics, LimitError for a function of a number beyond 2**65536 (reference only).
+    without a row in the table of intrinsics, LimitError for a function of a number beyond 2**65536 (reference only),
+    ArgumentError for another arithmetic.
 
     >>> from codegen.ir.program import Input, Output, Program
     >>> x = sp.Symbol("x")

@@ -33,7 +33,7 @@ DEEPEST = 30  # operations in operations, in one line
 
 
 def rolled_text(program: RolledProgram) -> str:
-    """Return a rolled program as text.
+    """Return a rolled program as text; ArgumentError for a program without loops.
 
     >>> from codegen.ir.program import Input, Output
     >>> from codegen.ir.region import buffer_names, Buffer

@@ -52,7 +52,11 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One input array: its name and shape (`()` for a scalar), float64."""
+    """One input array: its name and shape (`()` for a scalar), float64.
+
+    >>> Input("x", (2, 3)).size
+    6
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -69,6 +73,9 @@ class Output:
     `positions=None` means that the rows fill the array in C order. An output with a `pattern` is the packed data of a
     sparse matrix, in the order of the pattern's entries. A `swept` output has the rows of one column: `rows[k]` is
     stored at `positions[k] + column` for every column of the seed.
+
+    >>> Output((2, 2), rows=(4, 5), positions=(0, 3)).size  # a diagonal matrix
+    4
     """
 
     shape: tuple[int, ...]

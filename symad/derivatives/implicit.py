@@ -54,6 +54,7 @@ def root(f: Function, initial: Any, *args: Any, solver: Solver | None = None, to
     halving when None; bisection or `scipy.optimize.brentq` do as well). y is differentiated in `args` and in traced
     values that f captures. ConvergenceError when y is no root: when Newton's next step would move it by more than
     `tolerance` relative to 1 + |y|, or dF/dy is singular there. TraceError when compiled: a solver needs numbers.
+    Source: Griewank and Walther, "Evaluating Derivatives" (2008), chapter 15.
 
     >>> import symad as sa
     >>> cubic_root = lambda x: root(lambda y, x: y**3 + y - x, 1.0, x)

@@ -126,7 +126,7 @@ def spy(f: Any, x: Any = None, order: Literal[1, 2] = 1) -> Spy:
 
     f is a function and x its argument, or an expression (or list, or formula as text) and x its symbols; or f is a
     SparsityPattern, a SparseMatrix, an array or a SymPy Matrix, and x is left out. The pattern is exact: outside of it
-    there are proved zeros.
+    there are proved zeros. ArgumentError for other orders, and for an array that is no matrix.
 
     >>> print(spy(lambda x: x[1:] - x[:-1] ** 2, np.zeros(4)))
     ⠙⠦

@@ -156,6 +156,11 @@ class Solution:
     `x` has the shape of the start, `multipliers` are those of the constraints (the gradient of the objective plus
     their multiples of the gradients of constraints is 0 where no bound of x holds); None where the solver gives none.
     `status` and `message` are the solver's own; `violation` is by how much constraints and bounds are missed at most.
+
+    >>> import symad as sa
+    >>> found = sa.Problem(lambda x: np.sum((x - 2) ** 2), bounds=(0, 1)).minimize(np.zeros(2), solver="l-bfgs-b")
+    >>> found.success, found.x, found.fun, found.multipliers
+    (True, array([1., 1.]), 2.0, None)
     """
 
     x: Array

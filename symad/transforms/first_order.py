@@ -165,7 +165,7 @@ def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Functi
     """Return the derivative of a function of one scalar, of any order, by nested forward mode.
 
     f may return arrays, functions (which are then differentiated at each application), or containers of them. With
-    `wrt`, f may have any arguments, and the path chooses the scalar.
+    `wrt`, f may have any arguments, and the path chooses the scalar. ArgumentError for an argument that is no scalar.
 
     >>> import sympy
     >>> derivative(lambda x: x**3, order=2)(2.0), derivative(lambda x: sympy.sin(2) * x**2)(sympy.Symbol("x"))
@@ -238,7 +238,7 @@ def jacobian(
     "fwd" takes one forward pass for each input, "rev" one backward pass for each output (both over what depends on it
     only), "cross-country" eliminates the nodes between in the order of least fill. `sparse=True` gives a SparseMatrix
     of shape (outputs, inputs) with the exact pattern over flat inputs and outputs, its entries in the order of `format`
-    ("coo", "csr" or "csc").
+    ("coo", "csr" or "csc"). Source: Griewank and Walther, "Evaluating Derivatives" (2008), chapters 9 and 10.
 
     >>> jacobian(lambda x: x * x, sparse=True)(np.array([2.0, 3.0])).rows
     array([0, 1])
@@ -290,7 +290,7 @@ def hessian(
     `mode` names the outer mode first: "fwd-rev" is forward over reverse. "edge" is symmetric edge pushing (Gower and
     Mello 2012), "dyadic" a sum of dyads (Jackson and McCormick 1986); "auto" takes the one with fewer
     operations. `sparse` ("lower", "upper", "full" or True) gives a SparseMatrix with the exact pattern, its entries in
-    the order of `format` ("coo", "csr" or "csc"), and never forms anything dense.
+    the order of `format` ("coo", "csr" or "csc"), and never forms anything dense; ArgumentError with a nested mode.
 
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([2.0, 3.0]))
     array([[6., 4.],

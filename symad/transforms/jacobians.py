@@ -182,7 +182,7 @@ def verify_sparsity(
     The points lie around args (`spread` times max(1, |x|)), where f follows its conditions. At each, the columns are
     put into groups of which no two share a row, and a forward pass along the columns of a group is compared with one
     along multiples of them: a row that meets one column of the group is multiplied as that column is (by a power of
-    two, so exactly), and a row that meets none stays 0.
+    two, so exactly), and a row that meets none stays 0. ArgumentError for a pattern of another shape.
 
     >>> f = lambda x: x[:-1] * x[1:]
     >>> diagonal = SparsityPattern(np.arange(2), np.arange(2), (2, 3))

@@ -73,6 +73,7 @@ def enclose_range(kernel: Kernel, box: Any, *, pieces: int = 1000, max_seconds: 
 
     The box (as in `verify`) is cut into up to `pieces` pieces, for `max_seconds` at most: first those whose enclosure
     goes furthest beyond the results that are known to be taken. Rounding of the kernel itself is not included.
+    ArgumentError for a float32 kernel.
 
     >>> import symad as sa
     >>> found = enclose_range(sa.compile(lambda x: x - x**2, 0.5), (0, 1))

@@ -62,6 +62,7 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
     A function that needs numbers (a solver, a loop that ends by its values) is shown for the given ones. Long programs
     are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page. What is kept,
     the operations and the tapes of other designs are folded, and opened on a page; `detail="all"` prints them.
+    ArgumentError for another `detail`.
 
     >>> import numpy as np
     >>> import symad as sa

@@ -27,7 +27,7 @@ def while_loop(cond: Callable[[Any], Any], body: Body, init: Any, max_steps: int
     them as Python's `while` does. On symbols (compile, trace, SymPy) the number of steps is not known. With `max_steps`
     that many are carried out: after the condition has failed, the carry is passed on unchanged by selects, and what
     the body would have made of it contributes to no derivative. Without it, only compile has such a loop, and no
-    reverse mode goes through it. The carry keeps its structure and shapes.
+    reverse mode goes through it. The carry keeps its structure and shapes. ArgumentError for a negative `max_steps`.
 
     >>> from symad import while_loop
     >>> while_loop(lambda x: x**2 > 2.000001, lambda x: (x + 2 / x) / 2, 2.0)
