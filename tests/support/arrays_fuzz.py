@@ -20,7 +20,7 @@ import numpy as np
 import symad as sa
 from codegen.errors import ArgumentError, LimitError
 from codegen.limits import limits
-from symad.errors import EscapedValueError, RuleError, TraceError
+from symad.errors import BoundWarning, EscapedValueError, RuleError, TraceError
 from tests.support.array_forms import EXPRESSIONS, STATEMENTS
 from tests.support.draws import SEEDS, Draw
 from tests.support.fuzzing import cause, counted
@@ -165,6 +165,7 @@ def quietly(seconds: float = SECONDS) -> Iterator[None]:
     """NumPy says nothing of what is not finite, and no transform takes long."""
     with warnings.catch_warnings(), np.errstate(all="ignore"), limits(max_seconds=seconds):
         warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("ignore", BoundWarning)  # 64 steps are more than the programs have
         yield
 
 

@@ -233,13 +233,16 @@ def _is_tame(build: Builder, linear: Linear, infinite: Collection[int]) -> bool:
 def _is_finite(rows: Rows, row: int, exponent: object) -> bool:
     """Whether an operation gives finite numbers for all finite ones; `exponent` is that of a power, if a constant."""
     if rows.heads[row] is sp.Pow:
-        return _is_finite_number(rows, row) or (isinstance(exponent, int) and exponent >= 0)
-    return not rows.operands[row] or issubclass(rows.heads[row], TAME)
+        return _is_finite_number(*map(rows.atoms.get, rows.operands[row])) or (
+            isinstance(exponent, int) and exponent >= 0
+        )
+    if rows.operands[row]:
+        return issubclass(rows.heads[row], TAME)
+    return not isinstance(rows.atoms.get(row), sp.Number) or _is_finite_number(rows.atoms[row])
 
 
-def _is_finite_number(rows: Rows, row: int) -> bool:
-    """Whether a power is that of a number, such as the 1/sqrt(16) of a scale, and finite."""
-    base, exponent = map(rows.atoms.get, rows.operands[row])
+def _is_finite_number(base: sp.Basic | None, exponent: sp.Basic | None = sp.S.One) -> bool:
+    """Whether this is a number, or a power of one, such as the 1/sqrt(16) of a scale, and a finite float."""
     if not (isinstance(base, sp.Number) and isinstance(exponent, sp.Number)):
         return False
     try:
@@ -263,8 +266,8 @@ def outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
 def _outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
     found = set(infinite)
     for row, parts in enumerate(body.operands):
-        if parts and not issubclass(body.heads[row], sp.logic.boolalg.Boolean):
-            atom = body.atoms.get(parts[-1])
+        if not issubclass(body.heads[row], sp.logic.boolalg.Boolean):
+            atom = body.atoms.get(parts[-1]) if parts else None
             exponent = int(atom) if isinstance(atom, sp.Integer) else None
             if not found.isdisjoint(parts) or not _is_finite(body, row, exponent):
                 found.add(row)

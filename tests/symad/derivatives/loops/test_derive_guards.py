@@ -46,6 +46,16 @@ def choice_last() -> RolledProgram:
     )  # fmt: skip
 
 
+def choice_of_a_multiple_of_nan() -> RolledProgram:
+    """NaN times x, which is not chosen: the factor is a constant, and no operation."""
+    made = Made({"x": (4,)}, {"f": ()}, {"r": (4,)})
+    return made.program(
+        region(lambda x: (np.nan * x,), 4, [made.at("x", table(4))], [made.to(0, "r", table(4))]),
+        region(lambda r, x: (np.where(x < 9, x * x, r),), 4, [made.at("r", table(4)), made.at("x", table(4))],
+               [made.to(0, "f", table(4, 0, 0), "add")]),
+    )  # fmt: skip
+
+
 def chain() -> RolledProgram:
     """A carry whose root is taken in the next repetition; only some repetitions change it."""
     made = Made({"x": (4,)}, {"f": ()}, {"end": ()}, zero=[0.0])
@@ -108,7 +118,7 @@ def held_in_part() -> RolledProgram:
 
 
 CASES: tuple[Callable[[], RolledProgram], ...] = (
-    choice_first, choice_last, chain, chain_in_a_nest, product_of_infinities, chain_of_infinities,
+    choice_first, choice_last, choice_of_a_multiple_of_nan, chain, chain_in_a_nest, product_of_infinities, chain_of_infinities,
     held_in_part,
 )  # fmt: skip
 
