@@ -1,4 +1,12 @@
-"""codegen: compiles a program of SymPy heads, straight lines or loops, to a native kernel; a fast `lambdify`."""
+"""codegen: compiles a program of SymPy heads, straight lines or loops, to a native kernel; a fast `lambdify`.
+
+The map, by purpose:
+
+expressions   lambdify, Lambdified, program_from_sympy, walk, supports
+programs      Program, Input, Output, RolledProgram, unroll, rolled_text, evaluate
+kernels       compile_program, load_kernel, Kernel, Stats, GpuKernel
+errors        WorkbenchError, ArgumentError, LoweringError, UnboundSymbolError, DeviceError
+"""
 
 from codegen.later import later
 

@@ -7,7 +7,7 @@ first order   jvp, linearize, vjp, grad, value_and_grad, derivative
 matrices      jacfwd, jacrev, jacobian, batched_jacobian, sum_gradient, hessian, hvp, hutchinson_trace, SparseMatrix,
               sparsity, verify_sparsity, SparsityPattern, value_gradient_hessian
 higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor, mixed_partials, taylor_polynomial,
-              laplacian, biharmonic, choices, SymmetricTensor, MixedPartials, TaylorPolynomial
+              laplacian, biharmonic, choices, Choice, SymmetricTensor, MixedPartials, TaylorPolynomial
 rules         custom_derivative, stop_gradient, root, fixed_point, argmin
 control flow  cond, sum_over, vmap, scan, fori_loop, while_loop
 solving       Problem, Solution
@@ -17,7 +17,9 @@ see           expand, explain, draw, spy, growth, loops, read_llvm, read_assembl
               Drawing, Exhibit, Spy, Growth, LoopReport, CodeReading
 check         check_expansion, check_derivative, compare, step_errors, verify, enclose, enclose_range, CheckedAnswer,
               Comparison, StepErrors, Verification, BoxVerification, RangeEnclosure
-errors        WorkbenchError and its kinds, in symad.errors; FallbackWarning, FrozenValueWarning
+errors        WorkbenchError, ArgumentError, TraceError, EscapedValueError, RuleError, LoweringError, LimitError,
+              ConvergenceError, InvariantError, FallbackWarning, FrozenValueWarning; errors has all of them
+version       __version__
 """
 
 from codegen.later import later

@@ -118,6 +118,10 @@ def add_explain_and_draw(commands: Any) -> None:
         add_target(command)
         add_transform(command)
         add_output(command, ", .svg or .dot" if name == "draw" else "")
+        if name == "explain":
+            command.add_argument(
+                "--detail", choices=("short", "all"), default="short", help="how much is printed (default short)"
+            )
         if name == "draw":
             command.add_argument(
                 "--loops", action="store_true", help="draw the loops that are found, or written down, as loops"
@@ -130,7 +134,7 @@ def run_explain(options: argparse.Namespace) -> int:
     if not options.transform:
         print("symad: no --transform: the gradient is explained (--transform none: f itself)", file=sys.stderr)
         options.transform = ["grad"]
-    return present(explain(*transformed(options)), options)
+    return present(explain(*transformed(options), detail=options.detail), options)
 
 
 def loops_of(function: Callable[..., Any], argument: Any) -> RolledProgram:

@@ -110,7 +110,15 @@ class Columns:
     parts: tuple[Document, ...]
 
 
-Block: TypeAlias = Heading | Paragraph | Formula | Table | Code | Picture | Columns
+@dataclass(frozen=True)
+class Folded:
+    """A part that opens on a page where its summary is pressed; a terminal has the summary, paper has all of it."""
+
+    summary: str
+    parts: Document
+
+
+Block: TypeAlias = Heading | Paragraph | Formula | Table | Code | Picture | Columns | Folded
 Document: TypeAlias = tuple[Block, ...]
 
 

@@ -60,6 +60,8 @@ def _block(block: doc.Block) -> str:
         case doc.Columns():
             parts = "".join(f"<section>{_blocks(part)}</section>" for part in block.parts)
             return f'<div class="columns">{parts}</div>'
+        case doc.Folded():
+            return f"<details><summary>{_prose(block.summary)}</summary>{_blocks(block.parts)}</details>"
 
 
 def _formula(formula: doc.Formula) -> str:

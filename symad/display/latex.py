@@ -60,6 +60,8 @@ def _block(block: doc.Block) -> str:
             return block.latex or rf"\emph{{[{latex_text(block.description)}]}}"
         case doc.Columns():
             return "\n\n".join(map(body, block.parts))
+        case doc.Folded():
+            return body(block.parts)
 
 
 def _formula(formula: doc.Formula) -> str:

@@ -90,6 +90,7 @@ _RULES = """\
 .symad .struck{color:var(--muted);background:linear-gradient(to top right,transparent calc(50% - .06em),\
 var(--wrong) calc(50% - .03em),var(--wrong) calc(50% + .03em),transparent calc(50% + .06em));\
 -webkit-print-color-adjust:exact;print-color-adjust:exact}
+.symad summary{cursor:pointer;font-weight:600;margin:1em 0 .3em}
 .symad .equals{margin:0 .45em}
 .symad .reason{display:inline-block;margin-left:2em;color:var(--muted);font-size:.92em;line-height:1.4}
 .symad .table{overflow-x:auto}

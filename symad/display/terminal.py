@@ -194,6 +194,8 @@ class _Blocks:
             case doc.Picture():
                 text = self.prose(block.text or f"[picture: {block.description}]")
                 return Text(text, no_wrap=bool(block.text), overflow="ellipsis" if block.text else None)
+            case doc.Folded():
+                return Text(self.prose(f"+ {block.summary} (folded: a page opens it)"), "dim")
             case doc.Columns():
                 return Group(*(part for document in block.parts for part in (*self.document(document), Text(""))))
 

@@ -18,7 +18,19 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.evaluation.interpret import evaluate
-from symad.display.document import Block, Cell, Columns, Document, Formula, Inline, Marked, Paragraph, Table, inlines
+from symad.display.document import (
+    Block,
+    Cell,
+    Columns,
+    Document,
+    Folded,
+    Formula,
+    Inline,
+    Marked,
+    Paragraph,
+    Table,
+    inlines,
+)
 from symad.display.html import named
 from symad.display.mathematics import mathml_of, too_large
 from symad.display.styles import LOOKS
@@ -126,6 +138,8 @@ class Links:
             case Table():
                 rows = tuple(tuple(self._cell(cell, known) for cell in row) for row in block.rows)
                 return replace(block, rows=rows)
+            case Folded():
+                return Folded(block.summary, self.linked(block.parts, known))
             case Columns():
                 return Columns(tuple(self.linked(part, known) for part in block.parts))
         return block

@@ -54,12 +54,12 @@ class Study:
     def explanation(self) -> Explanation:
         """The derivative, explained; its inputs have the names that the user gave them."""
         subject = self.subject
-        found = explain(self.transformed, subject.numbers)
+        found = explain(self.transformed, subject.numbers, detail="all")
         book = found.book
         symbols: dict[int, Any] = dict(zip(book.inputs, subject.symbols, strict=True))
         named = Book(book.graph, symbols, book.history)
         title = f"{TITLES[self.question.transform]} of {subject.name}"
-        return Explanation(title, named, found.outputs, at_numbers=found.at_numbers)
+        return Explanation(title, named, found.outputs, at_numbers=found.at_numbers, detail=found.detail)
 
     @cached_property
     def links(self) -> Links:

@@ -194,11 +194,15 @@ def odd_points(size: int, seed: int) -> list[Numbers]:
     return [*ties, np.zeros(size), *some]
 
 
+LEFT_OPEN = ("sorted(", "astype(int)")  # what they make of NaN: any order, any number
+
+
 def check_odd(text: str) -> str:
     """Compare values at odd points with NumPy's, interpreted and compiled; AssertionError where they differ."""
     f, size, seed = function_of(text)
     with quietly():
-        odd = [x for x in odd_points(size, seed) if np.isfinite(x).all() or "sorted(" not in text]  # see `_sorted`
+        finite_only = any(form in text for form in LEFT_OPEN)
+        odd = [x for x in odd_points(size, seed) if np.isfinite(x).all() or not finite_only]
         given = [(x, value) for x in odd if (value := plain(f, x)) is not None]
         if not given:
             return "without numbers"

@@ -18,7 +18,7 @@ from typing import Any
 
 from hypothesis import Phase, find, settings
 from hypothesis.database import InMemoryExampleDatabase, choices_to_bytes
-from hypothesis.errors import Flaky
+from hypothesis.errors import Flaky, NoSuchExample
 
 from codegen.errors import WorkbenchError
 from tests.support.draws import Choices, Draw, drawn, seeded
@@ -117,7 +117,7 @@ class Enough(BaseException):
 
 
 def shrunk(fuzzer: Fuzzer, choices: Choices, blame: str, seconds: float = SHRINKING) -> Any:
-    """The smallest program that was found to fail in the same way, from the choices of one that does."""
+    """The smallest program that fails in the same way, found from the choices of one that does; None without one."""
     kept = InMemoryExampleDatabase()
     kept.save(b"program.secondary", choices_to_bytes(choices))  # Hypothesis shrinks what it finds under this key
     smallest, end = list[Any](), time.monotonic() + seconds
@@ -134,9 +134,10 @@ def shrunk(fuzzer: Fuzzer, choices: Choices, blame: str, seconds: float = SHRINK
     quiet = settings(
         database=kept, phases=(Phase.reuse, Phase.shrink), deadline=None, max_examples=MOST_RUNS, print_blob=False
     )
-    with suppress(Enough, Flaky):  # Hypothesis gives up on choices that lead elsewhere when they are made again
+    # Hypothesis gives up on choices that lead elsewhere when they are made again
+    with suppress(Enough, Flaky, NoSuchExample):
         return find(drawn(fuzzer.make), fails, settings=quiet, database_key=b"program")
-    return smallest[0]
+    return smallest[0] if smallest else None
 
 
 def campaign(
@@ -154,7 +155,7 @@ def campaign(
             COMPARED.reset(counting)  # what is shrunk is not counted
             blame = blame_of(error)
             known = any(failure.blame == blame for failure in done.failures) and blame != "wrong number"
-            small = shrunk(fuzzer, tuple(draw.choices), blame) if shrink and not known else case
+            small = (shrunk(fuzzer, tuple(draw.choices), blame) if shrink and not known else None) or case
             last = failure_of(fuzzer, small) or error
             done.failures.append(Failure(name, seed, blame, str(last), fuzzer.written(case), fuzzer.written(small)))
             report(done.failures[-1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import sympy as sp
 
@@ -12,6 +12,7 @@ from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
 from symad.display.document import Document
 from symad.display.shown import Shown
+from symad.errors import ArgumentError
 from symad.graph.graph import Graph
 from symad.teaching.explanation.explanation_document import document_of
 from symad.teaching.explanation.explanation_lines import Book
@@ -25,6 +26,7 @@ from symad.tracing.calling.user_place import is_defect
 from symad.tracing.trace import input_symbols, trace
 from symad.tracing.values.node_trees import lift, lift_result, paths_of, wrap
 
+Detail = Literal["short", "all"]
 Traced: TypeAlias = tuple[Graph, dict[int, sp.Symbol], list[int]]  # with symbols for the arguments, and the results
 
 
@@ -41,11 +43,11 @@ class Explanation(Explained, Shown):
 
     def document(self) -> Document:
         """Return what is shown."""
-        return document_of(self, self.title)
+        return document_of(self, self.title, short=self.detail == "short")
 
 
 @door
-def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any) -> Explanation:
+def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = "short") -> Explanation:
     """Return what f, any composition of transforms, does for arguments of these shapes: stage by stage, line by line.
 
     From the innermost level out: the program, the linearized program (one row for each operation: its tangent is a sum
@@ -58,7 +60,8 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any) -> Explanation:
 
     f may also be a SymPy expression or a formula in a string, with its symbols (or `{symbol: value}`) as the argument.
     A function that needs numbers (a solver, a loop that ends by its values) is shown for the given ones. Long programs
-    are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page.
+    are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page. What is kept,
+    the operations and the tapes of other designs are folded, and opened on a page; `detail="all"` prints them.
 
     >>> import numpy as np
     >>> import symad as sa
@@ -78,6 +81,8 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any) -> Explanation:
     >>> explanation.operations, explanation.primal_operations
     (4, 2)
     """
+    if detail not in get_args(Detail):
+        raise ArgumentError(f"detail={detail!r}", do="use one of " + ", ".join(map(repr, get_args(Detail))))
     if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
         formula = given(f, *args[:1])
         f, args = formula.function, (formula.argument, *args[1:])
@@ -87,7 +92,7 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any) -> Explanation:
         graph, symbols, outputs = found or _at_numbers(f, args)
     book = Book(graph, symbols, History(graph, events))
     name = name_of(f).replace("_of_", " of ") if hasattr(f, "__wrapped__") else name_of(f)
-    return Explanation(name, book, tuple(outputs), at_numbers=found is None)
+    return Explanation(name, book, tuple(outputs), at_numbers=found is None, detail=detail)
 
 
 def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:

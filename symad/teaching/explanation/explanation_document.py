@@ -9,7 +9,7 @@ from typing import TypeVar
 import sympy as sp
 
 from symad.derivatives.node_roles import Opened, Role
-from symad.display.document import Block, Cell, Columns, Document, Heading, Marked, Paragraph, Table
+from symad.display.document import Block, Cell, Columns, Document, Folded, Heading, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.styles import LOOKS, Style
 from symad.teaching.explanation.explanation_lines import Line, Row, Statement
@@ -39,16 +39,17 @@ _LEGEND: tuple[tuple[Style, str], ...] = (
 )
 
 
-def document_of(shown: Explained, title: str) -> Document:
-    """Return an explanation as a document."""
-    return (Heading(title, 1), *_blocks(shown))
+def document_of(shown: Explained, title: str, *, short: bool = False) -> Document:
+    """Return an explanation as a document; what a first look does not need is folded in the short one."""
+    return (Heading(title, 1), *_blocks(shown, short))
 
 
-def _blocks(shown: Explained) -> Iterator[Block]:
+def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
     yield Paragraph(_summary(shown))
     yield Paragraph(_legend())
     if shown.levels:
         yield _levels(shown)
+        yield _contents(shown)
     stages, hidden = _ends(shown.stages, STAGES_SHOWN // 2, STAGES_SHOWN // 2)
     for group in _beside(stages):
         if hidden and group[0][0] == STAGES_SHOWN // 2 + hidden:
@@ -59,10 +60,26 @@ def _blocks(shown: Explained) -> Iterator[Block]:
     yield Paragraph("What is left of all stages: only what the result needs, each operation once.")
     yield _lines(shown.lines, "explanation.lines")
     yield Paragraph(("result: ", *_joined([shown.book.symbol(node) for node in shown.outputs])))
-    if shown.levels:
-        yield from _kept(shown)
-        yield from _operations(shown)
-        yield from _tapes(shown)
+    for section in (_kept, _operations, _tapes) if shown.levels else ():
+        heading, *blocks = section(shown)
+        assert isinstance(heading, Heading)
+        if short:
+            yield Folded(heading.text, (heading, *blocks))
+        else:
+            yield from (heading, *blocks)
+
+
+def _contents(shown: Explained) -> Table:
+    """The list of what follows: each stage, and what it adds to those before."""
+    stages, hidden = _ends(shown.stages, STAGES_SHOWN // 2, STAGES_SHOWN // 2)
+    rows: list[tuple[Cell, ...]] = []
+    for number, stage in stages:
+        level = f"level {stage.level.depth}: " if stage.level else ""
+        rows.append((f"{number + 1}.", f"{level}{stage.title}", counted(stage.operations, "new operation")))
+    if hidden:
+        rows.insert(STAGES_SHOWN // 2, ("…", f"{hidden} more stages", ""))
+    rows.append(("", "the program of the result", counted(shown.operations, "operation")))
+    return Table(("", "contents", "adds"), tuple(rows))
 
 
 def _summary(shown: Explained) -> str:
@@ -87,10 +104,17 @@ def _levels(shown: Explained) -> Table:
         edges = sum(len(linear.rows) for linear in level.linears)
         parameters = _joined([shown.book.symbol(node) for node in level.parameters])
         opened = Marked(level.transform or "a transform", "strong")
-        rows.append((str(level.depth), opened, ", ".join(level.names), parameters, ways, str(edges)))
+        rows.append((str(level.depth), opened, _arguments(shown, level), parameters, ways, str(edges)))
     more = len(shown.levels) - len(rows)
     caption = f"{more} more levels are in explanation.levels" if more else ""
     return Table(("level", "opened by", "argument", "parameters", "way", "rows"), tuple(rows), "rllllr", caption)
+
+
+def _arguments(shown: Explained, level: Opened) -> Cell:
+    """Return what the arguments of a level are called; a formula's are its symbols."""
+    if not all(name.startswith("argument_") for name in level.names):
+        return ", ".join(level.names)
+    return _joined([shown.book.symbol(node) for node in shown.book.inputs], FEW)
 
 
 def _beside(stages: Sequence[tuple[int, Stage]]) -> Iterator[list[tuple[int, Stage]]]:

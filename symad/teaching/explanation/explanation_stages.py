@@ -261,8 +261,8 @@ class Explained:
     long; these are not.
     """
 
-    def __init__(self, name: str, book: Book, outputs: tuple[int, ...], *, at_numbers: bool) -> None:
-        self.name, self.book, self.outputs, self.at_numbers = name, book, outputs, at_numbers
+    def __init__(self, name: str, book: Book, outputs: tuple[int, ...], *, at_numbers: bool, detail: str) -> None:
+        self.name, self.book, self.outputs, self.at_numbers, self.detail = name, book, outputs, at_numbers, detail
         self.sharing = Sharing(book.graph, book.inputs)
         needed = self._needed()
         if not any(book.graph.heads[node] is Alias for node in needed):

@@ -356,7 +356,7 @@ def test_numbers_of_a_row_that_are_not_finite():
 def test_the_formula_is_in_the_symbols_of_the_user():
     x, y = sp.symbols("x y")
     found = compare(x * y**2, {x: 2.0, y: 3.0}, 1, only=["AD R"], times=False)
-    assert "f = x*y**2" in found.text(100)
+    assert "f = x·y²" in found.text(100)
     assert found.rows[0].values == (9.0, 12.0)
 
 

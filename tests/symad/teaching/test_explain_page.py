@@ -7,9 +7,11 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.display.document import Picture, Table
+from symad.display.document import Folded, Picture, Table
 from symad.errors import ArgumentError
 from tests.support import mixes
+
+X = sp.Symbol("x")
 
 
 def product(x):
@@ -24,7 +26,7 @@ def inverse_norm(x):
 
 @pytest.fixture(scope="module")
 def twice():
-    return sa.explain(mixes.nested("RR", product), 1.0)
+    return sa.explain(mixes.nested("RR", product), 1.0, detail="all")
 
 
 def test_tapes_hold_what_levels_follow(twice):
@@ -72,7 +74,7 @@ def test_symad_is_said_to_be_staged(twice):
 
 @pytest.mark.parametrize("word", ["R", "RR", "RRRRR"])
 def test_the_picture_is_whole_in_all_forms(word):
-    document = sa.explain(mixes.nested(word, product), 1.0).document()
+    document = sa.explain(mixes.nested(word, product), 1.0, detail="all").document()
     (picture,) = [block for block in document if isinstance(block, Picture)]
     root = ElementTree.fromstring(picture.svg)
     width, height = float(root.get("width")), float(root.get("height"))
@@ -101,7 +103,7 @@ def test_what_an_inner_function_computes_for_itself_is_not_its_derivative():
 
 
 def test_forward_mode_keeps_nothing():
-    text = sa.explain(sa.derivative(product), 1.0).text(100)
+    text = sa.explain(sa.derivative(product), 1.0, detail="all").text(100)
     assert "Level 1 (derivative) keeps nothing" in text
     assert " ".join(text.split()).count("no level is reverse, so there is no tape") == 1
 
@@ -113,6 +115,33 @@ def test_operations_add_up(twice):
     assert twice.primal_operations == 2
     assert table.rows[-1][4].content == str(twice.operations)
     assert twice.operations == sa.trace(mixes.nested("RR", product), 1.0).count_ops()
+
+
+def test_the_short_form_folds_what_a_first_look_does_not_need():
+    short, whole = (sa.explain(sa.grad(product), 1.0, detail=detail) for detail in ("short", "all"))
+    assert sa.explain(sa.grad(product), 1.0).text(100) == short.text(100)
+    folded = [block for block in short.document() if isinstance(block, Folded)]
+    assert [block.summary.split()[0] for block in folded] == ["What", "Operations", "The"]
+    assert "+ What is kept for the reverse sweeps (folded: a page opens it)" in short.text(100)
+    assert "until its sweep" in whole.text(100)
+    assert "until its sweep" not in short.text(100)
+    assert short.html().count("<details><summary>") == 3
+    assert short.latex() == whole.latex()
+    with pytest.raises(ArgumentError, match="use one of 'short', 'all'"):
+        sa.explain(sa.grad(product), 1.0, detail="long")
+
+
+def test_the_contents_say_what_each_stage_adds():
+    explanation = sa.explain(sa.grad(product), 1.0)
+    table = next(block for block in explanation.document() if isinstance(block, Table) and "contents" in block.header)
+    assert len(table.rows) == len(explanation.stages) + 1
+    assert table.rows[0] == ("1.", "level 1: product", "2 new operations")
+    assert table.rows[-1] == ("", "the program of the result", f"{explanation.operations} operations")
+
+
+def test_a_formula_keeps_the_names_of_its_symbols():
+    text = sa.explain("sin(x*y)", ["x", "y"]).text(100) + sa.explain(sa.grad(sa.from_sympy([X], sp.sin(X))), 1.0).text()
+    assert "argument_0" not in text
 
 
 def test_long_programs_are_folded_and_nothing_is_lost():
@@ -134,7 +163,7 @@ def test_many_levels_are_folded():
             x = x - 0.1 * sa.grad(product)(x)
         return x
 
-    explanation = sa.explain(sa.grad(descent), 1.0)
+    explanation = sa.explain(sa.grad(descent), 1.0, detail="all")
     assert len(explanation.levels) == 41
     text = explanation.text(100)
     assert "The others would have tapes of their own" in " ".join(text.split())
@@ -185,7 +214,7 @@ def test_a_power_has_its_line_too():
 
 
 def test_stages_are_named_as_the_field_names_them():
-    titles = [stage.title for stage in sa.explain(mixes.nested("RR", product), 1.0).stages]
+    titles = [stage.title for stage in sa.explain(mixes.nested("RR", product), 1.0, detail="all").stages]
     assert titles == [
         "product",
         "product, linearized",
@@ -194,7 +223,7 @@ def test_stages_are_named_as_the_field_names_them():
         "the transposed program of level 2, linearized",
         "the transposed program of level 2, linearized and transposed",
     ]
-    text = sa.explain(mixes.nested("FR", product), 1.0).text(100)
+    text = sa.explain(mixes.nested("FR", product), 1.0, detail="all").text(100)
     assert "This is the differentiated transposed program." in text
 
 

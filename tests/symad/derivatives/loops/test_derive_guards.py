@@ -118,8 +118,8 @@ def held_in_part() -> RolledProgram:
 
 
 CASES: tuple[Callable[[], RolledProgram], ...] = (
-    choice_first, choice_last, choice_of_a_multiple_of_nan, chain, chain_in_a_nest, product_of_infinities, chain_of_infinities,
-    held_in_part,
+    choice_first, choice_last, choice_of_a_multiple_of_nan, chain, chain_in_a_nest, product_of_infinities,
+    chain_of_infinities, held_in_part,
 )  # fmt: skip
 
 
