@@ -161,7 +161,8 @@ class Reading:
             atom = graph.atoms[node]
             if is_constant(graph, node):
                 return Box(number_label(atom), "", "constant", text_of(_part(graph, node, "")), marks, uses, results)
-            return Box(symbol_label(str(atom)), "", "input", str(atom), marks, uses, results)
+            name = self.names[node]
+            return Box(symbol_label(name), "", "input", name, marks, uses, results)
         formula = f"{self.names[node]} = {formula_of(graph, node, self.names)}"
         if graph.heads[node] is Alias:
             return Box(self.label_below(node), self.names[node], "parameter", formula, marks, uses, results)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -110,17 +110,25 @@ def _formula(study: Study, question: Question, progress: Progress) -> Made:
     words = TRANSFORMS[question.transform].words
     blocks.append(Paragraph(f"{words[:1].upper()}{words[1:]}."))
     rows = [explanation.sharing.there[node] for node in explanation.outputs]
-    if tree_operations(links.plain, rows) <= READ_OPERATIONS:
-        written = to_sympy(links.plain, rows)
-        value = written[0] if len(written) == 1 else sp.Tuple(*written)
-        blocks.append(Formula(value, _name_of_result(study, question)))
     result = study.transformed(subject.numbers)
+    if tree_operations(links.plain, rows) <= READ_OPERATIONS:
+        value = _in_shape(to_sympy(links.plain, rows), np.shape(result))
+        blocks.append(Formula(value, _name_of_result(study, question)))
     blocks.append(Paragraph((f"At {at}: ", Marked(_numbers(result), "strong"))))
     told = f"{counted(explanation.primal_operations, 'operation')} in f, {explanation.operations} in the result"
     blocks.append(Paragraph(Marked(f"{told}, {counted(len(explanation.levels), 'level')}.", "muted")))
     shown = Reading(f"{title} of {subject.name}", tuple(blocks))
     more = {"variables": [str(symbol) for symbol in subject.symbols], "point": at}
     return Made(shown, links.linked(shown.document()), more)
+
+
+def _in_shape(written: Sequence[sp.Expr], shape: tuple[int, ...]) -> sp.Basic:
+    """Return formulas as the number, the matrix or the row that they are the entries of."""
+    if len(written) == 1:
+        return written[0]
+    if len(shape) == 2 and shape[0] * shape[1] == len(written):
+        return sp.ImmutableMatrix(*shape, list(written))
+    return sp.Tuple(*written)
 
 
 def _name_of_result(study: Study, question: Question) -> sp.Expr:

@@ -91,6 +91,8 @@ overflows, or is a product of 0 and an infinity, modes may differ beyond this ta
 A 0 is a number, whoever wrote it: 0 times an infinite slope is NaN (`0.0 * norm(x)` at 0, `std(0.0 * x)`), as in JAX.
 `quantile` at an element is that element, also beside an infinite one, where NumPy's is inf - inf. Which zero `max` and
 `min` return of zeros of both signs is left open, as in NumPy.
+`sorted` of numbers of which one is NaN, in more orders than there may be paths, is NaN compiled, where Python leaves
+the others in some order.
 `accuracy="fast"` is not in the comparison: docs/performance.md says where it loses a NaN.
 """
 

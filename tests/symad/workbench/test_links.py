@@ -10,7 +10,7 @@ import sympy as sp
 
 from symad.workbench.instruction_values import Machine
 from symad.workbench.located_code import body_of, instructions_of, located_assembly
-from symad.workbench.panes import PANES, answer
+from symad.workbench.panes import PANES, answer, made
 from symad.workbench.program_listing import ProgramListing
 from symad.workbench.questions import TRANSFORMS, Question
 from symad.workbench.study import Study
@@ -94,9 +94,9 @@ def test_an_expression_is_recognised_by_its_numbers() -> None:
 def test_every_pane_says_what_the_result_is(pane: str) -> None:
     """The result of the gradient has its mark in each of these panes, so that pointing at one lights all."""
     found = study("exp(x*sin(x))")
-    made = answer(found, found.question, pane, lambda stage: None)
+    told = answer(found, found.question, pane, lambda stage: None)
     mark = found.links.of_node(found.explanation.outputs[0])
-    assert re.search(rf'data-node="[^"]*\b{mark}\b', made["html"])
+    assert re.search(rf'data-node="[^"]*\b{mark}\b', told["html"])
 
 
 def test_levels_are_marked() -> None:
@@ -111,8 +111,15 @@ def test_names_are_those_of_the_user() -> None:
     found = study("alpha*sin(beta)")
     assert [str(symbol) for symbol in found.explanation.book.inputs.values()] == ["alpha", "beta"]
     graph = answer(found, found.question, "graph", lambda stage: None)["html"]
+    assert ">alpha<" in graph
+    assert ">beta<" in graph
     assert "argument_0" not in graph
-    assert ">f<" not in graph
+
+
+def test_a_hessian_is_written_as_a_matrix() -> None:
+    found = study("x^3 + x*y^2", "hessian")
+    text = made(found, found.question, "formula", lambda stage: None).shown.text(100)
+    assert re.search(r"result = Matrix|result = .*\[", text)
 
 
 def test_program_before_and_after_sharing() -> None:
@@ -132,5 +139,5 @@ def test_a_tower_is_listed_with_a_limit() -> None:
     for _ in range(8):
         tower = f"sin({tower})*({tower})"
     found = study(tower)
-    made = answer(found, found.question, "program", lambda stage: None)
-    assert "the first 200 of" in made["html"]
+    told = answer(found, found.question, "program", lambda stage: None)
+    assert "the first 200 of" in told["html"]
