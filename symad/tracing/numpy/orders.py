@@ -287,7 +287,10 @@ def _quantile(quantiles: Callable[[Any, Any, Any], Any], scale: float) -> Callab
             refuse_function("np.quantile with weights", "only unweighted quantiles are traced")
         q = np.asarray(q, dtype=float) / scale
         rows, shape = _rows(a, axis)
-        made = quantiles(rows, q, method)
+        if not rows.shape[-1] and (method == MEDIAN or quantiles is _quantiles_of_numbers):  # NaN; NumPy warns
+            made = np.broadcast_to(np.sum(rows, axis=-1) * np.nan, (*q.shape, *rows.shape[:-1]))
+        else:
+            made = quantiles(rows, q, method)
         return delivered(np.reshape(made, (*q.shape, *shape)) if keeps_axes(keepdims) else made, out)
 
     return handler

@@ -239,3 +239,15 @@ def test_an_element_of_no_axis_is_ordered_as_one_of_an_array(name):
         np.testing.assert_array_equal(found, wanted)
     with pytest.raises(np.exceptions.AxisError):
         sa.compile(lambda x: np.argsort(x, axis=1), 2.5)
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value", "ignore:All-NaN")
+@pytest.mark.parametrize("f", [
+    np.median, np.nanmedian, lambda v: np.nanquantile(v, [0.2, 0.3]), lambda v: np.median(v.reshape(0, 3), axis=0),
+    lambda v: np.median(v.reshape(3, 0), axis=1, keepdims=True),
+])  # fmt: skip
+def test_a_median_of_nothing_is_nan_as_in_numpy(f):
+    expected = np.sum(f(np.zeros(0)))
+    assert np.isnan(expected)
+    assert np.isnan(sa.value_and_grad(lambda x: np.sum(f(x[x > 9])) + x[0])(np.ones(2))[0])
+    assert np.isnan(sa.compile(lambda x: np.sum(f(x[:0])) + x[0], np.ones(2))(np.ones(2)))
