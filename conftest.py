@@ -1,6 +1,7 @@
 """Every test and doctest, and every process that one starts, is strict; the quick ones among them are marked.
 
-`sh .ci/quick` runs those that fail most often, in under a minute: `pytest -m quick` without the doctests.
+`sh .ci/quick` runs those that fail most often, in under a minute: `pytest -m quick` without the doctests. What a plain
+`pytest` leaves out, to stay below ten minutes on two cores, is `pytest -m wide`.
 """
 
 import gc
@@ -16,14 +17,24 @@ QUICK = {
     "rolled_kernel", "scalars", "strategy", "sums", "sweep", "table", "tables",
 }  # fmt: skip
 SLOW = {"test_a_chain_of_a_million_nodes_is_ordinary", "test_second_partials_are_40_digit_derivatives"}
+WIDE = {  # the same again, for more sizes, orders and programs: `sh .ci/wide`
+    "test_results_stand_in_memory_as_numpys[columns]", "test_results_stand_in_memory_as_numpys[first axes swapped]",
+    "test_what_is_left_to_the_paths_around_is_right_with_more_of_them", "test_random_programs_are_right[arrays-large]",
+    "test_kernels[eigh-30]", "test_kernels[svd-30]", "test_kernels[svd of a high matrix-30]",
+    "test_every_inner_mode_under_every_outer_mode[parameter]", "test_second_derivatives_along_a_direction[fluid]",
+    "test_the_code_does_not_grow_with_the_number_of_steps[fluid]",
+    "test_values_and_derivatives_are_those_of_numbers_and_of_differences[fluid]",
+}  # fmt: skip
 
 
 gc.disable()  # while tests are collected: nothing dies, and a quarter of that time went into looking
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the quick tests."""
+    """Mark the quick tests, and the wide ones."""
     for item in items:
+        if item.name in WIDE:
+            item.add_marker(pytest.mark.wide)
         if item.path.stem.removeprefix("test_") in QUICK and getattr(item, "originalname", item.name) not in SLOW:
             item.add_marker(pytest.mark.quick)
 

@@ -99,7 +99,7 @@ class Trace(Shown):
          name     is
         ────────────────
          x0       x + 1
-         result   x0*x0
+         result   x0·x0
         """
         head = Paragraph(repr(self))
         if self.count_ops() > SHOWN_OPERATIONS:

@@ -103,7 +103,7 @@ def test_every_stage_of_loops_is_dumped(tmp_path: Path, monkeypatch: pytest.Monk
     assert "190 times 11 rows of test_dump.py:" in texts["loops"]
     assert "for k in range(190):" in texts["after-place"]
     assert texts["plan"].startswith("# Hessian_of_pairs: plan\nPlan of Hessian_of_pairs\n")
-    assert "x_0" in texts["graph"]
+    assert "x₀" in texts["graph"]
 
 
 def test_checkpoints_are_a_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
