@@ -352,9 +352,9 @@ for i in range({k}):
     for e in {V}:
         {r} = {r} * 0.5 + e
 
-{r} = abs({s})
+{r} = min(abs({s}), 9.0)
 while {r} > 0.1:
-    {r} = {r} / 2 - 0.01 * {t}
+    {r} = {r} / 2 - 0.01 * abs({t})
 
 {r} = {s}
 for {q} in range(int(4 * abs({t})) % 5):
