@@ -264,7 +264,7 @@ np.multiply({r}, {t}, out={r})
 np.add.at({r}, np.floor(3 * {V}).astype(int) % len({r}), {s})
 
 {r} = {V}.copy()
-{r}[np.argsort({V})] = {V} * {s}
+{r}[np.argsort({V}, kind='stable')] = {V} * {s}
 
 {r} = {V}.copy()
 {r}[np.flatnonzero({V} > {s})] -= {t}
