@@ -348,7 +348,7 @@ class Paths:
             return any(type(key) is Scalar for key in error.args)
         if isinstance(error, NoNumberError | OutsideError):
             return True
-        lengths = self.has_lengths and isinstance(error, ValueError | IndexError)
+        lengths = self.has_lengths and isinstance(error, ValueError | IndexError | StopIteration)
         return lengths and not (isinstance(error, WorkbenchError) or asks_for_numbers(error))
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import symad as sa
 from tests.support.compiled import same_as_called
 
 VECTORS = [np.array([0.5, -1.0, 1.0, 0.7]), np.array([0.3, 0.9, 0.4, 0.8]), np.array([-0.2, 0.9, 0.65, -0.1])]
@@ -282,3 +283,9 @@ FUNCTIONS = [
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_what_is_stored_in_what_a_mask_picks_reaches_it(f):
     same_as_called(f, VECTORS)
+
+
+def test_the_first_of_none_has_no_value():
+    kernel = sa.compile(lambda x: next(iter(np.flip(x[x > 0]))) * x[0], np.ones(3))
+    assert kernel(np.array([0.5, -1.0, 2.0])) == 1.0
+    assert np.isnan(kernel(-np.ones(3)))
