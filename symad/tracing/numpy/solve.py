@@ -40,6 +40,8 @@ def _det_one(a: Any) -> Any:
     _check("det", a)
     if (writer := _writer_of_determinant(a)) is not None:
         return wrap(writer.determinant(a.nodes), a.scope)
+    if not len(a):
+        return 1.0  # the empty product, as NumPy has it
     if len(a) <= 3:
         return _by_minors(a)
     try:

@@ -289,3 +289,14 @@ def test_the_first_of_none_has_no_value():
     kernel = sa.compile(lambda x: next(iter(np.flip(x[x > 0]))) * x[0], np.ones(3))
     assert kernel(np.array([0.5, -1.0, 2.0])) == 1.0
     assert np.isnan(kernel(-np.ones(3)))
+
+
+def test_the_determinant_of_a_matrix_without_rows_is_one():
+    def f(x):
+        v = x[x > 0]
+        return np.linalg.det(np.outer(v, v) + 2 * np.eye(len(v))) + x[0]
+
+    assert sa.value_and_grad(f)(-np.ones(2))[0] == f(-np.ones(2)) == 0.0
+    kernel = sa.compile(f, np.ones(2))
+    for x in (-np.ones(2), np.array([1.0, -2.0]), np.array([1.0, 2.0])):
+        np.testing.assert_allclose(kernel(x), f(x), rtol=1e-12)
