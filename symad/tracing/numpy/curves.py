@@ -207,6 +207,8 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # no
     if x.ndim != 1:
         raise ValueError("np.vander takes a vector")
     columns = [x**k if k else np.ones_like(x) for k in range(len(x) if N is None else N)]
+    if not columns:
+        return np.empty((len(x), 0))
     return np.stack(columns if increasing else columns[::-1], axis=1)
 
 

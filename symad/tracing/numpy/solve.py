@@ -184,6 +184,8 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
         return wrap(writer.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
     if not is_traced(a):
         return _solve_ordinary(a, b)
+    if not n:
+        return b
     rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
     if _pivot(rows[n - 1 :, n - 1])[1]:
         raise np.linalg.LinAlgError("Singular matrix")
