@@ -237,6 +237,14 @@ FORMS: dict[type, Callable[[Any], Form | None]] = {
 }
 
 
+def _choices(pairs: Sequence[tuple[sp.Basic, sp.Basic]], *, evaluate: bool) -> sp.Basic:
+    """Return choices; where a condition compares one that may be NaN, which SymPy refuses to, as they are."""
+    try:
+        return sp.Piecewise(*pairs, evaluate=evaluate)
+    except TypeError:
+        return sp.Basic.__new__(sp.Piecewise, *[sp.Tuple.__new__(ExprCondPair, *pair) for pair in pairs])
+
+
 def rebuild(head: Head, arguments: Sequence[sp.Basic], *, evaluate: bool = False) -> sp.Basic:
     """Return a row as SymPy object, unevaluated unless asked (where the head knows `evaluate`); an alias vanishes.
 
@@ -247,7 +255,7 @@ def rebuild(head: Head, arguments: Sequence[sp.Basic], *, evaluate: bool = False
     if head is Alias:
         return arguments[0]
     if head is sp.Piecewise:
-        arguments = [ExprCondPair(value, test) for value, test in zip(arguments[::2], arguments[1::2], strict=True)]
+        return _choices(list(zip(arguments[::2], arguments[1::2], strict=True)), evaluate=evaluate)
     if evaluate:
         return head(*arguments)
     try:

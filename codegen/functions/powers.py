@@ -16,7 +16,7 @@ def lower_power(machine: Machine, base: Reference, exponent: Reference) -> Refer
     powers of the same base. A base of e or 2 becomes exp or exp2; anything else calls libm's pow.
     """
     fixed = machine.constant(exponent)
-    if fixed is not None and fixed * 2 == math.floor(fixed * 2) and abs(fixed) <= LONGEST_CHAIN:
+    if fixed is not None and abs(fixed) <= LONGEST_CHAIN and fixed * 2 == math.floor(fixed * 2):
         return machine.power(base, fixed)
     by_base = {math.e: "exp", 2.0: "exp2"}.get(machine.constant(base) or 0.0)
     return machine.call(by_base, (exponent,)) if by_base else machine.call("pow", (base, exponent))

@@ -8,6 +8,7 @@ pushforward, several side by side.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import symad.tracing.values.containers as containers
+import symad.tracing.values.node_builders as op
 from codegen.ir.program import Program, operations_of
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
@@ -28,6 +30,7 @@ from codegen.loops.place.buffers import Arrays
 from codegen.loops.roll import FEWEST_ROWS, repeats_enough, roll_rows, with_loops
 from symad.derivatives.in_code import Columns, Recipe, recipe_of
 from symad.derivatives.loops.checkpoints import Checkpoints
+from symad.derivatives.loops.domain import restricted
 from symad.derivatives.loops.kinds import KINDS
 from symad.derivatives.loops.pullback import EndlessLoopError
 from symad.derivatives.selection import positions_of
@@ -37,7 +40,7 @@ from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place, written_place
 from symad.tracing.control.array_loops import ArrayLoops
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
-from symad.tracing.control.paths import MAX_PATHS, times_nan
+from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.trace import (
     StructuredTrace,
     Trace,
@@ -54,7 +57,6 @@ from symad.tracing.values.sparse_matrix import SparseMatrix
 Function = Callable[..., Any]
 RAISES = "it raises an error on one of its paths: its derivatives are NaN there, and those of the loops would be 0"
 MATRICES = ("Jacobian", "Hessian")
-FEW_OUTPUTS = 64  # numbers that are made NaN where a function raises, each for itself
 FEW_BODIES = 4  # loops over large arrays whose matrices of derivatives are taken
 MANY_LOOPS = 64  # one after the other, of which it is told why they are no nest
 RULES = "a custom or implicit derivative belongs to one node, and not to a loop"
@@ -69,6 +71,7 @@ class Primal:
     loops: Sequence[Loop]
     program: RolledProgram
     notes: tuple[str, ...] = ()
+    domain: RolledProgram | None = None  # a factor of the derivatives, NaN where the function has no value
 
     @property
     def operations(self) -> int:
@@ -183,19 +186,22 @@ def few_bodies(program: RolledProgram) -> bool:
 
 def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Primal:
     """Return the loops of a trace and its rolled program; StraightError where nothing repeats."""
-    graph = traced.graph
-    if differentiated and graph.rules:
+    if differentiated and traced.graph.rules:
         raise StraightError(RULES)
-    if differentiated and traced.raises:
-        traced = _without_value(traced)
-    rows = plain_rows(graph, traced.inputs.nodes, traced.outputs.nodes, traced.loops)
-    written = [with_loops(rows.loop(loop)) for loop in traced.loops]
-    loops, program = roll_rows(rows, _arrays(traced, rows), written, lambda row: _line(traced, rows, row), name)
+    everywhere = not differentiated or (traced.raised is None and not traced.in_body)
+    wanted = traced if everywhere else _with_factor(traced)
+    rows = plain_rows(traced.graph, wanted.inputs.nodes, wanted.outputs.nodes, wanted.loops)
+    written = [with_loops(rows.loop(loop)) for loop in wanted.loops]
+    loops, program = roll_rows(rows, _arrays(wanted, rows), written, lambda row: _line(traced, rows, row), name)
     nested = with_nests(program)
     notes, program = _repeated(program, nested), without_copies(nested)
-    if len(traced.loops) > 1 or any(isinstance(loop, Block) for loop in traced.loops):
-        program = select(program, range(len(program.outputs)), {})  # loops are fused, and what is not needed goes
-    return Primal(traced, rows, loops, program, notes)
+    *values, last = range(len(program.outputs))
+    domain = None if everywhere else select(program, [last], {})
+    if domain is not None:
+        program = select(program, values, {})
+    elif len(traced.loops) > 1 or any(isinstance(loop, Block) for loop in traced.loops):
+        program = select(program, [*values, last], {})  # loops are fused, and what is not needed goes
+    return Primal(traced, rows, loops, program, notes, domain)
 
 
 def _repeated(program: RolledProgram, nested: RolledProgram) -> tuple[str, ...]:
@@ -206,12 +212,17 @@ def _repeated(program: RolledProgram, nested: RolledProgram) -> tuple[str, ...]:
     return (f"{before} loops one after the other, which do not repeat evenly",) if before >= MANY_LOOPS else ()
 
 
-def _without_value(traced: StructuredTrace) -> StructuredTrace:
-    """Return a trace whose derivatives are NaN too where the function raises; StraightError where a body does."""
-    if traced.in_body or traced.raised is None or traced.whole.size > FEW_OUTPUTS:
+def _with_factor(traced: StructuredTrace) -> StructuredTrace:
+    """Return a trace of any numbers where a function has no value, and last of a factor: NaN there, elsewhere 1.
+
+    StraightError where the body of a loop has none for some repetitions.
+    """
+    if traced.in_body or traced.raised is None:
         raise StraightError(RAISES)
-    made = copy(traced)
-    made.outputs = times_nan(traced.graph, traced.whole, traced.raised)
+    graph, made = traced.graph, copy(traced)
+    factor = op.select(graph, traced.raised, graph.number(math.nan), graph.number(1.0))
+    structure = containers.flatten((skeleton(traced), 0.0))[1]
+    made.outputs = Tree(structure, [*traced.whole.arrays, np.array(factor)])
     return made
 
 
@@ -240,7 +251,7 @@ def differentiated_loops(
         if made is None:
             raise StraightError(f"its {recipe.transform} is not taken of loops in this form")
         found = made
-    return found
+    return found if primal.domain is None else replace(found, program=restricted(found.program, primal.domain))
 
 
 def _leaves(args: tuple[Any, ...], position: int) -> range:

@@ -11,9 +11,10 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from string import Formatter
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import numpy as np
 
@@ -194,6 +195,7 @@ def odd_points(size: int, seed: int) -> list[Numbers]:
     return [*ties, np.zeros(size), *some]
 
 
+LAPACK = ("solve", "inv", "cholesky", "lstsq", "pinv", "qr", "eigvalsh", "det", "slogdet")
 LEFT_OPEN = ("sorted(", "astype(int)")  # what they make of NaN: any order, any number
 
 
@@ -201,9 +203,8 @@ def check_odd(text: str) -> str:
     """Compare values at odd points with NumPy's, interpreted and compiled; AssertionError where they differ."""
     f, size, seed = function_of(text)
     with quietly():
-        finite_only = any(form in text for form in LEFT_OPEN)
-        odd = [x for x in odd_points(size, seed) if np.isfinite(x).all() or not finite_only]
-        given = [(x, value) for x in odd if (value := plain(f, x)) is not None]
+        numbers = valid if any(form in text for form in LEFT_OPEN) else plain
+        given = [(x, value) for x in odd_points(size, seed) if (value := numbers(f, x)) is not None]
         if not given:
             return "without numbers"
         try:
@@ -211,10 +212,47 @@ def check_odd(text: str) -> str:
             for x, value in given:
                 for how, found in (("interpreted", sa.value_and_grad(f)(x)[0]), ("kernel", kernel(x))):
                     counted(f"value, {how}")
-                    assert near(found, value, SAME), f"{how} at {x.tolist()}: {found} and not {value}"
+                    right = near(found, value, SAME) or hangs_on_roundings(text, f, x, found, value)
+                    assert right, f"{how} at {x.tolist()}: {found} and not {value}"
         except REFUSED as error:
             return f"refused: {cause(error)}"
     return "right"
+
+
+@contextmanager
+def rounding_differently(generator: np.random.Generator) -> Iterator[None]:
+    """LAPACK's results are changed in the last digits, each time in others; equal ones often stay equal."""
+
+    def rounded(part: Numbers) -> Numbers:
+        unit = np.max(np.abs(part), initial=0.0) * 2.0**-46 or 1.0
+        return (np.round(part / unit) + generator.choice([-1, 0, 1], np.shape(part))) * unit
+
+    def changed(function: Callable[..., Any]) -> Callable[..., Any]:
+        def other(*args: Any, **keywords: Any) -> Any:
+            found = function(*args, **keywords)
+            return tuple(map(rounded, found)) if isinstance(found, tuple) else rounded(found)
+
+        return other
+
+    with ExitStack() as stack:
+        for name in LAPACK:
+            stack.enter_context(patch.object(np.linalg, name, changed(getattr(np.linalg, name))))
+        yield
+
+
+def hangs_on_roundings(text: str, f: Callable[[Numbers], Numbers], x: Numbers, found: Numbers, value: Numbers) -> bool:
+    """Whether a number other than NumPy's is as good, which hangs on the last digits.
+
+    So it is where results of LAPACK are equal but for roundings, and are put in an order: NumPy has the number when
+    LAPACK rounds differently. Where a sine is taken of numbers of 1e308, which stand for infinity, NumPy has another
+    number at every point beside.
+    """
+    if "np.linalg" in text:
+        with rounding_differently(np.random.default_rng(0)):
+            others = [plain(f, x) for _ in range(200)]
+        return any(other is not None and near(found, other, SAME) for other in others)
+    others = [plain(f, x * scale) for scale in (1 + 2.0**-50, 1 - 2.0**-50)]
+    return not np.isfinite(x).all() and all(other is not None and not near(other, value, SAME) for other in others)
 
 
 def plain(f: Callable[[Numbers], Numbers], x: Numbers) -> Numbers:
@@ -223,6 +261,12 @@ def plain(f: Callable[[Numbers], Numbers], x: Numbers) -> Numbers:
         return float(f(x.copy()))
     except Exception:
         return None
+
+
+def valid(f: Callable[[Numbers], Numbers], x: Numbers) -> Numbers:
+    """NumPy's own number, or None where there is none, or where something on the way is not a number."""
+    with np.errstate(invalid="raise"):
+        return plain(f, x) if np.isfinite(x).all() else None
 
 
 def smooth(f: Callable[[Numbers], Numbers], x: Numbers) -> Numbers:

@@ -12,6 +12,7 @@ import numpy as np
 from codegen.limits import check_bytes
 from symad.errors import MemoryLimitError, WorkspaceError
 from symad.tracing.calling.user_place import raised_place, user_place
+from symad.tracing.values.traced import Traced
 
 Shape = tuple[int, ...]
 
@@ -75,6 +76,8 @@ def check_made(function: Callable[..., Any], args: tuple[Any, ...], keywords: di
         size = np.dtype(keywords.get("dtype") or float).itemsize
     except (TypeError, ValueError, ArithmeticError):
         return
+    if any(isinstance(size, Traced) for size in shape):
+        return  # NumPy asks for each as a whole number, which is decided there
     check_bytes(f"np.{function.__name__}, of {' x '.join(map('{:,}'.format, shape)) or 1} numbers",
                 size * math.prod(shape), where=user_place())  # fmt: skip
 

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Collection, Sequence
 from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType
+from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -189,12 +189,21 @@ def is_defect(error: Exception) -> bool:
 
 def raised_by_user(error: BaseException) -> bool:
     """Whether an error comes from a raise or assert statement in the user's own code."""
+    trace = _innermost(error)
+    return met_by_user(error) and trace is not None and trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
+
+
+def met_by_user(error: BaseException) -> bool:
+    """Whether an error comes from the user's own code, or from a function of Python's that it calls."""
+    trace = _innermost(error)
+    return trace is not None and not _is_own(trace.tb_frame)
+
+
+def _innermost(error: BaseException) -> TracebackType | None:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    if trace is None or _is_own(trace.tb_frame):
-        return False
-    return trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
+    return trace
 
 
 def raised_in_own_code(error: BaseException) -> bool:

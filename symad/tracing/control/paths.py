@@ -37,6 +37,7 @@ from symad.tracing.calling.user_place import (
     called_by_user,
     is_defect,
     library_function,
+    met_by_user,
     raised_by_user,
     raised_place,
     running_globals,
@@ -348,8 +349,11 @@ class Paths:
             return any(type(key) is Scalar for key in error.args)
         if isinstance(error, NoNumberError | OutsideError):
             return True
-        lengths = self.has_lengths and isinstance(error, ValueError | IndexError | StopIteration)
-        return lengths and not (isinstance(error, WorkbenchError) or asks_for_numbers(error))
+        if not self.has_lengths or isinstance(error, WorkbenchError) or asks_for_numbers(error):
+            return False
+        if isinstance(error, TypeError):  # reduce() of nothing, too few arguments
+            return met_by_user(error)
+        return isinstance(error, ValueError | IndexError | StopIteration)
 
     @cached_property
     def _plain(self) -> dict[int, int]:
@@ -407,15 +411,6 @@ def with_nan(graph: Graph, tree: Tree, condition: int | None) -> Tree:
         return tree
     nan = graph.number(math.nan)
     return tree.refill([op.select(graph, condition, nan, node) for node in tree.flat])
-
-
-def times_nan(graph: Graph, tree: Tree, condition: int) -> Tree:
-    """Return a tree whose numbers, and all derivatives of them, are NaN where a condition holds: a product with NaN.
-
-    Elsewhere it is a product with 1, and changes no bit.
-    """
-    factor = op.select(graph, condition, graph.number(math.nan), graph.number(1.0))
-    return tree.refill([op.multiply(graph, node, factor) for node in tree.flat])
 
 
 def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:

@@ -318,6 +318,8 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
     if full or cov not in (False, True, "unscaled"):
         refuse_function("np.polyfit with full=", "only the coefficients and their covariance are traced")
     points, values, weights = together(x, y, np.ones(len(x)) if w is None else w)
+    if not len(points):
+        raise TypeError("expected non-empty vector for x")
     matrix = vander(points, deg + 1)
     if w is not None:
         matrix, values = matrix * weights[:, None], (values.T * weights).T

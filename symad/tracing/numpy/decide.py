@@ -14,14 +14,14 @@ import numpy as np
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.reduce import delivered, traced
 from symad.tracing.numpy.registry import implements
-from symad.tracing.numpy.select import no_value_where, values
+from symad.tracing.numpy.select import values
 from symad.tracing.values.array import plain_index, wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.mask_selection import Selection
 from symad.tracing.values.node_arrays import constants, homogeneous
 from symad.tracing.values.node_operands import nodes_of, scope_of
-from symad.tracing.values.whole_values import whole_of
+from symad.tracing.values.whole_values import NoNumberError, no_value_where, whole_of
 
 
 def _nonzero(a: Any) -> Any:
@@ -63,7 +63,7 @@ def _place_of_numbers(function: Callable[..., Any], lost: float) -> Callable[...
 
     def form(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
         a = traced(a)
-        no_value_where(np.any(np.all(np.isnan(a), axis=axis)))
+        no_value_where(np.any(np.all(np.isnan(a), axis=axis)), NoNumberError("All-NaN slice encountered"))
         return function(np.where(np.isnan(a), lost, a), axis=axis, out=out, keepdims=keepdims)
 
     return form

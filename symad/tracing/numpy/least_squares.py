@@ -5,6 +5,7 @@ Small matrices are written out, by Householder reflections; LAPACK factorizes la
 
 from __future__ import annotations
 
+import math
 from typing import Any, NoReturn
 
 import numpy as np
@@ -134,8 +135,10 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     if a.ndim != 2 or b.ndim not in (1, 2) or len(a) != len(b):
         raise np.linalg.LinAlgError(f"np.linalg.lstsq: shapes {a.shape} and {b.shape} do not match")
     m, n = a.shape
-    right = np.reshape(b, (m, -1))
-    if m >= n:
+    right = np.reshape(b, (m, math.prod(b.shape[1:])))
+    if not n:
+        solution, residuals = np.zeros((0, right.shape[1])), np.sum(np.square(right), axis=0)
+    elif m >= n:
         solution, rest = _solved("lstsq", a, right)
         residuals = np.sum(np.square(rest), axis=0)
     else:
@@ -158,6 +161,8 @@ def _pinv_one(a: Any) -> Any:
     m, n = a.shape
     if m < n:
         return _pinv_one(a.T).T
+    if not n:
+        return a.T
     return _solved("pinv", a, np.eye(m))[0]
 
 

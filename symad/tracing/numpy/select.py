@@ -172,10 +172,3 @@ def known(value: Any) -> Any:
             return values(value)
     except SymbolicValueError:
         return None
-
-
-def no_value_where(condition: Any) -> None:
-    """Note that there is no value where a traced condition holds: NumPy raises an error there."""
-    paths = condition.scope.deciding() if isinstance(condition, Traced) else None
-    if paths is not None:
-        paths.has_no_value((int(condition.node),))

@@ -17,7 +17,7 @@ from symad.tracing.numpy.in_place import may_be_rebound
 from symad.tracing.numpy.integers import integer_form
 from symad.tracing.numpy.reduce import delivered, is_traced
 from symad.tracing.numpy.registry import implements_method
-from symad.tracing.numpy.select import known, no_value_where
+from symad.tracing.numpy.select import known
 from symad.tracing.numpy.ufuncs import SEVERAL_OUTPUTS, UFUNCS
 from symad.tracing.values.array import Array, plain_index, wrap
 from symad.tracing.values.complex_points import check_real
@@ -28,6 +28,7 @@ from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced, refuse_function, store_error
+from symad.tracing.values.whole_values import OutsideError, no_value_where
 
 Keywords = Mapping[str, Any]
 
@@ -174,6 +175,9 @@ def reduceat(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     array, starts, axis = inputs[0], plain_index(inputs[1]), keywords.get("axis", 0)
     scope = scope_of(array, *keywords.get("out", ()))
     rows = Array(np.moveaxis(nodes_of(array, scope), axis, 0), scope)
+    outside = [start for start in starts if not 0 <= start < len(rows)]
+    if outside:
+        raise IndexError(f"index {outside[0]} out-of-bounds in {ufunc.__name__}.reduceat [0, {len(rows)})")
     ends = [*starts[1:], len(rows)]
     parts = [ufunc.reduce(rows[first : max(end, first + 1)]) for first, end in zip(starts, ends, strict=True)]
     made = np.moveaxis(np.stack(parts), 0, axis)
@@ -217,7 +221,7 @@ def _at_computed(ufunc: np.ufunc, target: Any, index: Any, *others: Any) -> Any:
     flat, size = np.ravel(index), len(target)
     places = np.where(flat < 0, flat + size, flat)
     here = np.equal(np.arange(size)[:, None], places)
-    no_value_where(np.any(~np.any(here, axis=0)))
+    no_value_where(np.any(~np.any(here, axis=0)), OutsideError(f"index is out of bounds for size {size}"))
     values = [np.broadcast_to(value, np.shape(flat)) for value in others]
     if ufunc in (np.add, np.subtract):
         return ufunc(target, np.sum(np.where(here, values[0], 0.0), axis=1))

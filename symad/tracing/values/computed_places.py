@@ -16,6 +16,7 @@ import numpy as np
 import symad.tracing.values.node_builders as op
 from codegen.ir.matrix_operation import MatrixKind, MatrixOperation
 from symad.graph.graph import Graph
+from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.scope import Scope
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.bounds import Bounds, bounds_of
@@ -25,6 +26,7 @@ from symad.tracing.values.node_arrays import Nodes, all_truths, elementwise, loo
 from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.traced import Traced, refuse_function
 from symad.tracing.values.whole_numbers import are_whole
+from symad.tracing.values.whole_values import OutsideError, no_value_at
 
 _LETTERS: dict[str, Any] = {
     "t": Traced,
@@ -131,6 +133,8 @@ def picked(scope: Scope, nodes: Nodes, key: Any) -> Nodes | None:
         return None
     rest = nodes[tuple([slice(None) if first <= k < last else part for k, part in enumerate(parts)])]
     sizes = rest.shape[first:last]
+    if is_caught():
+        _decide_outside(scope, places, sizes)
     joined = rest.reshape((*rest.shape[:first], math.prod(sizes), *rest.shape[last:]))
     return along(scope.graph, joined, _of_axes(scope.graph, places, sizes), first)
 
@@ -160,10 +164,23 @@ def stored(scope: Scope, nodes: Nodes, key: Any, new: Nodes) -> Nodes | None:
 
 def _no_value_outside(scope: Scope, here: Nodes) -> None:
     """Note that there is no value where a place is none of an array."""
-    paths = scope.deciding()
-    if paths is not None:
-        (somewhere,) = reduce(scope.graph, UFUNCS["logical_or"], here.reshape(-1, 1), 0).tolist()
-        paths.has_no_value((UFUNCS["logical_not"](scope.graph, somewhere),))
+    (somewhere,) = reduce(scope.graph, UFUNCS["logical_or"], here.reshape(-1, 1), 0).tolist()
+    outside = OutsideError(f"index is out of bounds for axis 0 with size {len(here)}")
+    no_value_at(scope, UFUNCS["logical_not"](scope.graph, somewhere), outside)
+
+
+def _decide_outside(scope: Scope, places: list[Nodes], sizes: tuple[int, ...]) -> None:
+    """Let an error that NumPy raises for places outside of an array be a path, where the user's code catches it."""
+    graph, each = scope.graph, partial(elementwise, scope.graph)
+    for at, size in zip(places, sizes, strict=True):
+        bounds = _hull(graph, at)
+        if -size <= bounds.low and bounds.high < size and not bounds.nan:
+            continue
+        low, high = (np.array(graph.number(k)) for k in (-size, size))
+        inside = each(UFUNCS["logical_and"], each(UFUNCS["less_equal"], low, at), each(UFUNCS["less"], at, high))
+        (everywhere,) = reduce(graph, UFUNCS["logical_and"], inside.reshape(-1, 1), 0).tolist()
+        outside = OutsideError(f"index is out of bounds for an axis with size {size}")
+        no_value_at(scope, UFUNCS["logical_not"](graph, everywhere), outside)
 
 
 def _of_axes(graph: Graph, places: list[Nodes], sizes: tuple[int, ...]) -> Nodes:

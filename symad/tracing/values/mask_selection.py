@@ -21,7 +21,7 @@ from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, user_place
 from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.traced import Traced
-from symad.tracing.values.whole_values import whole_of
+from symad.tracing.values.whole_values import NoNumberError, OutsideError, no_value_where, whole_of
 
 FORMS: dict[Callable[..., Any], Callable[..., Any]] = {}  # NumPy's functions of a selection (`numpy.selections`)
 
@@ -134,18 +134,14 @@ class Selection(NDArrayOperatorsMixin, Traced):
         if self.rest or self.is_settled:  # a view
             return self.settled()[place]
         count = self.count
-        self._no_value_where(count <= place if place >= 0 else count < -place)
+        outside = OutsideError(f"index {place} is out of bounds for what a mask picks")
+        no_value_where(count <= place if place >= 0 else count < -place, outside)
         k = np.floor(np.clip(count * (place < 0) + place, 0, self.most - 1))
         return np.take(self.packed(), k, axis=0)
 
     def check_some(self) -> None:
         """Note that there is no value where nothing is picked, for which NumPy raises an error."""
-        self._no_value_where(self.count < 1)
-
-    def _no_value_where(self, condition: Any) -> None:
-        paths = self.scope.deciding()
-        if paths is not None and isinstance(condition, Traced):
-            paths.has_no_value((int(condition.node),))  # type: ignore[attr-defined]
+        no_value_where(self.count < 1, NoNumberError("of nothing, which a mask picks, there is none"))
 
     def refuse(self) -> NoReturn:
         """Raise the error for a question that only numbers can answer."""

@@ -103,7 +103,7 @@ def reduce(
     if initial is not None:
         rows = np.concatenate([np.full((1, rows.shape[1]), initial), rows])
     if not len(rows):
-        raise TraceError("a reduction of an empty array", where=user_place(), why="it has no first element")
+        raise ValueError("zero-size array to a reduction operation which has no identity")  # as NumPy
     loops = loops_on(graph) if where is None else None
     if loops is not None and (written := loops.reduction(build, rows)) is not None:
         total = written

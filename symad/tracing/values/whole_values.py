@@ -7,16 +7,19 @@ own: those between the bounds that it has by how it was made, among the places o
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.subscripts import places_of, subscripted
-from symad.tracing.calling.swallowed import innermost_watch
+from symad.tracing.calling.swallowed import forgive, innermost_watch
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.known_numbers import SymbolicValueError, is_symbolic, truth_of, value_of
-from symad.tracing.values.traced import IndexNumberError, refuse_number
+from symad.tracing.values.traced import IndexNumberError, Traced, refuse_number
 
 
 class NoNumberError(ValueError):
@@ -38,6 +41,7 @@ def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_o
         return int(value_of(scope, node, kind))
     if not at_once:
         _try_stand_ins(kind)
+    paths.has_lengths = True
     bounds = bounds_of(scope.graph, node, paths.bounds)
     container = subscripted() if is_index else None
     inside = places_of(container) if container is not None and not isinstance(container, Mapping) else None
@@ -55,6 +59,28 @@ def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_o
     if inside is None:
         raise NoNumberError(f"{kind} of NaN")
     raise OutsideError(f"{type(container).__name__} index out of range")
+
+
+def no_value_where(condition: Any, error: NoNumberError | OutsideError) -> None:
+    """Note that there is no value where a traced condition holds, for which NumPy raises an error."""
+    if isinstance(condition, Traced):
+        no_value_at(condition.scope, int(condition.node), error)  # type: ignore[attr-defined]
+
+
+def no_value_at(scope: Scope, node: int, error: NoNumberError | OutsideError) -> None:
+    """Note that there is no value where the condition that a node is holds, for which NumPy raises an error.
+
+    Where the user's code has a handler around its line the two are paths, and the error is raised on one of them.
+    """
+    paths = scope.deciding()
+    if paths is None:
+        return
+    if not is_caught():
+        paths.has_no_value((node,))
+    elif paths.decide(node):
+        if (refusal := sys.exception()) is not None:  # of plain numbers: why this is asked
+            forgive(refusal)
+        raise error
 
 
 def key_hash(scope: Scope, node: int) -> int:

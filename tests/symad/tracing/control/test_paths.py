@@ -289,7 +289,7 @@ def validated(x):
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("bad", [(7, np.inf), (5000, np.nan), (0, -1.0)])
 def test_loops_of_functions_that_look_at_their_arguments(number, bad):
-    """What array code begins with: the value and every derivative in what it depends on are NaN where it raises."""
+    """What array code begins with: the value and every derivative are NaN where it raises."""
     x = 1.0 + np.cos(np.arange(6000.0))
     kernel = sa.compile(sa.value_and_grad(lambda x: validated(x)[number]), x)
     assert kernel.stats.strategy == "rolled"
@@ -299,8 +299,7 @@ def test_loops_of_functions_that_look_at_their_arguments(number, bad):
     wrong = x.copy()
     wrong[bad[0]] = bad[1]
     assert np.isnan(kernel(wrong)[0])
-    assert np.isnan(kernel(wrong)[1][:3]).all()
-    assert number or np.isnan(kernel(wrong)[1]).all()
+    assert np.isnan(kernel(wrong)[1]).all()
 
 
 def test_loops_of_hessians_of_functions_that_look_at_their_arguments():

@@ -302,7 +302,15 @@ def test_the_determinant_of_a_matrix_without_rows_is_one():
         np.testing.assert_allclose(kernel(x), f(x), rtol=1e-12)
 
 
-@pytest.mark.parametrize("f", [np.vander, lambda v: np.linalg.inv(np.eye(len(v)) * np.sum(v))])
+@pytest.mark.parametrize(
+    "f",
+    [
+        np.vander,
+        lambda v: np.linalg.inv(np.eye(len(v)) * np.sum(v)),
+        lambda v: np.linalg.lstsq(np.eye(len(v)) * np.sum(v), v, rcond=None)[0],
+        lambda v: np.linalg.pinv(np.eye(len(v)) * np.sum(v)),
+    ],
+)
 def test_matrices_of_nothing_are_as_numpys(f):
     x = -np.ones(2)
     assert np.sum(f(x[x > 0])) == sa.value_and_grad(lambda x: np.sum(f(x[x > 0])) + 0 * x[0])(x)[0] == 0.0

@@ -1,0 +1,119 @@
+"""Where a function raises an error that depends on numbers: NaN, with all derivatives, or the user's handler."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import symad as sa
+
+POINTS = [np.array(x) for x in ([0.1, 0.5, 0.7], [0.1, 0.5, -1.0], [1.0, 1.0, -1.0], [0.3, -0.2, 2.0])]
+
+
+def second_of_a_mask(x):
+    v = x[x > x[0]]
+    return np.sum(v) + v[1]
+
+
+def reduced(x):
+    return functools.reduce(lambda a, b: np.sin(a) + b, x[x > x[0]]) * x[1]
+
+
+def handed_over(x):
+    return (lambda a, *rest: a * sum(rest) + x[2])(*x[x > x[0]])
+
+
+def counted_places(x):
+    found = np.bincount(np.digitize(x, [-0.3, 0.3])) * x[0]
+    return np.sum(found - x) * x[1]
+
+
+def stored_behind(x):
+    found = np.bincount(np.digitize(x, [0.0, 0.4])) * x[0]
+    found[2] = x[1]
+    return np.sum(found * found) * x[2]
+
+
+def largest_of_none(x):
+    return np.max(x[x > x[0]]) * x[1]
+
+
+def place_of_a_number(x):
+    return np.sin(x)[np.floor(5 * x[1]).astype(int)] * x[0]
+
+
+RAISING = [second_of_a_mask, reduced, handed_over, counted_places, stored_behind, largest_of_none, place_of_a_number]
+
+
+def numbers_of(f, x):
+    """NumPy's value, and derivatives on numbers; all NaN where the function raises."""
+    try:
+        return f(x), sa.grad(f)(x), sa.hessian(f)(x)
+    except (IndexError, TypeError, ValueError):
+        n = len(x)
+        return np.nan, np.full(n, np.nan), np.full((n, n), np.nan)
+
+
+@pytest.mark.parametrize("roll", ["auto", "never"])
+@pytest.mark.parametrize("f", RAISING[:-1], ids=lambda f: f.__name__)
+def test_value_and_derivatives_are_nan_where_the_function_raises(f, roll):
+    kernels = [sa.compile(made, POINTS[0], roll=roll) for made in (f, sa.grad(f), sa.hessian(f))]
+    either = sa.compile(sa.value_and_grad(f), POINTS[0], roll=roll)
+    forward = sa.compile(sa.jacfwd(f), POINTS[0], roll=roll)
+    for x in POINTS:
+        right = numbers_of(f, x)
+        found = [kernel(x) for kernel in kernels]
+        for one, other in zip([*found, *either(x), forward(x)], [*right, *right[:2], right[1]], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14)
+
+
+def with_handler(f, errors):
+    def caught(x):
+        try:
+            found = f(x)
+        except errors:
+            found = -7.0 * x[1] ** 3
+        return found + x[2]
+
+    return caught
+
+
+@pytest.mark.parametrize("errors", [Exception, (IndexError, ValueError, TypeError)], ids=["any", "named"])
+@pytest.mark.parametrize("f", RAISING, ids=lambda f: f.__name__)
+def test_handlers_catch_what_numbers_raise(f, errors):
+    caught = with_handler(f, errors)
+    kernels = [sa.compile(made, POINTS[0]) for made in (caught, sa.grad(caught), sa.hessian(caught))]
+    for x in [*POINTS, np.array([0.2, 0.7, 0.1])]:
+        for found, right in zip([kernel(x) for kernel in kernels], numbers_of(caught, x), strict=True):
+            np.testing.assert_allclose(found, right, rtol=1e-12, atol=1e-14)
+
+
+def test_handlers_for_other_errors_catch_nothing():
+    kernel = sa.compile(sa.grad(with_handler(second_of_a_mask, ZeroDivisionError)), POINTS[0])
+    np.testing.assert_allclose(
+        kernel(POINTS[0]), sa.grad(second_of_a_mask)(POINTS[0]) + np.array([0, 0, 1]), rtol=1e-12
+    )
+    assert np.isnan(kernel(POINTS[1])).all()
+
+
+def test_sparse_derivatives_have_their_pattern_where_there_is_no_value():
+    def f(x):
+        if np.any(x > 5):
+            raise ValueError("too large")
+        return np.sum(np.sin(x[1:]) * x[:-1])
+
+    x = np.cos(np.arange(300.0))
+    kernel = sa.compile(sa.hessian(f, sparse="lower"), x, roll="always")
+    assert kernel.scipy(x).nnz == 2 * 299
+    np.testing.assert_allclose(kernel.scipy(x).toarray(), np.tril(sa.hessian(f)(x)), rtol=1e-12, atol=1e-14)
+    x[7] = 6.0
+    assert np.isnan(kernel.scipy(x).data).all()
+
+
+def test_a_power_that_nothing_raises():
+    def f(x):
+        return np.sum((1 + x**2) ** np.logaddexp.reduce(x[x > 2.0]))
+
+    kernel = sa.compile(f, POINTS[0])
+    for x in (POINTS[0], 3 * POINTS[3]):
+        np.testing.assert_allclose(kernel(x), f(x), rtol=1e-12)
