@@ -44,7 +44,10 @@ def is_conversion(error: BaseException) -> bool:
         return False
     if names_a_traced_value(error):
         return True
-    return library_function(error).startswith("scipy.") and not isinstance(error, RuntimeError)
+    library = library_function(error)
+    if library.startswith("numba."):  # whose compiler has no type for it
+        return "pyobject" in str(error) or isinstance(error, AttributeError)
+    return library.startswith("scipy.") and not isinstance(error, RuntimeError)
 
 
 _OUR_TYPES = (

@@ -167,6 +167,14 @@ def swallowed_error(note: Note) -> TraceError:
 
 def library_refusal(name: str, said: BaseException, where: str) -> TraceError:
     """Return the refusal of a library's function that computes with plain numbers."""
+    if name.startswith("numba."):
+        return TraceError(
+            "a function that numba has compiled got a traced value",
+            where=where,
+            why="its code takes plain numbers only",
+            do="call the Python function that it was made of, f.py_func(x); that of a name outside of the function is "
+            "found and traced",
+        )
     solver = "; a root, a fixed point or a minimum: symad.root, fixed_point, argmin"
     return TraceError(
         f"{known_name(name, where)} got a traced value ({short_text(said)})",

@@ -29,16 +29,19 @@ from symad.graph.graph import Graph
 Failure = TypeVar("Failure", bound=WorkbenchError)
 
 _PACKAGES = (symad.errors.__file__, codegen.__file__, np.__file__, sp.__file__, optree.__file__)
+_BESIDE = {  # optional, so not imported; they are installed beside NumPy
+    name: str(Path(np.__file__).absolute().parents[1] / name) for name in ("numba", "scipy")
+}
 _OWN_FOLDERS = (
     *[str(Path(file).absolute().parent) for file in _PACKAGES],
     *[str(Path(file).resolve().parent) for file in _PACKAGES],
     contextlib.__file__,
-    str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
+    *_BESIDE.values(),
 )
 FILES = 4096  # bound of the cache of what files are, by their names
 
 _NUMPY = (str(Path(np.__file__).absolute().parent), str(Path(np.__file__).resolve().parent))
-_SCIPY = _OWN_FOLDERS[-1]
+_SCIPY = _BESIDE["scipy"]
 _OUR_FOLDERS = (*_OWN_FOLDERS[:2], *_OWN_FOLDERS[len(_PACKAGES) : len(_PACKAGES) + 2])  # symad and codegen
 _REFUSALS = (TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 _STANDARD = sysconfig.get_path("stdlib")
@@ -126,7 +129,7 @@ def library_function(error: BaseException) -> str:
             name = ""
         elif not name:
             public = _public_name(frame)
-            name = public if public.startswith(("scipy", "numpy")) else ""
+            name = public if public.startswith(("scipy", "numpy", "numba")) else ""
             last = name or last
     return last if isinstance(error, SystemError) else name  # which C code raises in the frame of what it called
 
@@ -243,7 +246,7 @@ def _globals_of(frames: Sequence[FrameType]) -> list[dict[str, Any]]:
 
 @functools.lru_cache(maxsize=FILES)
 def is_library(file: str) -> bool:
-    """Whether a file belongs to symad, codegen, optree, NumPy, SymPy or SciPy, or is compiled code of whomever's.
+    """Whether a file belongs to symad, codegen, optree, NumPy, SymPy, SciPy or numba, or is compiled code.
 
     Cython's frames have names of files relative to nothing known; stand-ins in their modules would let traced values
     into typed arguments.
