@@ -42,6 +42,7 @@ TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
     ".json": "application/json; charset=utf-8", ".svg": "image/svg+xml", ".tex": "application/x-tex; charset=utf-8",
     ".txt": "text/plain; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".csv": "text/csv; charset=utf-8",
+    ".ipynb": "application/x-ipynb+json; charset=utf-8",
 }  # fmt: skip
 PAGE = {"": "index.html", "workbench.js": "workbench.js", "workbench.css": "workbench.css"}
 

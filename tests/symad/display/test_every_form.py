@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+import nbformat
 import numpy as np
 import pytest
 import rich.cells
@@ -136,7 +138,7 @@ def test_latex_and_html_are_well_formed(name: str) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_files_of_every_suffix(name: str, tmp_path: Any) -> None:
     shown = example(name)
-    for suffix in (".html", ".tex", ".txt", *shown.more_forms()):
+    for suffix in (".html", ".tex", ".txt", ".ipynb", *shown.more_forms()):
         text = shown.save(tmp_path / f"shown{suffix}").read_text(encoding="utf-8")
         assert text.strip()
     page = (tmp_path / "shown.html").read_text(encoding="utf-8")
@@ -146,6 +148,11 @@ def test_files_of_every_suffix(name: str, tmp_path: Any) -> None:
     paper = (tmp_path / "shown.tex").read_text(encoding="utf-8")
     assert paper.startswith(r"\documentclass")
     assert paper.rstrip().endswith(r"\end{document}")
+    notebook = nbformat.read(tmp_path / "shown.ipynb", 4)
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        assert balanced(re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL))
+        assert "http" not in cell.source
 
 
 @pytest.mark.parametrize("name", FORMS)
