@@ -26,6 +26,7 @@ from symad.teaching.expansion.expand import Expansion
 from symad.teaching.explanation.explain import Explanation
 from symad.teaching.grading.class_grading import GradedClass, grade_class
 from symad.teaching.grading.question import question_of
+from symad.teaching.lessons.lesson import lesson
 from symad.tracing.trace import trace_structured
 from symad.workbench.panes import made
 from symad.workbench.questions import Question
@@ -92,6 +93,7 @@ FORMS = {
     "ProgramListing": Made(made, lambda: pane("program")),
     "CodeListing": Made(made, lambda: pane("code")),
     "ErrorRange": Made(made, lambda: pane("errors")),
+    "Lesson": Made(lesson, lambda: lesson(3)),
 }  # fmt: skip
 
 
