@@ -98,7 +98,7 @@ def refused(where: str, why: str, do: str = "write it anew") -> ArgumentError:
 
 
 def write_atomically(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
-    """Write a file completely or not at all, even when the process is killed; OSError when it cannot be written.
+    """Write a file completely or not at all, even when the process is killed; OSError with its name if it cannot be.
 
     With `durable` the bytes are on the disk when the function returns; without, the last writes before a loss of power
     may be lost. `mode` is that of the file, less the process's umask.
@@ -111,7 +111,9 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True, mode: int
                 file.flush()
                 os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.errno is not None:  # the name of the temporary one says nothing
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -15,9 +15,10 @@ LONGEST = 1e9  # seconds: 30 years, which every timer can hold
 
 
 @contextmanager
-def time_limit(seconds: float, what: str) -> Iterator[None]:
+def time_limit(seconds: float, what: str, place: Callable[[], str] = str) -> Iterator[None]:
     """Raise LimitError in a block that takes longer than `seconds`; no limit off the main thread or off POSIX.
 
+    `place` says where the work was when its time was over, as far as that is a place of the user's.
     Limits nest: a block inside another one ends at the earlier of the two ends.
 
     >>> with time_limit(5.0, "adding"):
@@ -33,10 +34,9 @@ def time_limit(seconds: float, what: str) -> Iterator[None]:
     def expired(number: int, frame: FrameType | None) -> None:
         if 0 < around < seconds and callable(before):
             before(number, frame)  # it is the limit around this one that has ended
-        where = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else ""
         raise LimitError(
             f"{what} took longer than {seconds:g} s",
-            where=where,
+            where=place(),
             why="the function may loop for ever, or the problem is larger than the limit allows",
             do="raise the limit with --max-seconds, or make the example smaller",
         )

@@ -21,8 +21,9 @@ from codegen.limits import check, check_bytes
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED
 from codegen.lowering.passes import Effect, Prepared, prepare
-from codegen.machine.calls.compiled import LISTING, Compiled, Pack, Plan, RegionStats, Stats, Unpack, plan, sizes, write
+from codegen.machine.calls.compiled import LISTING, Compiled, Pack, Plan, Unpack, plan, sizes, write
 from codegen.machine.calls.kernel import Kernel, make_kernel
+from codegen.machine.calls.statistics import RegionStats, Stats
 from codegen.machine.storage.cache import Setting
 from codegen.machine.storage.kernel_files import Restore, read_kernel
 from codegen.machine.storage.portable import Portable, decode

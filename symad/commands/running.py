@@ -8,12 +8,14 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import FrameType
 from typing import Any
 
 from symad.errors import ArgumentError, NotationWarning, WorkbenchError
 from symad.limits import time_limit
 from symad.tracing.calling.tracebacks import VARIABLE
-from symad.tracing.calling.user_place import is_defect, is_library, is_standard
+from symad.tracing.calling.user_place import is_defect, is_library, is_standard, user_frame
 
 USAGE, FAILURE, INTERRUPTED = 2, 3, 130
 
@@ -21,14 +23,14 @@ USAGE, FAILURE, INTERRUPTED = 2, 3, 130
 def carried_out(options: argparse.Namespace) -> int:
     """Carry out a command; return its exit status (see `symad.commands.names.STATUS`)."""
     try:
-        with warnings.catch_warnings(), time_limit(options.max_seconds, f"symad {options.command}"):
+        with warnings.catch_warnings(), _limited(options):
             warnings.simplefilter("always", NotationWarning)
             warnings.showwarning = _told(warnings.showwarning)
             status: int = options.run(options)
             sys.stdout.flush()
             return status
     except WorkbenchError as error:
-        print(f"symad: error: {error}", file=sys.stderr)
+        print(f"symad: error: {_said(error)}", file=sys.stderr)
         return USAGE if isinstance(error, ArgumentError) else FAILURE
     except BrokenPipeError:  # the reader, `head` perhaps, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -42,6 +44,27 @@ def carried_out(options: argparse.Namespace) -> int:
         print("symad: interrupted", file=sys.stderr)
         return INTERRUPTED
     return FAILURE
+
+
+def _limited(options: argparse.Namespace) -> AbstractContextManager[None]:
+    return time_limit(options.max_seconds, f"symad {options.command}", _place)
+
+
+def _place() -> str:
+    """Return the line of the user's function that is running, "" where none is."""
+    found = user_frame()
+    frame: FrameType | None = sys._getframe(1)
+    while found is not None and frame is not None and frame.f_code is not carried_out.__code__:
+        if frame is found:
+            return f"{found.f_code.co_filename}:{found.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def _said(error: WorkbenchError) -> str:
+    """Return what an error says, without its place where that is the script which started the command line."""
+    launched = error.where.rpartition(":")[0] == sys.argv[0]
+    return str(error).removeprefix(f"{error.where}: ") if launched else str(error)
 
 
 def _told(otherwise: Callable[..., None]) -> Callable[..., None]:

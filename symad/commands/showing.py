@@ -83,9 +83,17 @@ def transformed(options: argparse.Namespace) -> tuple[Callable[..., Any], Any]:
 
 
 def require_point(options: argparse.Namespace) -> None:
-    """Raise ArgumentError for a formula without `--at`, where numbers are needed."""
-    if not _FILE.fullmatch(options.target) and not options.at:
+    """Raise ArgumentError for a formula without `--at`, or not for each variable, where numbers are needed."""
+    if _FILE.fullmatch(options.target):
+        return
+    if not options.at:
         raise ArgumentError(f"no point for {options.target!r}", do="give one, such as --at x=0.5")
+    missing = [symbol for symbol in np.ravel(given(*read_target(options)).argument) if isinstance(symbol, sp.Symbol)]
+    if missing:
+        names = ", ".join(map(str, missing))
+        raise ArgumentError(
+            f"no number for {names}", do=f"give one, such as --at {' '.join(options.at)} {missing[0]}=0.5"
+        )
 
 
 def example(argument: Any) -> Any:

@@ -49,7 +49,7 @@ def recalled(traced: Trace, name: str) -> Function:
         given = np.concatenate([np.empty(0, dtype=np.int64), *(nodes_of(leaf, scope).ravel() for leaf in leaves)])
         copied = _copied(traced, scope.graph, given.tolist())
         if traced.raised is not None and isinstance(scope.paths, Paths):
-            scope.paths.has_no_value((copied[traced.raised],))
+            scope.paths.has_no_value((copied[traced.raised],), raises=traced.raises)
         return wrap(scope, traced.whole.refill([copied[node] for node in traced.whole.flat]))
 
     parameters = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in traced.names]

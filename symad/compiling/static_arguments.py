@@ -1,21 +1,32 @@
-"""Static arguments of a jitted function: truth values and enumerations, for each of which it is another function."""
+"""Static arguments of a jitted function: truth values, enumerations, classes, the object that a method is called on.
+
+For each of them it is another function.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from enum import Enum
 from functools import update_wrapper
 from threading import Lock
 from typing import Any
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 import numpy as np
+import sympy as sp
 
+import symad.tracing.values.containers as containers
+from symad.errors import ArgumentError
+from symad.tracing.calling.function_names import name_of
 from symad.tracing.values.exactly import Exactly
+from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]
-STATIC = (bool, np.bool_, Enum)
+Roots = Callable[[], tuple[Any, ...]]  # objects, of which what can be reached is compared
+STATIC = (bool, np.bool_, Enum, type)
+_NEVER = (int, float, complex, np.ndarray, np.generic, Traced, sp.Basic)
 
 
 class Variants:
@@ -44,6 +55,97 @@ class Variants:
         return made
 
 
+class Instances:
+    """What a maker makes of a method with its object bound, which is not kept alive by it.
+
+    The maker gets the method without the object, and what the object has: its class and its attributes.
+
+    >>> class Model:
+    ...     def times(self, x):
+    ...         return self.factor * x
+    >>> instances, model = Instances(Model.times, lambda bound, roots: bound, 8), Model()
+    >>> model.factor = 3.0
+    >>> instances.takes(model), instances.takes(3.0), instances.of(model)(2.0)
+    (True, False, 6.0)
+    """
+
+    def __init__(self, function: Function, make: Callable[[Function, Roots], Function], kept: int) -> None:
+        self._function, self._make, self._kept = function, make, kept
+        self._methods = WeakKeyDictionary[type, bool]()  # whether the function is a method of a class
+        self._made: OrderedDict[int, tuple[ReferenceType[Any], Any, Function]] = OrderedDict()  # by the object's id
+        self._lock = Lock()
+
+    def takes(self, value: Any) -> bool:
+        """Whether the function is a method of this object, which is no container and no number."""
+        kind = type(value)
+        if isinstance(value, (*_NEVER, *STATIC)):
+            return False
+        found = self._methods.get(kind)
+        if found is None:
+            found = self._methods[kind] = is_method(self._function, kind) and containers.is_leaf(value)
+        return found
+
+    def of(self, instance: Any) -> Function:
+        """Return what is made of the method of an object; ArgumentError where its attributes cannot be compared."""
+        key = id(instance)
+        with self._lock:
+            reference, roots, made = self._made.get(key, (None, (), None))
+            if made is None or reference is None or reference() is not instance or not _are(roots, instance):
+                reference, roots, made = self._made[key] = self._of_new(instance)
+            self._made.move_to_end(key)
+            if len(self._made) > self._kept:
+                self._made.popitem(last=False)
+        return made
+
+    def _of_new(self, instance: Any) -> tuple[ReferenceType[Any], Any, Function]:
+        key, made, function = id(instance), self._made, self._function
+        if not has_only_a_dict(instance):
+            name = name_of(function)
+            raise ArgumentError(
+                f"jit on a method of {type(instance).__name__}, whose objects hold more than their __dict__",
+                why="what a method reads of its object is compared at each call, and slots cannot be",
+                do=f"leave __slots__ out of the class, or jit the method of one object: jit(object.{name})",
+            )
+
+        def forget(gone: ReferenceType[Any]) -> None:
+            if made.get(key, (None,))[0] is gone:
+                made.pop(key, None)
+
+        reference, roots = ref(instance, forget), (type(instance), vars(instance))
+        bound = update_wrapper(lambda *others: function(reference(), *others), function)
+        _with_signature(bound, function, (0,))
+        return reference, roots, self._make(bound, lambda: roots)
+
+
+def _are(roots: tuple[Any, ...], instance: Any) -> bool:
+    """Whether these are the class and the attributes of an object, which may have been given others."""
+    return roots[0] is type(instance) and roots[1] is vars(instance)
+
+
+class _Plain:
+    """A class whose objects have a __dict__, and can be referenced weakly."""
+
+
+def has_only_a_dict(value: Any) -> bool:
+    """Whether all that an object holds is in its __dict__: no slots, nothing that a class in C keeps.
+
+    >>> has_only_a_dict(_Plain()), has_only_a_dict({}), has_only_a_dict(ValueError())
+    (True, False, False)
+    """
+    kind = type(value)
+    return hasattr(value, "__dict__") and (kind.__basicsize__, kind.__itemsize__) == (_Plain.__basicsize__, 0)
+
+
+def is_method(function: Function, kind: type) -> bool:
+    """Whether an attribute of a class, or what it wraps, is this function.
+
+    >>> is_method(_Plain.__init__, _Plain), is_method(print, _Plain)
+    (True, False)
+    """
+    attributes = (each for base in kind.__mro__ for each in vars(base).values() if callable(each))
+    return any(inspect.unwrap(each) is function for each in attributes)
+
+
 def bound(function: Function, static: Mapping[int, Any]) -> Function:
     """Return a function of the other arguments, which keep their names.
 
@@ -57,10 +159,15 @@ def bound(function: Function, static: Mapping[int, Any]) -> Function:
         return function(*[static[k] if k in static else next(rest) for k in range(count)])
 
     update_wrapper(call, function)
+    _with_signature(call, function, static)
+    return call
+
+
+def _with_signature(call: Function, function: Function, static: Container[int]) -> None:
+    """Give a function the signature of another one without some of its parameters."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # a builtin does not always have one
-        return call
+        return
     kept = [parameter for k, parameter in enumerate(signature.parameters.values()) if k not in static]
     call.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
-    return call

@@ -112,5 +112,7 @@ def write_text(path: Path, text: str) -> Path:
     try:
         write_atomically(path, text.encode("utf-8"))
     except OSError as error:
-        raise ArgumentError(f"cannot write {str(path)!r}", why=str(error), do="choose another file") from error
+        raise ArgumentError(
+            f"cannot write {str(path)!r}", why=error.strerror or str(error), do="choose another file"
+        ) from error
     return path

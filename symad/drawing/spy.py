@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import codegen.ir.sparsity as sparsity_pattern
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import SparsityPattern
+from symad.derivatives.in_code import recipe_of
 from symad.display.document import Document, Paragraph
 from symad.display.shown import Shown
 from symad.drawing.labels import count_label, symbol_label
@@ -23,6 +24,7 @@ from symad.formulas.read import read_formula
 from symad.tracing.calling.given import given
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.trace import trace
 from symad.tracing.values.sparse_matrix import SparseMatrix
 from symad.transforms.jacobians import sparsity
 
@@ -126,7 +128,8 @@ def spy(f: Any, x: Any = None, order: Literal[1, 2] = 1) -> Spy:
 
     f is a function and x its argument, or an expression (or list, or formula as text) and x its symbols; or f is a
     SparsityPattern, a SparseMatrix, an array or a SymPy Matrix, and x is left out. The pattern is exact: outside of it
-    there are proved zeros. ArgumentError for other orders, and for an array that is no matrix.
+    there are proved zeros. A function that gives a matrix, `sa.hessian(f)` or one whose result is a SparseMatrix, is
+    drawn as that matrix. ArgumentError for other orders, and for an array that is no matrix.
 
     >>> print(spy(lambda x: x[1:] - x[:-1] ** 2, np.zeros(4)))
     ⠙⠦
@@ -150,9 +153,27 @@ def spy(f: Any, x: Any = None, order: Literal[1, 2] = 1) -> Spy:
     point = containers.unflatten(
         structure, [np.zeros(np.shape(leaf))[()] for leaf in leaves]
     )  # of which only shapes count
-    pattern = sparsity(found.function, point, order=order)
+    pattern, name = _of_matrix(found.function, point) if order == 1 else (None, "")
+    if pattern is None:
+        pattern, name = sparsity(found.function, point, order=order), "Hessian" if order == 2 else "Jacobian"
     names = tuple(symbol_label(str(symbol)) for symbol in found.symbols)
-    return Spy(pattern, names if order == 2 else (), names, "Hessian" if order == 2 else "Jacobian")
+    square = name.startswith("Hessian") and pattern.shape[0] == len(names)
+    return Spy(pattern, names if square else (), names if pattern.shape[1] == len(names) else (), name)
+
+
+def _of_matrix(f: Callable[..., Any], point: Any) -> tuple[SparsityPattern | None, str]:
+    """Return the pattern of the matrix that f gives, and what it is called; None where f gives no matrix."""
+    recipe = recipe_of(f)
+    kind = recipe.transform if recipe is not None else ""
+    if recipe is not None and kind in ("Hessian", "Jacobian") and not recipe.sparse:
+        order: Literal[1, 2] = 2 if kind == "Hessian" else 1
+        return sparsity(recipe.function, point, order=order, argnums=recipe.argnums), kind
+    outputs = trace(f, point).outputs
+    result = containers.unflatten(outputs.structure, outputs.arrays)
+    if not isinstance(result, SparseMatrix):
+        return None, ""
+    triangle = recipe.sparse if recipe is not None else False
+    return result.pattern, f"{kind}, {triangle} triangle" if triangle in ("lower", "upper") else kind or "Matrix"
 
 
 def _labels(names: Sequence[str], count: int) -> list[tuple[int, str]]:

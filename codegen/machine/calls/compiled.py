@@ -6,7 +6,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import singledispatch
 from math import prod
 from typing import Any, TypeAlias
@@ -22,6 +22,7 @@ from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED, Lowered
 from codegen.lowering.passes import Effect, Prepared, prepare
+from codegen.machine.calls.statistics import RegionStats, Stats
 from codegen.machine.storage.shelf import Shelf
 from codegen.options import Options, Tier
 from codegen.stages import Bisection, Compilation, Listing, allowed, compilation
@@ -166,53 +167,6 @@ LISTING = Listing(lines, size)
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
 Unpack = Callable[[list[Any]], Any]
-
-
-@dataclass(frozen=True, slots=True)
-class RegionStats:
-    """One loop of a kernel: how often its body is run in each of the rounds of the nests around it."""
-
-    count: int
-    rounds: int
-    operations: int  # machine operations of the body, before fusion
-    origin: str  # where the body was written: "file.py:12-16"
-    blocks: int = 1  # parts that threads may share; 1 where one thread runs it all
-
-
-@dataclass(frozen=True)
-class Stats:
-    """What compiling did: sizes, operations by kind, and seconds per stage.
-
-    >>> import sympy as sp
-    >>> from codegen import lambdify
-    >>> x = sp.Symbol("x")
-    >>> stats = lambdify([x], sp.sin(x) * sp.exp(sp.sin(x))).kernel.stats
-    >>> stats.operations_before, stats.operations_after
-    (4.0, 3)
-    """
-
-    nodes: int  # rows of the program that the outputs need
-    operations_before: float  # operations written out as trees, without sharing
-    operations_after: int  # operations after common sub-expressions are shared
-    machine_operations: dict[str, int]  # by kind, before fusion
-    fused: int  # multiplications that went into fused multiply-adds
-    chunks: int = 1
-    workspace: int = 0  # float64 values passed between chunks or loops
-    seconds: dict[str, float] = field(default_factory=dict)  # lower, schedule, emit, parse, codegen; or load
-    code_bytes: int = 0
-    strategy: str = "straight"  # or "sweep", see codegen.emission.straight, or "rolled", see codegen.ir.region
-    executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
-    cached: bool = False  # the object code came from the disk cache: nothing was compiled
-    passes: Sequence[
-        tuple[str, int, int]
-    ] = ()  # of accuracy "fast": name, operations before and after, fused ones once
-    regions: tuple[RegionStats, ...] = ()  # the loops of a rolled kernel, whose operations are those of all bodies
-    plan: Any = None  # why it was compiled so, from who asked for it; kept in no file
-
-    @property
-    def total(self) -> int:
-        """Number of machine operations before fusion."""
-        return sum(self.machine_operations.values())
 
 
 @dataclass(frozen=True)

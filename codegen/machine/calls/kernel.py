@@ -33,8 +33,10 @@ from codegen.machine.calls.arguments import (
 )
 from codegen.machine.calls.background import Promise, later
 from codegen.machine.calls.callables import CFunction
-from codegen.machine.calls.compiled import Compiled, Pack, Stats, Unpack, write
+from codegen.machine.calls.compiled import Compiled, Pack, Unpack, write
 from codegen.machine.calls.gate import attach, describe, native_type
+from codegen.machine.calls.kernel_page import heading, kernel_page
+from codegen.machine.calls.statistics import Stats
 from codegen.machine.gpu.gpu_kernel import GpuKernel
 from codegen.machine.storage.kernel_files import containers_of, write_kernel
 from codegen.machine.storage.portable import encode
@@ -335,11 +337,12 @@ class Kernel(CFunction):
         return self
 
     def __repr__(self) -> str:
-        inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.arguments)
         number = self.options.number
-        scalar, dtype = type(number.dtype.type(0).item()).__name__, "" if number is FLOAT64 else f" in {number.name}"
-        outputs = ", ".join(str(list(array.shape) or scalar) for array in self.program.outputs)
-        return f"<Kernel {self.program.name}({inputs}) -> {outputs}: {self.stats.total} operations{dtype}>"
+        dtype = "" if number is FLOAT64 else f" in {number.name}"
+        return f"<Kernel {heading(self.program, self.options)}: {self.stats.total} operations{dtype}>"
+
+    def _repr_html_(self) -> str:
+        return kernel_page(self.program, self.options, self.signature, self.stats)
 
 
 def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
@@ -362,10 +365,9 @@ def _native_calls_work(made: type) -> bool:
     """Try the gate once on a kernel that adds a number to an array, in every form of call."""
     program = Program([], [], {}, (Input("x", (2,)), Input("s", ())), (Output((2,), ()), Output((), ())))
     library, shelf = compile_text(PROBE, ("kernel",), {}, 0), Shelf(None, program, Options())
-    stats = Stats(0, 0.0, 0, {}, 0, 1, 0)
     results: list[Any] = []
     for release in (False, True):
-        kernel = _attached(made, Compiled(program, library, Options(), stats, release, shelf))
+        kernel = _attached(made, Compiled(program, library, Options(), Stats(0, 0.0, 0, {}, 0), release, shelf))
         x, out = np.array([1.0, 2.0]), (np.zeros(2), np.zeros(()))
         for call in (kernel, kernel._call_slow):
             results += [call(x, 0.5), call(x, 0.5, out=out)]

@@ -68,14 +68,14 @@ def all_or_nothing(directory: Path) -> Iterator[Path]:
         scratch = Path(tempfile.mkdtemp(prefix=".export-", dir=directory))
     except OSError as error:
         raise ArgumentError(
-            f"cannot write to {str(directory)!r}", why=str(error), do="choose another directory"
+            f"cannot write to {str(directory)!r}", why=error.strerror or str(error), do="choose another directory"
         ) from error
     try:
         yield scratch
         _move(scratch, directory)
     except OSError as error:
         raise ArgumentError(
-            f"cannot write to {str(directory)!r}", why=str(error), do="choose another directory"
+            f"cannot write to {str(directory)!r}", why=error.strerror or str(error), do="choose another directory"
         ) from error
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -135,7 +135,9 @@ class GradedClass(Shown):
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ArgumentError(f"the folder {str(folder)!r}", why=str(error), do="choose another one") from error
+            raise ArgumentError(
+                f"the folder {str(folder)!r}", why=error.strerror or str(error), do="choose another one"
+            ) from error
         names = (f"{number:03d}-{_file_name(each.name)}.html" for number, each in enumerate(self.graded, 1))
         pages = [each.save(folder / name) for each, name in zip(self.graded, names, strict=True)]
         return [self.save(folder / "class.html"), *pages]

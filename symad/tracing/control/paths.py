@@ -271,7 +271,7 @@ class Paths:
         try:
             tree = paths.explore(run, lift)
             if surroundings is None or paths.explored == 1 or surroundings.unchanged():
-                self.has_no_value(paths.raised)
+                self.has_no_value(paths.raised, raises=paths.raises)
                 return tree
         except (NotFollowedError, ArgumentError) as error:
             if isinstance(error, ArgumentError) and error is not paths.unlike:
@@ -283,9 +283,13 @@ class Paths:
             surroundings.restore()
         return None
 
-    def has_no_value(self, guards: Guards) -> None:
-        """Note that what the function computes on this path has no value under guards: a part of it raised there."""
+    def has_no_value(self, guards: Guards, *, raises: bool = True) -> None:
+        """Note that what the function computes on this path has no value under guards.
+
+        A part of it raises there, for numbers and not only for NaN if `raises`.
+        """
         self._inside += guards
+        self.raises = self.raises or raises
 
     def without_value(self) -> int | None:
         """Return the condition under which the function has no value, None where it has one everywhere."""

@@ -20,7 +20,9 @@ def _edges(a: Any, bins: Any, bounds: Any) -> Any:
         refuse_function(f"np.histogram with bins={bins!r}", "the number of bins depends on the values", "give a number")
     if np.ndim(bins):
         return bins
-    low, high = (np.min(a), np.max(a)) if bounds is None else bounds
+    if bounds is None:
+        bounds = (np.min(a), np.max(a)) if np.size(a) else (0.0, 1.0)
+    low, high = bounds
     low, high = np.where(low == high, low - 0.5, low), np.where(low == high, high + 0.5, high)
     return np.linspace(low, high, int(bins) + 1)
 

@@ -91,7 +91,9 @@ def integer_form(ufunc: np.ufunc, inputs: Any) -> Callable[..., Any] | None:
         return None
     whole = [value for value in inputs if is_traced(value) or np.asarray(value).dtype != bool]
     parts = [(traced(value), value) for value in whole if is_traced(value)]
-    if ufunc.__name__ in _OF_TRUTHS and all(all_truths(v.scope.graph, nodes_of(v, v.scope)) for v, _ in parts):
+    if ufunc.__name__ in _OF_TRUTHS and all(
+        not v.size or all_truths(v.scope.graph, nodes_of(v, v.scope)) for v, _ in parts
+    ):
         return None
     if not all(are_whole(v.scope.graph, nodes_of(v, v.scope)) for v, _ in parts):
         if ufunc.__name__ in _OF_TRUTHS:

@@ -112,20 +112,20 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
     values = np.abs(np.linalg.eigvalsh(matrix)) if hermitian else np.linalg.svdvals(matrix)
     if tol is None:
         share = max(matrix.shape[-2:]) * np.finfo(float).eps if rtol is None else rtol
-        tol = np.max(values, axis=-1, keepdims=True) * share
+        tol = np.max(values, axis=-1, keepdims=True, initial=0.0) * share
     return np.sum(np.where(values > tol, 1, 0), axis=-1)
 
 
 def _singular(name: str, a: Any) -> list[Any]:
     m, n = a.shape[-2:]
     size = min(m, n)
+    stack = a.shape[:-2]
     if not size:
-        refuse_function(f"np.linalg.{name} of an empty matrix", "it has no singular values", "leave it out")
+        return [np.zeros((*stack, m, 0)), np.zeros((*stack, 0)), np.zeros((*stack, 0, n))]
     packed = per_matrix(
         lambda one: np.concatenate(factors_of(f"np.linalg.{name}", MatrixOperation("singular", (m, n)), one)), a
     )
     left, values, right = packed[..., : m * size], packed[..., m * size : (m + 1) * size], packed[..., (m + 1) * size :]
-    stack = a.shape[:-2]
     return [
         np.matrix_transpose(np.reshape(left, (*stack, size, m))),
         values,
@@ -149,5 +149,7 @@ def singular_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> An
 
 def singular_condition(x: Any, p: Any) -> Any:
     """The largest singular value by the smallest, or the other way round (-2)."""
+    if not np.size(x):
+        raise np.linalg.LinAlgError("cond is not defined on empty arrays")
     values = _singular("cond", traced(x))[1]
     return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +99,51 @@ def test_statuses(arguments: list[str], status: int, tmp_path: Path, monkeypatch
     assert cli.main(arguments) == status
 
 
+def test_what_takes_too_long_is_told_with_the_line_of_the_user(tmp_path: Path, capsys) -> None:
+    (tmp_path / "model.py").write_text("def f(x=1.0):\n    while True:\n        x = x + 1\n")
+    assert cli.main(["expand", f"{tmp_path}/model.py:f", "--max-seconds", "0.3"]) == 3
+    assert re.fullmatch(
+        r"symad: error: .*/model\.py:[23]: symad expand took longer than 0\.3 s: .*\n", capsys.readouterr().err
+    )
+
+
+def test_what_takes_too_long_without_a_line_of_the_user_names_none(monkeypatch, capsys) -> None:
+    ours = compile("lambda *args, **options: time.sleep(5.0)", running.__file__, "eval")
+    monkeypatch.setattr("symad.commands.pages.expand", eval(ours, {"time": time}))
+    assert cli.main(["expand", "x^2", "--max-seconds", "0.1"]) == 3
+    assert capsys.readouterr().err.startswith("symad: error: symad expand took longer than 0.1 s: ")
+
+
+def test_the_script_that_starts_the_command_line_is_no_place(tmp_path: Path) -> None:
+    script = tmp_path / "symad"
+    script.write_text("import sys\nfrom symad.cli import main\nsys.exit(main())\n")
+    found = subprocess.run([sys.executable, script, "check", "x*y", "--answer", "-"], capture_output=True, text=True,
+                           input="", check=False)  # fmt: skip
+    assert found.returncode == 2
+    assert found.stderr.startswith("symad: error: a derivative in 2 variables; ")
+
+
+@pytest.mark.parametrize(
+    "words", [["expand", "x^2", "--html"], ["export", ROSENBROCK, "--directory"],
+              ["hessian", ROSENBROCK, "--emit", "let", "--output"]],
+)  # fmt: skip
+def test_a_file_that_cannot_be_written_is_told_by_its_name(words, tmp_path: Path, capsys) -> None:
+    (tmp_path / "file").write_text("")
+    wanted = str(tmp_path / "file" / "page.html")
+    assert cli.main([*words, wanted]) == 2
+    assert capsys.readouterr().err.startswith(
+        f"symad: error: cannot write {'to ' * (words[0] == 'export')}{wanted!r}: Not a dir"
+    )
+
+
+def test_a_point_without_all_variables_says_which(capsys) -> None:
+    for command in ("verify", "compare"):
+        assert cli.main([command, "x*y", "--at", "x=0"]) == 2
+        assert "no number for y" in capsys.readouterr().err
+
+
 def test_an_interrupt_has_its_status(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupted(seconds: float, what: str) -> Any:
+    def interrupted(*limit: Any) -> Any:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(running, "time_limit", interrupted)

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import symad as sa
 from codegen.ir.sparsity import SparsityPattern
 from symad.drawing.spy import Spy, spy
 from symad.errors import ArgumentError
 from symad.tracing.values.sparse_matrix import SparseMatrix
+from symad.transforms.jacobians import sparsity
 
 
 def laplacian(u):
@@ -95,6 +97,27 @@ def test_what_may_be_given() -> None:
     assert hessian.rows == hessian.columns == ("x", "y", "z")
     assert spy("x^2 y + z", ["x", "y", "z"], order=2).pattern == hessian.pattern
     assert spy([x * y, z], [x, y, z]).pattern.toarray().tolist() == [[True, True, False], [False, False, True]]
+
+
+def test_a_function_that_gives_a_matrix_is_drawn_as_that_matrix() -> None:
+    def chain(x):
+        return np.sum(x[1:] ** 2 * x[:-1])
+
+    x, full = np.ones(5), sparsity(chain, np.ones(5), order=2).toarray()
+    for transform, name, expected in (
+        (sa.hessian(chain, sparse="lower"), "Hessian, lower triangle", np.tril(full)),
+        (sa.hessian(chain, sparse="upper", format="csc"), "Hessian, upper triangle", np.triu(full)),
+        (sa.hessian(chain, sparse=True), "Hessian", full),
+        (sa.hessian(chain), "Hessian", full),
+        (sa.jacobian(lambda x: x[1:] * x[:-1], sparse=True), "Jacobian", np.eye(4, 5) + np.eye(4, 5, k=1) > 0),
+        (sa.jacobian(lambda x: x[1:] * x[:-1]), "Jacobian", np.eye(4, 5) + np.eye(4, 5, k=1) > 0),
+        (lambda x: sa.hessian(chain, sparse=True)(x), "Matrix", full),
+    ):
+        picture = spy(transform, x)
+        assert (picture.pattern.toarray() == expected).all()
+        assert picture.name == name
+        assert len(picture.columns) == 5
+        assert len(picture.rows) == (5 if name.startswith("Hessian") else 0)
 
 
 def test_an_empty_matrix_is_a_frame() -> None:

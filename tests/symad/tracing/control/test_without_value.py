@@ -117,3 +117,21 @@ def test_a_power_that_nothing_raises():
     kernel = sa.compile(f, POINTS[0])
     for x in (POINTS[0], 3 * POINTS[3]):
         np.testing.assert_allclose(kernel(x), f(x), rtol=1e-12)
+
+
+NESTED = [
+    lambda x: np.sum(sa.grad(second_of_a_mask)(x) ** 2 * x),
+    lambda x: sa.jvp(reduced, (x,), (np.cos(x),))[1],
+    lambda x: np.sum(sa.hvp(second_of_a_mask, (x,), (x,)) + np.sin(x)),
+    lambda x: np.sum(sa.hessian(largest_of_none)(x) * np.outer(x, x)) + x[0] ** 3,
+    lambda x: sa.fori_loop(0, 40, lambda k, total: total + np.sin(total) * x[x > x[0]][0], x[1]),
+]
+
+
+@pytest.mark.parametrize("f", NESTED, ids=["grad", "jvp", "hvp", "hessian", "body"])
+def test_what_has_no_value_inside_has_none_outside(f):
+    """A derivative in the code of a function, and a body that is repeated."""
+    kernels = [sa.compile(made, POINTS[0]) for made in (f, sa.grad(f), sa.hessian(f))]
+    for x in POINTS:
+        for kernel, right in zip(kernels, numbers_of(f, x), strict=True):
+            np.testing.assert_allclose(kernel(x), right, rtol=1e-11, atol=1e-13)
