@@ -201,8 +201,10 @@ class Page:
         """Write what is seen (or the whole page, or one element) into a PNG file."""
         part: dict[str, Any] = {}
         if of:
-            script = "(e => { const r = e.getBoundingClientRect(); return [r.left + scrollX, r.top + scrollY, r.width, r.height]; })"
-            sides = self.run(f"{script}(document.querySelector({json.dumps(of)}))")
+            sides = self.run(
+                "(r => [r.left + scrollX, r.top + scrollY, r.width, r.height])"
+                f"(document.querySelector({json.dumps(of)}).getBoundingClientRect())"
+            )
             part = {"clip": {**dict(zip(("x", "y", "width", "height"), sides, strict=True)), "scale": 1}}
         found = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole or bool(of), **part)
         path.write_bytes(base64.b64decode(found["data"]))

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
-import nbformat
 import numpy as np
 import pytest
 import rich.cells
@@ -32,6 +31,7 @@ from symad.workbench.panes import made
 from symad.workbench.questions import Question
 from symad.workbench.study import Study
 from tests.support.display_checks import balanced, parsed
+from tests.support.notebooks import read_notebook
 
 X = sp.Symbol("x")
 
@@ -150,8 +150,7 @@ def test_files_of_every_suffix(name: str, tmp_path: Any) -> None:
     paper = (tmp_path / "shown.tex").read_text(encoding="utf-8")
     assert paper.startswith(r"\documentclass")
     assert paper.rstrip().endswith(r"\end{document}")
-    notebook = nbformat.read(tmp_path / "shown.ipynb", 4)
-    nbformat.validate(notebook)
+    notebook = read_notebook((tmp_path / "shown.ipynb").read_text(encoding="utf-8"))
     for cell in notebook.cells:
         assert balanced(re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL))
         assert "http" not in cell.source

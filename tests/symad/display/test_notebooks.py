@@ -8,7 +8,6 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 import sympy as sp
 from markdown_it import MarkdownIt
@@ -30,6 +29,7 @@ from symad.display.document import (
     Typeset,
 )
 from tests.support.display_checks import HOSTILE, balanced, parsed
+from tests.support.notebooks import read_notebook
 
 x = sp.Symbol("x")
 TAGS = {
@@ -141,8 +141,7 @@ def test_outputs_of_code_are_in_order() -> None:
     made = notebook.written(
         [notebook.prose("# a"), notebook.code("print(1)\n2", "1\n", "**2**", "2"), notebook.code("3")], "A title"
     )
-    found = nbformat.reads(made, 4)
-    nbformat.validate(found)
+    found = read_notebook(made)
     assert [cell.cell_type for cell in found.cells] == ["markdown", "code", "code"]
     stream, shown = found.cells[1].outputs
     assert (stream.text, shown.data["text/markdown"], shown.data["text/plain"]) == ("1\n", "**2**", "2")
@@ -152,8 +151,7 @@ def test_outputs_of_code_are_in_order() -> None:
 def test_an_expansion_is_a_notebook(tmp_path: Path) -> None:
     """Its formulas are those of the page: the coefficient stands in it, the struck terms are struck."""
     path = sa.expand("x^3", "x", ["v", "w"]).save(tmp_path / "cube.ipynb")
-    found = nbformat.read(path, 4)
-    nbformat.validate(found)
+    found = read_notebook(path.read_text(encoding="utf-8"))
     texts = [cell.source for cell in found.cells]
     formulas = [formula for text in texts for formula in read(text)[1]]
     assert any(r"\cancel{v^{3} \, \varepsilon_{1}^{3}}" in formula for formula in formulas)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-import nbformat
 import pytest
 
 from symad.errors import ArgumentError
@@ -17,6 +16,7 @@ from symad.teaching.lessons.lesson_cells import titles
 from symad.workbench.desk import Desk
 from symad.workbench.lesson_pane import FORMS, beside
 from tests.support.browser import Browser, Page
+from tests.support.notebooks import read_notebook
 from tests.support.page_checks import complaints, state
 from tests.support.workbench import ROOT, Bench, started
 
@@ -84,8 +84,7 @@ def test_a_lesson_is_saved(bench: Bench) -> None:
         assert b"amazing" in content
     assert bench.ask("GET", f"{bench.path}export/lesson-3.svg?question={quote('{}')}")[0] == 400
     _, _, content = bench.ask("GET", f"{bench.path}export/lesson-3.ipynb?question={quote('{}')}")
-    found = nbformat.reads(content.decode(), 4)
-    nbformat.validate(found)
+    found = read_notebook(content.decode())
     code = [cell for cell in found.cells if cell.cell_type == "code"]
     assert len(code) == sum(len(step.code) for step in read_steps(3))
     shown = [output for cell in code for output in cell.outputs if output.output_type == "display_data"]
