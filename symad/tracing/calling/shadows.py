@@ -42,11 +42,13 @@ from symad.tracing.calling.swallowed import (
     innermost_watch,
     library_refusal,
     noted,
+    objects_refusal,
     python_refusal,
     swallowed_error,
     watching,
 )
 from symad.tracing.calling.user_place import (
+    in_library_of_objects,
     library_function,
     raised_by_user,
     raised_in_own_code,
@@ -132,7 +134,8 @@ def _settle(error: Exception | None, watch: Watch) -> None:
     spoilt = next((note for note in watch.notes if not note.excused), None)
     try:
         if error is not None and spoilt is not None and _says_the_same(error, spoilt):
-            raise spoilt.error from error
+            package = in_library_of_objects(error)
+            raise (objects_refusal(package, spoilt.error, spoilt.place) if package else spoilt.error) from error
         if spoilt is not None and (error is None or not _is_ours(error, watch)):
             raise swallowed_error(spoilt) from spoilt.error
         if error is not None:
@@ -243,6 +246,9 @@ def _explain(error: BaseException) -> None:
             why="SymPy does not know the values of traced values in it",
             do="use the NumPy function there (np.sin instead of sympy.sin), or sympy.Piecewise for a condition",
         ) from error
+    package = in_library_of_objects(error)
+    if package and (is_conversion(error) or names_a_traced_value(error)):
+        raise objects_refusal(package, error, raised_place(error)) from error
     if isinstance(error, TraceError) or not is_conversion(error):
         return
     if str(error).startswith("only integers") and not caused_by(error, NumberError):

@@ -184,6 +184,17 @@ def library_refusal(name: str, said: BaseException, where: str) -> TraceError:
     )
 
 
+def objects_refusal(package: str, said: BaseException, where: str) -> TraceError:
+    """Return the refusal of what pandas, xarray or pydantic do in compiled code."""
+    ways = {"pydantic": "make it without checks, Model.model_construct(a=x), or pass the model as an argument"}
+    return TraceError(
+        f"{package} got a traced value where its compiled code takes plain ones ({short_text(said)})",
+        where=where,
+        why="the derivative would be lost in it",
+        do=ways.get(package, "take the numbers, s.to_numpy(), and NumPy's functions for this step"),
+    )
+
+
 _AS_NO_NUMBER = {  # what Python says of a number that is taken for something else: what was done, why not, what to do
     "object is not callable": ("a number is called like a function", "it is none", "write * for a product"),
     "object is not iterable": ("a number is iterated over", "it has no elements", "give an array or np.atleast_1d(x)"),
