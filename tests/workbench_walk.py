@@ -71,7 +71,7 @@ def pictures(page: Page, folder: Path) -> None:
 
 
 def times(page: Page) -> bool:
-    """Print the times of all panes for formulas of several sizes, the best of three; whether the first is in time."""
+    """Print the times of all panes for formulas of several sizes, the best of three; whether the first is quick."""
     each = "[...document.querySelectorAll('.pane')].map((e) => [e.dataset.pane, e.dataset.milliseconds])"
     firsts = {}
     for count in COUNTS:

@@ -30,7 +30,8 @@ from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import located, user_frame, written_place
 from symad.tracing.control.bounded_loops import tell
 from symad.tracing.control.frozen import Watched
-from symad.tracing.control.paths import MAX_PATHS, Paths, with_nan
+from symad.tracing.control.path_results import with_nan
+from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.values.container_types import NAMESPACE, static_parts
 from symad.tracing.values.inputs import input_symbols, lift_inputs, symbols_of
 from symad.tracing.values.node_trees import Tree, expressions, lift_result, paths_of, wrap
