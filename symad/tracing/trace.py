@@ -24,6 +24,7 @@ from symad.errors import ArgumentError, LoweringError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import Let, to_let
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
+from symad.tracing.calling.jitted import traced_form
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import attempted
 from symad.tracing.calling.tracebacks import door
@@ -199,6 +200,7 @@ def _traced(
     arrays: Callable[[Scope], Any] | None = None,
 ) -> Trace:
     check_call(f, tuple(args))
+    f = traced_form(f)
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
         inputs, is_input = lift_inputs(scope, args, names)
