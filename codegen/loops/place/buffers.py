@@ -30,6 +30,9 @@ class Arrays:
 class Buffers:
     """Buffers in the making, with the places of nodes in them, and the steps that fill them."""
 
+    rows: Rows
+    arrays: Arrays
+
     def __init__(self, rows: Rows, arrays: Arrays, size: int) -> None:
         self.rows, self.arrays = rows, arrays
         self.buffers: list[Buffer] = []  # between inputs and outputs

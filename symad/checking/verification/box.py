@@ -94,13 +94,17 @@ class Tally:
 class Search:
     """Measures a kernel at points of a box until time is up."""
 
+    kernel: Kernel
+    box: Box
+    exact: Exact
+
     def __init__(self, kernel: Kernel, box: Box, exact: Exact, seconds: float) -> None:
         self.kernel, self.box, self.exact = kernel, box, exact
-        self.started = monotonic()
+        self.started: float = monotonic()
         self.seconds = seconds
-        self.tally = Tally()
+        self.tally: Tally = Tally()
         self.seen: set[bytes] = set()
-        self.stopped = False  # for want of time
+        self.stopped: bool = False  # for want of time
 
     def left(self) -> float:
         """Seconds that are left."""

@@ -34,6 +34,10 @@ class EndlessLoopError(ArgumentError):
 class Reverse:
     """Steps with what is active in them, and where the cotangents of their buffers are."""
 
+    draft: Draft
+    steps: Sequence[Step]
+    cuts: Mapping[Nest, frozenset[int]] | dict[Nest, frozenset[int]]
+
     def __init__(
         self,
         draft: Draft,
@@ -50,10 +54,10 @@ class Reverse:
         """
         self.draft, self.steps, self.checkpoints, self.cuts = draft, steps, checkpoints, cuts or {}
         infinite = draft.infinite if ahead is None else ahead.infinite
-        self.ahead = forward(steps, draft.buffers, active, None if ahead is None else ahead.replays, infinite)
+        self.ahead: Forward = forward(steps, draft.buffers, active, None if ahead is None else ahead.replays, infinite)
         guarded = [buffer for buffer, place in given.items() if place.guard is not None]
         self.behind = backward(steps, self.ahead, given, guarded)
-        self.cotangents = {
+        self.cotangents: dict[int, Place] = {
             buffer: given[buffer] if buffer in given else self.new_place(buffer)
             for buffer in sorted(self.behind.buffers)
         }
