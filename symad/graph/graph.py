@@ -56,6 +56,9 @@ class Graph(Table):
     False
     """
 
+    heads: list[Head]
+    operands: list[tuple[int, ...]]
+
     most = NODE_LIMIT
 
     __slots__ = ("__weakref__", "arrays", "marks", "placed", "rules", "whole")
