@@ -38,6 +38,7 @@ class Code:
     library: Library
     lanes: Lanes
     nanoseconds: float
+    driver: Callable[..., int]
 
     def __init__(self, library: Library, lanes: Lanes, nanoseconds: float) -> None:
         self.library, self.lanes, self.nanoseconds = library, lanes, nanoseconds

@@ -18,7 +18,7 @@ from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft, fresh_name
 from codegen.loops.optimise.expansion import expanded, single_lags
 from codegen.stages import allowed, observed
-from symad.derivatives.loops.activity import Forward, backward, forward
+from symad.derivatives.loops.activity import Backward, Forward, backward, forward
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, cut_nests, segmented, segments_of
 from symad.derivatives.loops.matrix_rules import MatrixRule
 from symad.derivatives.loops.reverse_region import FIXED, BackwardRegion, Needs, Place, added, backward_table
@@ -56,7 +56,7 @@ class Reverse:
         infinite = draft.infinite if ahead is None else ahead.infinite
         self.ahead: Forward = forward(steps, draft.buffers, active, None if ahead is None else ahead.replays, infinite)
         guarded = [buffer for buffer, place in given.items() if place.guard is not None]
-        self.behind = backward(steps, self.ahead, given, guarded)
+        self.behind: Backward = backward(steps, self.ahead, given, guarded)
         self.cotangents: dict[int, Place] = {
             buffer: given[buffer] if buffer in given else self.new_place(buffer)
             for buffer in sorted(self.behind.buffers)

@@ -233,7 +233,7 @@ class Sampler:
     """The values of expressions at random points, which are the same for the same expressions."""
 
     def __init__(self, expressions: Sequence[sp.Expr]) -> None:
-        self.random = random.Random(20260101)
+        self.random: random.Random = random.Random(20260101)
         self.numbers: dict[Any, list[list[int]]] = {}
         self.graph: Graph = Graph()
         self.nodes: list[int] = from_sympy(

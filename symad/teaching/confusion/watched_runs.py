@@ -154,6 +154,8 @@ class _Recorder:
     lines: list[Line]
     opened: list[Opened]
     taken: set[str]
+    steps: int
+    curried: bool
 
     def __init__(self, design: Design) -> None:
         self.design, self.lines = design, list[Line]()
@@ -249,6 +251,11 @@ class Watched:
 
     A parameter comes without a name, and with the levels that were open when it was made.
     """
+
+    __lt__: Callable[..., NoReturn]
+    __le__: Callable[..., NoReturn]
+    __gt__: Callable[..., NoReturn]
+    __ge__: Callable[..., NoReturn]
 
     __slots__ = ("levels", "name", "number", "recorder")
 
