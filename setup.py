@@ -39,12 +39,21 @@ def put_inside(library: Path) -> None:
         path.write_text(renamed(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+def add_lessons(repository: Path, library: Path) -> None:
+    """Copy the lessons, which are examples in the repository, to where the installed package looks for them."""
+    texts = library / "symad" / "teaching" / "lessons" / "texts"
+    texts.mkdir(parents=True, exist_ok=True)
+    for path in (repository / "examples" / "lessons").glob("[0-9]*.py"):
+        shutil.copy(path, texts)
+
+
 class Build(build_py):
     """Copies both packages as they are installed; an editable installation has them as they are in the repository."""
 
     def run(self) -> None:
         super().run()
         if not self.editable_mode:
+            add_lessons(Path(__file__).parent, Path(self.build_lib))
             put_inside(Path(self.build_lib))
 
 

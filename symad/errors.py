@@ -18,7 +18,7 @@ from codegen.errors import (
 __all__ = [
     "ArgumentError", "BoundWarning", "CacheWarning", "ConvergenceError", "DeviceError", "EscapedValueError",
     "FallbackWarning", "FrozenValueWarning", "InvariantError", "LimitError", "LoweringError", "MemoryLimitError",
-    "NotationWarning", "RuleError", "TraceError", "WorkbenchError", "WorkspaceError",
+    "NotationWarning", "NumbaWarning", "RuleError", "TraceError", "WorkbenchError", "WorkspaceError",
 ]  # fmt: skip
 
 
@@ -46,6 +46,10 @@ class BoundWarning(UserWarning):
 
 class FrozenValueWarning(UserWarning):
     """What was made of a function keeps what it asked of the world, or changed, while it was traced."""
+
+
+class NumbaWarning(UserWarning):
+    """The Python function is traced that a function compiled by numba was made of."""
 
 
 class NotationWarning(UserWarning):

@@ -32,7 +32,7 @@ class Dual:
         return Dual(self.value * other.value, self.value * other.slope + self.slope * other.value)
 
 
-# %% [markdown]
+# %% [markdown] workbench="f: x^3 + x; at: x=2; take: derivative; k: 1; see: formula, expansion"
 # Put $x + 1\,\varepsilon$ in, and any program made of sums and products gives $f(x) + f'(x)\,\varepsilon$. For
 # $f(x) = x^3 + x$ at 2 the value is 10 and the derivative is $3 \cdot 4 + 1 = 13$.
 
@@ -46,7 +46,7 @@ result = cubic(Dual(2.0, 1.0))
 assert (result.value, result.slope) == (10.0, 13.0)
 assert sa.derivative(cubic)(2.0) == 13.0
 
-# %% [markdown]
+# %% [markdown] workbench="f: x^3; take: derivative; k: 1; see: expansion"
 # ## Why it works
 #
 # Taylor's theorem says $f(x + h) = f(x) + f'(x)\,h + \tfrac12 f''(x)\,h^2 + \dots$ With $h = v\,\varepsilon$ the
@@ -59,7 +59,7 @@ cube = sa.expand(x**3, x, [v])
 assert cube.coefficient(1) == 3 * x**2 * v
 cube
 
-# %% [markdown]
+# %% [markdown] workbench="f: exp(x sin(x)); take: derivative; k: 1; see: expansion, graph"
 # Every elementary function brings one rule, its partial derivative; the rest is arithmetic. The chain rule appears by
 # itself, line by line: each line is a value and a tangent made from the values and tangents above it.
 
@@ -77,7 +77,7 @@ chain = sa.expand(sp.sin(g(x)), x, [v])
 assert sp.simplify(chain.coefficient(1) - v * sp.cos(g(x)) * g(x).diff(x)) == 0
 chain
 
-# %% [markdown]
+# %% [markdown] workbench="f: sin(x); at: x=0.5; take: derivative; k: 1; see: formula, routes"
 # ## Not a small number
 #
 # A difference quotient takes a small $h$ and throws $h^2$ away although it is there. A large step leaves that error
@@ -105,7 +105,7 @@ assert min(curve.errors["forward"]) > 1e-11
 assert min(curve.errors["complex step"]) < 1e-15
 curve
 
-# %% [markdown]
+# %% [markdown] workbench="f: x^2 sin(y); at: x=2, y=0.5; take: grad; see: formula, expansion"
 # ## Several variables
 #
 # For a vector, $\mathbf x + \varepsilon\,\mathbf v$ moves all variables at once along one direction. The coefficient

@@ -12,7 +12,7 @@ import symad as sa
 
 x, y, v, w, u = sp.symbols("x y v w u", real=True)
 
-# %% [markdown]
+# %% [markdown] workbench="f: x^3; take: grad-grad; see: expansion"
 # ## One level after the other
 #
 # Level 1 turns $f(x)$ into $f(x) + f'(x)v\,\varepsilon_1$: a program that computes two things. Level 2 moves $x$ in
@@ -24,7 +24,7 @@ cube = sa.expand(x**3, x, [v, w])
 assert cube.coefficients == {(): x**3, (1,): 3 * v * x**2, (2,): 3 * w * x**2, (1, 2): 6 * v * w * x}
 cube
 
-# %% [markdown]
+# %% [markdown] workbench="f: x^3; take: grad-grad; see: formula, stages"
 # ## Nested and expanded
 #
 # A machine holds a pair of pairs, $(a + b\,\varepsilon_1) + (c + d\,\varepsilon_1)\,\varepsilon_2$. Multiplied out,
@@ -34,7 +34,7 @@ cube
 assert cube.coefficient(1, 2) == sp.diff(x**3, x, 2) * v * w
 cube.nested
 
-# %% [markdown]
+# %% [markdown] workbench="f: exp(2x); take: derivative; k: 2; see: formula, expansion"
 # ## The factor of two
 #
 # Let both levels have the same direction. The coefficient of $\varepsilon_1\varepsilon_2$ is $f''$. In Taylor's series
@@ -48,7 +48,7 @@ assert straight.coefficient(1, 2) == sp.diff(sp.exp(2 * x), x, 2) == 4 * sp.exp(
 assert straight.taylor()[2] == 2 * sp.exp(2 * x)
 straight.taylor()
 
-# %% [markdown]
+# %% [markdown] workbench="f: x^2 sin(y); at: x=2, y=0.5; take: hessian; see: formula, expansion"
 # ## An entry of the Hessian
 #
 # With several variables, level 1 along $e_i$ and level 2 along $e_j$ give $\partial^2 f / \partial x_i \partial x_j$.
@@ -66,7 +66,7 @@ assert mixed == sa.expand(energy, point, [second, first]).coefficient(1, 2)
 assert np.isclose(mixed, sa.hessian(energy)(point)[0, 1], rtol=1e-15)
 assert np.isclose(mixed, 2 * 2.0 * np.cos(0.5), rtol=1e-15)
 
-# %% [markdown]
+# %% [markdown] workbench="f: sin(x^2); take: grad-grad; see: expansion, graph"
 # ## Where the mixed term comes from
 #
 # In a product there are two ways to get $\varepsilon_1\varepsilon_2$: one factor brings $\varepsilon_1$ and the other
@@ -94,7 +94,7 @@ curved = sa.expand(x**3, x, {(1,): v, (2,): w, (1, 2): u})
 assert sp.expand(curved.coefficient(1, 2) - (6 * x * v * w + 3 * x**2 * u)) == 0
 curved
 
-# %% [markdown]
+# %% [markdown] workbench="f: exp(x sin(x)); take: derivative; k: 3; see: formula, program"
 # ## What it costs
 #
 # Each level doubles the number of coefficients: $2^n$ of them for $n$ levels. Along one direction only $n + 1$ are

@@ -44,7 +44,7 @@ assert shown.first_wrong("no tag").seen.slope == 2.0
 assert shown.right.result == shown.reverse.result == 1.0
 shown
 
-# %% [markdown]
+# %% [markdown] workbench="f: x; at: x=3; take: grad-grad; see: confusion"
 # ## A tag is not enough
 #
 # Now the inner derivative is taken at $y = x$. For a system that works on expressions, $x$ and $y$ may become *the
@@ -58,7 +58,7 @@ assert [run.result for run in same_point.wrong] == [9.0, 6.0, 12.0]
 assert same_point.right.result == 6.0  # the derivative of x * x
 same_point
 
-# %% [markdown]
+# %% [markdown] workbench="f: x^2; at: x=3; take: grad-grad; see: stages, graph"
 # `explain` shows the aliases in symad's own program: parameters of two levels, marked A1 and A2.
 
 # %%
@@ -93,7 +93,7 @@ assert (captured.tape.result, captured.right.result) == (1.0, 8.0)
 assert captured.first_wrong("one tape").seen.slope == 0.0
 captured
 
-# %% [markdown]
+# %% [markdown] workbench="f: x^3; at: x=4; take: grad-grad; see: routes"
 # ## Every mix of modes
 #
 # Forward or reverse mode for the inner derivative, forward or reverse mode for the outer one: with levels that are
@@ -109,7 +109,7 @@ values = {
 assert set(values.values()) == {8.0}
 print(values)
 
-# %% [markdown]
+# %% [markdown] workbench="f: sin(x); at: x=0.5; take: grad-grad; see: confusion"
 # ## A program of your own
 #
 # The exhibit takes any nested program of numbers. Here $\frac{d}{dx}\left[x \cdot \frac{d}{dy} \sin(xy)\right]_{y=2}$.

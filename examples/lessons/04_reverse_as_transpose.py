@@ -9,7 +9,7 @@ import numpy as np
 
 import symad as sa
 
-# %% [markdown]
+# %% [markdown] workbench="f: sin(x) x; at: x=2; take: jacfwd; see: formula, stages"
 # ## The linear map of a program
 #
 # Take $f(x) = \sin(x)\,x$ as two lines: $a = \sin x$, $b = a\,x$. Each line has its partial derivatives:
@@ -29,7 +29,7 @@ value, pushforward = sa.linearize(f, 2.0)
 assert pushforward(1.0) == sa.derivative(f)(2.0)
 assert np.isclose(pushforward(3.0), 3 * pushforward(1.0), rtol=1e-15)  # linear
 
-# %% [markdown]
+# %% [markdown] workbench="f: sin(x) x; at: x=2; take: grad; see: stages, graph"
 # ## Edges, reversed
 #
 # Draw an arrow from each dot to the lines that use it, with the coefficient on it. Forward mode follows the arrows.
@@ -45,7 +45,7 @@ assert stages.count()["cotangent"] > 0
 assert stages.count()["tangent"] == 0  # nothing of forward mode is left
 stages
 
-# %% [markdown]
+# %% [markdown] workbench="f: sin(x) x; at: x=2; take: grad; see: graph, program"
 # The whole gradient as a graph: residuals (R) are computed once and used by both halves, cotangents (C) run back to
 # $x$.
 
@@ -107,7 +107,7 @@ for n in (5, 20, 80):
     print(f"n = {n}: the gradient takes {ratio(sa.grad, n):.2f} times the operations of the function")
     assert ratio(sa.grad, n) < 4
 
-# %% [markdown]
+# %% [markdown] workbench="f: x y z w; take: grad; see: formula, graph, program"
 # The product of all variables is the classical case: by the product rule each of the $n$ partial derivatives is a
 # product of $n - 1$ factors, about $n^2$ multiplications. Reverse mode needs about $3n$.
 
@@ -117,7 +117,7 @@ for n in (5, 20, 80):
     print(f"n = {n}: {gradient} multiplications, by the product rule {n * (n - 2)}")
     assert gradient <= 3 * n
 
-# %% [markdown]
+# %% [markdown] workbench="f: x^2 y; take: grad-grad; see: formula, stages"
 # ## The transpose of the transpose
 #
 # ... is the map itself, so forward mode can be had from two reversals. And because a transposed program is a program,

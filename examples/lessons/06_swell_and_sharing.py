@@ -40,7 +40,7 @@ for storeys in (2, 4, 8):
     assert graph == 2 * storeys
     assert tree >= 2**storeys
 
-# %% [markdown]
+# %% [markdown] workbench="f: sin(sin(x) x) sin(x) x; take: value; see: graph, program"
 # Two storeys as they are written, and as they are computed. A heavy border marks a value that is used several times.
 
 # %%
@@ -48,7 +48,7 @@ picture = sa.draw(lambda x: tower(x, 2), 1.0, sharing="both")
 assert (picture.tree_operations, picture.operations) == (6, 4)
 picture
 
-# %% [markdown]
+# %% [markdown] workbench="f: sin(sin(x) x) sin(x) x; take: grad; see: formula, program"
 # ## Its derivative
 #
 # By the product rule and the chain rule $e_{k+1}' = (\cos(e_k)\,e_k + \sin(e_k))\,e_k'$. On the graph that is seven
@@ -98,7 +98,7 @@ for name, part in reversed(replacements):
 (symbol,) = written_out.free_symbols
 assert sp.simplify(written_out.subs(symbol, x) - sp.diff(formula(2), x)) == 0
 
-# %% [markdown]
+# %% [markdown] workbench="f: x y z u v; take: grad; see: formula, graph, program"
 # ## Many variables
 #
 # The product $x_1 x_2 \cdots x_n$: each partial derivative is a product of all the others. Written out they have
@@ -113,7 +113,7 @@ for n in (5, 10, 20):
     assert written == n * (n - 2)
     assert graph <= 3 * n
 
-# %% [markdown]
+# %% [markdown] workbench="f: sin(sin(sin(x))); at: x=1; take: derivative; k: 4; see: program, routes"
 # ## Higher orders
 #
 # Every order differentiates the one before it, so all ways grow; but what the orders have in common is on the graph
@@ -128,7 +128,7 @@ assert counts["sympy.diff tree"] > 2 * counts["AD graph"]
 assert counts["AD graph"] > counts["Taylor graph"]
 grown
 
-# %% [markdown]
+# %% [markdown] workbench="f: arctan(x) + arctan(1/x); take: derivative; k: 1; see: formula, errors"
 # ## When symbols win
 #
 # Simplification is not differentiation, and only symbols simplify. The sum $\arctan x + \arctan \frac1x$ is constant

@@ -26,7 +26,7 @@ assert np.isclose(root_of(2.0), 1.0, rtol=1e-14)
 assert np.isclose(sa.derivative(root_of)(2.0), 1 / 4, rtol=1e-14)
 assert np.isclose(sa.grad(root_of)(2.0), 1 / 4, rtol=1e-14)
 
-# %% [markdown]
+# %% [markdown] workbench="f: 1/(3y^2 + 1); at: y=1; take: derivative; k: 1; see: formula, expansion"
 # ## Again and again
 #
 # The formula $1/(3y^2 + 1)$ contains $y$, which has that derivative itself. So it can be differentiated again, as
@@ -115,7 +115,7 @@ solution = np.linalg.solve(normal, data.T @ target)
 assert np.allclose(weights(0.3), solution, rtol=1e-12)
 assert np.allclose(sa.derivative(weights)(0.3), -np.linalg.solve(normal, solution), rtol=1e-11)
 
-# %% [markdown]
+# %% [markdown] workbench="f: sqrt(x); at: x=0.01; take: derivative; k: 1; see: formula, errors"
 # ## Where it ends
 #
 # The theorem asks for $g_y \neq 0$. For $y^2 = x$ at $x = 0$ there is no derivative, and the honest number is

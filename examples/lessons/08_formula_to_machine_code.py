@@ -21,7 +21,7 @@ x = sp.Symbol("x", real=True)
 formula = sp.diff(x * sp.exp(-(x**2)), x)
 assert sp.expand(formula - (1 - 2 * x**2) * sp.exp(-(x**2))) == 0
 
-# %% [markdown]
+# %% [markdown] workbench="f: x exp(-x^2); at: x=0.5; take: derivative; k: 1; see: formula, graph"
 # ## The graph
 #
 # Tracing runs the function on symbols and records each operation once. The derivative is written on the same graph, so
@@ -34,7 +34,7 @@ shared = dict(replacements)
 assert sum(isinstance(part, sp.exp) for part in shared.values()) == 1
 print(*(f"{name} = {part}" for name, part in replacements), f"result: {result}", sep="\n")
 
-# %% [markdown]
+# %% [markdown] workbench="f: x exp(-x^2); at: x=0.5; take: derivative; k: 1; see: program, code"
 # ## The program
 #
 # Compiling strips the aliases of levels, keeps what the result needs, and turns heads such as `Pow` into what a
@@ -46,7 +46,7 @@ print(kernel.stats.machine_operations, "of which fused:", kernel.stats.fused)
 assert kernel.stats.machine_operations["call"] == 1  # one exponential, although it is used twice
 assert "pow" not in kernel.stats.machine_operations  # the square is a product
 
-# %% [markdown]
+# %% [markdown] workbench="f: x exp(-x^2); at: x=0.5; take: derivative; k: 1; see: graph, code"
 # ## LLVM IR, line by line
 #
 # LLVM's language has registers `%4`, `%5`... that are set once. `fmul` is a product of two `double`s; a number such as
@@ -63,7 +63,7 @@ assert code.count()["a call of exp"] == 1
 assert code.count()["a result goes to memory"] == 1
 code
 
-# %% [markdown]
+# %% [markdown] workbench="f: x exp(-x^2); at: x=0.5; take: derivative; k: 1; see: code"
 # ## Assembly, line by line
 #
 # LLVM chooses the instructions of the processor at hand, so this list looks different on another one. The kinds of
@@ -94,7 +94,7 @@ assert both.stats.machine_operations["call"] == alone.stats.machine_operations["
 assert both.stats.total < alone.stats.total + kernel.stats.total
 print(f"bump {alone.stats.total} operations, derivative {kernel.stats.total}, both {both.stats.total}")
 
-# %% [markdown]
+# %% [markdown] workbench="f: x exp(-x^2); at: x=0.5; take: derivative; k: 1; see: formula, errors, routes"
 # ## Numbers
 #
 # The kernel is a Python callable on machine code. Compared with 50 digits it is off by a unit in the last place or two
@@ -116,7 +116,7 @@ print(f"worst of {len(points)} points: {max(ulp):.2f} ULP")
 # %%
 assert sa.verify(kernel, points[0]).worst_ulp < 4
 
-# %% [markdown]
+# %% [markdown] workbench="f: x exp(-x^2); at: x=0.5; take: derivative; k: 2; see: program, code"
 # ## A second derivative
 #
 # is another program of the same kind: still one exponential.

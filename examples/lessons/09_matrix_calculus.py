@@ -74,7 +74,7 @@ assert np.allclose(u_bar, data.T @ ((z_bar @ v.T) * (1 - hidden**2)))
 assert str(drawn).count("product(") == 5  # two forward, three backward: nobody asked for the data's cotangent
 drawn
 
-# %% [markdown]
+# %% [markdown] workbench="f: 1/a; at: a=2; take: derivative; k: 1; see: formula, expansion"
 # ## Inverses
 #
 # Differentiate $A A^{-1} = I$: $\mathrm{d}A\,A^{-1} + A\,\mathrm{d}(A^{-1}) = 0$, so
@@ -103,7 +103,7 @@ drawn = sa.draw(sa.compile(sa.grad(lambda a, b: np.sum(np.linalg.solve(a, b) ** 
 assert "solve(a[0:90000].T" in str(drawn)
 print(drawn)
 
-# %% [markdown]
+# %% [markdown] workbench="f: log(a d - b c); at: a=2, b=0.5, c=1, d=3; take: grad; see: formula, graph"
 # ## Determinants
 #
 # Jacobi's formula: $\mathrm{d} \log \det A = \mathrm{tr}(A^{-1}\,\mathrm{d}A)$. So the gradient of $\log\det$ is

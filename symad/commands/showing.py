@@ -54,7 +54,7 @@ def add_output(command: argparse.ArgumentParser, more: str = "") -> None:
     """Declare where the result goes."""
     command.add_argument("--html", metavar="FILE", type=Path, help="write a page that opens offline in any browser")
     command.add_argument(
-        "--output", metavar="FILE", type=Path, help=f"write .html, .tex or .txt{more}, by the end of the name"
+        "--output", metavar="FILE", type=Path, help=f"write .html, .ipynb, .tex or .txt{more}, by the end of the name"
     )
     command.add_argument("--big", action="store_true", help="a page in large letters, for a projector")
     add_json(command)

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from symad.commands.names import HELP
 from symad.errors import ArgumentError
 from symad.limits import LONGEST
+from symad.teaching.lessons.lesson_cells import lesson_path
 from symad.workbench.server import Workbench
 
 _FILE = re.compile(r".+\.py:\w+")
@@ -26,6 +27,8 @@ def add_command(commands: Any) -> None:
         "typed, and everything about its derivative is seen at once, linked. Nothing is fetched from anywhere else.",
     )
     command.add_argument("target", nargs="?", default="", metavar="FORMULA or FILE.py:FUNCTION", help="what to open")
+    command.add_argument("--lesson", type=int, metavar="NUMBER", help="open a lesson, in steps, beside the panes")
+    command.add_argument("--step", type=int, metavar="NUMBER", help="with --lesson: the step to begin with")
     command.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
     command.add_argument("--no-browser", action="store_true", help="print the address, and open no browser")
     command.add_argument("--allow-code", action="store_true", help="run Python code that is typed in the page")
@@ -40,8 +43,8 @@ def run_workbench(options: argparse.Namespace) -> int:
     file = options.target if _FILE.fullmatch(options.target) else ""
     if file:
         _check_there(Path(file.rpartition(":")[0]))
+    state = _lesson(options) or ({"kind": "file"} if file else {"text": options.target} if options.target else {})
     bench = Workbench(file, port=options.port, allow_code=options.allow_code, seconds=options.seconds)
-    state = {"kind": "file"} if file else {"text": options.target} if options.target else {}
     address = bench.address + (f"#{urlencode(state)}" if state else "")
     print(f"workbench: {address}\n(Ctrl-C ends it)", flush=True)
     if not options.no_browser:
@@ -53,6 +56,18 @@ def run_workbench(options: argparse.Namespace) -> int:
     finally:
         bench.server_close()
     return 0
+
+
+def _lesson(options: argparse.Namespace) -> dict[str, str]:
+    """Return the state of the page that shows the lesson that is asked for; ArgumentError where there is none."""
+    if options.lesson is None:
+        if options.step is not None:
+            raise ArgumentError("--step without a lesson", do="give --lesson NUMBER too")
+        return {}
+    if options.target:
+        raise ArgumentError(f"a lesson and {options.target!r}", do="give one of the two")
+    lesson_path(options.lesson)
+    return {"lesson": str(options.lesson), **({} if options.step is None else {"at": str(options.step)})}
 
 
 def _check_there(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""One document, four forms: text for a terminal, LaTeX for a paper, HTML with MathML for a page, SVG in both."""
+"""One document, five forms: text for a terminal, LaTeX for a paper, HTML with MathML, a notebook, SVG in all."""
 
 from codegen.later import later
 

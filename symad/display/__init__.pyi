@@ -1,1 +1,1 @@
-from symad.display import html as html, latex as latex, terminal as terminal
+from symad.display import html as html, latex as latex, notebook as notebook, terminal as terminal

@@ -1,8 +1,9 @@
 """What is shown: a document is a sequence of blocks, a block holds prose and mathematics, and knows no form.
 
-A string is prose, a SymPy object is mathematics, and `Marked` gives either of them a style. Tables, formulas, code,
-pictures and columns are blocks. How a document looks in a terminal, in LaTeX or in a browser is the business of
-`terminal`, `latex` and `html`; what a style looks like stands in `styles`.
+A string is prose, a SymPy object is mathematics, as is LaTeX that somebody wrote (`Typeset`), and `Marked` gives any of
+them a style. Tables, formulas, code, pictures and columns are blocks. How a document looks in a terminal, in LaTeX, in
+a browser or in a notebook is the business of `terminal`, `latex`, `html`, `markdown`; what a style looks like stands in
+`styles`.
 """
 
 from __future__ import annotations
@@ -18,13 +19,20 @@ from symad.display.styles import LOOKS, Style
 
 
 @dataclass(frozen=True)
+class Typeset:
+    """Mathematics that stands in prose as LaTeX, without its dollars; it is ours, and trusted as any program is."""
+
+    latex: str
+
+
+@dataclass(frozen=True)
 class Marked:
     """Prose or mathematics in a style: a role (with its level, 0 for none), a verdict, an emphasis.
 
     `nodes` names the values that it stands for, with spaces between them: a page may light up what has them in common.
     """
 
-    content: str | sp.Basic
+    content: str | sp.Basic | Typeset
     style: Style
     level: int = 0
     nodes: str = ""
@@ -35,7 +43,7 @@ class Marked:
         object.__setattr__(self, "content", shown(self.content))
 
 
-Inline: TypeAlias = str | sp.Basic | Marked
+Inline: TypeAlias = str | sp.Basic | Typeset | Marked
 Cell: TypeAlias = Inline | tuple[Inline, ...]
 
 
@@ -133,7 +141,7 @@ def inlines(cell: Cell) -> tuple[Inline, ...]:
 
 def shown(inline: Any) -> Any:
     """Return prose, mathematics or something marked as it is, numbers as prose, a mutable matrix as it stands now."""
-    if isinstance(inline, str | sp.Basic | Marked):
+    if isinstance(inline, str | sp.Basic | Typeset | Marked):
         return inline
     if isinstance(inline, sp.MatrixBase):
         return inline.as_immutable()

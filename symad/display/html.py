@@ -7,7 +7,7 @@ from html import escape
 
 import symad.display.document as doc
 from codegen.visible import visible
-from symad.display.mathematics import mathml_of, mathml_pieces
+from symad.display.mathematics import converted, mathml_of, mathml_pieces
 from symad.display.styles import PAGE_STYLESHEET, STYLESHEET, class_of
 
 _LONG_WORD = re.compile(r"(\S{30})(?=\S{10})")  # may be broken, as a table would grow too wide
@@ -109,6 +109,8 @@ def _inline(inline: doc.Inline, alone: bool) -> str:
     if not isinstance(inline, doc.Marked):
         if isinstance(inline, str):
             return "<wbr>".join(map(_prose, filter(None, _LONG_WORD.split(inline))))
+        if isinstance(inline, doc.Typeset):
+            return converted(inline.latex)
         return "<wbr>".join(mathml_pieces(inline)) if alone else mathml_of(inline)
     tag = "code" if inline.style == "code" else "span"
     look = f'class="{class_of(inline.style, inline.level)}"{named(inline.nodes)}'

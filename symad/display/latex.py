@@ -68,7 +68,7 @@ def _formula(formula: doc.Formula) -> str:
     reason = rf" \qquad \text{{{_cell(formula.reason)}}}" if formula.reason else ""
     left = "" if formula.left is None else latex_of(formula.left) + " = "
     right = latex_of(formula.right)
-    lines = broken(right) if _width(left + right + reason) > LINE else [right]
+    lines = broken(right) if is_long(left + right + reason) else [right]
     if len(lines) == 1:
         return rf"\[ {left}{right}{reason} \]"
     rows = " \\\\\n& ".join(lines)
@@ -97,6 +97,11 @@ def broken(formula: str) -> list[str]:
         else:
             lines[-1] += f" {term}"
     return lines
+
+
+def is_long(formula: str) -> bool:
+    """Whether a formula is wider than a line of a page."""
+    return _width(formula) > LINE
 
 
 def _width(formula: str) -> int:
@@ -147,6 +152,8 @@ def _cell(cell: doc.Cell) -> str:
 
 
 def _inline(inline: doc.Inline) -> str:
+    if isinstance(inline, doc.Typeset):
+        return f"${inline.latex}$"
     if not isinstance(inline, doc.Marked):
         return f"${latex_of(inline)}$" if isinstance(inline, sp.Basic) else latex_text(inline)
     look, text = look_of(inline.style, inline.level), _inline(inline.content)

@@ -59,16 +59,17 @@ class Shown:
         return forms.html.fragment(self.document())
 
     def save(self, path: str | Path, *, big: bool = False) -> Path:
-        """Write a file by its suffix: .html a page that opens offline, .tex a text that compiles, .txt plain text.
+        """Write a file by its suffix: .html a page, .ipynb a notebook, .tex a text that compiles, .txt plain text.
 
-        `big` is for a page that is projected: large letters, as wide as the screen. ArgumentError for another suffix,
-        and where the file cannot be written; a file is written whole or not at all.
+        Page and notebook open offline. `big` is for a page that is projected: large letters, as wide as the screen.
+        ArgumentError for another suffix, and where the file cannot be written; a file is written whole or not at all.
         """
         path = Path(path)
         writers = {
             ".html": lambda: forms.html.page(self.document(), self.title, big=big),
             ".tex": lambda: forms.latex.whole(self.document()),
             ".txt": lambda: forms.terminal.plain(self.words(), forms.terminal.WIDTH) + "\n",
+            ".ipynb": lambda: forms.notebook.whole(self.document(), self.title),
             **self.more_forms(),
         }
         if path.suffix not in writers:

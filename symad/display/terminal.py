@@ -236,6 +236,8 @@ class _Blocks:
             return content
         if isinstance(inline, str):
             return Text(self.prose(inline))
+        if isinstance(inline, doc.Typeset):
+            return Text(self.prose(inline.latex))
         text = Text(self.prose(text_of(inline) if self.ascii_only else signs_of(inline)))
         for found in _EPSILON.finditer(text.plain):
             text.stylize(_rich(look_of("epsilon", int(found[1].translate(_DIGITS)))), *found.span())

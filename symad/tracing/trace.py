@@ -24,13 +24,15 @@ from symad.errors import ArgumentError, LoweringError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import Let, to_let
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
+from symad.tracing.calling.jitted import traced_form
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import attempted
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import located, user_frame, written_place
 from symad.tracing.control.bounded_loops import tell
 from symad.tracing.control.frozen import Watched
-from symad.tracing.control.paths import MAX_PATHS, Paths, with_nan
+from symad.tracing.control.path_results import with_nan
+from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.values.container_types import NAMESPACE, static_parts
 from symad.tracing.values.inputs import input_symbols, lift_inputs, symbols_of
 from symad.tracing.values.node_trees import Tree, expressions, lift_result, paths_of, wrap
@@ -198,6 +200,7 @@ def _traced(
     arrays: Callable[[Scope], Any] | None = None,
 ) -> Trace:
     check_call(f, tuple(args))
+    f = traced_form(f)
     names = argument_names(f, len(args))
     with open_scope(apart=True) as scope:
         inputs, is_input = lift_inputs(scope, args, names)

@@ -16,6 +16,7 @@ from typing import Any
 
 from symad.errors import WorkbenchError
 from symad.limits import time_limit
+from symad.workbench.lesson_pane import LessonPane, lesson_number
 from symad.workbench.panes import answer, exported
 from symad.workbench.processes import Message
 from symad.workbench.questions import Question, question_of
@@ -31,11 +32,15 @@ class Desk:
     def __init__(self, file: str, allow_code: bool, seconds: float) -> None:
         self.file, self.allow_code, self.seconds = file, allow_code, seconds
         self._kept: dict[tuple[Question, float], Study] = {}
+        self._lessons = LessonPane()
 
     def carried_out(self, request: Mapping[str, Any], send: Callable[[Message], None]) -> Message:
         """Return the last message about a request: an answer, a file or an error; progress is sent before."""
         try:
             with time_limit(self.seconds, f"the pane {str(request['pane'])[:40]}"):
+                number = lesson_number(request["pane"])
+                if number is not None:
+                    return self._lesson(number, request, send)
                 question = question_of(request["question"])
                 study = self._study(question)
                 if "form" in request:
@@ -56,6 +61,11 @@ class Desk:
         for pane in WARMING:
             self.carried_out({"pane": pane, "question": {"text": "x*sin(x)"}}, lambda message: None)
         self._kept.clear()
+
+    def _lesson(self, number: int, request: Mapping[str, Any], send: Callable[[Message], None]) -> Message:
+        if "form" in request:
+            return {"file": self._lessons.exported(number, request["form"])}
+        return {"answer": self._lessons.told(number, send)}
 
     def _study(self, question: Question) -> Study:
         """Return the study of a question, the kept one where its file has not been written since."""

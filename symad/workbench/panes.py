@@ -68,7 +68,7 @@ class Reading(Shown):
 def answer(study: Study, question: Question, pane: str, progress: Progress) -> dict[str, Any]:
     """Return what the page shows in a pane: its title, its HTML, the files that it can be saved as."""
     found = made(study, question, pane, progress)
-    forms = [".html", ".tex", ".txt", *found.shown.more_forms()]
+    forms = [".html", ".ipynb", ".tex", ".txt", *found.shown.more_forms()]
     fragment = study.links.marked(html.fragment(found.document))
     return {
         "title": found.shown.title,

@@ -2,8 +2,9 @@
 
 | request | answer |
 |---|---|
-| `GET /TOKEN/`, `.../workbench.js`, `.../workbench.css`, `.../about.json` | the page, and what it was started with |
+| `GET /TOKEN/`, its scripts and styles, `.../about.json` | the page, and what it was started with |
 | `POST /TOKEN/pane/NAME`, a question as JSON | lines of JSON: progress, then an answer or an error |
+| `POST /TOKEN/pane/lesson-NUMBER` | the steps of a lesson, each again when its code was run |
 | `GET /TOKEN/export/NAME.SUFFIX?question=...` | a pane as a file |
 | anything else: no token, another host, another origin | 403 |
 """
@@ -22,6 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from symad.display.styles import LOOKS, PAGE_STYLESHEET, STYLESHEET
 from symad.errors import ArgumentError
+from symad.teaching.lessons.lesson_cells import titles
 from symad.version import __version__
 from symad.workbench.processes import GONE, Workshop
 from symad.workbench.titles import HIGHEST_ORDER, PANES, TITLES
@@ -42,8 +44,9 @@ TYPES = {
     ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
     ".json": "application/json; charset=utf-8", ".svg": "image/svg+xml", ".tex": "application/x-tex; charset=utf-8",
     ".txt": "text/plain; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".csv": "text/csv; charset=utf-8",
+    ".ipynb": "application/x-ipynb+json; charset=utf-8",
 }  # fmt: skip
-PAGE = {"": "index.html", "workbench.js": "workbench.js", "workbench.css": "workbench.css"}
+PAGE = {"": "index.html", **{name: name for name in ("workbench.js", "lessons.js", "workbench.css")}}
 
 
 class Workbench(ThreadingHTTPServer):
@@ -82,6 +85,7 @@ class Workbench(ThreadingHTTPServer):
             "panes": list(PANES),
             "highest_order": HIGHEST_ORDER,
             "transforms": TITLES,
+            "lessons": titles(),
         }
 
     def handle_error(self, request: Any, client_address: Any) -> None:

@@ -15,4 +15,4 @@ TITLES = {
     "jacrev": "Jacobian, reverse",
 }
 HIGHEST_ORDER = 8
-EXPORTS = (".html", ".tex", ".txt", ".svg", ".md", ".csv")
+EXPORTS = (".html", ".ipynb", ".tex", ".txt", ".svg", ".md", ".csv")

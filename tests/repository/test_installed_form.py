@@ -36,6 +36,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("library")
     for package in ("symad", "codegen"):
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
+    SETUP["add_lessons"](ROOT, folder)
     SETUP["put_inside"](folder)
     (folder / "codegen").mkdir()
     (folder / "codegen" / "__init__.py").write_text("WHO = 'another package'\n")
@@ -54,6 +55,17 @@ def test_another_package_of_that_name_is_no_matter(library: Path, tmp_path: Path
         "another package [[6.0, 0.0], [0.0, 6.0]] [[6.0, 0.0], [0.0, 6.0]]",
         "9.0 symad.codegen.errors",
     ]
+
+
+def test_lessons_are_installed(library: Path, tmp_path: Path) -> None:
+    """They are found beside the package, and run there."""
+    (tmp_path / "script.py").write_text(
+        "from symad.teaching.lessons.lesson import lesson\n"
+        "from symad.teaching.lessons.lesson_cells import folder, titles\n"
+        "print(folder(), list(titles()), len(lesson(3).steps[3].code[0].value.wrong))"
+    )
+    place = library / "symad" / "teaching" / "lessons" / "texts"
+    assert run(library, tmp_path, "script.py").stdout.strip() == f"{place} {list(range(1, 10))} 3"
 
 
 def test_a_file_of_that_name_is_no_matter(library: Path, tmp_path: Path) -> None:

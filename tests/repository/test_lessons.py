@@ -6,50 +6,24 @@ comments. Its claims are asserted in its cells.
 
 from __future__ import annotations
 
-import ast
 import re
 import socket
 import subprocess
 import sys
-from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).parents[2] / "examples" / "lessons"
+from symad.errors import ArgumentError
+from symad.teaching.lessons.lesson import run_cell, run_steps
+from symad.teaching.lessons.lesson_cells import cells_of, folder, titles as lesson_titles
+
+FOLDER = folder()
 LESSONS = sorted(FOLDER.glob("[0-9]*.py"))
 IDS = [path.stem for path in LESSONS]
-MARKER = re.compile(r"# %%( \[markdown\])?$")
 VOID = {"area", "br", "col", "hr", "img", "input", "link", "meta", "wbr"}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A cell of a lesson: prose or code, its text, and the line that it begins after."""
-
-    prose: bool
-    text: str
-    line: int
-
-
-def cells(path: Path) -> list[Cell]:
-    """Return the cells of a lesson; AssertionError where it is no percent format."""
-    lines = path.read_text(encoding="utf-8").split("\n")
-    starts = [k for k, line in enumerate(lines) if line.startswith("# %%")]
-    assert starts, f"{path.name} has no cells"
-    assert starts[0] == 0, f"{path.name} does not begin with a cell"
-    found = []
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        marker, body = MARKER.match(lines[start]), lines[start + 1 : end]
-        assert marker, f"{path.name}:{start + 1}: {lines[start]!r} is no marker of a cell"
-        if marker[1]:
-            bad = [line for line in body if line and line != "#" and not line.startswith("# ")]
-            assert not bad, f"{path.name}: code in a cell of prose: {bad[0]!r}"
-            body = [line.removeprefix("#").removeprefix(" ") for line in body]
-        found.append(Cell(bool(marker[1]), "\n".join(body).strip("\n"), start + 1))
-    return found
 
 
 class Tags(HTMLParser):
@@ -85,18 +59,6 @@ def check_display(value: Any) -> None:
     assert repr(value)
 
 
-def run_cell(cell: Cell, path: Path, names: dict[str, Any]) -> None:
-    """Run a cell as a notebook does: its last expression is displayed."""
-    tree = ast.increment_lineno(ast.parse(cell.text), cell.line)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, path, "exec"), names)
-    if last is not None:
-        assert isinstance(last, ast.Expr)
-        value = eval(compile(ast.Expression(last.value), path, "eval"), names)
-        if value is not None:
-            check_display(value)
-
-
 def refuse_network(*_: object) -> None:
     raise AssertionError("a lesson needs no network")
 
@@ -106,11 +68,12 @@ def test_there_are_nine_lessons_and_a_page_about_them() -> None:
     page = (FOLDER / "README.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| \[(\d\d[a-z_0-9]*)\.py\]\(\1\.py\) \|.*\| \d+ \|$", page, re.MULTILINE)
     assert rows == IDS
+    assert list(lesson_titles()) == list(range(1, 10))
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=IDS)
 def test_a_lesson_is_well_formed(path: Path) -> None:
-    found = cells(path)
+    found = cells_of(path)
     assert found[0].prose
     assert found[0].text.startswith("# "), "the first cell has the title"
     prose = [line for cell in found if cell.prose for line in cell.text.split("\n")]
@@ -137,10 +100,10 @@ def test_a_lesson_runs_as_a_script(path: Path) -> None:
 @pytest.mark.parametrize("path", LESSONS, ids=IDS)
 def test_a_lesson_runs_as_a_notebook(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse_network)
-    names: dict[str, Any] = {"__name__": "__main__"}
-    for cell in cells(path):
-        if not cell.prose:
-            run_cell(cell, path, names)
+    for step in run_steps(int(path.name[:2])):
+        for cell in step.code:
+            if cell.value is not None:
+                check_display(cell.value)
 
 
 @pytest.mark.parametrize(
@@ -150,21 +113,23 @@ def test_a_lesson_runs_as_a_notebook(path: Path, monkeypatch: pytest.MonkeyPatch
         ("import os\n# %%\nx = 1\n", "does not begin with a cell"),
         ("# %% [markdown]\nx = 1\n", "code in a cell of prose"),
         ("# %%markdown\n# a\n", "no marker of a cell"),
+        ('# %% [markdown] workbench="take: grad"\n# a\n', "beside a lesson"),
+        ('# %% [markdown] workbench="f: x; pane: graph"\n# a\n', "beside a lesson"),
     ],
-    ids=["no cells", "before the first", "code", "marker"],
+    ids=["no cells", "before the first", "code", "marker", "no formula", "another part"],
 )
 def test_a_malformed_lesson_is_found(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "lesson.py"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(AssertionError, match=message):
-        cells(path)
+    with pytest.raises(ArgumentError, match=message):
+        cells_of(path)
 
 
 def test_a_false_claim_and_a_bad_page_are_found(tmp_path: Path) -> None:
     path = tmp_path / "lesson.py"
     path.write_text("# %%\nassert 1 + 1 == 3\n", encoding="utf-8")
     with pytest.raises(AssertionError):
-        run_cell(cells(path)[0], path, {})
+        run_cell(cells_of(path)[0], path, {})
     page = type("Page", (), {"_repr_html_": lambda self: "<p><b>bold</p>"})()
     with pytest.raises(AssertionError, match="closes another element"):
         check_display(page)

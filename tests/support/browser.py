@@ -197,9 +197,16 @@ class Page:
             self.send("Input.dispatchMouseEvent", type="mouseMoved", x=place[0], y=place[1], button="left", buttons=1)
         self.mouse("up", *end)
 
-    def picture(self, path: Path, whole: bool = False) -> Path:
-        """Write what is seen (or the whole page) into a PNG file."""
-        found = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
+    def picture(self, path: Path, whole: bool = False, of: str = "") -> Path:
+        """Write what is seen (or the whole page, or one element) into a PNG file."""
+        part: dict[str, Any] = {}
+        if of:
+            sides = self.run(
+                "(r => [r.left + scrollX, r.top + scrollY, r.width, r.height])"
+                f"(document.querySelector({json.dumps(of)}).getBoundingClientRect())"
+            )
+            part = {"clip": {**dict(zip(("x", "y", "width", "height"), sides, strict=True)), "scale": 1}}
+        found = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole or bool(of), **part)
         path.write_bytes(base64.b64decode(found["data"]))
         return path
 

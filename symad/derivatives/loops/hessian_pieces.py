@@ -29,7 +29,7 @@ from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 
 MOST_PIECES = 64  # of one region
-MOST_INNER = 64
+MOST_INNER, MOST_INNER_PACKED = 64, 128  # a dense matrix can be taken by columns, a packed one in no other way
 MOST_EXPONENTS = 8  # different constants that are exponents: each has a body of its own
 
 Role = Literal["active", "fixed", "inner"]
@@ -100,12 +100,14 @@ class RegionDraft:
         return Region(body, self.count, gathers, results, origin=self.origin)
 
 
-def pieces_of(program: RolledProgram, wrt: int) -> tuple[RolledProgram, list[Piece], Inner] | None:
+def pieces_of(
+    program: RolledProgram, wrt: int, *, packed: bool = False
+) -> tuple[RolledProgram, list[Piece], Inner] | None:
     """Return a program of sums and maps, the pieces that make its outputs as they run, and its inner values.
 
     The program is the one given, with accumulations as sums and bodies cut at waists. Slots are active that read the
     input `wrt`; a waist is an inner value in any case. None where there are too many ways to read, or too many inner
-    values; for nests and chains too.
+    values, of which a `packed` matrix may have more; for nests and chains too.
     """
     program = checked(with_reductions(program), "writing accumulations as sums", program)
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
@@ -114,7 +116,8 @@ def pieces_of(program: RolledProgram, wrt: int) -> tuple[RolledProgram, list[Pie
     cut, waists = with_waists(program, [wrt])
     program = checked(cut, "cutting bodies at waists", program)
     regions = [region for region, _ in regions_of(program.steps)]
-    finder = _Finder(program, ReachingDefinitions(program, regions, [wrt], waists))
+    most = MOST_INNER_PACKED if packed else MOST_INNER
+    finder = _Finder(program, ReachingDefinitions(program, regions, [wrt], waists), most)
     for region in reversed(regions):
         if not finder.visit(region):
             return None
@@ -154,8 +157,8 @@ class _MixedReadsError(Exception):
 class _Finder:
     """Visits regions from the last to the first: what an inner value is made of comes before what reads it."""
 
-    def __init__(self, program: RolledProgram, definitions: ReachingDefinitions) -> None:
-        self.program, self.definitions, self.pieces = program, definitions, list[Piece]()
+    def __init__(self, program: RolledProgram, definitions: ReachingDefinitions, most: int) -> None:
+        self.program, self.definitions, self.most, self.pieces = program, definitions, most, list[Piece]()
         made = {number: np.full(program.buffers[number].size, -1) for number in self.definitions.of}
         self.inner = Inner(made)
 
@@ -177,7 +180,7 @@ class _Finder:
             made += 1
             for slot in self.pieces[-1].inner:
                 self.inner.note(slot.buffer, slot.places)
-            if made + len(groups) > MOST_PIECES or len(self.inner) > MOST_INNER:
+            if made + len(groups) > MOST_PIECES or len(self.inner) > self.most:
                 return False
         return True
 

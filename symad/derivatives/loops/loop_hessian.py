@@ -68,7 +68,7 @@ def hessian(
 
 def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
-    found = pieces_of(program, wrt)
+    found = pieces_of(program, wrt, packed=triangle is not None)
     if found is None:
         return None
     sweep = _Sweep(*found, wrt)

@@ -64,7 +64,7 @@ def jacobian(
 
 def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
     """Return the Jacobian of a program of sums and maps; None for any other."""
-    found = pieces_of(program, wrt)
+    found = pieces_of(program, wrt, packed=sparse)
     if found is None:
         return None
     width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape

@@ -22,6 +22,9 @@ _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "input type 'object' not supported",
     "'float' object has no attribute 'dtype'",
     "can't convert type 'Scalar'",
+    "object __array__ method not producing an array",  # of what holds a traced array
+    "No matching signature found",  # by Cython, for types that are several
+    "Function call with ambiguous argument types",
     "Iterator operand or requested dtype holds references",
 )
 STORES = (  # how NumPy words a store or an index that it could not do
@@ -44,7 +47,10 @@ def is_conversion(error: BaseException) -> bool:
         return False
     if names_a_traced_value(error):
         return True
-    return library_function(error).startswith("scipy.") and not isinstance(error, RuntimeError)
+    library = library_function(error)
+    if library.startswith("numba."):  # whose compiler has no type for it
+        return "pyobject" in str(error) or isinstance(error, AttributeError)
+    return library.startswith("scipy.") and not isinstance(error, RuntimeError)
 
 
 _OUR_TYPES = (

@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+from symad.tracing.calling.jitted import jitted_forms, python_form
 from symad.tracing.calling.merged_calls import call_forms
 from symad.tracing.calling.stand_ins import owners, replaced
 from symad.tracing.calling.user_place import FILES, is_library, library_function, user_frames
@@ -126,7 +127,7 @@ def enclosed(f: Any, deciding: frozenset[CodeType] = frozenset()) -> list[Cell]:
                 variable = Cell(cell)
                 items = variable.items()
                 has_form = replaced(items) or call_forms(items, deciding) or is_table(cell.cell_contents)
-                if has_form and not is_library(function.__code__.co_filename):
+                if jitted_forms(items) or (has_form and not is_library(function.__code__.co_filename)):
                     found.append(variable)
     return found
 
@@ -193,6 +194,7 @@ def _closed_over(f: Any) -> Iterator[FunctionType]:
         function = waiting.pop()
         if isinstance(function, partial):
             waiting.append(function.func)
+        function = python_form(function) or function
         if not isinstance(function, FunctionType) or id(function) in seen:
             continue
         seen.add(id(function))

@@ -12,9 +12,11 @@ import sys
 import types
 from collections.abc import Iterator
 from typing import Any
+from weakref import ProxyTypes
 
 import numpy as np
 
+from symad.tracing.calling.jitted import python_form
 from symad.tracing.calling.user_place import is_library, is_standard
 
 REACHED = 5_000  # objects that are looked at
@@ -29,7 +31,7 @@ _WORDS = frozenset({
 _MODULES = frozenset({"time", "random", "secrets", "numpy.random"})
 _RANDOM = (np.random.Generator, np.random.RandomState, random.Random)
 _CONTAINERS = (list, tuple, set, frozenset)
-_LEFT_OUT = frozenset({"builtins", "numpy", "scipy", "sympy", "mpmath", "optree", "symad", "codegen"})
+_LEFT_OUT = frozenset({"builtins", "numpy", "scipy", "sympy", "mpmath", "numba", "optree", "symad", "codegen"})
 _MAKERS = frozenset({"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__"})
 _TEST_TOOLS = frozenset({"_pytest", "pytest"})  # which rewrite assert statements
 
@@ -61,7 +63,11 @@ class Reached:
         """Whether one of them may ask for something outside."""
         seen = set[int]()
         for value in self.waiting:  # which grows
-            if id(value) in seen or isinstance(value, int | float | str | bytes | np.ndarray | np.generic):
+            if (
+                type(value) in ProxyTypes
+                or id(value) in seen
+                or isinstance(value, int | float | str | bytes | np.ndarray | np.generic)
+            ):
                 continue
             seen.add(id(value))
             if len(seen) > REACHED or self._asks(value):
@@ -127,15 +133,17 @@ class Reached:
     def _of_object(self, value: Any) -> bool:
         if isinstance(value, _RANDOM):
             return True
+        if (python := python_form(value)) is not None:
+            return self._of_function(python)
         kind = type(value)
         if isinstance(value, types.BuiltinFunctionType | types.MethodWrapperType):
-            return isinstance(value.__self__, _RANDOM) or value.__module__ in _MODULES
+            return isinstance(value.__self__, _RANDOM) or str(getattr(value, "__module__", "")) in _MODULES
         if str(kind.__module__).partition(".")[0] in _LEFT_OUT:
-            self.waiting += filter(callable, getattr(value, "__dict__", {}).values())
+            self.waiting += filter(callable, (members_of(value) or {}).values())
             return False
         slots = (name for base in kind.__mro__ for name in _names_of(getattr(base, "__slots__", ())))
         self.waiting += [getattr(value, name) for name in slots if hasattr(value, name)]
-        members = getattr(value, "__dict__", {})
+        members = members_of(value) or {}
         self.members.append(members)
         self.waiting += members.values()
         for base in kind.__mro__:
@@ -144,6 +152,19 @@ class Reached:
                 space = {name: member for name, member in vars(base).items() if name not in _MAKERS}
                 self._of_space(str(base.__module__), space)
         return False
+
+
+def members_of(value: Any) -> dict[str, Any] | None:
+    """Return the dict of an object's attributes, None if it has none; the code of its class is not asked.
+
+    >>> members_of(types.SimpleNamespace(a=1)), members_of(1.5)
+    ({'a': 1}, None)
+    """
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except (AttributeError, TypeError):  # TypeError: of a class
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _names_of(slots: Any) -> tuple[str, ...]:

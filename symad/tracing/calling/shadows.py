@@ -21,6 +21,7 @@ from typing import Any
 from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.conversions import STORES, caused_by, is_conversion, names_a_traced_value
+from symad.tracing.calling.jitted import jitted_forms
 from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
 from symad.tracing.calling.namespaces import (
@@ -41,11 +42,13 @@ from symad.tracing.calling.swallowed import (
     innermost_watch,
     library_refusal,
     noted,
+    objects_refusal,
     python_refusal,
     swallowed_error,
     watching,
 )
 from symad.tracing.calling.user_place import (
+    in_library_of_objects,
     library_function,
     raised_by_user,
     raised_in_own_code,
@@ -131,17 +134,23 @@ def _settle(error: Exception | None, watch: Watch) -> None:
     spoilt = next((note for note in watch.notes if not note.excused), None)
     try:
         if error is not None and spoilt is not None and _says_the_same(error, spoilt):
-            raise spoilt.error from error
+            package = in_library_of_objects(error)
+            raise (objects_refusal(package, spoilt.error, spoilt.place) if package else spoilt.error) from error
         if spoilt is not None and (error is None or not _is_ours(error, watch)):
             raise swallowed_error(spoilt) from spoilt.error
         if error is not None:
-            if isinstance(error, _RETRIED):
+            if _is_retried(error):
                 _explain(error)
             if spoilt is not None and not isinstance(error, WorkbenchError):
                 raise swallowed_error(spoilt) from error  # one of the function's own, while it handled ours
             raise error
     finally:
         del error  # its traceback holds this frame
+
+
+def _is_retried(error: Exception) -> bool:
+    """Whether an error may come of a traced value; numba's compiler has errors of its own."""
+    return isinstance(error, _RETRIED) or type(error).__module__.startswith("numba.")
 
 
 def _says_the_same(error: Exception, note: Note) -> bool:
@@ -189,7 +198,7 @@ def _better(
         found = _new(attempt, [*error.namespaces, *cells])
         deciding = attempt.deciding | error.deciding
         return replace(attempt, namespaces=(*attempt.namespaces, *found), deciding=deciding)
-    if error is not None and isinstance(error, _RETRIED):
+    if error is not None and _is_retried(error):
         better = _helped(attempt, error, [*user_globals(error), *of_scipy(error), *cells], retries)
         if better is not None:
             return better
@@ -237,6 +246,9 @@ def _explain(error: BaseException) -> None:
             why="SymPy does not know the values of traced values in it",
             do="use the NumPy function there (np.sin instead of sympy.sin), or sympy.Piecewise for a condition",
         ) from error
+    package = in_library_of_objects(error)
+    if package and (is_conversion(error) or names_a_traced_value(error)):
+        raise objects_refusal(package, error, raised_place(error)) from error
     if isinstance(error, TraceError) or not is_conversion(error):
         return
     if str(error).startswith("only integers") and not caused_by(error, NumberError):
@@ -274,11 +286,16 @@ class _Patch:
         self.namespace, self.calls = namespace, 0
         self.names, self.former = dict[str, Any](), dict[str, Any]()
         self._shadow(replaced(namespace.items()), BUILTINS)
+        self._shadow(jitted_forms(namespace.items()), {})
         self._shadow({name: _memoised(value) for name, value in namespace.items() if isinstance(value, _CACHED)}, {})
 
     def merge(self, deciding: frozenset[CodeType]) -> None:
         """Shadow the functions with some code too, whose calls are merged."""
-        self._shadow(call_forms(self.namespace.items(), deciding), EXTREMA)
+        forms = call_forms(self.namespace.items(), deciding)
+        self._shadow(forms, EXTREMA)
+        again = {name: form for name, form in forms.items() if name in self.names}  # of forms of numba's functions
+        self.names |= again
+        self.namespace.update(again)
 
     def index(self) -> None:
         """Shadow the ordinary arrays too, whose elements at traced places are wanted."""

@@ -167,12 +167,31 @@ def swallowed_error(note: Note) -> TraceError:
 
 def library_refusal(name: str, said: BaseException, where: str) -> TraceError:
     """Return the refusal of a library's function that computes with plain numbers."""
+    if name.startswith("numba."):
+        return TraceError(
+            "a function that numba has compiled got a traced value",
+            where=where,
+            why="its code takes plain numbers only",
+            do="call the Python function that it was made of, f.py_func(x); that of a name outside of the function is "
+            "found and traced",
+        )
     solver = "; a root, a fixed point or a minimum: symad.root, fixed_point, argmin"
     return TraceError(
         f"{known_name(name, where)} got a traced value ({short_text(said)})",
         where=where,
         why="it computes with plain numbers, which would lose the derivative",
         do=f"write this step with NumPy functions, or with those of scipy.special{solver * ('optimize' in name)}",
+    )
+
+
+def objects_refusal(package: str, said: BaseException, where: str) -> TraceError:
+    """Return the refusal of what pandas, xarray or pydantic do in compiled code."""
+    ways = {"pydantic": "make it without checks, Model.model_construct(a=x), or pass the model as an argument"}
+    return TraceError(
+        f"{package} got a traced value where its compiled code takes plain ones ({short_text(said)})",
+        where=where,
+        why="the derivative would be lost in it",
+        do=ways.get(package, "take the numbers, s.to_numpy(), and NumPy's functions for this step"),
     )
 
 

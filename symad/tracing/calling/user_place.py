@@ -29,20 +29,25 @@ from symad.graph.graph import Graph
 Failure = TypeVar("Failure", bound=WorkbenchError)
 
 _PACKAGES = (symad.errors.__file__, codegen.__file__, np.__file__, sp.__file__, optree.__file__)
+_BESIDE = {  # optional, so not imported; they are installed beside NumPy
+    name: str(Path(np.__file__).absolute().parents[1] / name) for name in ("numba", "scipy")
+}
 _OWN_FOLDERS = (
     *[str(Path(file).absolute().parent) for file in _PACKAGES],
     *[str(Path(file).resolve().parent) for file in _PACKAGES],
     contextlib.__file__,
-    str(Path(np.__file__).absolute().parents[1] / "scipy"),  # optional, so not imported; it is installed beside NumPy
+    *_BESIDE.values(),
 )
+_WITH_LABELS = tuple(str(Path(np.__file__).absolute().parents[1] / name) for name in ("pandas", "xarray", "pydantic"))
 FILES = 4096  # bound of the cache of what files are, by their names
 
 _NUMPY = (str(Path(np.__file__).absolute().parent), str(Path(np.__file__).resolve().parent))
-_SCIPY = _OWN_FOLDERS[-1]
+_SCIPY = _BESIDE["scipy"]
 _OUR_FOLDERS = (*_OWN_FOLDERS[:2], *_OWN_FOLDERS[len(_PACKAGES) : len(_PACKAGES) + 2])  # symad and codegen
 _REFUSALS = (TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
 _STANDARD = sysconfig.get_path("stdlib")
 _CYTHON = (".pyx", ".pxd", ".pxi", "<stringsource>")
+_CYTHONS_OWN = ("__pyx_", "View.MemoryView")
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # the second since 3.12
 _CALLED = re.compile(r"(\w+)\(")
 _RAISE = dis.opmap["RAISE_VARARGS"]
@@ -56,6 +61,18 @@ def user_frame() -> FrameType | None:
     while frame is not None and _is_passed_over(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
+
+
+def in_library_of_objects(error: BaseException) -> str:
+    """Return the package of Series, arrays with labels or checked fields that the user had called, "" if none."""
+    name = ""
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if has_labels(file):
+            name = frame.f_globals.get("__name__", "").partition(".")[0]
+        elif not _is_passed_over(file):
+            name = ""
+    return name
 
 
 def called_by_user(end: CodeType) -> bool:
@@ -126,7 +143,7 @@ def library_function(error: BaseException) -> str:
             name = ""
         elif not name:
             public = _public_name(frame)
-            name = public if public.startswith(("scipy", "numpy")) else ""
+            name = public if public.startswith(("scipy", "numpy", "numba")) else ""
             last = name or last
     return last if isinstance(error, SystemError) else name  # which C code raises in the frame of what it called
 
@@ -243,12 +260,12 @@ def _globals_of(frames: Sequence[FrameType]) -> list[dict[str, Any]]:
 
 @functools.lru_cache(maxsize=FILES)
 def is_library(file: str) -> bool:
-    """Whether a file belongs to symad, codegen, optree, NumPy, SymPy or SciPy, or is compiled code of whomever's.
+    """Whether a file belongs to symad, codegen, optree, NumPy, SymPy, SciPy or numba, or is compiled code.
 
     Cython's frames have names of files relative to nothing known; stand-ins in their modules would let traced values
     into typed arguments.
     """
-    return file.startswith(_OWN_FOLDERS) or file.endswith(_CYTHON)
+    return file.startswith(_OWN_FOLDERS) or file.endswith(_CYTHON) or file.startswith(_CYTHONS_OWN)
 
 
 def is_ours(file: str) -> bool:
@@ -264,6 +281,11 @@ def is_symad(file: str) -> bool:
 def is_scipy(file: str) -> bool:
     """Whether a file belongs to SciPy."""
     return file.startswith(_SCIPY)
+
+
+def has_labels(file: str) -> bool:
+    """Whether a file belongs to pandas, xarray or pydantic, which hold a user's numbers in objects of theirs."""
+    return file.startswith(_WITH_LABELS)
 
 
 def is_numpy(file: str) -> bool:
@@ -283,7 +305,7 @@ def is_installed(file: str) -> bool:
 @functools.lru_cache(maxsize=FILES)
 def _is_passed_over(file: str) -> bool:
     """Whether a file is none that a place is told in: a library's, or one of Python's own."""
-    return is_library(file) or is_standard(file)
+    return is_library(file) or is_standard(file) or has_labels(file)
 
 
 def is_standard(file: str) -> bool:

@@ -12,9 +12,7 @@ to the paths around, and what comes out in the end is NaN there.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from functools import cached_property, partial, reduce
 from types import CodeType, FrameType
 from typing import Any, NoReturn
@@ -22,13 +20,11 @@ from typing import Any, NoReturn
 import optree
 import sympy as sp
 
-import symad.tracing.values.node_builders as op
 from codegen.ir.copy_rows import copy_rows
 from codegen.ir.program import needed
 from codegen.limits import check
 from symad.errors import ArgumentError, LimitError, WorkbenchError
 from symad.graph.builder import Builder
-from symad.graph.graph import Graph
 from symad.tracing.calling.conversions import asks_for_numbers
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope
@@ -49,7 +45,7 @@ from symad.tracing.control.bounded_loops import EndOfPath, Steps
 from symad.tracing.control.call_results import CallResults, NotFollowedError
 from symad.tracing.control.decisions import Decision, Decisions, in_words, next_plan, too_many, unsteady
 from symad.tracing.control.implication import Knowledge
-from symad.tracing.control.merging import merged, without_aliases
+from symad.tracing.control.path_results import RAISED, Guards, UnlikeResultsError, lifted, of_all_paths
 from symad.tracing.control.surroundings import Surroundings
 from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.constant_nodes import as_truth
@@ -70,20 +66,6 @@ _COMPARED = {  # how comparisons are read as < or <=, and which of both
     sp.StrictLessThan: (1, True), sp.LessThan: (1, False),
     sp.StrictGreaterThan: (-1, True), sp.GreaterThan: (-1, False),
 }  # fmt: skip
-
-Guards = tuple[int | None, ...]  # of which one holds; None always does
-
-
-@dataclass(frozen=True)
-class _Result:
-    """What a path gives: nodes, or None where the function raises; and the guards under which it has no value."""
-
-    tree: Tree | None
-    raised: Guards
-
-
-_RAISED = object()  # in place of a result: the function has none on this path
-UNIONS: dict[type, Callable[[Sequence[Any]], Sequence[Any]]] = {}  # for results whose structure depends on the path
 
 
 class Paths:
@@ -219,18 +201,22 @@ class Paths:
                 scope.arrays.least = least  # each run writes down what the first one did
             values.append(self._value(run))
             paths.append(tuple(self._taken))
-            raised.append((None,) if values[-1] is _RAISED else self._inside)
+            raised.append((None,) if values[-1] is RAISED else self._inside)
             self.explored = len(paths)
             if len(paths) > self._most:
                 raise too_many(self._name, self.limit, self._taken, self._deciding)
             planned = next_plan(self._taken)
-        if len(paths) > 1:
-            values = _aligned(values)
-        results = [
-            _Result(None if value is _RAISED else lift(value), guards)
-            for value, guards in zip(values, raised, strict=True)
-        ]
-        return self._merged(paths, results)
+        results = lifted(values, raised, lift)
+        if not any(result.tree for result in results):
+            raise ArgumentError(f"{self._name} raises an error on every path", do="call it on numbers to see the error")
+        try:
+            one = of_all_paths(self._graph, self._name, paths, results, self._plain)
+        except UnlikeResultsError as error:
+            self.unlike = error
+            raise
+        self.raised = one.raised
+        assert one.tree is not None
+        return one.tree
 
     def next_call(self) -> Any:
         """Return what tells the next call of a function that is differentiated inside from others, in every run."""
@@ -321,7 +307,7 @@ class Paths:
                     excuse(start)
                 else:
                     self.raises = True
-                return _RAISED
+                return RAISED
             if self._taken:
                 error.add_note(f"This happened on the path where {in_words(self._taken)}.")
             library = library_function(error)
@@ -330,11 +316,11 @@ class Paths:
             raise
         if self._ended:  # which the function has caught
             return self._nothing()
-        return _RAISED if value is None and self._knowledge.leaves_only_nan() else value
+        return RAISED if value is None and self._knowledge.leaves_only_nan() else value
 
     def _nothing(self) -> Any:
         self.raises = True
-        return _RAISED
+        return RAISED
 
     def _has_no_value(self, error: Exception) -> bool:
         """Whether the function itself raised an error on one of its paths, or only NaN can take this path."""
@@ -366,56 +352,6 @@ class Paths:
             return self._around._plain
         return {node: node for outer in self._scope.chain() for node in outer.parameters}
 
-    def _merged(self, paths: list[Decisions], results: list[_Result]) -> Tree:
-        """Merge the results of neighbouring paths, which differ in their last decision, until one is left."""
-        whole = [result.tree for result in results if result.tree is not None]
-        if not whole:
-            raise ArgumentError(f"{self._name} raises an error on every path", do="call it on numbers to see the error")
-        stack: list[tuple[Decisions, _Result]] = []
-        for path, result in zip(paths, results, strict=True):
-            if result.tree is not None and len(paths) > 1:
-                self._check_alike(whole[0], result.tree, paths[0], path)
-                plain = without_aliases(self._graph, result.tree.flat, self._plain)
-                result = replace(result, tree=result.tree.refill(plain))
-            stack.append((path, result))
-            while len(stack) > 1 and stack[-2][0][:-1] == stack[-1][0][:-1]:
-                (decisions, holds), (_, fails) = stack[-2:]
-                del stack[-2:]
-                stack.append((decisions[:-1], self._either(decisions[-1].condition, holds, fails)))
-        ((_, one),) = stack
-        self.raised = one.raised
-        assert one.tree is not None
-        return one.tree
-
-    def _either(self, condition: int, holds: _Result, fails: _Result) -> _Result:
-        """Return the result of two paths; where one of them has no value, any will do."""
-        build = Builder(self._graph)
-        sides = ((condition, holds.raised), (build.negate(condition), fails.raised))
-        found = [build.both(side, guard) for side, guards in sides for guard in guards]
-        raised: Guards = (reduce(build.either, found),) if found else ()
-        if holds.tree is None or fails.tree is None:
-            return _Result(fails.tree if holds.tree is None else holds.tree, raised)
-        return _Result(merged(self._graph, condition, holds.tree, fails.tree), raised)
-
-    def _check_alike(self, first: Tree, other: Tree, path: Decisions, other_path: Decisions) -> None:
-        if first.is_like(other):
-            return
-        met, expected = (other.shapes, first.shapes) if first.structure == other.structure else (other, first)
-        self.unlike = ArgumentError(
-            f"{self._name} returns {_form(met)} where {in_words(other_path)}",
-            why=f"it returns {_form(expected)} where {in_words(path)}",
-            do="return the same structure and shapes on every path",
-        )
-        raise self.unlike
-
-
-def with_nan(graph: Graph, tree: Tree, condition: int | None) -> Tree:
-    """Return a tree with NaN where a condition holds."""
-    if condition is None:
-        return tree
-    nan = graph.number(math.nan)
-    return tree.refill([op.select(graph, condition, nan, node) for node in tree.flat])
-
 
 def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:
     """Return the tree of what `run` returns, which calls a function that is differentiated in a scope.
@@ -442,26 +378,3 @@ def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: 
 def _is_out_of_sight(surroundings: Surroundings) -> bool:
     """Whether what a function changes cannot be told, or not be put back."""
     return surroundings.runs_out or not surroundings.complete
-
-
-def _aligned(values: list[Any]) -> list[Any]:
-    """Return results with those parts whose structure depends on the path made alike (sparse matrices)."""
-    whole = [k for k, value in enumerate(values) if value is not _RAISED]
-    parts = [optree.tree_flatten(values[k], lambda v: type(v) in UNIONS, namespace=NAMESPACE) for k in whole]
-    if len({structure for _, structure in parts}) != 1:
-        return values
-    columns = [list(column) for column in zip(*[leaves for leaves, _ in parts], strict=True)]
-    for k, column in enumerate(columns):
-        kind = type(column[0])
-        if kind in UNIONS and all(type(leaf) is kind for leaf in column):
-            columns[k] = list(UNIONS[kind](column))
-    made = list(values)
-    for k, leaves in zip(whole, zip(*columns, strict=True), strict=True):
-        made[k] = optree.tree_unflatten(parts[0][1], leaves)
-    return made
-
-
-def _form(value: Tree | list[tuple[int, ...]]) -> str:
-    if isinstance(value, Tree):
-        return str(value.structure).removeprefix("PyTreeSpec(").removesuffix(")")
-    return ("shape " if len(value) == 1 else "shapes ") + ", ".join(map(str, value))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.tracing.calling.outside_words import members_of
 from symad.tracing.calling.user_place import is_installed, is_library
 
 REACHED = 10_000  # objects that are looked at
@@ -175,4 +176,4 @@ def _of_object(value: Any) -> list[Any]:
         return [_Effect(value)]
     slots = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
     held = [getattr(value, name) for name in slots if hasattr(value, name)]
-    return [kind, *held, *getattr(value, "__dict__", {}).values()]
+    return [kind, *held, *(members_of(value) or {}).values()]

@@ -18,10 +18,13 @@ import types
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from typing import Any
+from weakref import ProxyTypes
 
 import numpy as np
 
 from symad.errors import TraceError
+from symad.tracing.calling.jitted import python_form
+from symad.tracing.calling.outside_words import members_of
 from symad.tracing.calling.user_place import is_installed, is_library, user_place
 from symad.tracing.values.array import Array
 from symad.tracing.values.exactly import same, same_bytes
@@ -33,7 +36,9 @@ RANDOM = "a generator of random numbers"
 CACHED = type(functools.cache(len))  # of functions that keep their results
 
 _MADE_LATER = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__"})  # by Python, in a class
-_LIBRARIES = frozenset({"numpy", "sympy", "scipy", "mpmath", "optree", "symad", "codegen", "builtins", "types"})
+_LIBRARIES = frozenset(
+    {"numpy", "numba", "sympy", "scipy", "mpmath", "optree", "symad", "codegen", "builtins", "types"}
+)
 _PLAIN = (types.SimpleNamespace, argparse.Namespace)
 _NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64})
 
@@ -115,7 +120,7 @@ class Surroundings:
     def _visit(self, waiting: list[Any], seen: set[int]) -> None:
         while waiting and len(seen) < REACHED:
             value = waiting.pop()
-            if type(value) not in _NUMBERS and id(value) not in seen:
+            if type(value) not in (*_NUMBERS, *ProxyTypes) and id(value) not in seen:
                 seen.add(id(value))
                 waiting += self._keep(value)
 
@@ -180,6 +185,8 @@ class Surroundings:
         if isinstance(value, CACHED):
             self._caches.append((value, value.cache_info()))
             return [value.__wrapped__]
+        if (python := python_form(value)) is not None:
+            return [python]
         if isinstance(value, types.FunctionType):
             if self._of_kernel and is_installed(value.__code__.co_filename):
                 return _functions_in(value)
@@ -219,11 +226,12 @@ class Surroundings:
             self._note(
                 lambda: _held(value, names), lambda old: _set_attributes(value, _held(value, names), old), "an object"
             )
-        return [kind, *_held(value, names).values(), *([vars(value)] if hasattr(value, "__dict__") else [])]
+        members = members_of(value)
+        return [kind, *_held(value, names).values(), *([] if members is None else [members])]
 
     def _of_library(self, value: Any) -> list[Any]:
         """Return what of the user's a library's object holds: functions and arrays, all of a namespace."""
-        inside = getattr(value, "__dict__", {})
+        inside = members_of(value) or {}
         if isinstance(value, _PLAIN):
             return [inside]
         named = not isinstance(value, types.ModuleType)

@@ -29,7 +29,8 @@ from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame, user_place
 from symad.tracing.control.gathers import gathered
-from symad.tracing.control.paths import MAX_PATHS, Paths, with_nan
+from symad.tracing.control.path_results import with_nan
+from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.control.reasons import NotOneBodyError, reason, short
 from symad.tracing.control.results import Flat
 from symad.tracing.control.surroundings import Surroundings

@@ -28,6 +28,7 @@ import symad.tracing.numpy.ufunc_methods
 import symad.tracing.scipy.grids
 import symad.tracing.scipy.linear_maps
 import symad.tracing.scipy.neighbourhoods
+import symad.tracing.scipy.pandas_functions
 import symad.tracing.scipy.piecewise_polynomials
 import symad.tracing.scipy.refused_names
 import symad.tracing.scipy.sampled_integrals

@@ -180,7 +180,8 @@ def _quantile(function: Callable[..., Any], of_numbers: Callable[..., Any]) -> N
     def form(a: Any, *args: Any, **keywords: Any) -> Any:
         if not isinstance(a, Selection) or a.rest or keywords or len(args) > (function is not np.median):
             return NotImplemented
-        a.check_some()
+        if function is not np.median:  # which is NaN of nothing
+            a.check_some()
         has_nan = np.any(np.where(a.mask, np.isnan(a.full), False))
         return np.where(has_nan, math.nan, of_numbers(np.ravel(a.where(math.nan)), *args))
 

@@ -15,7 +15,7 @@ import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope, innermost_scope, join
 from symad.tracing.calling.swallowed import forgive, innermost_watch
-from symad.tracing.calling.user_place import is_library, stores_item, user_place
+from symad.tracing.calling.user_place import has_labels, is_library, stores_item, user_place
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.computed_places import picked, stored
 from symad.tracing.values.constant_nodes import constant, is_boolean
@@ -351,6 +351,8 @@ class Array(Traced, NDArrayOperatorsMixin):
 
     def __getattr__(self, name: str) -> Any:
         """Answer the ndarray methods that are NumPy functions of the same name: `.sum()`, `.ravel()`, `.argmax()`..."""
+        if name == "flags" and has_labels(sys._getframe(1).f_code.co_filename):
+            return self.nodes.flags
         whole = getattr(np, name, None) if name in _METHODS else None
         if whole is None:
             refuse_attribute("a traced array", np.ndarray, name)

@@ -1,4 +1,4 @@
-"""Container types beyond Python's own: dataclasses, attrs classes, namespaces, and those that users register.
+"""Container types beyond Python's own: records (dataclasses, attrs, pydantic), namespaces, labels, and users' own.
 
 A dataclass is taken apart into its fields, without registration. Fields that hold no numbers (texts, truth values,
 enumerations, functions, classes) are static: they stay as they are and are part of the structure, as is a field made
@@ -26,6 +26,7 @@ import sympy as sp
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.exactly import Exactly
+from symad.tracing.values.labelled import labelled_form
 
 NAMESPACE = "symad"  # where symad registers container types of its own
 
@@ -96,11 +97,12 @@ class _Part(optree.PyTreeEntry):
 
 def register_records(leaves: Iterable[Any]) -> bool:
     """Register the classes of leaves that are dataclass or attrs instances; whether there were any."""
-    found = [cls for cls in set(map(type, leaves)) if _is_record(cls)]
+    found = [cls for cls in set(map(type, leaves)) if _is_record(cls) or labelled_form(cls)]
     for cls in found:
         with _registering:
             if cls not in _registered:  # another thread may have been here
-                _register_record(cls, _fields_of(cls))
+                form = labelled_form(cls)
+                _register_record(cls, _fields_of(cls)) if form is None else _register_labelled(cls, *form)
     return bool(found)
 
 
@@ -109,10 +111,18 @@ _BUILT_IN = (dict, list, tuple, set, frozenset, str, int, float, BaseException) 
 
 @functools.lru_cache(maxsize=1024)  # asked for every leaf's type, at every call of a jitted function
 def _is_record(cls: type) -> bool:
-    return (dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__")) and not issubclass(cls, _BUILT_IN)
+    is_record = dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__") or _is_model(cls)
+    return is_record and not issubclass(cls, _BUILT_IN)
+
+
+def _is_model(cls: type) -> bool:
+    """Whether a class is a model of pydantic."""
+    return isinstance(vars(cls).get("__pydantic_fields__"), dict)
 
 
 def _fields_of(cls: Any) -> list[_Field]:
+    if _is_model(cls):
+        return [_Field(name, static=False) for name in cls.__pydantic_fields__]
     fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else cls.__attrs_attrs__
     return [_Field(field.name, bool(field.metadata.get("static")), bool(field.init)) for field in fields]
 
@@ -129,6 +139,11 @@ def _register_record(cls: type, fields: Sequence[_Field]) -> None:
         namespace=NAMESPACE,
     )
     _registered[cls] = take_apart
+
+
+def _register_labelled(cls: type, take_apart: Any, put_together: Any, entry: Any) -> None:
+    optree.register_pytree_node(cls, take_apart, put_together, path_entry_type=entry, namespace=NAMESPACE)
+    _registered[cls] = lambda value: (take_apart(value)[0], ((),), ())  # labels are no parts that a function reads
 
 
 def static_parts(tree: Any) -> list[Any]:
@@ -173,6 +188,9 @@ def _unflatten_record(cls: type, metadata: Any, parts: Iterable[Any]) -> Any:
     made: Any = object.__new__(cls)
     for name, part in (*zip(names, parts, strict=True), *_static(static)):
         object.__setattr__(made, name, part)
+    if _is_model(cls):  # what pydantic's own model_construct sets
+        for name, part in (("fields_set", {*names, *dict(static)}), ("extra", None), ("private", None)):
+            object.__setattr__(made, f"__pydantic_{name}__", part)
     return made
 
 

@@ -76,11 +76,21 @@ def nodes_of(value: Any, scope: Scope) -> Nodes:
         return nodes
     if isinstance(value, sp.Basic | sp.MatrixBase | sp.NDimArray):
         return _sympy_nodes(value, scope)
+    if (held := held_in(value)) is not None:
+        return nodes_of(held, scope)
     if has_own_rules(value):
         raise _refusal(f"a {type(value).__name__}", "its own rules for * or for masks would be lost")
     if isinstance(value, Fraction) or type(value) is int:  # NumPy has no integers beyond 64 bits
         return np.array(scope.graph.number(value), dtype=np.int64)
     return _array_nodes(value, scope)
+
+
+def held_in(value: Any) -> Traced | None:
+    """Return the traced array that a Series or a DataFrame of pandas holds, None for everything else."""
+    if not hasattr(type(value), "__pandas_priority__"):
+        return None
+    held = value._values
+    return held if isinstance(held, Traced) else None
 
 
 def has_own_rules(value: Any) -> bool:
@@ -180,6 +190,8 @@ def _scopes_in(values: Any) -> Iterator[Scope]:
             yield value.scope
         elif isinstance(value, list | tuple):
             yield from _scopes_in(value)
+        elif (held := held_in(value)) is not None:
+            yield held.scope
         elif isinstance(value, np.ndarray) and value.dtype == object:
             yield from _scopes_in(value.ravel().tolist())
         elif isinstance(value, sp.MatrixBase | sp.NDimArray):

@@ -121,6 +121,8 @@ class Traced:
             return NotImplemented
         if any(hasattr(type(value), "_rmatmul_dispatch") for value in inputs):
             return SPARSE[0](ufunc, inputs)
+        if any(hasattr(type(value), "__pandas_priority__") for value in inputs):
+            return NotImplemented  # pandas aligns labels, and asks again for what is in them
         start = len(self.scope.graph.marks)
         result = UFUNC_METHODS[method](ufunc, inputs, kwargs)
         self.scope.graph.place_all(start, user_frame)

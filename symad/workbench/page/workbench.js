@@ -1,6 +1,8 @@
 // The page of the workbench: the question above, a pane for each view of it below, everything linked by `data-node`.
 // It asks the server that it came from, and nobody else. What the server sends is HTML that it has escaped itself.
 
+import { Lessons } from "./lessons.js";
+
 const $ = (selector, within = document) => within.querySelector(selector);
 const all = (selector, within = document) => [...within.querySelectorAll(selector)];
 
@@ -9,16 +11,18 @@ const TITLES = {
   code: "Machine code", errors: "Errors in ULP", routes: "Routes compared", confusion: "Confusion",
 };
 const WIDE = new Set(["formula", "code", "confusion"]);
+const WIDE_BESIDE = new Set(["code", "confusion"]); // a lesson
 const FIELDS = ["kind", "text", "point", "transform", "order"];
 const EXTRAS = ["variable", "low", "high", "sharing"]; // of the question, but of one pane each
 const PAUSE = 120; // milliseconds without a key before what is typed is computed
 const SETTLED = 1200; // and before it is a step that "back" returns to
 
 const start = { kind: "formula", text: "", point: "", transform: "grad", order: "2", variable: "0", low: "", high: "",
-  sharing: "after", step: "", hide: "", big: "" };
+  sharing: "after", step: "", hide: "", big: "", lesson: "", at: "" };
 const state = { ...start };
 const panes = new Map(); // name -> { section, body, controller, began }
 let about = null;
+let lessons = null;
 let pinned = false;
 let timer = 0;
 let settling = 0;
@@ -32,6 +36,8 @@ function readAddress() {
   if (!(state.transform in about.transforms)) state.transform = start.transform;
   if (!kinds().includes(state.kind)) state.kind = start.kind;
   if (!/^\d$/.test(state.order)) state.order = start.order;
+  if (!Object.hasOwn(about.lessons, state.lesson)) state.lesson = "";
+  return given;
 }
 
 function writeAddress(push) {
@@ -92,15 +98,17 @@ function hidden() {
 function compute() {
   clearTimeout(timer);
   timer = 0;
+  delete document.body.dataset.shown;
   writeAddress(false);
   settle();
   asked = performance.now();
   const empty = state.kind !== "file" && !state.text.trim();
   for (const [name, pane] of panes) {
-    if (empty) { quit(pane); show(pane, ""); pane.section.classList.remove("busy"); pane.state.textContent = ""; }
+    if (empty) { leave(pane); show(pane, ""); pane.files.replaceChildren(); pane.state.textContent = ""; }
     else if (!hidden().has(name)) ask(name);
   }
   if (empty) notice("");
+  allThere();
 }
 
 function soon() {
@@ -114,6 +122,12 @@ function quit(pane) {
   pane.controller = null;
 }
 
+function leave(pane) { // nobody waits for it any more
+  quit(pane);
+  for (const part of [pane.section, pane.chip]) part.classList.remove("busy");
+  pane.body.setAttribute("aria-busy", false);
+}
+
 async function ask(name) {
   const pane = panes.get(name);
   quit(pane);
@@ -123,12 +137,7 @@ async function ask(name) {
   mark(name, true, "");
   const ticking = setInterval(() => tell(pane, seconds(performance.now() - pane.began) + " " + (pane.stage || "")), 500);
   try {
-    const response = await fetch("pane/" + name, {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(question()),
-      signal: controller.signal, cache: "no-store",
-    });
-    if (!response.ok) throw new Error(await response.text());
-    for await (const message of lines(response.body)) receive(name, pane, message);
+    for await (const message of messages(name, question(), controller.signal)) receive(name, pane, message);
     ended("");
   } catch (error) {
     if (controller.signal.aborted) return;
@@ -140,8 +149,12 @@ async function ask(name) {
   }
 }
 
-async function* lines(stream) {
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+async function* messages(name, asked, signal) {
+  const response = await fetch("pane/" + name, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(asked), signal, cache: "no-store",
+  });
+  if (!response.ok) throw new Error(await response.text());
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
@@ -175,6 +188,10 @@ function mark(name, busy) {
   pane.section.classList.toggle("busy", busy);
   pane.body.setAttribute("aria-busy", busy);
   pane.chip.classList.toggle("busy", busy);
+  allThere();
+}
+
+function allThere() {
   const count = [...panes.values()].filter((each) => each.controller).length;
   $("#stop").disabled = count === 0;
   if (count === 0 && !timer) document.body.dataset.shown = state.kind + ":" + state.text; // what all panes are about
@@ -223,7 +240,7 @@ function arrive(name, pane, answer) {
   }
   show(pane, answer.html);
   pane.section.setAttribute("aria-label", TITLES[name] + ": " + answer.title);
-  pane.files.replaceChildren(...answer.forms.map((form) => link(name, form)));
+  pane.files.replaceChildren(...answer.forms.map((form) => link(name, form, TITLES[name], question())));
   if (name === "expansion") steps(true);
   if (name === "errors") range(answer);
   if (name === "graph") fills(pane);
@@ -239,12 +256,12 @@ function show(pane, html) {
   pane.body.scrollTop = top;
 }
 
-function link(name, form) {
+function link(name, form, title, asked) {
   const anchor = document.createElement("a");
-  anchor.href = "export/" + name + form + "?question=" + encodeURIComponent(JSON.stringify(question()));
+  anchor.href = "export/" + name + form + "?question=" + encodeURIComponent(JSON.stringify(asked));
   anchor.download = "symad-" + name + form;
   anchor.textContent = form;
-  anchor.setAttribute("aria-label", TITLES[name] + " as " + form);
+  anchor.setAttribute("aria-label", title + " as " + form);
   return anchor;
 }
 
@@ -350,6 +367,21 @@ function goStep(by) {
   state.step = next === last ? "" : String(next);
   steps(false);
   writeAddress(false);
+}
+
+// ---------------------------------------------------------------- beside a lesson
+
+// The panes show what a step of a lesson says; all of them are open, and the formula stays, where there is no step.
+function beside(step, push) {
+  const { text, point, transform, order, kind, variable, low, high, sharing } = start;
+  if (step) Object.assign(state, { text, point, transform, order, kind, ...step.question });
+  Object.assign(state, { variable, low, high, sharing, step: "" });
+  state.hide = step ? about.panes.filter((name) => !step.panes.includes(name)).join(",") : "";
+  fillForm();
+  arrange();
+  writeAddress(push);
+  settle.last = location.hash;
+  compute();
 }
 
 // ---------------------------------------------------------------- errors over a range
@@ -481,7 +513,7 @@ function arrange() {
     const closed = hidden().has(name);
     pane.section.hidden = closed;
     pane.chip.setAttribute("aria-pressed", !closed);
-    if (closed) quit(pane);
+    if (closed) leave(pane);
   }
 }
 
@@ -532,6 +564,7 @@ function keys(event) {
   const typing = event.target.closest("input, textarea, select");
   if (event.key === "Escape") { stop(); pin([]); for (const part of all(".here")) part.classList.remove("here"); return; }
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (lessons.key(event)) { event.preventDefault(); return; }
   const pane = [...panes.entries()].find(([, each]) => each.section.contains(event.target));
   if (event.key === "/") { $("#text").focus(); event.preventDefault(); return; }
   if (/^[1-9]$/.test(event.key)) {
@@ -579,7 +612,14 @@ function listen() {
     if (marks.length || pinned) pin(pinned && marks.every((mark) => lit.has(mark)) ? [] : marks);
   });
   addEventListener("keydown", keys);
-  addEventListener("popstate", () => { readAddress(); fillForm(); arrange(); settle.last = location.hash; compute(); });
+  addEventListener("popstate", () => {
+    const given = readAddress();
+    fillForm();
+    arrange();
+    settle.last = location.hash;
+    compute();
+    lessons.arrive(state.lesson && !given.has("hide"));
+  });
   addEventListener("pagehide", () => writeAddress(false));
 }
 
@@ -596,9 +636,15 @@ async function share() {
 
 about = await (await fetch("about.json", { cache: "no-store" })).json();
 build();
-readAddress();
+lessons = new Lessons({
+  state, titles: about.lessons, beside, wide: WIDE_BESIDE,
+  ask: (name, signal) => messages(name, {}, signal),
+  download: (name, form, title) => link(name, form, title, {}),
+});
+const given = readAddress();
 fillForm();
 arrange();
 listen();
 settle.last = location.hash;
 compute();
+lessons.arrive(!given.has("hide"));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import datetime
 import functools
 import io
@@ -343,10 +344,29 @@ def prints(x):
     return x
 
 
+class Odd:
+    """An object that answers questions for its attributes by errors of its own, as pydantic's do."""
+
+    scale = 2.0
+    __slots__ = ()
+
+    def __getattr__(self, name):
+        raise RuntimeError(name) if name == "__dict__" else AttributeError(name)
+
+
+ODD = Odd()
+LIBRARY = ctypes.CDLL(None)
+WRITE = Odd.__dict__["scale"].__add__  # a method of C's, of no module
+
+
+def reaches_odd_objects(x):
+    return x * ODD.scale + WRITE(1.0) + (0 if isinstance(LIBRARY, ctypes.CDLL) else 1)
+
+
 QUIET = [
     draws_with_a_seed, seeds_before_it_draws, measures_how_long_it_takes, stops_when_it_is_late, keeps_results,
     loads_once, counts_its_calls, logs, has_a_cached_helper, imports_inside, names_things, has_its_own_iterator,
-    reads_the_time_that_it_is_given, changes_its_own_list, prints,
+    reads_the_time_that_it_is_given, changes_its_own_list, prints, reaches_odd_objects,
 ]  # fmt: skip
 
 

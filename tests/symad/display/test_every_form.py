@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -24,11 +25,13 @@ from symad.teaching.expansion.expand import Expansion
 from symad.teaching.explanation.explain import Explanation
 from symad.teaching.grading.class_grading import GradedClass, grade_class
 from symad.teaching.grading.question import question_of
+from symad.teaching.lessons.lesson import lesson
 from symad.tracing.trace import trace_structured
 from symad.workbench.panes import made
 from symad.workbench.questions import Question
 from symad.workbench.study import Study
 from tests.support.display_checks import balanced, parsed
+from tests.support.notebooks import read_notebook
 
 X = sp.Symbol("x")
 
@@ -90,6 +93,7 @@ FORMS = {
     "ProgramListing": Made(made, lambda: pane("program")),
     "CodeListing": Made(made, lambda: pane("code")),
     "ErrorRange": Made(made, lambda: pane("errors")),
+    "Lesson": Made(lesson, lambda: lesson(3)),
 }  # fmt: skip
 
 
@@ -136,7 +140,7 @@ def test_latex_and_html_are_well_formed(name: str) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_files_of_every_suffix(name: str, tmp_path: Any) -> None:
     shown = example(name)
-    for suffix in (".html", ".tex", ".txt", *shown.more_forms()):
+    for suffix in (".html", ".tex", ".txt", ".ipynb", *shown.more_forms()):
         text = shown.save(tmp_path / f"shown{suffix}").read_text(encoding="utf-8")
         assert text.strip()
     page = (tmp_path / "shown.html").read_text(encoding="utf-8")
@@ -146,6 +150,10 @@ def test_files_of_every_suffix(name: str, tmp_path: Any) -> None:
     paper = (tmp_path / "shown.tex").read_text(encoding="utf-8")
     assert paper.startswith(r"\documentclass")
     assert paper.rstrip().endswith(r"\end{document}")
+    notebook = read_notebook((tmp_path / "shown.ipynb").read_text(encoding="utf-8"))
+    for cell in notebook.cells:
+        assert balanced(re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL))
+        assert "http" not in cell.source
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -6,11 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from tests.support.browser import Browser, Page
+from tests.support.page_checks import complaints, state
 from tests.support.workbench import Bench, started
 
 READY = "document.querySelectorAll('.pane').length === 9 && document.readyState === 'complete'"
@@ -39,15 +39,6 @@ def page(browser: Browser, bench: Bench) -> Iterator[Page]:
     found.send("Page.close")
 
 
-def complaints(page: Page) -> list[str]:
-    """Return what the browser complains about: errors, violations of the policy, requests to anywhere else."""
-    told = page.told(lambda event: event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown"))
-    asked = page.told(lambda event: event["method"] == "Network.requestWillBeSent")
-    addresses = {event["params"]["request"]["url"] for event in asked}
-    elsewhere = [url for url in addresses if not url.startswith(("http://127.0.0.1:", "data:", "about:"))]
-    return [str(event["params"])[:300] for event in told] + elsewhere
-
-
 def typed(page: Page, text: str) -> None:
     page.type("#text", text)
     ready(page, text)
@@ -56,11 +47,6 @@ def typed(page: Page, text: str) -> None:
 def ready(page: Page, text: str) -> None:
     """Wait until all panes are about a formula."""
     page.wait(f"document.body.dataset.shown === {json.dumps('formula:' + text)}")
-
-
-def state(page: Page) -> dict[str, str]:
-    """Return what stands in the address."""
-    return {name: values[0] for name, values in parse_qs(urlsplit(page.run("location.href")).fragment).items()}
 
 
 def lit(page: Page, pane: str) -> int:
@@ -266,7 +252,7 @@ def test_by_keys_alone(page: Page) -> None:
     assert float(page.run("document.querySelector('#low').value")) > float(before)
     reached = set()
     page.run("document.querySelector('#text').focus()")
-    for _ in range(60):  # Tab reaches every control
+    for _ in range(90):  # Tab reaches every control
         page.press("Tab")
         reached.add(page.run("document.activeElement.id || document.activeElement.className"))
     assert {"transform", "point", "big", "share", "body", "first", "low"} <= reached

@@ -15,6 +15,8 @@ from urllib.parse import quote
 
 import pytest
 
+from symad.workbench.titles import PANES
+from tests.support.notebooks import read_notebook
 from tests.support.workbench import ROOT, Bench, started
 
 SLOW = "+".join(f"sin({k}*x*y)*exp(y/{k})*cos(x+{k}*y)" for k in range(1, 60))  # whose errors take many seconds
@@ -89,12 +91,14 @@ def test_exports_are_whole_files(bench: Bench) -> None:
     question = quote(json.dumps({"text": "x*sin(x)"}))
     for name, start in (
         ("graph.svg", b"<svg"), ("stages.html", b"<!DOCTYPE html>"), ("expansion.tex", b"\\documentclass"),
-        ("program.txt", b"Program of"), ("routes.csv", b"route,"),
+        ("program.txt", b"Program of"), ("routes.csv", b"route,"), *((f"{pane}.ipynb", b"{") for pane in PANES),
     ):  # fmt: skip
         status, headers, content = bench.ask("GET", f"{bench.path}export/{name}?question={question}")
         assert status == 200
         assert content.startswith(start)
         assert name.split(".")[0] in headers["Content-Disposition"]
+        if name.endswith(".ipynb"):
+            read_notebook(content.decode())
     for bad in ("graph.exe", "graph", "stages.svg", "..%2fgraph.svg"):
         assert bench.ask("GET", f"{bench.path}export/{bad}?question={question}")[0] == 400, bad
     status, _, content = bench.ask("GET", f"{bench.path}export/graph.svg?question={quote(json.dumps({'text': '('}))}")

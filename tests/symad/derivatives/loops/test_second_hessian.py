@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import symad as sa
 from codegen import compile_program
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.ir.region import Nest
@@ -129,3 +130,18 @@ def test_kernels(name):
         found = hessian(rolled, 0, triangle, format)
         (right,) = evaluate_rolled(found, points)
         np.testing.assert_allclose(compile_program(found)(*points), right, rtol=1e-11, atol=1e-12)
+
+
+def test_a_packed_hessian_has_loops_where_a_dense_one_is_taken_by_columns():
+    """Three layers of 34: more inner values than a dense matrix would be made of."""
+    weights = np.cos(np.arange(3 * 34.0**2)).reshape(3, 34, 34) / 6
+
+    def network(x):
+        for layer in weights:
+            x = np.tanh(layer @ x)
+        return np.sum(x * x)
+
+    x = np.sin(np.arange(34.0))
+    dense, lower = (sa.compile(sa.hessian(network, sparse=sparse), x) for sparse in (False, "lower"))
+    assert (dense.stats.strategy, lower.stats.strategy) == ("sweep", "rolled")
+    np.testing.assert_allclose(lower.scipy(x).toarray(), np.tril(dense(x)), rtol=1e-11, atol=1e-13)

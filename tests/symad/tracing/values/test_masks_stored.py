@@ -323,3 +323,13 @@ def test_arrays_of_nothing_are_as_numpys(f):
     x = -np.ones(2)
     np.testing.assert_array_equal(sa.jvp(lambda x: f(x[x > 0]), (x,), (x,))[0], f(x[x > 0]))
     assert np.sum(f(x[x > 0])) == sa.value_and_grad(lambda x: np.sum(f(x[x > 0])) + 0 * x[0])(x)[0] == 0.0
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")  # of NumPy
+def test_a_median_of_nothing_is_nan_and_no_error():
+    def f(x):
+        return np.sum(x) + np.where(x[0] < 0, 0.0, np.median(x[x > 0]))
+
+    kernel = sa.compile(f, np.ones(3))
+    for x in (-np.ones(3), np.array([0.0, -1.0, -2.0]), np.array([1.0, -3.0, 5.0])):
+        np.testing.assert_array_equal(kernel(x), f(x))

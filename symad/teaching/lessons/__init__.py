@@ -1,0 +1,1 @@
+"""The lessons of the repository, read, run cell by cell, and shown."""

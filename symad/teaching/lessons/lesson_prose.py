@@ -1,0 +1,48 @@
+r"""The prose of lessons as a document: headings, paragraphs, lists, and in them **bold**, *italic*, `code`, $formulas$.
+
+That much of Markdown the lessons use; anything else stands as it is written.
+"""
+
+from __future__ import annotations
+
+import re
+
+import symad.display.document as doc
+
+_INLINE = re.compile(r"\$(?P<formula>[^$]+)\$|`(?P<code>[^`]+)`|\*\*(?P<bold>.+?)\*\*|\*(?P<italic>[^*\s][^*]*)\*")
+_HEADING = re.compile(r"(#{1,6}) (.*)")
+_ITEM = re.compile(r"- ")
+
+
+def document_of(text: str) -> doc.Document:
+    """Return prose as blocks: paragraphs stand between empty lines, an item of a list is one of its own.
+
+    >>> document_of("## Why\\n\\nAs $x^2$\\nis.")
+    (Heading(text='Why', depth=2), Paragraph(content=('As ', Typeset(latex='x^2'), ' is.')))
+    """
+    blocks: list[doc.Block] = []
+    for part in re.split(r"\n\s*\n|\n(?=- )", text):
+        line = " ".join(part.split())
+        heading = _HEADING.fullmatch(line)
+        if heading:
+            blocks.append(doc.Heading(heading[2], len(heading[1])))
+        elif line:
+            blocks.append(doc.Paragraph(_inlines(_ITEM.sub("• ", line, count=1) if _ITEM.match(line) else line)))
+    return tuple(blocks)
+
+
+def _inlines(line: str) -> tuple[doc.Inline, ...]:
+    found: list[doc.Inline] = []
+    end = 0
+    for match in _INLINE.finditer(line):
+        if match.start() > end:
+            found.append(line[end : match.start()])
+        found.append(_inline(str(match.lastgroup), match[str(match.lastgroup)]))
+        end = match.end()
+    return (*found, line[end:]) if end < len(line) else tuple(found)
+
+
+def _inline(kind: str, text: str) -> doc.Inline:
+    if kind == "formula":
+        return doc.Typeset(text)
+    return doc.Marked(text, "code" if kind == "code" else "strong")

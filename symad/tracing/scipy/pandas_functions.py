@@ -1,0 +1,86 @@
+"""What pandas computes in compiled code: reductions, which leave out NaN, elements by places, differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.numpy.reduce import traced
+from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.values.traced import refuse_function
+
+_NANOPS = "pandas.core.nanops."
+
+
+@stands_in_for(_NANOPS + "nanmean")
+def nanmean(values: Any, *, axis: Any = None, skipna: bool = True, mask: Any = None) -> Any:
+    """The mean, of what is no NaN."""
+    return (np.nanmean if skipna else np.mean)(traced(values), axis=axis)
+
+
+@stands_in_for(_NANOPS + "nanmedian")
+def nanmedian(values: Any, *, axis: Any = None, skipna: bool = True, mask: Any = None) -> Any:
+    """The median, of what is no NaN."""
+    return (np.nanmedian if skipna else np.median)(traced(values), axis=axis)
+
+
+@stands_in_for(_NANOPS + "nanvar")
+def nanvar(values: Any, *, axis: Any = None, skipna: bool = True, ddof: int = 1, mask: Any = None) -> Any:
+    """The variance, of a sample."""
+    return (np.nanvar if skipna else np.var)(traced(values), axis=axis, ddof=ddof)
+
+
+@stands_in_for(_NANOPS + "nanstd")
+def nanstd(values: Any, *, axis: Any = None, skipna: bool = True, ddof: int = 1, mask: Any = None) -> Any:
+    """The deviation, of a sample."""
+    return (np.nanstd if skipna else np.std)(traced(values), axis=axis, ddof=ddof)
+
+
+@stands_in_for(_NANOPS + "nansem")
+def nansem(values: Any, *, axis: Any = None, skipna: bool = True, ddof: int = 1, mask: Any = None) -> Any:
+    """The standard error of the mean."""
+    numbers = traced(values)
+    count = np.sum(~np.isnan(numbers), axis=axis) if skipna else np.shape(numbers)[axis or 0]
+    return nanstd(numbers, axis=axis, skipna=skipna, ddof=ddof) / np.sqrt(count)
+
+
+@stands_in_for("pandas.core.algorithms.take_nd", "pandas.core.array_algos.take.take_nd")
+def take_nd(arr: Any, indexer: Any, axis: int = 0, fill_value: Any = np.nan, allow_fill: bool = True) -> Any:
+    """Elements at places, `fill_value` where a place is -1: what alignment asks for."""
+    places = np.asarray(indexer)
+    made = np.take(traced(arr), np.maximum(places, 0) if allow_fill else places, axis=axis)
+    if not allow_fill or (places >= 0).all():
+        return made
+    missing = np.expand_dims(places < 0, tuple(k for k in range(np.ndim(made)) if k != axis % np.ndim(made)))
+    return np.where(missing, np.nan if fill_value is None else fill_value, made)
+
+
+@stands_in_for(_NANOPS + "na_accum_func")
+def na_accum_func(values: Any, accum_func: Any, *, skipna: bool) -> Any:
+    """Running sums, products and extremes, which pass over NaN."""
+    numbers = traced(values)
+    if not skipna:
+        return accum_func(numbers)
+    kind = getattr(getattr(accum_func, "__self__", accum_func), "__name__", "")
+    missing, nothing = np.isnan(numbers), {"cumprod": 1.0, "maximum": -np.inf, "minimum": np.inf}.get(kind, 0.0)
+    return np.where(missing, np.nan, accum_func(np.where(missing, nothing, numbers)))
+
+
+@stands_in_for("pandas.core.algorithms.map_array")
+def map_array(arr: Any, mapper: Any, na_action: Any = None) -> Any:
+    """A function of each element."""
+    if not callable(mapper) or na_action is not None:
+        refuse_function("pandas' map", "it looks values up, or for NaN", "give it a function")
+    return np.stack([mapper(value) for value in traced(arr)])
+
+
+@stands_in_for("pandas.core.algorithms.diff")
+def diff(arr: Any, n: int, axis: int = 0) -> Any:
+    """Differences at a distance, NaN where there is no partner."""
+    values = np.moveaxis(traced(arr), axis, 0)
+    size = min(abs(n), len(values))
+    apart = values[size:] - values[: len(values) - size]
+    gap = np.full((size, *np.shape(values)[1:]), np.nan)
+    made = np.concatenate([gap, apart] if n >= 0 else [-apart, gap])
+    return np.moveaxis(made, 0, axis)

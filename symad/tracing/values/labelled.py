@@ -1,0 +1,128 @@
+"""Arrays with labels: Series and DataFrames of pandas, DataArrays of xarray, as containers of their numbers.
+
+Labels are static, and stay with derivatives: the gradient in a Series is a Series. Names of a whole are left out, so
+that a kernel takes each row of a DataFrame. Pandas and xarray take a traced array for one of NumPy's. What has other
+dimensions than the labels, such as a Hessian, is an array without them.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from symad.tracing.values.exactly import Exactly
+from symad.tracing.values.traced import Traced
+
+Form = tuple[Callable[[Any], Any], Callable[[Any, Any], Any], type]
+
+
+class _Here(optree.PyTreeEntry):
+    """The numbers of a Series or a DataArray, which are called as the whole is."""
+
+    def codify(self, node: str = "") -> str:
+        return node
+
+
+def labelled_form(kind: type) -> Form | None:
+    """Return how instances of a class are taken apart and put together, and how their parts are called."""
+    package = str(kind.__module__).partition(".")[0]
+    if package == "pandas" and issubclass(kind, sys.modules["pandas"].Series):
+        return _series_apart, functools.partial(_series, kind), _Here
+    if package == "pandas" and issubclass(kind, sys.modules["pandas"].DataFrame):
+        return _frame_apart, functools.partial(_frame, kind), optree.MappingEntry
+    if package == "xarray" and issubclass(kind, sys.modules["xarray"].DataArray):
+        return _array_apart, functools.partial(_array, kind), _Here
+    return None
+
+
+class _Index:
+    """Labels as a key: equal where they, their names and their types are."""
+
+    def __init__(self, labels: Any) -> None:
+        self.labels = labels
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Index) and bool(self.labels.identical(other.labels))
+
+    def __hash__(self) -> int:
+        return hash((type(self.labels), len(self.labels)))
+
+    def __repr__(self) -> str:
+        return f"{type(self.labels).__name__} of {len(self.labels)}"
+
+
+def _has(part: Any, *lengths: int) -> bool:
+    """Whether a part is an array of this shape, or a number in place of one; derivatives of order 2 are not."""
+    return type(part) is float or (isinstance(part, Traced | np.ndarray) and np.shape(part) == lengths)  # type: ignore[arg-type]
+
+
+def _series_apart(series: Any) -> Any:
+    return [_numbers(series)], (_Index(series.index),), (0,)
+
+
+def _numbers(series: Any) -> Any:
+    """Return what a Series holds: an ordinary array, or a traced one, of which pandas' public ways make objects."""
+    held = series._values
+    return held if isinstance(held, Traced | np.ndarray) else series.to_numpy()
+
+
+def _series(kind: type, static: Any, parts: Sequence[Any]) -> Any:
+    (index,), (part,) = static, parts
+    if not _has(part, len(index.labels)):
+        return part
+    return kind(part, index=index.labels, copy=False)
+
+
+def _frame_apart(frame: Any) -> Any:
+    """The columns with numbers are parts, the others static."""
+    columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
+    moving = [k for k, column in enumerate(columns) if column.dtype.kind in "fiu"]
+    static = tuple((k, Exactly(tuple(columns[k]))) for k in range(len(columns)) if k not in moving)
+    parts = [_numbers(columns[k]) for k in moving]
+    return parts, (_Index(frame.index), _Index(frame.columns), static), tuple(frame.columns[k] for k in moving)
+
+
+def _frame(kind: Any, static: Any, parts: Sequence[Any]) -> Any:
+    index, columns, kept = static
+    held = {k: column.value for k, column in kept}
+    if not all(_has(part, len(index.labels)) for part in parts):
+        names = (columns.labels[k] for k in range(len(columns.labels)) if k not in held)
+        return dict(zip(names, parts, strict=True))
+    rest = iter(parts)
+    made = {k: held[k] if k in held else next(rest) for k in range(len(columns.labels))}
+    frame = kind(made, index=index.labels, copy=False)
+    frame.columns = columns.labels
+    return frame
+
+
+def _array_apart(array: Any) -> Any:
+    coordinates = tuple(
+        (name, part.dims, Exactly(tuple(part.values.ravel().tolist()))) for name, part in array.coords.items()
+    )
+    return [array.data], (array.dims, array.shape, coordinates, _Kept(array.coords)), (0,)
+
+
+class _Kept:
+    """Something that goes along with a key, and is no part of it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Kept)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def _array(kind: Any, static: Any, parts: Sequence[Any]) -> Any:
+    dims, shape, _, coordinates = static
+    (part,) = parts
+    if not _has(part, *shape):
+        return part
+    return kind(np.full(shape, part) if type(part) is float else part, dims=dims, coords=coordinates.value)
