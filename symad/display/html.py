@@ -10,6 +10,9 @@ from codegen.visible import visible
 from symad.display.mathematics import converted, mathml_of, mathml_pieces
 from symad.display.styles import PAGE_STYLESHEET, STYLESHEET, class_of
 
+NARROW = 30  # signs, or as many times ten pixels, that a phone shows side by side: what is wider may have to scroll
+_TAG = re.compile(r"<[^>]*>")
+_PICTURE_WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)"')
 _LONG_WORD = re.compile(r"(\S{30})(?=\S{10})")  # may be broken, as a table would grow too wide
 _ALIGN = {"l": "to-left", "c": "to-center", "r": "to-right"}
 
@@ -30,8 +33,49 @@ def page(document: doc.Document, title: str, *, big: bool = False) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{_prose(title)}</title>\n<style>{PAGE_STYLESHEET}</style>\n</head>\n"
         f'<body class="symad-page{" big" if big else ""}">\n'
-        f"<main>{fragment(document)}</main>\n</body>\n</html>\n"
+        f"<main>{fragment(titled(document, title))}</main>\n</body>\n</html>\n"
     )
+
+
+def titled(document: doc.Document, title: str) -> doc.Document:
+    """Return a document with one heading of the first depth on top, and no heading two depths below the one before.
+
+    >>> titled((doc.Paragraph("a"), doc.Heading("b", 3)), "A title")[::2]
+    (Heading(text='A title', depth=1), Heading(text='b', depth=2))
+    """
+    first = document[0] if document else None
+    if isinstance(first, doc.Heading):
+        document = (doc.Heading(first.text, 1), *document[1:])
+    else:
+        document = (doc.Heading(title, 1), *document)
+    return _in_order(document, [])
+
+
+def _in_order(document: doc.Document, above: list[int]) -> doc.Document:
+    """Return blocks whose headings go down one depth at a time, below headings of the depths above."""
+    found: list[doc.Block] = []
+    for block in document:
+        match block:
+            case doc.Heading():
+                above = [*(depth for depth in above if depth < block.depth), block.depth]
+                found.append(doc.Heading(block.text, len(above)))
+            case doc.Columns():
+                found.append(doc.Columns(tuple(_in_order(part, above) for part in block.parts)))
+            case doc.Folded():
+                found.append(doc.Folded(block.summary, _in_order(block.parts, above)))
+            case _:
+                found.append(block)
+    return tuple(found)
+
+
+def _reached(what: str, signs: float) -> str:
+    """Return the attributes of a part that may have to scroll: who has no pointer reaches it, and hears what it is."""
+    return f' tabindex="0" role="group" aria-label="wide {what}"' if signs > NARROW else ""
+
+
+def _signs(html: str) -> int:
+    """Return how many signs stand in HTML, in its longest line."""
+    return max(map(len, _TAG.sub("", html).split("\n")))
 
 
 def _prose(text: str) -> str:
@@ -54,9 +98,10 @@ def _block(block: doc.Block) -> str:
         case doc.Table():
             return _table(block)
         case doc.Code():
-            return f"<pre><code>{_code(block)}</code></pre>"
+            code = _code(block)
+            return f"<pre{_reached('code', _signs(code))}><code>{code}</code></pre>"
         case doc.Picture():
-            return f'<figure role="img" aria-label="{_prose(block.description)}">{block.svg}</figure>'
+            return _picture(block)
         case doc.Columns():
             parts = "".join(f"<section>{_blocks(part)}</section>" for part in block.parts)
             return f'<div class="columns">{parts}</div>'
@@ -68,7 +113,8 @@ def _formula(formula: doc.Formula) -> str:
     left = "" if formula.left is None else f'{mathml_of(formula.left, "block")}<span class="equals">=</span>'
     right = "<wbr>".join(mathml_pieces(formula.right))
     reason = f' <span class="reason">{_cell(formula.reason)}</span>' if formula.reason else ""
-    return f'<div class="formula"{named(formula.nodes)}>{left}{right}{reason}</div>'
+    wide = _reached("formula", _signs(f"{left} = {right}{reason}"))
+    return f'<div class="formula"{named(formula.nodes)}{wide}>{left}{right}{reason}</div>'
 
 
 def named(nodes: str) -> str:
@@ -85,13 +131,25 @@ def _table(table: doc.Table) -> str:
     align = [_ALIGN[letter] for letter in (table.align + "l" * width)[:width]]
 
     def row(tag: str, cells: tuple[doc.Cell, ...]) -> str:
-        inner = (f'<{tag} class="{side}">{_cell(cell)}</{tag}>' for cell, side in zip(cells, align, strict=False))
-        return f"<tr>{''.join(inner)}</tr>"
+        made = (_table_cell(tag if cell != "" else "td", cell, side) for cell, side in zip(cells, align, strict=False))
+        return f"<tr>{''.join(made)}</tr>"
 
     caption = f'<p class="caption">{_prose(table.caption)}</p>' if table.caption else ""  # may be wider than the table
     head = f"<thead>{row('th', table.header)}</thead>" if table.header else ""
     rows = "\n".join(row("td", cells) for cells in table.rows)
-    return f'<div class="table">{caption}<table>{head}<tbody>{rows}</tbody></table></div>'
+    wide = _reached("table", max(map(_signs, (head, *rows.split("\n")))) + 2 * width)
+    return f'<div class="table"{wide}>{caption}<table>{head}<tbody>{rows}</tbody></table></div>'
+
+
+def _table_cell(tag: str, cell: doc.Cell, side: str) -> str:
+    return f'<{tag} class="{side}">{_cell(cell)}</{tag}>'
+
+
+def _picture(picture: doc.Picture) -> str:
+    """Return a picture in a frame, which is what scrolls where the picture is wider than the page."""
+    width = _PICTURE_WIDTH.search(picture.svg)
+    wide = _reached("picture", float(width[1]) / 10 if width else 0)
+    return f'<figure{wide}><div role="img" aria-label="{_prose(picture.description)}">{picture.svg}</div></figure>'
 
 
 def _code(code: doc.Code) -> str:

@@ -98,6 +98,7 @@ var(--wrong) calc(50% - .03em),var(--wrong) calc(50% + .03em),transparent calc(5
 .symad .caption{color:var(--muted);margin:.6em 0 0}
 .symad thead,.symad tbody,.symad tr{background:none}
 .symad th{border-bottom:2px solid var(--muted);padding:.25em 1em .25em 0;font-weight:600;vertical-align:bottom}
+.symad thead td{border-bottom:2px solid var(--muted)}
 .symad td{border-bottom:1px solid #8884;padding:.42em 1em .42em 0;vertical-align:baseline;\
 overflow-wrap:break-word}
 .symad .to-left,.symad table .to-left{text-align:left}
@@ -110,6 +111,7 @@ overflow-wrap:break-word}
 .symad svg{max-width:100%;height:auto}
 .symad .columns{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,14em),1fr));gap:1.2em}
 .symad .columns section{border-top:3px solid #8886;padding-top:.4em;min-width:0}
+.symad .columns h2{font-size:1.05em;margin:1.2em 0 .3em}
 .symad .columns section>:first-child{margin-top:.2em}
 @media print{
 .symad .formula,.symad .table,.symad pre,.symad figure{overflow:visible}

@@ -120,6 +120,7 @@ export class Lessons {
       this.body.append(element("p", { className: this.failed ? "failed" : "state", textContent: this.failed || "The code is being run…" }));
     }
     this.body.scrollTop = top;
+    this.page.reach();
     this.place.textContent = `step ${this.at} of ${this.steps.length}` + (step.title ? `: ${step.title}` : "");
     this.before.disabled = this.at <= 1;
     this.after.disabled = this.at >= this.steps.length;

@@ -244,7 +244,15 @@ function arrive(name, pane, answer) {
   if (name === "expansion") steps(true);
   if (name === "errors") range(answer);
   if (name === "graph") fills(pane);
+  reach();
   relight();
+}
+
+function reach() {
+  // Of what may have to scroll, Tab stops at what does: the page says which, as wide as it is now.
+  for (const part of all(".body [role=group][aria-label^='wide ']")) {
+    if (part.clientWidth) part.tabIndex = part.scrollWidth > part.clientWidth ? 0 : -1;
+  }
 }
 
 function show(pane, html) {
@@ -357,6 +365,7 @@ function steps(arrived) {
   $("#step").textContent = last ? `step ${at} of ${last}` : "";
   $("#back").disabled = at <= 1;
   $("#forward").disabled = at >= last;
+  reach();
 }
 
 function goStep(by) {
@@ -515,6 +524,7 @@ function arrange() {
     pane.chip.setAttribute("aria-pressed", !closed);
     if (closed) leave(pane);
   }
+  reach();
 }
 
 function control(pane, ...parts) {
@@ -612,6 +622,7 @@ function listen() {
     if (marks.length || pinned) pin(pinned && marks.every((mark) => lit.has(mark)) ? [] : marks);
   });
   addEventListener("keydown", keys);
+  addEventListener("resize", reach);
   addEventListener("popstate", () => {
     const given = readAddress();
     fillForm();
@@ -637,7 +648,7 @@ async function share() {
 about = await (await fetch("about.json", { cache: "no-store" })).json();
 build();
 lessons = new Lessons({
-  state, titles: about.lessons, beside, wide: WIDE_BESIDE,
+  state, titles: about.lessons, beside, reach, wide: WIDE_BESIDE,
   ask: (name, signal) => messages(name, {}, signal),
   download: (name, form, title) => link(name, form, title, {}),
 });

@@ -15,6 +15,7 @@ from symad.teaching.lessons.lesson import read_steps
 from symad.teaching.lessons.lesson_cells import titles
 from symad.workbench.desk import Desk
 from symad.workbench.lesson_pane import FORMS, beside
+from tests.support.accessibility import violations
 from tests.support.browser import Browser, Page
 from tests.support.notebooks import read_notebook
 from tests.support.page_checks import complaints, state
@@ -235,6 +236,9 @@ def test_a_lesson_fits_the_screen(page: Page, width: int, height: int) -> None:
         page.press("n")
         place(page)
     assert page.run("document.documentElement.scrollWidth - innerWidth") <= 0
+    for scheme in ("light", "dark"):
+        page.prefers(color_scheme=scheme)
+        assert violations(page) == []
 
 
 def test_an_error_in_a_lesson_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.accessibility import violations
 from tests.support.browser import Browser, Page
 from tests.support.page_checks import complaints, state
 from tests.support.workbench import Bench, started
@@ -316,3 +317,22 @@ def test_the_process_ends_in_the_middle(browser: Browser) -> None:
         assert page.run("document.querySelector('#text').value") == "x*cos(x)"
         assert state(page)["text"] == "x*cos(x)"
         page.send("Page.close")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_axe_finds_nothing(page: Page, scheme: str, width: int, height: int) -> None:
+    """The empty page, a wrong formula, all panes, a pane that was stopped; names of what a reader stops at."""
+    page.prefers(color_scheme=scheme, reduced_motion="reduce")
+    page.size(width, height)
+    assert violations(page) == []
+    page.type("#text", "exp(x*sin(x)")
+    page.wait("!document.querySelector('#notice').hidden")
+    assert violations(page) == []
+    typed(page, "exp(x*sin(x))")
+    assert violations(page) == []
+    page.type("#text", SLOW)
+    page.wait("/points|compiling/.test(document.querySelector('[data-pane=errors] .state').textContent)", 30)
+    page.click("#stop")
+    page.wait("document.querySelectorAll('.pane.busy').length === 0")
+    assert violations(page) == []
