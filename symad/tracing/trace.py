@@ -8,6 +8,7 @@ from typing import Any
 import optree
 import sympy as sp
 
+import symad.tracing.control.stepped_loops  # noqa: F401 (says what runs a loop whose steps are functions)
 import symad.tracing.values.containers as containers
 from codegen.functions.intrinsics import intrinsic, supports
 from codegen.ir.copy_rows import copy_rows

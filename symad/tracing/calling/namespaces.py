@@ -121,7 +121,7 @@ def of_scipy(error: BaseException) -> list[Names]:
 def enclosed(f: Any, deciding: frozenset[CodeType] = frozenset()) -> list[Cell]:
     """Return the variables of enclosing functions that hold something with a stand-in, or a function with some code."""
     found = list[Cell]()
-    for function in _closed_over(f):
+    for function in closed_over(f):
         for cell in function.__closure__ or ():
             with contextlib.suppress(ValueError):  # an empty cell
                 variable = Cell(cell)
@@ -158,7 +158,7 @@ def _is_of_library(module: ModuleType) -> bool:
 
 def used_by(f: Any) -> list[Names]:
     """Return the namespaces that a function uses before it has been run: its module's, and those reached from there."""
-    modules = {id(each.__globals__): each.__globals__ for each in _closed_over(f) if _is_users(each.__globals__)}
+    modules = {id(each.__globals__): each.__globals__ for each in closed_over(f) if _is_users(each.__globals__)}
     return [*reached(list(modules.values())), *enclosed(f)]
 
 
@@ -167,7 +167,7 @@ def asks_for_types(f: Any) -> bool:
 
     Nothing tells when it is given a traced value, so a stand-in of it answers from the beginning.
     """
-    seen, waiting = set[int](), list(_closed_over(f))
+    seen, waiting = set[int](), list(closed_over(f))
     while waiting and len(seen) < _FUNCTIONS:
         function = waiting.pop()
         if id(function.__code__) in seen or is_library(function.__code__.co_filename):
@@ -187,7 +187,7 @@ def _names_in(code: CodeType) -> frozenset[str]:
     return frozenset(code.co_names).union(*inner)
 
 
-def _closed_over(f: Any) -> Iterator[FunctionType]:
+def closed_over(f: Any) -> Iterator[FunctionType]:
     """Yield a function and those in the variables around it."""
     seen, waiting = set[int](), [f]
     while waiting:

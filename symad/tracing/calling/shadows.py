@@ -15,18 +15,20 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from threading import Lock
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
 
 from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.conversions import STORES, caused_by, is_conversion, names_a_traced_value
 from symad.tracing.calling.jitted import jitted_forms
+from symad.tracing.calling.loop_steps import StepsOfLoops, functions_with, has_steps
 from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import EXTREMA, PathsError, call_forms
 from symad.tracing.calling.namespaces import (
     Names,
     asks_for_types,
+    closed_over,
     enclosed,
     identity,
     of_scipy,
@@ -182,6 +184,7 @@ class _Attempt:
     arrays: bool = False
     objects: bool = False
     deciding: frozenset[CodeType] = frozenset()
+    stepped: tuple[FunctionType, ...] = ()  # whose loops are steps (see `loop_steps`)
 
 
 _PLAIN = _Attempt()
@@ -198,6 +201,11 @@ def _better(
         found = _new(attempt, [*error.namespaces, *cells])
         deciding = attempt.deciding | error.deciding
         return replace(attempt, namespaces=(*attempt.namespaces, *found), deciding=deciding)
+    if isinstance(error, PathsError) and not attempt.stepped:
+        spaces = [*error.namespaces, *attempt.namespaces]
+        among = [f, *closed_over(f), *(value for space in spaces for value in list(space.values()))]
+        stepped = tuple(filter(has_steps, functions_with(error.deciding, among)))
+        return replace(attempt, stepped=stepped) if stepped else None
     if error is not None and _is_retried(error):
         better = _helped(attempt, error, [*user_globals(error), *of_scipy(error), *cells], retries)
         if better is not None:
@@ -224,7 +232,7 @@ def _helped(attempt: _Attempt, error: BaseException, namespaces: Sequence[Names]
     objects = attempt.objects or (last and caused_by(error, ObjectArrayError))
     if not found and (arrays, objects) == (attempt.arrays, attempt.objects):
         return None
-    return _Attempt((*attempt.namespaces, *found), arrays, objects, attempt.deciding)
+    return _Attempt((*attempt.namespaces, *found), arrays, objects, attempt.deciding, attempt.stepped)
 
 
 def _new(attempt: _Attempt, namespaces: Sequence[Names]) -> tuple[Names, ...]:
@@ -353,6 +361,7 @@ def _shadowed(attempt: _Attempt) -> Iterator[None]:
             for namespace in attempt.namespaces:
                 _enter(namespace, attempt.deciding, attempt.arrays)
                 stack.callback(_leave, namespace)
+            stack.enter_context(StepsOfLoops(attempt.stepped))
             yield
         finally:
             _active.reset(tokens[0])

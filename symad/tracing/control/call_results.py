@@ -29,7 +29,7 @@ class CallResults:
         self._scope = scope
         self.values: list[Any] = []
         self._structure: Any = None
-        self._constants: list[Any] = []  # of the leaves that no path changes; _NUMBER for the others
+        self.constants: list[Any] = []  # of the leaves that no path changes; NUMBER for the others
 
     def noted(self, value: Any) -> Any:
         """Keep and return the result of one more path."""
@@ -43,9 +43,9 @@ class CallResults:
         if self._structure is None:
             self._compare()
         kept = [
-            np.asarray(nodes_of(leaf, self._scope))
-            for leaf, constant in zip(_leaves(value)[0], self._constants, strict=True)
-            if constant is _NUMBER
+            np.asarray(nodes_of(self.number(leaf), self._scope))
+            for leaf, constant in zip(_leaves(value)[0], self.constants, strict=True)
+            if constant is NUMBER or constant is TRUTH
         ]
         return Tree(None, kept)
 
@@ -54,7 +54,10 @@ class CallResults:
         if len(self.values) == 1:
             return self.values[0]
         numbers = iter([wrap(array, self._scope) for array in tree.arrays])
-        leaves = [next(numbers) if constant is _NUMBER else constant for constant in self._constants]
+        leaves = [
+            next(numbers) if kind is NUMBER else next(numbers) > 0.5 if kind is TRUTH else kind
+            for kind in self.constants
+        ]
         return optree.tree_unflatten(self._structure, leaves)
 
     def _compare(self) -> None:
@@ -62,23 +65,28 @@ class CallResults:
         self._structure = taken[0][1]
         if any(structure != self._structure for _, structure in taken):
             raise NotFollowedError
-        self._constants = [_common(list(column)) for column in zip(*[leaves for leaves, _ in taken], strict=True)]
+        columns = zip(*[leaves for leaves, _ in taken], strict=True)
+        self.constants = [self.common(list(column)) for column in columns]
+
+    def common(self, column: list[Any]) -> Any:
+        """Return the constant that a leaf is on all paths, NUMBER where it is a number that they choose between."""
+        first = column[0]
+        if all(leaf is first for leaf in column) and not isinstance(first, Scalar):
+            return first
+        reals = [leaf for leaf in column if type(leaf) is Scalar or type(leaf) in (float, np.float64)]
+        whole = [leaf for leaf in column if type(leaf) is int]
+        if len(reals) + len(whole) < len(column) or not reals:
+            raise NotFollowedError
+        return NUMBER
+
+    def number(self, leaf: Any) -> Any:
+        """Return what of a leaf that is a number is merged."""
+        return leaf
 
 
-_NUMBER = object()
+NUMBER = object()
+TRUTH = object()
 
 
 def _leaves(value: Any) -> tuple[list[Any], Any]:
     return optree.tree_flatten(value, is_leaf=lambda part: type(part) is not tuple, none_is_leaf=True)
-
-
-def _common(column: list[Any]) -> Any:
-    """Return the constant that a leaf is on all paths, _NUMBER where it is a number that they choose between."""
-    first = column[0]
-    if all(leaf is first for leaf in column) and not isinstance(first, Scalar):
-        return first
-    reals = [leaf for leaf in column if type(leaf) is Scalar or type(leaf) in (float, np.float64)]
-    whole = [leaf for leaf in column if type(leaf) is int]
-    if len(reals) + len(whole) < len(column) or not reals:
-        raise NotFollowedError
-    return _NUMBER

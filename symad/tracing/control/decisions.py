@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from symad.errors import TraceError
 from symad.tracing.calling.merged_calls import Deciding, PathsError
+from symad.tracing.calling.user_place import user_place
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,12 @@ def in_words(decisions: Sequence[Decision]) -> str:
     return ("... " if len(decisions) > 3 else "") + " and ".join(words)
 
 
-def unsteady(name: str, planned: Decision, met: Decision) -> TraceError:
-    return TraceError(
+class UnsteadyError(TraceError):
+    """A function decides differently when it is run again."""
+
+
+def unsteady(name: str, planned: Decision, met: Decision) -> UnsteadyError:
+    return UnsteadyError(
         f"{name} met another condition when it was run again",
         where=met.place,
         why=f"the run before decided the one at {planned.place} here, so the function depends on more than its inputs",
@@ -55,5 +60,16 @@ def too_many(name: str, limit: int, taken: Sequence[Decision], deciding: Decidin
         why=f"the condition there was decided {count} times on one path, about different values each time",
         do="for a loop: while_loop with max_steps, or fori_loop; for a choice: cond, np.where, np.maximum; "
         "or raise max_paths",
+        deciding=deciding,
+    )
+
+
+def too_many_steps(name: str, limit: int, deciding: Deciding) -> PathsError:
+    """Return the error for more steps of loops with conditions inside than the limit."""
+    return PathsError(
+        f"{name} has more than {limit} steps of loops with conditions inside",
+        where=user_place(),
+        why="each step has paths of its own, which are followed and merged",
+        do="write the inner loop down: while_loop with max_steps, or fori_loop; or raise max_paths",
         deciding=deciding,
     )

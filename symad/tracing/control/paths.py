@@ -43,7 +43,16 @@ from symad.tracing.calling.user_place import (
 )
 from symad.tracing.control.bounded_loops import EndOfPath, Steps
 from symad.tracing.control.call_results import CallResults, NotFollowedError
-from symad.tracing.control.decisions import Decision, Decisions, in_words, next_plan, too_many, unsteady
+from symad.tracing.control.decisions import (
+    Decision,
+    Decisions,
+    UnsteadyError,
+    in_words,
+    next_plan,
+    too_many,
+    too_many_steps,
+    unsteady,
+)
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.control.path_results import RAISED, Guards, UnlikeResultsError, lifted, of_all_paths
 from symad.tracing.control.surroundings import Surroundings
@@ -56,6 +65,7 @@ from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.whole_values import NoNumberError, OutsideError
 
 MAX_PATHS = 64
+MERGED_STEPS = 8  # of loops, for each path that there may be
 
 # What a function raises is said to have no value there; but for these, which tell of mistakes in the code
 _MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, NotImplementedError)
@@ -101,6 +111,7 @@ class Paths:
         self._met = dict[int, Any]()  # where conditions hold
         self._static: dict[int, Bounds] = {}  # of nodes, whatever the path
         self.bounded: dict[str, int] = {} if around is None else around.bounded  # loops that got a bound: their places
+        self._merged_steps: list[None] = [] if around is None else around._merged_steps
         self._loops = set[Any]()  # those that were decided
         self._inside: Guards  # under which parts of what is run have no value
         self._start(())
@@ -164,6 +175,17 @@ class Paths:
         self._loops.add(user_place())
         self.has_lengths = True
 
+    def count_merged_step(self) -> None:
+        """Count a step of a loop whose steps are merged; there are too many where such loops stand in each other."""
+        self._merged_steps.append(None)
+        if len(self._merged_steps) > self.limit * MERGED_STEPS:
+            raise too_many_steps(self._name, self.limit * MERGED_STEPS, self._deciding)
+
+    def unfinished(self, node: int) -> None:
+        """Note that there is no value where a loop would go on beyond its bound, and that the user has to be told."""
+        self.bounded[user_place()] = self.limit
+        self.has_no_value((node,), raises=True)
+
     def end(self) -> NoReturn:
         """End this path without a value, at the limit of a count, and note that the user has to be told."""
         self.bounded[user_place()] = self.limit
@@ -223,22 +245,31 @@ class Paths:
         self._calls += 1
         return self._calls, *((decision.condition, decision.outcome) for decision in self._taken)
 
-    def merge(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    def merge(
+        self,
+        f: Callable[..., Any],
+        args: tuple[Any, ...],
+        keywords: dict[str, Any],
+        *,
+        run: Callable[[], Any] | None = None,
+        results: type[CallResults] = CallResults,
+        hidden: bool = False,
+    ) -> Any:
         """Return what a call of the user's function returns, with its paths merged.
 
         They are left to these paths where that would show: where the function changes something outside of itself or
         what it is given, raises an error, or returns what is not made of numbers (see `CallResults`).
         """
-        run, call = partial(f, *args, **keywords), self.next_call()
+        run, call = run or partial(f, *args, **keywords), self.next_call()
         surroundings = None if call in self.not_followed else Surroundings(f, args, keywords)
         if surroundings is None or _is_out_of_sight(surroundings):
             return run()
         scope = innermost_scope()
         assert scope is not None
-        results = CallResults(scope)
-        tree = self.inside(scope, f, lambda: results.noted(run()), results.lift, surroundings, hidden=False)
+        made = results(scope)
+        tree = self.inside(scope, f, lambda: made.noted(run()), made.lift, surroundings, hidden=hidden)
         if tree is not None:
-            return results.whole(tree)
+            return made.whole(tree)
         self.not_followed.add(call)
         return run()
 
@@ -259,7 +290,7 @@ class Paths:
             if surroundings is None or paths.explored == 1 or surroundings.unchanged():
                 self.has_no_value(paths.raised, raises=paths.raises)
                 return tree
-        except (NotFollowedError, ArgumentError) as error:
+        except (NotFollowedError, ArgumentError, UnsteadyError) as error:
             if isinstance(error, ArgumentError) and error is not paths.unlike:
                 raise
             forgive(error)

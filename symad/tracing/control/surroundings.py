@@ -24,6 +24,7 @@ import numpy as np
 
 from symad.errors import TraceError
 from symad.tracing.calling.jitted import python_form
+from symad.tracing.calling.loop_steps import own_code
 from symad.tracing.calling.outside_words import members_of
 from symad.tracing.calling.user_place import is_installed, is_library, user_place
 from symad.tracing.values.array import Array
@@ -274,7 +275,7 @@ class Surroundings:
 
 
 def _text_of(f: types.FunctionType) -> list[Any]:
-    return [f.__code__, f.__defaults__, f.__kwdefaults__]
+    return [own_code(f), f.__defaults__, f.__kwdefaults__]
 
 
 def _rewrite(f: types.FunctionType, old: list[Any]) -> None:

@@ -1,0 +1,129 @@
+"""Loops whose steps are functions (see `loop_steps`): each step is followed by itself, and its paths are merged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sized
+from functools import partial
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.calling.handlers import is_caught
+from symad.tracing.calling.loop_steps import STEPPED_BY
+from symad.tracing.calling.scope import innermost_scope
+from symad.tracing.control.call_results import NUMBER, TRUTH, CallResults, NotFollowedError
+from symad.tracing.control.paths import Paths
+from symad.tracing.values.array import Array
+from symad.tracing.values.constant_nodes import is_boolean
+from symad.tracing.values.scalar import Scalar
+
+
+class _Unbound:
+    """What stands for a variable that is not bound, and in place of the things that a `while` does not go through."""
+
+
+UNBOUND = _Unbound()
+
+
+class StepResults(CallResults):
+    """What the paths of a step leave in the variables of a loop, which are bound anew: whole numbers and arrays too.
+
+    Truth values are merged as numbers, and are truth values again. Arrays are only merged where the function changes
+    none in place: another variable may have the same.
+    """
+
+    arrays_too = False
+
+    def common(self, column: list[Any]) -> Any:
+        """Return the constant that a variable is on all paths, NUMBER where the paths choose between numbers."""
+        first = column[0]
+        if all(leaf is first for leaf in column) and not isinstance(first, Scalar):
+            return first
+        if all(type(leaf) is type(first) and leaf == first for leaf in column) and type(first) in (bool, int, str):
+            return first
+        bound = [leaf for leaf in column if leaf is not UNBOUND]
+        if all(map(_is_truth, bound)):
+            return TRUTH
+        if all(type(leaf) in _NUMBERS and not _is_truth(leaf) for leaf in bound):
+            return NUMBER
+        if self.arrays_too and len(bound) == len(column) and all(map(_is_array, bound)):
+            return NUMBER
+        raise NotFollowedError
+
+    def number(self, leaf: Any) -> Any:
+        """Return a number for a truth value, and for a variable without a value."""
+        if leaf is UNBOUND:
+            return np.nan
+        return np.where(leaf, 1.0, 0.0)[()] if _is_truth(leaf) else leaf
+
+
+class _StepResultsOfArrays(StepResults):
+    arrays_too = True
+
+
+_NUMBERS = (Scalar, float, int, np.float64)
+
+
+def _is_truth(leaf: Any) -> bool:
+    if type(leaf) is Scalar:
+        return is_boolean(leaf.scope.graph, leaf.node)
+    return isinstance(leaf, bool | np.bool_)
+
+
+def _is_array(leaf: Any) -> bool:
+    return type(leaf) is Array or (type(leaf) is np.ndarray and leaf.dtype.kind == "f")
+
+
+def stepped(
+    step: Callable[..., Any],
+    items: Any,
+    found: dict[str, Any],
+    names: tuple[str, ...],
+    stores: bool,
+    added_to: tuple[str, ...],
+) -> tuple[Any, ...]:
+    """Return whether a loop was left, whether by a return, of which value, and its variables after it.
+
+    `found` has the variables that are bound before; `stores` says whether the function changes arrays in place, and
+    `added_to` which variables it would if they were arrays. Where paths are followed, a `while` that goes on after
+    `max_paths` steps has no value.
+    """
+    scope = innermost_scope()
+    around = None if scope is None else scope.deciding()
+    paths = around if isinstance(around, Paths) else None
+    flags: tuple[Any, ...] = (True, False, False, UNBOUND)
+    state = tuple(found.get(name, UNBOUND) for name in names)
+    endless, count = not isinstance(items, Sized), 0
+    for item in repeat(UNBOUND) if items is UNBOUND else items:
+        bound = found | dict(zip(names, state, strict=True))
+        stores = stores or any(_is_array(bound.get(name)) for name in added_to)
+        once = partial(_once, step, names, flags, item, state)
+        if paths is None:
+            made = once()
+        else:
+            results = StepResults if stores else _StepResultsOfArrays
+            paths.count_merged_step()
+            made = paths.merge(step, (item, *state), {}, run=once, results=results, hidden=not is_caught())
+        flags, state = made[:4], made[4:]
+        if flags[0] is False:
+            break
+        if isinstance(flags[0], Scalar) and paths is not None:
+            count += 1
+            if endless and count >= paths.limit:
+                paths.unfinished(flags[0].node)
+                break
+    return (*flags[1:], *state)
+
+
+def _once(
+    step: Callable[..., Any], names: tuple[str, ...], flags: tuple[Any, ...], item: Any, state: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """Return flags and variables after a step, as they are where the loop has been left before."""
+    if flags[0] is not True and not flags[0]:
+        return (False, *flags[1:], *state)
+    *told, found = step(item, *state)
+    return (*told, *(found.get(name, UNBOUND) for name in names))
+
+
+STEPPED_BY[:] = [stepped, UNBOUND]

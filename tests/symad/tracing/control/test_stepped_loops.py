@@ -1,0 +1,282 @@
+"""Loops with conditions inside, and loops that end by values one after the other: steps are merged one by one."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symad as sa
+from symad.errors import BoundWarning
+
+X = np.array([0.7, 1.3, 0.4, 2.1])
+OTHERS = [X, np.array([1.1, 0.6, 2.0, 0.3]), np.array([0.2, 2.2, 1.4, 0.9])]
+
+
+def cubic(t, x):
+    return t**3 - x[0] * t - x[1]
+
+
+def bisected(x):
+    low, high = 0.0, 3.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        if cubic(middle, x) > 0:
+            high = middle
+        else:
+            low = middle
+    return (middle - cubic(middle, x) / (3 * middle**2 - x[0])) * x[2]
+
+
+def bisected_while(x):
+    low, high = 0.0, 3.0
+    while high - low > 1e-6:
+        middle = 0.5 * (low + high)
+        if cubic(middle, x) > 0:
+            high = middle
+        else:
+            low = middle
+    return middle * x[2]
+
+
+def bisected_with_break(x):
+    a, b = 0.0, 3.0
+    fa = cubic(a, x)
+    for _ in range(60):
+        c = 0.5 * (a + b)
+        fc = cubic(c, x)
+        if abs(fc) < 1e-12 or b - a < 1e-12:
+            break
+        if fa * fc < 0:
+            b = c
+        else:
+            a, fa = c, fc
+    return c - cubic(c, x) / (3 * c**2 - x[0])
+
+
+def steps_controlled(x):
+    def slope(y):
+        return -x[1] * y + x[2]
+
+    t, h, y, refused = 0.0, 0.1, x[0], 0
+    while t < 1.0:
+        h = min(h, 1.0 - t)
+        k1 = slope(y)
+        k2 = slope(y + h * k1)
+        error = abs(h * (k2 - k1) / 2)
+        if error < 1e-2:
+            t = t + h
+            y = y + h * (k1 + k2) / 2
+        else:
+            refused += 1
+        h = h * 1.5 if error < 5e-3 else h * 0.5
+    return y * (1 + refused)
+
+
+def square_root(a):
+    r = a + 1
+    while abs(r * r - a) > 1e-12:
+        r = 0.5 * (r + a / r)
+    return r
+
+
+def two_in_a_row(x):
+    return square_root(x[0]) * square_root(x[1])
+
+
+def two_inside(x):
+    r = x[0] + 1
+    while abs(r * r - x[0]) > 1e-12:
+        r = 0.5 * (r + x[0] / r)
+    s = x[1] + 1
+    while abs(s * s - x[1]) > 1e-12:
+        s = 0.5 * (s + x[1] / s)
+    return r * s
+
+
+def of_inner_functions(x):
+    def root(a):
+        r = a + 1
+        while abs(r * r - a) > 1e-12:
+            r = 0.5 * (r + a / r)
+        return r
+
+    return root(x[0]) * root(x[1])
+
+
+def secant(x):
+    a, b = 1.0, 2.0
+    for _ in range(50):
+        fa, fb = cubic(a, x), cubic(b, x)
+        if abs(fb) < 1e-13:
+            return b * x[2]
+        if fb == fa:
+            raise ValueError("it is flat")
+        a, b = b, b - fb * (b - a) / (fb - fa)
+    raise RuntimeError("no convergence")
+
+
+def searched(x):
+    y = np.array([1.0, -1.0])
+
+    def loss(y):
+        return np.sum((y - x[:2]) ** 2 * x[2:])
+
+    for _ in range(4):
+        d = -2 * (y - x[:2]) * x[2:]
+        t = 1.0
+        while loss(y + t * d) > loss(y) - 1e-4 * t * np.sum(d * d):
+            t = t / 2
+        y = y + t * d
+    return np.sum(y**2)
+
+
+def with_memory(x):
+    state, energy = False, 0.0
+    for v in np.sin(np.tile(x, 6) * np.arange(24)):
+        if v > 0.5:
+            state = True
+        elif v < -0.5:
+            state = False
+        energy = energy + (v**2 if state else 2 * v)
+    return energy
+
+
+def reset(x):
+    total, out, resets = 0.0, 0.0, 0
+    for v in np.tile(x, 5):
+        total = total + v - 1
+        if total > 1:
+            out = out + total**2
+            total = 0.0
+            resets = resets + 1
+            continue
+        if total < -0.5:
+            total = -0.5 * v
+        out = out + 0.1 * total
+    return out + total + resets * x[0]
+
+
+def with_else(x):
+    total = 0.0
+    for k in range(8):
+        if x[k % 4] > 1.5 + 0.1 * k:
+            total = total + x[k % 4] ** 2
+        if total > 5:
+            break
+    else:
+        total = total * x[0]
+    for k in range(8):
+        total = total + (x[k % 4] if total < k else -x[0])
+    return total
+
+
+FUNCTIONS: list[Callable[[Any], Any]] = [
+    bisected, bisected_while, bisected_with_break, steps_controlled, two_in_a_row, two_inside, of_inner_functions,
+    secant, searched, with_memory, reset, with_else,
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::symad.errors.BoundWarning")
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_values_and_derivatives_are_those_on_numbers(function: Callable[[Any], Any]) -> None:
+    kernel = sa.compile(sa.value_and_grad(function), X)
+    for x in OTHERS:
+        value, gradient = kernel(x)
+        expected = sa.grad(function)(x)
+        assert np.isclose(value, function(x), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::symad.errors.BoundWarning")
+@pytest.mark.parametrize("function", [steps_controlled, two_in_a_row, reset], ids=lambda f: f.__name__)
+def test_second_derivatives_are_those_on_numbers(function: Callable[[Any], Any]) -> None:
+    kernel = sa.compile(sa.hessian(function), X)
+    for x in OTHERS:
+        np.testing.assert_allclose(kernel(x), sa.hessian(function)(x), rtol=1e-7, atol=1e-8)
+
+
+def test_where_a_loop_goes_on_beyond_its_bound_there_is_no_value() -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        kernel = sa.compile(two_inside, X, max_paths=8)
+    assert {warning.category for warning in told} == {BoundWarning}
+    assert all("test_stepped_loops.py" in str(warning.message) for warning in told)
+    assert np.isclose(kernel(X), two_inside(X), rtol=1e-12)
+    assert np.isnan(kernel(np.array([1e8, 1.0, 1.0, 1.0])))
+
+
+def test_an_error_in_a_step_is_no_value() -> None:
+    kernel = sa.compile(secant, X)
+    flat = np.array([7.0, 1.0, 1.0, 1.0])  # cubic(1) = cubic(2)
+    with pytest.raises(ValueError, match="flat"):
+        secant(flat)
+    assert np.isnan(kernel(flat))
+
+
+def reads_it_later(x):
+    total, functions = 0.0, []
+    for k in range(9):
+        functions.append(lambda: k)  # noqa: B023 - the case itself
+        if x[k % 4] * (k + 1) > total:
+            total = total + x[k % 4] * functions[0]()
+    return total
+
+
+def appends(x):
+    kept = []
+    for k in range(9):
+        if x[k % 4] * (k + 1) > sum(kept):
+            kept.append(x[k % 4])
+    return sum(kept)
+
+
+def nested_ends(x):
+    total, a = 0.0, x[0]
+    while a < 50:
+        b = a
+        while b > 1:
+            b = b / 2 if b > 2 else b - 0.7
+            total = total + b * b
+        a = a * 1.1
+    return total
+
+
+@pytest.mark.parametrize("function", [reads_it_later, appends, nested_ends], ids=lambda f: f.__name__)
+def test_what_a_step_could_change_in_other_ways_has_too_many_paths_still(function: Callable[[Any], Any]) -> None:
+    with pytest.raises(sa.LimitError, match=r"test_stepped_loops.py:\d+: .* has more than \d+ (paths|steps)"):
+        sa.compile(function, X, max_paths=16)
+
+
+@pytest.mark.filterwarnings("ignore::symad.errors.BoundWarning")
+def test_the_function_has_its_own_code_afterwards() -> None:
+    codes = [function.__code__ for function in (two_in_a_row, square_root, appends)]
+    sa.compile(two_in_a_row, X)
+    with pytest.raises(sa.LimitError):
+        sa.compile(appends, X, max_paths=16)
+    assert [function.__code__ for function in (two_in_a_row, square_root, appends)] == codes
+
+
+@pytest.mark.filterwarnings("ignore::symad.errors.BoundWarning")
+def test_several_threads_may_trace_it_while_others_call_it() -> None:
+    wrong: list[Any] = []
+    code, expected = of_inner_functions.__code__, of_inner_functions(X)
+
+    def traces() -> None:
+        if not np.isclose(sa.compile(of_inner_functions, X)(X), expected, rtol=1e-12):
+            wrong.append("kernel")
+
+    def calls() -> None:
+        wrong.extend("call" for _ in range(200) if of_inner_functions(X) != expected)
+
+    threads = [threading.Thread(target=target) for target in (traces, traces, calls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert of_inner_functions.__code__ is code
