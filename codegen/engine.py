@@ -115,7 +115,7 @@ class Linker:
     newest: Linker | None = None
 
     def __init__(self) -> None:
-        self.jit = llvm.create_lljit_compiler(target_machine(2))  # without a machine it asks the processor anew
+        self.jit: Any = llvm.create_lljit_compiler(target_machine(2))  # without a machine it asks the processor anew
         self._names = [f"kernel{k}" for k in range(SHARED)]  # none is used twice
         self._open = 0
 

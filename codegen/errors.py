@@ -21,6 +21,11 @@ class WorkbenchError(Exception):
     those that plain numbers would not have met.
     """
 
+    what: str
+    where: str
+    why: str
+    do: str
+
     listeners: ClassVar[list[Callable[[WorkbenchError], None]]] = []
     of_tracing: ClassVar[bool] = True
 

@@ -49,7 +49,7 @@ class NegativeZero(sp.AtomicExpr):  # type: ignore[misc]
         return "-0.0"
 
 
-negative_zero = NegativeZero()
+negative_zero: NegativeZero = NegativeZero()
 
 
 class RealFunction(sp.Function):  # type: ignore[misc]
@@ -97,35 +97,35 @@ def _elliptic_moment(a: sp.Expr, b: sp.Expr, m: sp.Expr) -> sp.Expr:
     return sp.pi / 2 * sp.rf(half, a) / sp.factorial(a) * sp.hyper((a + half, b + half), (a + 1,), m)
 
 
-expit = real_head("expit", "Logistic function 1/(1 + exp(-u)), without overflow.", lambda u: 1 / (1 + sp.exp(-u)))
-log_expit = real_head("log_expit", "log(expit(u)) = -softplus(-u).", lambda u: -sp.log(1 + sp.exp(-u)))
-softplus = real_head("softplus", "log(1 + exp(u)), without overflow.", lambda u: sp.log(1 + sp.exp(u)))
-logaddexp = real_head(
+expit: Any = real_head("expit", "Logistic function 1/(1 + exp(-u)), without overflow.", lambda u: 1 / (1 + sp.exp(-u)))
+log_expit: Any = real_head("log_expit", "log(expit(u)) = -softplus(-u).", lambda u: -sp.log(1 + sp.exp(-u)))
+softplus: Any = real_head("softplus", "log(1 + exp(u)), without overflow.", lambda u: sp.log(1 + sp.exp(u)))
+logaddexp: Any = real_head(
     "logaddexp", "log(exp(u) + exp(v)), without overflow.", lambda u, v: sp.log(sp.exp(u) + sp.exp(v))
 )
-one_minus_square = real_head(
+one_minus_square: Any = real_head(
     "one_minus_square", "(1 - u)(1 + u), which keeps the digits that 1 - u**2 loses near |u| = 1.",
     lambda u: (1 - u) * (1 + u),
 )  # fmt: skip
-xlogy = real_head("xlogy", "u*log(v), and 0 where u = 0.", lambda u, v: zero_first(u, u * sp.log(v)))
-trunc = real_head("trunc", "Round towards zero.", lambda u: sp.sign(u) * sp.floor(sp.Abs(u)))
-rint = real_head("rint", "Round to the nearest integer, halves to the even one.", _to_even)
-fmod = real_head(
+xlogy: Any = real_head("xlogy", "u*log(v), and 0 where u = 0.", lambda u, v: zero_first(u, u * sp.log(v)))
+trunc: Any = real_head("trunc", "Round towards zero.", lambda u: sp.sign(u) * sp.floor(sp.Abs(u)))
+rint: Any = real_head("rint", "Round to the nearest integer, halves to the even one.", _to_even)
+fmod: Any = real_head(
     "fmod", "Remainder with the sign of the dividend (C's fmod); SymPy's Mod has the sign of the divisor.",
     lambda u, v: u - v * trunc.formula(u / v),
 )  # fmt: skip
-copysign = real_head(
+copysign: Any = real_head(
     "copysign", "|u| with the sign of v (the sign of zero counts in the kernel, not in the formula).",
     lambda u, v: sp.Abs(u) * sp.Piecewise((-1, v < 0), (1, True)),
 )  # fmt: skip
-direction_cosine = real_head(
+direction_cosine: Any = real_head(
     "direction_cosine",
     "u / hypot(u, v): the first derivative of hypot, a head of its own so that its derivative does not cancel.",
     lambda u, v: u / sp.sqrt(u**2 + v**2),
 )
 # K(m) is the moment (0, 0) and E(m) the moment (0, -1); the derivative in m is (b + 1/2) times the moment (a+1, b+1),
 # which has none of the 0/0 at m = 0 that formulas in K and E have.
-elliptic_moment = real_head(
+elliptic_moment: Any = real_head(
     "elliptic_moment",
     "Integral of sin(t)**(2a) (1 - m sin(t)**2)**(-b - 1/2), t from 0 to pi/2, a and b constant integers, a >= 0.",
     _elliptic_moment,

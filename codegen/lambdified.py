@@ -35,6 +35,8 @@ class Lambdified:
 
     __slots__ = ("_collected", "_shape", "kernel")
 
+    kernel: Kernel
+
     def __init__(self, kernel: Kernel, shape: Any, collected: bool) -> None:
         self.kernel, self._shape = kernel, shape
         self._collected = collected  # the scalars of a nested result are the first output, one array

@@ -32,7 +32,7 @@ def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], 
         setattr(sys.modules[package], name, value)  # so that it is asked for once
         return value
 
-    return find, lambda: sorted({*vars(sys.modules[package]), *places}), sorted(places)
+    return find, lambda: list(places), sorted(places)
 
 
 def stub_places(stub: bytes) -> dict[str, tuple[str, str]]:

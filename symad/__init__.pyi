@@ -70,19 +70,16 @@ from symad.transforms.first_order import (
     derivative as derivative,
     grad as grad,
     hessian as hessian,
-    hvp as hvp,
     jacfwd as jacfwd,
     jacobian as jacobian,
     jacrev as jacrev,
-    jvp as jvp,
-    linearize as linearize,
     value_and_grad as value_and_grad,
-    vjp as vjp,
 )
 from symad.transforms.higher_order import (
     biharmonic as biharmonic,
     derivative_along as derivative_along,
     derivative_tensor as derivative_tensor,
+    hvp as hvp,
     laplacian as laplacian,
     mixed_derivative as mixed_derivative,
     mixed_partials as mixed_partials,
@@ -97,5 +94,6 @@ from symad.transforms.jacobians import (
     sum_gradient as sum_gradient,
     verify_sparsity as verify_sparsity,
 )
+from symad.transforms.linear_transforms import jvp as jvp, linearize as linearize, vjp as vjp
 from symad.transforms.optimisation import argmin as argmin, value_gradient_hessian as value_gradient_hessian
 from symad.version import __version__ as __version__

@@ -33,14 +33,17 @@ MEMORY = (
     Symbol("malloc", "declare ptr @malloc(i64)"),
     Symbol("free", "declare void @free(ptr)"),
 )
-NEGATED = {"fma": (), "fms": (3,), "fnma": (1,), "fnms": (1, 3)}  # operands of the fused operation with a sign
+NEGATED: dict[str, tuple[int, ...]]  # operands of the fused operation with a sign
+NEGATED = {"fma": (), "fms": (3,), "fnma": (1,), "fnms": (1, 3)}
 
 
+@dataclass(frozen=True, eq=False)
 class Emitted:
     """IR text of functions, and the symbols that they call; chunk functions call no other functions of the text."""
 
-    def __init__(self, chunks: list[str], functions: list[str], symbols: dict[str, Symbol]) -> None:
-        self.chunks, self.functions, self.symbols = chunks, functions, symbols
+    chunks: list[str]
+    functions: list[str]
+    symbols: dict[str, Symbol]
 
     @property
     def text(self) -> str:

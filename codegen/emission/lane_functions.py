@@ -43,10 +43,12 @@ INTRINSICS = {
 class LaneWriter(Writer):
     """Writes IR on lanes; `needed` are the functions that it calls."""
 
+    lanes: Lanes
+
     def __init__(self, lanes: Lanes, operands: int = 1) -> None:
         self.lanes, self.format = lanes, SINGLE if lanes.scalar == "float" else DOUBLE
-        self.operands = [Value(self, f"%x{k}") for k in range(operands)]
-        self.types = {"n": lanes.type, "w": lanes.word, "t": lanes.truth}
+        self.operands: list[Value] = [Value(self, f"%x{k}") for k in range(operands)]
+        self.types: dict[str, str] = {"n": lanes.type, "w": lanes.word, "t": lanes.truth}
         self.lines: list[str] = []
         self.needed: dict[str, Symbol] = {}
 

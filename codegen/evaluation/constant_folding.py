@@ -230,7 +230,9 @@ RATIONAL: dict[type[sp.Basic], Callable[[list[Any]], Fraction | bool | None]] = 
        for head in (sp.Lt, sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne)},
 }  # fmt: skip
 
-ANY_SIZE = frozenset({*RATIONAL, sp.log, sp.sign, sp.floor, sp.ceiling} - {sp.Pow})  # take no time for huge numbers
+ANY_SIZE: frozenset[Any] = frozenset(
+    {*RATIONAL, sp.log, sp.sign, sp.floor, sp.ceiling} - {sp.Pow}
+)  # take no time for huge numbers
 
 
 def _bits(digits: int) -> int:

@@ -103,6 +103,9 @@ class MachineNumber(Number):
 
     __slots__ = ("machine", "reference")
 
+    machine: Any
+    reference: Any
+
     def __init__(self, machine: Any, reference: Any) -> None:
         self.machine, self.reference = machine, reference
 
@@ -173,25 +176,25 @@ def _function(symbol: str) -> Formula:
     return lambda first, *others: first.call(symbol, *others)
 
 
-atan2 = _function("atan2")
-atanh = _function("atanh")
-copysign = _function("llvm.copysign.f64")
-cos = _function("llvm.cos.f64")
-cosh = _function("cosh")
-exp = _function("exp")
-expm1 = _function("expm1")
-floor = _function("llvm.floor.f64")
-fma = _function("llvm.fma.f64")
-fmod = _function("fmod")
-gamma = _function("tgamma")
-hypot = _function("hypot")
-lgamma = _function("lgamma")
-log = _function("log")
-log1p = _function("log1p")
-pow = _function("pow")
-sin = _function("llvm.sin.f64")
-sinh = _function("sinh")
-tan = _function("tan")
+atan2: Formula = _function("atan2")
+atanh: Formula = _function("atanh")
+copysign: Formula = _function("llvm.copysign.f64")
+cos: Formula = _function("llvm.cos.f64")
+cosh: Formula = _function("cosh")
+exp: Formula = _function("exp")
+expm1: Formula = _function("expm1")
+floor: Formula = _function("llvm.floor.f64")
+fma: Formula = _function("llvm.fma.f64")
+fmod: Formula = _function("fmod")
+gamma: Formula = _function("tgamma")
+hypot: Formula = _function("hypot")
+lgamma: Formula = _function("lgamma")
+log: Formula = _function("log")
+log1p: Formula = _function("log1p")
+pow: Formula = _function("pow")
+sin: Formula = _function("llvm.sin.f64")
+sinh: Formula = _function("sinh")
+tan: Formula = _function("tan")
 
 
 def sqrt(u: MachineNumber) -> MachineNumber:

@@ -51,13 +51,19 @@ def in_ir(kind: str) -> str:
 class Expressions:
     """A routine in the making: a variable is the value that was assigned to it last on the way to this place."""
 
+    kinds: dict[str, str]
+    count: int
+    written: Mapping[str, ast.FunctionDef]
+    name: str
+    scalar: Lanes
+
     def __init__(self, written: Mapping[str, ast.FunctionDef], name: str, scalar: Lanes, numbers: Numbers) -> None:
         self.written, self.name, self.scalar = written, name, scalar
         arrays = {"bytes": "*i8", "ints": "*i64", "ints32": "*i32", "doubles": "*double", "pointers": "*ptr"}
         self.kinds = {"int": "i64", "int32": "i32", "bool": "i1", "double": "double", "pointer": "ptr", **arrays}
         self.kinds |= {"real": scalar.type, "reals": f"*{scalar.type}"}
         known = numbers | {"nan": math.nan, "inf": math.inf, "null": "null"}
-        self.constants = {given: self.number(number) for given, number in known.items()}
+        self.constants: dict[str, Value] = {given: self.number(number) for given, number in known.items()}
         self.variables: dict[str, Value] = {}
         self.lines: list[str] = []
         self.memory: list[str] = []  # of what goes by address

@@ -38,7 +38,7 @@ class Table:
         self.operands: list[tuple[int, ...]] = []
         self.atoms: dict[int, sp.Basic] = {}
         self._memo: dict[object, int] = {}
-        self.blocks = RowBlocks()
+        self.blocks: RowBlocks = RowBlocks()
         self._lock = Lock()
 
     def __len__(self) -> int:

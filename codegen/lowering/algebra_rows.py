@@ -91,6 +91,11 @@ def multiply(left: Factors, right: Factors, sign: int = 1) -> Factors:
 class Rebuilder:
     """Copies a table into a new one, live row by live row; a pass overrides what becomes of some of them."""
 
+    lowered: Lowered
+    rows: list[Row]
+    uses: list[int]
+    machine: Machine
+
     def __init__(self, lowered: Lowered) -> None:
         self.lowered, self.rows, self.uses = lowered, lowered.rows, lowered.uses()
         self.machine = machine = Machine()

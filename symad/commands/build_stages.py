@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import textwrap
 import timeit
 from collections.abc import Callable, Sequence
@@ -113,13 +112,6 @@ def time_call(kernel: Kernel, arguments: tuple[Any, ...]) -> float:
         number *= 2
         seconds = timer.timeit(number)
     return min(seconds, *timer.repeat(4, number)) / number
-
-
-def show_progress(stage: str) -> None:
-    """Write the name of a long stage to a terminal's standard error, over the previous one."""
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{stage} ..." if stage else "\r\x1b[K")
-        sys.stderr.flush()
 
 
 DIGITS = 50

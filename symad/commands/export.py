@@ -63,6 +63,7 @@ def run(options: argparse.Namespace) -> int:
     leaves, _ = containers.flatten(arguments)
     kernel = compile(wanted, *arguments, accuracy=options.accuracy)
     made = kernel.export(options.directory, name, cpu=options.cpu, points=[leaves])
+    options.progress.end()
     if options.json:
         print_json("export", {"name": name, "files": made.files})
     else:

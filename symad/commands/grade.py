@@ -36,10 +36,12 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Carry out `symad grade`."""
     question = read_question(options.question)
-    graded = grade_class(question, read_answers(options.answers, options.name_column, options.answer_column))
+    answers = read_answers(options.answers, options.name_column, options.answer_column)
+    graded = grade_class(question, answers, progress=options.progress)
     written = [] if options.out is None else [write_marks(graded, options.out)]
     if options.pages is not None:
         written.append(graded.write_pages(options.pages)[0])
+    options.progress.end()
     for path in written:
         print(f"written: {path}", file=sys.stderr if options.json else sys.stdout)
     if options.json:

@@ -29,7 +29,6 @@ from symad.commands.build_stages import (
     check_pattern,
     exact_matrix,
     fitted,
-    show_progress,
     table,
     time_call,
 )
@@ -87,12 +86,12 @@ def run(options: argparse.Namespace) -> int:
         "name": options.target.rpartition(":")[2], "tier": "fast" if options.fast else "default",
         "accuracy": options.accuracy,
     }  # fmt: skip
-    straight, timed = _straight_option(options), Stopwatch(show_progress)
+    straight, timed = _straight_option(options), Stopwatch(options.progress.stage)
     planned = timed(
         "trace + differentiate", lambda: _planned(function, arguments, options.mode, options.roll, bool(straight))
     )
     found = study(function, arguments, planned, timed, mode=options.mode, **how)
-    show_progress("")
+    options.progress.end()
     if options.json:
         if options.emit or options.output is not None:
             raise ArgumentError("--json with --emit or --output", do="leave out one of the two")

@@ -17,7 +17,7 @@ HELP = {
     "cache": "show or clear the disk cache of machine code",
     "completion": "print what makes a shell complete commands and options",
 }
-EXAMPLES = {
+EXAMPLES: dict[str, tuple[str, ...]] = {
     "hessian": (
         "symad hessian model.py:energy",
         "symad hessian model.py:energy --emit llvm --output energy.ll",

@@ -190,7 +190,7 @@ def add_compare_and_verify(commands: Any) -> None:
 def run_compare(options: argparse.Namespace) -> int:
     """Carry out `symad compare`; exit status 0, or 1 when a route is wrong."""
     require_point(options)
-    comparison = compare(*read_target(options), options.order, plots=options.plots)
+    comparison = compare(*read_target(options), options.order, plots=options.plots, progress=options.progress)
     present(comparison, options)
     return 1 if comparison.wrong else 0
 
@@ -208,6 +208,8 @@ def run_verify(options: argparse.Namespace) -> int:
         present(found, options)
         return 0 if math.isfinite(found.worst_ulp) else 1
     box = tuple(options.box)
-    found_errors = verify(kernel, box=box, points=options.points, seed=options.seed, rigorous=options.rigorous)
+    found_errors = verify(
+        kernel, box=box, points=options.points, seed=options.seed, rigorous=options.rigorous, progress=options.progress
+    )
     present(found_errors, options)
     return 1 if math.isnan(found_errors.worst_ulp) else 0

@@ -12,18 +12,20 @@ from contextlib import AbstractContextManager
 from types import FrameType
 from typing import Any
 
+from symad.commands.progress import Progress
 from symad.errors import ArgumentError, NotationWarning, WorkbenchError
 from symad.limits import time_limit
 from symad.tracing.calling.tracebacks import VARIABLE
 from symad.tracing.calling.user_place import is_defect, is_library, is_standard, user_frame
 
 USAGE, FAILURE, INTERRUPTED = 2, 3, 130
+QUIET = ("workbench", "cache", "completion")  # which do not compute, or compute elsewhere
 
 
 def carried_out(options: argparse.Namespace) -> int:
     """Carry out a command; return its exit status (see `symad.commands.names.STATUS`)."""
     try:
-        with warnings.catch_warnings(), _limited(options):
+        with warnings.catch_warnings(), _limited(options), _progress(options) as options.progress:
             warnings.simplefilter("always", NotationWarning)
             warnings.showwarning = _told(warnings.showwarning)
             status: int = options.run(options)
@@ -48,6 +50,10 @@ def carried_out(options: argparse.Namespace) -> int:
 
 def _limited(options: argparse.Namespace) -> AbstractContextManager[None]:
     return time_limit(options.max_seconds, f"symad {options.command}", _place)
+
+
+def _progress(options: argparse.Namespace) -> Progress:
+    return Progress(options.command, options.max_seconds, sys.stderr, shown=options.command not in QUIET)
 
 
 def _place() -> str:

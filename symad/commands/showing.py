@@ -112,6 +112,7 @@ def present(shown: Shown, options: argparse.Namespace) -> int:
     files = [path for path in (options.html, options.output) if path is not None]
     if options.html is not None and options.html.suffix != ".html":
         raise ArgumentError(f"--html {options.html}", do="end the name in .html, or use --output")
+    options.progress.end()
     for path in files:
         print(f"written: {shown.save(path, big=options.big)}", file=sys.stderr if options.json else sys.stdout)
     if options.json:

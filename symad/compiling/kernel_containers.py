@@ -53,7 +53,7 @@ class _Structured:
     __slots__ = ("structure",)
 
     def __init__(self, structure: containers.Structure) -> None:
-        self.structure = structure
+        self.structure: containers.Structure = structure
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _of_example, (type(self), self._example())

@@ -28,6 +28,7 @@ from symad.compiling.plan import CompilationPlan
 from symad.compiling.planning import Strategy, plan
 from symad.compiling.static_arguments import STATIC, Instances, Roots, Variants
 from symad.derivatives.loops.checkpoints import Checkpoints
+from symad.derivatives.signatures import P, R
 from symad.errors import ArgumentError, LoweringError
 from symad.tracing.calling.function_names import name_of, positional
 from symad.tracing.calling.memory import telling
@@ -171,6 +172,14 @@ def compile_rolled(
     saved = SAVED if found.checkpoints == "all" else 1
     program = carried_out("contraction", lambda program: contracted(program, saved), found.program)
     return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, planned=planned, **options)
+
+
+@typing.overload
+def jit(f: Callable[P, R], **options: typing.Unpack[CompileFields]) -> Callable[P, R]: ...
+
+
+@typing.overload
+def jit(f: None = None, **options: typing.Unpack[CompileFields]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
 def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFields]) -> Callable[..., Any]:

@@ -86,6 +86,8 @@ class Arithmetic(ABC):
 class NodeArithmetic(Arithmetic):
     """Operations that add nodes to a graph: array nodes, where it has them."""
 
+    build: Builder
+
     absent = np.int64(-1)
     of_numbers = False
 

@@ -109,13 +109,19 @@ def _needed(graph: Graph, outputs: Nodes, first: int) -> list[int]:
 class Linearization:
     """The derivative of outputs with respect to parameters, made row by row; here its coefficients are nodes."""
 
+    build: Builder
+    graph: Graph
+    values: Values
+    inputs: Reading
+    outputs: Reading
+
     number_of: Callable[[Reading], Carriers] | None = None
 
     def __init__(self, build: Builder, outputs: Nodes, parameters: Nodes, values: Values) -> None:
         self.build, self.graph, self.values = build, build.graph, values
         self.inputs, self.outputs = (self.graph.arrays.reading(nodes) for nodes in (parameters, outputs))
         firsts = [node.first for node in self.inputs.array_nodes]
-        self.active = Activity(dict.fromkeys(firsts), set(self.inputs.single_nodes))  # so far: the parameters
+        self.active: Activity = Activity(dict.fromkeys(firsts), set(self.inputs.single_nodes))  # so far: the parameters
         self._given = {*firsts, *self.inputs.single_nodes}
 
     def linear(self) -> ArrayLinear:

@@ -155,7 +155,7 @@ class ExtremumRow(ArrayRow):
     Where it does not hold that a term is among them, it is a structural zero; None: the numbers of shares say so.
     """
 
-    MULTIPLIERS = ("shares",)
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ("shares",)
     target: ArrayNode
     terms: Reading
     shares: Carriers | None  # 1
@@ -223,7 +223,7 @@ class ScatterRow(ArrayRow):
 class ProductRow(ArrayRow):
     """Products of matrices: the tangents of one side with the value of the other, where that side `moves`."""
 
-    MULTIPLIERS = ("left", "right")
+    MULTIPLIERS: ClassVar[tuple[str, ...]] = ("left", "right")
     target: ArrayNode
     sides: tuple[Reading, Reading]
     left: Carriers | None  # where the right side moves

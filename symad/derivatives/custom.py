@@ -11,13 +11,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.errors import UnboundSymbolError
 from symad.derivatives.linear import gradients, linearize, settle
+from symad.derivatives.signatures import P, R
 from symad.errors import ArgumentError, RuleError
 from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
@@ -33,6 +34,18 @@ from symad.tracing.values.node_trees import Tree, lift, lift_result, paths_of, w
 from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]
+
+
+@overload
+def custom_derivative(
+    function: Callable[P, R], derivative: Function | None = None, *, opaque: bool = False
+) -> Callable[P, R]: ...
+
+
+@overload
+def custom_derivative(
+    function: None = None, derivative: Function | None = None, *, opaque: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
 def custom_derivative(
@@ -77,7 +90,7 @@ def custom_derivative(
     return apply
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: R) -> R:
     """Return x (a number, array or container of them) with a derivative of zero.
 
     >>> import symad as sa
@@ -85,7 +98,9 @@ def stop_gradient(x: Any) -> Any:
     3.0
     """
     leaves, structure = containers.flatten(x)
-    return containers.unflatten(structure, [_stopped(leaf) if isinstance(leaf, Traced) else leaf for leaf in leaves])
+    stopped = [_stopped(leaf) if isinstance(leaf, Traced) else leaf for leaf in leaves]
+    found: R = containers.unflatten(structure, stopped)
+    return found
 
 
 def _stopped(leaf: Traced) -> Any:

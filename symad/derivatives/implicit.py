@@ -108,9 +108,14 @@ def solve(
 class Equation:
     """One implicit equation f(y, *args) = 0: its function, the structure of y, the arguments and their numbers."""
 
+    scope: Scope
+    f: Function
+    start: Tree
+    arguments: Tree
+
     def __init__(self, scope: Scope, f: Function, start: Tree, arguments: Tree) -> None:
         self.scope, self.f, self.start, self.arguments = scope, f, start, arguments
-        self.plain = plain_values(scope, arguments)
+        self.plain: Any = plain_values(scope, arguments)
 
     def residual(self, y: Any) -> Any:
         """Return f(y): plain numbers for plain numbers, traced values for a solver that differentiates f."""

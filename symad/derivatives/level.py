@@ -135,6 +135,9 @@ class Epsilon(sp.Symbol):  # type: ignore[misc]
 class FunctionResultError(ArgumentError):
     """The traced function returned functions; a transform that can, differentiates their values instead."""
 
+    function: Callable[..., Any]
+    structure: containers.Structure
+
     def __init__(self, function: Callable[..., Any], structure: containers.Structure) -> None:
         self.function, self.structure = function, structure
         super().__init__(
@@ -167,12 +170,14 @@ class Level:
 
     __slots__ = ("arrays_before", "build", "parameters", "scope")
 
+    scope: Scope
+
     def __init__(self, scope: Scope, arguments: tuple[Any, ...], names: Sequence[str]) -> None:
         self.scope, start = scope, len(scope.graph)
-        self.build = Builder(scope.graph)
-        self.arrays_before = len(scope.graph.arrays.nodes)
+        self.build: Builder = Builder(scope.graph)
+        self.arrays_before: int = len(scope.graph.arrays.nodes)
         lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
-        self.parameters = Tree(lifted.structure, [_aliases(scope, nodes) for nodes in lifted.arrays])
+        self.parameters: Tree = Tree(lifted.structure, [_aliases(scope, nodes) for nodes in lifted.arrays])
         scope.parameters = scope.graph.arrays.roots(self.parameters.nodes)
         note("opened", scope.graph, scope.depth, start, self.parameters, names)
         scope.graph.place_all(len(scope.graph.marks), user_frame)

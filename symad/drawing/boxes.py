@@ -103,9 +103,11 @@ class Source:
 class Reading:
     """A graph as it is looked at: the nodes that get boxes, their names, their operands with aliases seen through."""
 
+    source: Source
+
     def __init__(self, source: Source) -> None:
         self.source, graph = source, source.graph
-        self.order = reachable(graph, source.outputs)
+        self.order: list[int] = reachable(graph, source.outputs)
         self.results: dict[int, list[str]] = {}
         for node, name in zip(source.outputs, source.results, strict=True):
             self.results.setdefault(node, []).append(name)
@@ -114,13 +116,13 @@ class Reading:
         self.marks: dict[int, tuple[Mark, ...]] = {}
         for node in self.order:
             self._look_at(node, counted)
-        self.nodes = [node for node in self.order if self._has_box(node)]
-        self.operands = {
+        self.nodes: list[int] = [node for node in self.order if self._has_box(node)]
+        self.operands: dict[int, tuple[int, ...]] = {
             node: tuple(self.seen_as.get(o, o) for o in operands_of(graph, node) if not is_constant(graph, o))
             for node in self.nodes
         }
-        self.uses = Counter(operand for operands in self.operands.values() for operand in operands)
-        self.names = {**names_of(graph, self.order, self.seen_as), **source.names}
+        self.uses: Counter[int] = Counter(operand for operands in self.operands.values() for operand in operands)
+        self.names: dict[int, str] = {**names_of(graph, self.order, self.seen_as), **source.names}
         self._constants: dict[int, tuple[sp.Basic | None, ...]] = {}
 
     def _look_at(self, node: int, counted: Counter[int]) -> None:

@@ -111,6 +111,9 @@ BECOMES = {"store": "stored in", "add": "summed in", "last": "last to"}
 class Places:
     """The places of a program's buffers, by the names that its text has for them (`codegen.rolled_text`)."""
 
+    program: RolledProgram
+    names: list[str]
+
     def __init__(self, program: RolledProgram) -> None:
         self.program, self.names = program, buffer_names(program)
 

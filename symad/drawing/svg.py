@@ -47,6 +47,9 @@ class Canvas:
     True
     """
 
+    width: float
+    height: float
+
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
         self._open: list[Group] = [Group()]  # the whole picture, and the groups that are open in it

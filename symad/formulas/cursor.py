@@ -20,6 +20,15 @@ Result = TypeVar("Result")
 class Cursor:
     """The words of a formula and the one that is read next; sums and powers, which the whole parser reads."""
 
+    position: int
+    text: str
+    tokens: Sequence[Token]
+    names: Mapping[str, Name]
+    others: bool
+    point: sp.Expr | None
+    depth: int
+    lists: bool
+
     def __init__(
         self, text: str, words: Sequence[Token], names: Mapping[str, Name], others: bool, point: sp.Expr | None
     ) -> None:

@@ -205,6 +205,9 @@ SIZE_LIMIT = 1e300  # of a constant
 class Refused(Exception):  # noqa: N818 - never leaves the parser, which adds the column
     """A value that is not computed: what it is, and what to write instead."""
 
+    what: str
+    do: str
+
     def __init__(self, what: str, do: str = "give smaller numbers") -> None:
         self.what, self.do = what, do
         super().__init__(what)

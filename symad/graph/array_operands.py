@@ -113,6 +113,14 @@ class Reading:
 
     __slots__ = ("_ids", "blocks", "kept", "parts", "shape", "singles", "size", "view")
 
+    shape: tuple[int, ...]
+    kept: tuple[int, ...]
+    size: int
+    view: View | None
+    parts: tuple[Part, ...]
+    singles: Singles | None
+    blocks: tuple[Block, ...]
+
     def __init__(
         self,
         shape: tuple[int, ...],

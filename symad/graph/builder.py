@@ -41,16 +41,16 @@ class Builder:
     __slots__ = ("_alternatives", "_constants", "graph", "half", "minus_one", "never", "one", "true", "two", "zero")
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+        self.graph: Graph = graph
         self._constants: dict[int, Exact | float | None] = {}
         self._alternatives: dict[int, tuple[Literals, ...]] = {}
-        self.zero = graph.number(0)
-        self.one = graph.number(1)
-        self.two = graph.number(2)
-        self.minus_one = graph.number(-1)
-        self.half = graph.number(Fraction(1, 2))
-        self.true = graph.number(True)
-        self.never = graph.number(False)
+        self.zero: int = graph.number(0)
+        self.one: int = graph.number(1)
+        self.two: int = graph.number(2)
+        self.minus_one: int = graph.number(-1)
+        self.half: int = graph.number(Fraction(1, 2))
+        self.true: int = graph.number(True)
+        self.never: int = graph.number(False)
 
     def number(self, value: int | float | Fraction) -> int:
         """Return the leaf of a number."""

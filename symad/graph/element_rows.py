@@ -23,7 +23,11 @@ class SparseColumn(dict[int, Entry]):
     ('b', 'element', 'c', 1000000003)
     """
 
+    count: int
+
     __slots__ = ("count", "of_element")
+
+    of_element: Callable[[int], Entry]
 
     def __init__(self, entries: Iterable[Entry], of_element: Callable[[int], Entry]) -> None:
         super().__init__(enumerate(entries))

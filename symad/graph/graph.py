@@ -56,15 +56,19 @@ class Graph(Table):
     False
     """
 
+    heads: list[Head]
+    operands: list[tuple[int, ...]]
+
     most = NODE_LIMIT
 
-    __slots__ = ("__weakref__", "arrays", "marks", "placed", "rules", "whole")
+    __slots__ = ("__weakref__", "arrays", "integers", "marks", "placed", "rules", "whole")
 
     def __init__(self, *, lines: bool = True) -> None:
         super().__init__()
         self.marks: list[tuple[int, CodeType, int]] = []  # (end, code, instruction): who made the nodes before `end`
         self.placed: int = 0 if lines else sys.maxsize  # nodes from here on have no mark yet
-        self.arrays = ArrayNodes(ref(self))
+        self.arrays: ArrayNodes = ArrayNodes(ref(self))
+        self.integers: set[int] = set()  # nodes that int(x), round(x) and math.floor(x) have made: ints in Python
         self.whole: dict[range, Any] = {}  # leaves that stand for whole numbers, places in an order, and their bounds
         self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value
 
@@ -332,10 +336,10 @@ class Sharing:
     """
 
     def __init__(self, graph: Graph, inputs: Mapping[int, sp.Symbol]) -> None:
-        self.plain = Graph(lines=False)
+        self.plain: Graph = Graph(lines=False)
         row_of = {node: self.plain.own_leaf(symbol) for node, symbol in inputs.items()}
         copy_rows(graph, range(len(graph)), self.plain, row_of)
-        self.there = [row_of[node] for node in range(len(graph))]
+        self.there: list[int] = [row_of[node] for node in range(len(graph))]
 
     def operations(self, nodes: Iterable[int], counted: set[int]) -> int:
         """Return how many operations nodes need beyond those that are counted already, which they join."""

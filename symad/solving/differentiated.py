@@ -64,6 +64,10 @@ class Side:
 class Conditions:
     """The equations that hold at a solution, and how it is found."""
 
+    objective: Callable[..., Any]
+    constraints: Callable[..., Any] | None
+    minimize: Callable[..., Found]
+
     at: Side  # the constraints first, then x
 
     def __init__(
@@ -71,7 +75,7 @@ class Conditions:
         minimize: Callable[..., Found],
     ) -> None:  # fmt: skip
         self.objective, self.constraints, self.minimize = objective, constraints, minimize
-        self.bounds = Bounds(np.concatenate([limits.low, box.low]), np.concatenate([limits.high, box.high]))
+        self.bounds: Bounds = Bounds(np.concatenate([limits.low, box.low]), np.concatenate([limits.high, box.high]))
 
     def solved(self, x0: Array, parameters: tuple[Any, ...]) -> Any:
         """Return the solution, differentiable in the parameters."""

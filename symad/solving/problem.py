@@ -39,6 +39,12 @@ class Problem:
     (True, array([0.786, 0.618]), array([0.12]))
     """
 
+    objective: Callable[..., Any]
+    constraints: Callable[..., Any] | None
+    parameters: tuple[Any, ...]
+    bounds: tuple[Any, Any]
+    constraint_bounds: tuple[Any, Any]
+
     def __init__(
         self,
         objective: Callable[..., Any],

@@ -1,4 +1,4 @@
-"""The transforms: jvp, vjp, linearize, grad, derivative, Jacobians, Hessians. A few lines of composition each.
+"""The transforms: grad, derivative, Jacobians, Hessians. A few lines of composition each.
 
 Every transform takes a function and works on numbers, arrays, nested containers of them, SymPy expressions and traced
 values; each nests inside each. Names, argument order and `argnums` follow JAX; keyword arguments are passed on as they
@@ -8,9 +8,9 @@ a tuple of paths; everything else is constant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial, wraps
-from typing import Any, Literal, get_args
+from typing import Any, Concatenate, Literal, get_args, overload
 
 import numpy as np
 
@@ -18,101 +18,39 @@ from codegen.ir.sparsity import Format
 from symad.derivatives import in_code, modes
 from symad.derivatives.application import (
     Function,
-    LinearFunction,
-    as_tuple,
     call_scalar,
     check_choice,
     check_dense,
     check_order,
     close_blocks,
-    close_sparse,
-    fitting,
     require_scalar,
 )
 from symad.derivatives.array_matrices import array_hessian, array_jacobian, pays
-from symad.derivatives.in_code import Columns, Recipe, noted, recipe_of
+from symad.derivatives.in_code import Columns, Recipe, recipe_of
 from symad.derivatives.kept_traces import KeptTraces
-from symad.derivatives.level import FunctionResultError, Level, in_level
-from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, check_argnums, select_arguments
+from symad.derivatives.level import FunctionResultError, Level
+from symad.derivatives.selection import FIRST, Argnums, Paths, check_argnums, select_arguments
+from symad.derivatives.signatures import P, R, T
 from symad.errors import ArgumentError
-from symad.tracing.calling.function_names import argument_names, check_function, name_of
-from symad.tracing.calling.tracebacks import door
-from symad.tracing.values.node_trees import Tree
-from symad.tracing.values.sparse_matrix import Entries, Triangle, triangle_of
+from symad.tracing.calling.function_names import check_function
+from symad.tracing.values.sparse_matrix import SparseMatrix, Triangle, triangle_of
+from symad.transforms.linear_transforms import jvp as jvp
+from symad.transforms.transformed import close_matrix, described, either_way, storage_of
 
 HessianMode = Literal["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
 JacobianMode = Literal["auto", "fwd", "rev", "cross-country"]
 
 
-@door
-def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """Return `(f(*primals), directional derivative along tangents)`: the pushforward, one forward pass.
-
-    `tangents` has the structure and shapes of `primals`; the results have those of f's result. ArgumentError when
-    they do not fit. A function-valued f gives a function-valued derivative (a fresh level for each application), and
-    so does each part of a container with functions in it.
-
-    >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
-    (6.0, 3.0)
-    """
-    primals, tangents = as_tuple(primals, "primals"), as_tuple(tangents, "tangents")
-    if (written := in_code.pushforward(f, primals, tangents)) is not None:
-        return written
-    try:
-        return in_level(primals, argument_names(f, len(primals)), partial(_pushed, f, tangents))
-    except FunctionResultError as error:
-        error.unless_from(f)
-        if not error.is_single:
-            return f(*primals), error.each(f, lambda part: jvp(part, primals, tangents)[1])
-        return f(*primals), lambda *more: jvp(lambda *p: f(*p)(*more), primals, tangents)[1]
+@overload
+def value_and_grad(f: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], tuple[R, T]]: ...
 
 
-def _pushed(f: Function, tangents: tuple[Any, ...], level: Level) -> tuple[Any, Any]:
-    directions = fitting(level.scope, level.parameters, tangents, "tangents")
-    result = level.call(f)
-    linear = modes.linear_map(level, result)
-    value, tangent = level.close(result, result.refill(modes.push(level.scope, linear, directions.nodes)))
-    return value, tangent
+@overload
+def value_and_grad(f: Callable[P, R], argnums: Argnums, *, wrt: Paths = None) -> Callable[P, tuple[R, Any]]: ...
 
 
-@door
-def linearize(f: Function, *primals: Any) -> tuple[Any, Function]:
-    """Return `(f(*primals), pushforward)`; the pushforward may be called with many tangents, f is traced once.
-
-    >>> value, pushforward = linearize(lambda x: x**3, 2.0)
-    >>> value, pushforward(1.0), pushforward(2.0)
-    (8.0, 12.0, 24.0)
-    """
-    return in_code.linear_map(f, primals, "pushforward", lambda: _linearize(f, primals)[1]) or _linearize(f, primals)
-
-
-def _linearize(f: Function, primals: tuple[Any, ...]) -> tuple[Any, Function]:
-    return in_level(primals, argument_names(f, len(primals)), partial(_linear_map, f, pullback=False))
-
-
-@door
-def vjp(f: Function, *primals: Any) -> tuple[Any, Function]:
-    """Return `(f(*primals), pullback)`; `pullback(cotangent)` returns one cotangent for each primal, as a tuple.
-
-    >>> value, pullback = vjp(lambda x, y: x * y, 2.0, 3.0)
-    >>> value, pullback(1.0)
-    (6.0, (3.0, 2.0))
-    """
-    return in_code.linear_map(f, primals, "pullback", lambda: _vjp(f, primals)[1]) or _vjp(f, primals)
-
-
-def _vjp(f: Function, primals: tuple[Any, ...]) -> tuple[Any, Function]:
-    return in_level(primals, argument_names(f, len(primals)), partial(_linear_map, f, pullback=True))
-
-
-def _linear_map(f: Function, level: Level, *, pullback: bool) -> tuple[Any, Function]:
-    """Return the value of a function in a level, and its pushforward or pullback."""
-    result = level.call(f)
-    linear = modes.linear_map(level, result)
-    source, target = (result, level.parameters) if pullback else (level.parameters, result)
-    found = LinearFunction(level, linear.transpose() if pullback else linear, source, target, pullback=pullback)
-    (value,) = level.close(result)
-    return value, found
+@overload
+def value_and_grad(f: Callable[P, R], *, wrt: Paths) -> Callable[P, tuple[R, Any]]: ...
 
 
 def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
@@ -141,6 +79,18 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
     return described(apply, f, "value and gradient", recipe)
 
 
+@overload
+def grad(f: Callable[Concatenate[T, P], Any]) -> Callable[Concatenate[T, P], T]: ...
+
+
+@overload
+def grad(f: Callable[P, Any], argnums: Argnums, *, wrt: Paths = None) -> Callable[P, Any]: ...
+
+
+@overload
+def grad(f: Callable[P, Any], *, wrt: Paths) -> Callable[P, Any]: ...
+
+
 def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
     """Return the gradient of a scalar function, by reverse mode; structure and errors as for `value_and_grad`.
 
@@ -161,7 +111,7 @@ def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Functio
     return described(apply, f, "gradient", Recipe("gradient", f, argnums) if wrt is None else None)
 
 
-def derivative(f: Function, order: int = 1, *, wrt: str | None = None) -> Function:
+def derivative(f: Callable[P, R], order: int = 1, *, wrt: str | None = None) -> Callable[P, R]:
     """Return the derivative of a function of one scalar, of any order, by nested forward mode.
 
     f may return arrays, functions (which are then differentiated at each application), or containers of them. With
@@ -204,7 +154,7 @@ def _derivative_in_part(f: Function, order: int, wrt: str) -> Function:
     return described(apply, f, f"derivative of order {order}")
 
 
-def jacfwd(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
+def jacfwd(f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None) -> Callable[P, Any]:
     """Return the Jacobian by forward mode; for an output of shape s and an argument of shape t it has shape s + t.
 
     >>> jacfwd(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
@@ -214,7 +164,7 @@ def jacfwd(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Funct
     return jacobian(f, argnums, wrt=wrt, mode="fwd")
 
 
-def jacrev(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
+def jacrev(f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None) -> Callable[P, Any]:
     """Return the Jacobian by reverse mode; shapes as for `jacfwd`.
 
     >>> jacrev(lambda x: np.stack([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
@@ -222,6 +172,20 @@ def jacrev(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Funct
            [0., 1.]])
     """
     return jacobian(f, argnums, wrt=wrt, mode="rev")
+
+
+@overload
+def jacobian(
+    f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None, mode: JacobianMode = "auto",
+    sparse: Literal[True], format: Format = "coo",
+) -> Callable[P, SparseMatrix]: ...  # fmt: skip
+
+
+@overload
+def jacobian(
+    f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None, mode: JacobianMode = "auto",
+    sparse: bool = False, format: Format = "coo",
+) -> Callable[P, Any]: ...  # fmt: skip
 
 
 def jacobian(
@@ -269,11 +233,25 @@ def jacobian(
             return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
 
         direction = None if sparse or mode == "cross-country" else mode
-        return _either_way(chosen, made, direction is not None)
+        return either_way(chosen, made, direction is not None)
 
     columns = None if sparse else _columns(f, argnums)
     recipe = Recipe("Jacobian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
     return described(apply, f, "Jacobian", recipe)
+
+
+@overload
+def hessian(
+    f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None, mode: HessianMode = "auto",
+    sparse: Literal[True, "lower", "upper", "full"], format: Format = "coo",
+) -> Callable[P, SparseMatrix]: ...  # fmt: skip
+
+
+@overload
+def hessian(
+    f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None, mode: HessianMode = "auto",
+    sparse: bool | Triangle = False, format: Format = "coo",
+) -> Callable[P, Any]: ...  # fmt: skip
 
 
 def hessian(
@@ -323,18 +301,12 @@ def hessian(
             lower = modes.hessian_entries(level, result, mode)
             return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)
 
-        return _either_way(chosen, made, not sparse and mode == "auto")
+        return either_way(chosen, made, not sparse and mode == "auto")
 
     check_function(f)
     columns = None if sparse else _columns(grad(require_scalar(f), argnums), argnums)
     recipe = Recipe("Hessian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
     return described(apply, f, "Hessian", recipe)
-
-
-def _either_way(chosen: Selection, made: Callable[[Level], Any], arrays: bool) -> Any:
-    """Return what is made in a level with array nodes, where it may have some; element by element if that is None."""
-    found = in_level(chosen.arguments, chosen.names, made) if arrays else None
-    return in_level(chosen.arguments, chosen.names, made, arrays=False) if found is None else found
 
 
 def _columns(f: Function, argnums: Argnums) -> Columns | None:
@@ -351,45 +323,6 @@ def _column(f: Function, argument: int, args: tuple[Any, ...], seed: Any) -> Any
         return f(*args[:argument], x, *args[argument + 1 :])
 
     return jvp(of_argument, (args[argument],), (seed,))[1]
-
-
-def storage_of(sparse: bool | Triangle, format: Format) -> Format | None:
-    """Return the format of a sparse matrix, None for a dense one; ArgumentError for a format that cannot be."""
-    check_choice("format", format, get_args(Format))
-    if format != "coo" and not sparse:
-        raise ArgumentError(f"format={format!r} of a dense matrix", do="ask for a sparse one: sparse=True")
-    return format if sparse else None
-
-
-def close_matrix(level: Level, entries: Entries, outputs: Tree, chosen: Selection, storage: Format | None) -> Any:
-    """Return the entries of a matrix (outputs x parameters) as a SparseMatrix, or as dense blocks without a format."""
-    shape = (len(outputs.flat), len(level.parameters.flat))
-    if storage is None:
-        return close_blocks(level, modes.dense(level, entries, shape), outputs, chosen)
-    return close_sparse(level, entries, shape, storage)
-
-
-@door
-def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """Return the Hessian-vector product of a scalar f along tangents, forward over reverse, no matrix formed.
-
-    The result has the structure of the only primal, or is a tuple with one entry for each of several primals.
-
-    >>> hvp(lambda x: x[0] ** 2 * x[1], (np.array([2.0, 3.0]),), (np.array([1.0, 0.0]),))
-    array([6., 4.])
-    """
-    primals = as_tuple(primals, "primals")
-    return jvp(grad(f, 0 if len(primals) == 1 else tuple(range(len(primals)))), primals, tangents)[1]
-
-
-def described(apply: Function, f: Function, what: str, recipe: Recipe | None = None) -> Function:
-    """Return `apply` as the function that a transform made of f: with a name, a docstring, its recipe, f behind it."""
-    check_function(f)
-    transformed: Any = door(apply)
-    transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
-    transformed.__doc__ = f"The {what} of {name_of(f)}."
-    transformed.__wrapped__ = f
-    return transformed if recipe is None else noted(transformed, recipe)
 
 
 _NESTED: dict[str, tuple[Callable[..., Function], Callable[..., Function]]] = {

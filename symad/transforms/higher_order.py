@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from symad.derivatives.interpolation import MixedPartials, interpolation_matrix,
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.modes import operations_of
 from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
+from symad.derivatives.signatures import P, R
 from symad.derivatives.taylor import derivatives_along, pushed_forward, taylor_coefficients
 from symad.derivatives.tensor import (
     SymmetricTensor,
@@ -36,7 +37,9 @@ from symad.errors import ArgumentError, LimitError
 from symad.tracing.calling.function_names import argument_names
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.values.node_trees import Tree
-from symad.transforms.first_order import JacobianMode, described
+from symad.transforms.first_order import JacobianMode, grad
+from symad.transforms.linear_transforms import jvp
+from symad.transforms.transformed import described
 
 DirectionalMode = Literal["auto", "taylor", "nested"]
 LaplacianMode = Literal["auto", "collapsed", "hessian"]
@@ -49,8 +52,9 @@ LARGEST_FACTORIAL = 170  # 171! is no float
 
 @door
 def taylor(
-    f: Function, primals: Sequence[Any], tangents: Sequence[Any], order: int, *, curve: Sequence[Sequence[Any]] = ()
-) -> tuple[Any, ...]:
+    f: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], order: int, *,
+    curve: Sequence[Sequence[Any]] = (),
+) -> tuple[R, ...]:  # fmt: skip
     """Return the Taylor coefficients `(a_0, ..., a_order)` of t -> f(x + v t), each with the structure of f's result.
 
     `primals` (x) and `tangents` (v) are as for `jvp`. a_k is the coefficient of t**k, the k-th derivative over k!, so
@@ -79,8 +83,8 @@ def taylor(
 
 @door
 def derivative_along(
-    f: Function, primals: Sequence[Any], tangents: Sequence[Any], order: int, *, mode: DirectionalMode = "auto"
-) -> Any:
+    f: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], order: int, *, mode: DirectionalMode = "auto"
+) -> R:
     """Return the derivative of an order of t -> f(x + v t) at t = 0; primals and tangents as for `jvp`.
 
     "taylor" takes k! times the Taylor coefficient, "nested" forward mode over forward mode over ...
@@ -91,13 +95,28 @@ def derivative_along(
     primals = as_tuple(primals, "primals")
     written = in_code.along(f, primals, as_tuple(tangents, "tangents"), order) if mode == "auto" else None
     if written is not None:
-        return written[-1]
+        last: R = written[-1]
+        return last
     with open_level(primals, argument_names(f, len(primals))) as level:
-        return _along(level, level.call(f), as_tuple(tangents, "tangents"), order, mode)
+        found: R = _along(level, level.call(f), as_tuple(tangents, "tangents"), order, mode)
+        return found
 
 
 @door
-def vhv(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, mode: DirectionalMode = "auto") -> Any:
+def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """Return the Hessian-vector product of a scalar f along tangents, forward over reverse, no matrix formed.
+
+    The result has the structure of the only primal, or is a tuple with one entry for each of several primals.
+
+    >>> hvp(lambda x: x[0] ** 2 * x[1], (np.array([2.0, 3.0]),), (np.array([1.0, 0.0]),))
+    array([6., 4.])
+    """
+    primals = as_tuple(primals, "primals")
+    return jvp(grad(f, 0 if len(primals) == 1 else tuple(range(len(primals)))), primals, tangents)[1]
+
+
+@door
+def vhv(f: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], *, mode: DirectionalMode = "auto") -> R:
     """Return v^T H v of a scalar function, the second derivative along v; no matrix is formed. See `hvp` for H v.
 
     >>> vhv(lambda x: x[0] ** 2 * x[1], (np.array([2.0, 3.0]),), (np.array([1.0, 1.0]),))
@@ -106,12 +125,16 @@ def vhv(f: Function, primals: Sequence[Any], tangents: Sequence[Any], *, mode: D
     primals = as_tuple(primals, "primals")
     written = in_code.along(f, primals, as_tuple(tangents, "tangents"), 2, scalar=True) if mode == "auto" else None
     if written is not None:
-        return written[-1]
+        last: R = written[-1]
+        return last
     with open_level(primals, argument_names(f, len(primals))) as level:
-        return _along(level, call_scalar(level, f, f), as_tuple(tangents, "tangents"), 2, mode)
+        found: R = _along(level, call_scalar(level, f, f), as_tuple(tangents, "tangents"), 2, mode)
+        return found
 
 
-def mixed_derivative(f: Function, indices: Sequence[int], argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
+def mixed_derivative(
+    f: Callable[P, R], indices: Sequence[int], argnums: Argnums = FIRST, *, wrt: Paths = None
+) -> Callable[P, R]:
     """Return the partial derivative of f in the inputs of these flat numbers, one forward pass for each, in turn.
 
     The result has the structure of f's result.
@@ -132,15 +155,24 @@ def mixed_derivative(f: Function, indices: Sequence[int], argnums: Argnums = FIR
     return described(apply, f, f"mixed derivative of order {len(indices)}")
 
 
+@overload
 def derivative_tensor(
-    f: Function,
-    order: int,
-    argnums: Argnums = FIRST,
-    *,
-    wrt: Paths = None,
-    mode: JacobianMode = "auto",
+    f: Callable[P, Any], order: int, argnums: Argnums = FIRST, *, wrt: Paths = None, mode: JacobianMode = "auto",
+    sparse: Literal[True],
+) -> Callable[P, SymmetricTensor]: ...  # fmt: skip
+
+
+@overload
+def derivative_tensor(
+    f: Callable[P, Any], order: int, argnums: Argnums = FIRST, *, wrt: Paths = None, mode: JacobianMode = "auto",
     sparse: bool = False,
-) -> Function:
+) -> Callable[P, Any]: ...  # fmt: skip
+
+
+def derivative_tensor(
+    f: Function, order: int, argnums: Argnums = FIRST, *, wrt: Paths = None, mode: JacobianMode = "auto",
+    sparse: bool = False,
+) -> Function:  # fmt: skip
     """Return all derivatives of one order >= 1: for a result of shape s and one array of shape t, of shape s + t*order.
 
     `sparse=True` (f scalar) gives a SymmetricTensor with the exact pattern over the flat input; nothing dense is made.
@@ -225,7 +257,9 @@ def taylor_polynomial(f: Function, x: Any, degree: int = 2, *, mode: PolynomialM
         return TaylorPolynomial(x, level.close(result, *polynomial_parts(level, result, shape, degree, mode)))
 
 
-def laplacian(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None, mode: LaplacianMode = "auto") -> Function:
+def laplacian(
+    f: Callable[P, R], argnums: Argnums = FIRST, *, wrt: Paths = None, mode: LaplacianMode = "auto"
+) -> Callable[P, R]:
     """Return the sum of the second derivatives in every input, of each element of f's result.
 
     "collapsed" carries value, gradient and Laplacian through every operation, "hessian" takes the diagonal of the
@@ -239,7 +273,9 @@ def laplacian(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None, mode:
     return _of_outputs(f, "Laplacian", argnums, wrt, partial(laplacians, mode=mode))
 
 
-def biharmonic(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None, mode: BiharmonicMode = "auto") -> Function:
+def biharmonic(
+    f: Callable[P, R], argnums: Argnums = FIRST, *, wrt: Paths = None, mode: BiharmonicMode = "auto"
+) -> Callable[P, R]:
     """Return the Laplacian of the Laplacian, of each element of f's result.
 
     "nested" takes the collapsed Laplacian twice, "taylor" the Taylor coefficients of order 4 along e_i and e_i +- e_j.

@@ -16,11 +16,14 @@ from symad.derivatives.application import Function, check_choice
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.linear import Linear
 from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
+from symad.derivatives.signatures import P
 from symad.errors import ArgumentError
 from symad.graph.array_values import values_of_nodes
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.trace import trace
-from symad.transforms.first_order import JacobianMode, described, grad, hessian, jacobian, linearize, vjp
+from symad.transforms.first_order import JacobianMode, grad, hessian, jacobian
+from symad.transforms.linear_transforms import linearize, vjp
+from symad.transforms.transformed import described
 
 Directions = NDArray[np.float64]  # one in each column
 
@@ -66,8 +69,8 @@ SIDE_BY_SIDE = 16  # groups of columns, or columns, in one pass
 
 
 def batched_jacobian(
-    f: Function, argnums: int = FIRST, *, wrt: str | None = None, mode: JacobianMode = "auto"
-) -> Function:
+    f: Callable[P, Any], argnums: int = FIRST, *, wrt: str | None = None, mode: JacobianMode = "auto"
+) -> Callable[P, Any]:
     """Return the Jacobian of each row of a batch: shape (batch, out..., in...) for xs of shape (batch, in...).
 
     f takes the whole batch and returns arrays with a leading batch axis, row k from row k alone (for a function g of
@@ -95,7 +98,7 @@ def batched_jacobian(
     return described(apply, f, "batched Jacobian")
 
 
-def sum_gradient(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
+def sum_gradient(f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None) -> Callable[P, Any]:
     """Return the gradient of the sum of all elements of f's result: what `tf.gradients` gives for a vector.
 
     The gradient of a vector-valued f is not defined; its derivative is the Jacobian, whose rows are the gradients of

@@ -33,7 +33,8 @@ from symad.tracing.control.derivative_blocks import scope_of_code
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import Triangle, triangle_of
 from symad.tracing.values.traced import Traced
-from symad.transforms.first_order import close_matrix, described, grad, storage_of
+from symad.transforms.first_order import grad
+from symad.transforms.transformed import close_matrix, described, storage_of
 
 
 def value_gradient_hessian(

@@ -84,6 +84,12 @@ class Slots(Names):
 class Frame:
     """A function that works on the buffers of a region, in the making."""
 
+    lines: list[str]
+    next: int
+    job: Job
+    region: Region
+    scalar: Lanes
+
     def __init__(self, job: Job, head: str) -> None:
         self.job, self.region, self.scalar = job, job.region, job.scalar
         self.lines = [f"define internal void {head} {{", "entry:"]
@@ -164,17 +170,21 @@ class Frame:
 class Function(Frame):
     """The function of one region in the making."""
 
+    scratch: int
+
     def __init__(self, job: Job, lanes: Lanes) -> None:
         name, block = (job.name, "") if job.blocks is None else (f"{job.name}.part", PART)
         super().__init__(job, f"@{name}({job.parameters}{block}) noinline nounwind{lanes.attributes}")
         self.lanes = lanes
         self.plan = schedule(job.lowered)
-        self.stored = {array: row for array, _, row in job.lowered.stores}
-        self.left = {row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))}  # by a long body
+        self.stored: dict[int, int] = {array: row for array, _, row in job.lowered.stores}
+        self.left: dict[int, int] = {
+            row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))
+        }  # by a long body
         stores = {row: [(0, place)] for row, place in self.left.items()}
         formulas = own_functions(job.lowered.rows, lanes, fast=job.fast)
         form = Form(job.name, lanes, vector_libm=job.fast, formulas=formulas)
-        self.writer = Writer(in_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
+        self.writer: Writer = Writer(in_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
         self.uses: dict[int, list[int]] = {}  # by output: its results
         for c, use in enumerate(job.region.results):
             self.uses.setdefault(use.output, []).append(c)
@@ -211,7 +221,7 @@ class Function(Frame):
             for output in left:
                 leave(output, names[index])
         found = {output: names[row] for output, row in self.stored.items()}
-        self.first = names.next
+        self.first: int = names.next
         return found
 
     def long_body(self, slots: Sequence[str], leave: Callable[[int, str], None]) -> dict[int, str]:

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from codegen.ir.program import Head, Rows
 from codegen.ir.tables import SHORTEST, distinct, usual
@@ -153,8 +154,8 @@ class Places:
     """Where nodes will lie: a number for each, side by side for those that are kept side by side."""
 
     def __init__(self, classes: Classes, outputs: Nodes, done: Sequence[Loop], size: int) -> None:
-        self.at = np.arange(max(size, len(classes.of)))
-        self.shown = np.full(len(self.at), -1)
+        self.at: NDArray[np.int64] = np.arange(max(size, len(classes.of)))
+        self.shown: NDArray[np.int64] = np.full(len(self.at), -1)
         self.shown[outputs] = np.arange(len(outputs))
         for loop in done:
             for result in loop.results:

@@ -29,7 +29,7 @@ class Draft:
 
     def __init__(self, program: RolledProgram) -> None:
         self.program = program
-        self.buffers = list(program.buffers)
+        self.buffers: list[Buffer] = list(program.buffers)
         self.steps: list[Step] = list(program.steps)
         self.before: dict[int, list[Region]] = {}  # more regions, by the step that they stand before
         self.numbers: dict[float, int] = {}

@@ -119,12 +119,16 @@ def _sum(sizes: Iterable[Size]) -> Size:
 class ReachingDefinitions:
     """What wrote the places of workspaces and outputs; `active` ones depend on one of some inputs."""
 
+    program: RolledProgram
+    inputs: frozenset[int]
+    kept: frozenset[int]
+
     def __init__(
         self, program: RolledProgram, regions: Sequence[Region], inputs: Collection[int], kept: Collection[int] = ()
     ) -> None:
         self.program, self.inputs, self.kept = program, frozenset(inputs), frozenset(kept)
         self.written: list[Definition] = []
-        self.of = {
+        self.of: dict[int, BufferDefinitions] = {
             number: BufferDefinitions(np.zeros(buffer.size, dtype=bool))
             for number, buffer in enumerate(program.buffers)
             if buffer.kind in ("workspace", "output")

@@ -30,16 +30,22 @@ class Arrays:
 class Buffers:
     """Buffers in the making, with the places of nodes in them, and the steps that fill them."""
 
+    rows: Rows
+    arrays: Arrays
+    buffer: NDArray[np.int64]  # where a node is
+    spot: NDArray[np.int64]
+    begins: NDArray[np.int64]
+
     def __init__(self, rows: Rows, arrays: Arrays, size: int) -> None:
         self.rows, self.arrays = rows, arrays
         self.buffers: list[Buffer] = []  # between inputs and outputs
-        self.buffer, self.spot = np.full(size, -1), np.zeros(size, dtype=np.int64)  # where a node is
+        self.buffer, self.spot = np.full(size, -1), np.zeros(size, dtype=np.int64)
         for number, (_, nodes) in enumerate(arrays.inputs):
             self.buffer[nodes], self.spot[nodes] = number, np.arange(nodes.size).reshape(nodes.shape)
         self.steps: list[Step] = []
         self.copies: dict[bytes, int] = {}  # buffers that nodes were copied to, by these
-        self.read = np.zeros(size, dtype=bool)  # by loops, or by straight lines of another stage
-        self.target = self.targets()
+        self.read: NDArray[np.bool_] = np.zeros(size, dtype=bool)  # by loops, or by straight lines of another stage
+        self.target: NDArray[np.int64] = self.targets()
 
     def targets(self) -> NDArray[np.int64]:
         """Return for each node its place among all outputs side by side; -1 for none, or several."""
@@ -47,7 +53,7 @@ class Buffers:
         target = np.full(len(self.buffer), -1)
         target[shown] = np.arange(len(shown))
         target[shown[target[shown] != np.arange(len(shown))]] = -1
-        self.shown = np.zeros(len(self.buffer), dtype=bool)
+        self.shown: NDArray[np.bool_] = np.zeros(len(self.buffer), dtype=bool)
         self.shown[shown] = True
         sizes = [nodes.size for nodes, _ in self.arrays.outputs]
         self.begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

@@ -187,6 +187,10 @@ class Batch:
 
     __slots__ = ("_again", "_code", "_lock", "_patience", "lanes", "nanoseconds", "options", "program", "shelf")
 
+    program: Program | RolledProgram
+    options: Options
+    shelf: Shelf
+
     def __init__(
         self,
         program: Program | RolledProgram,
@@ -196,8 +200,8 @@ class Batch:
         again: Callable[[str], AbstractContextManager[object]],
     ) -> None:
         self.program, self.options, self.shelf = program, options, shelf
-        self.nanoseconds = _nanoseconds(program, operations)
-        self.lanes = choose_lanes(program, options, operations)
+        self.nanoseconds: float = _nanoseconds(program, operations)
+        self.lanes: Lanes = choose_lanes(program, options, operations)
         self._again, self._lock = again, threading.Lock()
         self._code: Code | None = None
         at_once = options.lanes is not None or options.accuracy == "fast"

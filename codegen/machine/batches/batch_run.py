@@ -35,12 +35,17 @@ ENTRY = ctypes.CFUNCTYPE(
 class Code:
     """What runs a block of points: a kernel's machine code, its lanes, and an estimate of its nanoseconds per point."""
 
+    library: Library
+    lanes: Lanes
+    nanoseconds: float
+    driver: Callable[..., int]
+
     def __init__(self, library: Library, lanes: Lanes, nanoseconds: float) -> None:
         self.library, self.lanes, self.nanoseconds = library, lanes, nanoseconds
-        self.address = library.addresses["kernel"]
+        self.address: int = library.addresses["kernel"]
         _, self.driver = _driver(lanes)
-        self.number = lanes.width * lanes.size  # bytes of one number of a block
-        self.unit = max(self.number * lanes.width, ALIGNMENT)  # whole squares of lanes are moved
+        self.number: int = lanes.width * lanes.size  # bytes of one number of a block
+        self.unit: int = max(self.number * lanes.width, ALIGNMENT)  # whole squares of lanes are moved
 
 
 @Once
@@ -55,10 +60,16 @@ class Task:
     Every thread brings a buffer of its own; inputs and outputs are described by one table that all threads read.
     """
 
+    code: Code
+    count: int
+
     def __init__(self, code: Code, inputs: list[Array], outputs: list[Array], count: int) -> None:
         self.code, self.count = code, count
-        self.points = (*inputs, *outputs)  # kept: a thread may outlive the call by a slice, after a second Ctrl-C
-        self.shape = (len(inputs), len(outputs))
+        self.points: tuple[Array, ...] = (
+            *inputs,
+            *outputs,
+        )  # kept: a thread may outlive the call by a slice, after a second Ctrl-C
+        self.shape: tuple[int, int] = (len(inputs), len(outputs))
         words: list[int] = []
         size = _up(8 * len(self.points), ALIGNMENT)
         for points in self.points:
@@ -67,7 +78,7 @@ class Task:
             words += [points.ctypes.data, points.strides[0], _element_step(points, code.lanes), numbers, size]
             words.append(size + room if streamed else 0)
             size += 2 * room if streamed else room
-        self.table = struct.pack(f"{len(words)}q", *words)
+        self.table: bytes = struct.pack(f"{len(words)}q", *words)
         self.bytes = size
 
     def buffer(self) -> Buffer:

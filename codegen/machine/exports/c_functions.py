@@ -53,11 +53,14 @@ WORDS = {
 class SourceWriter(Writer):
     """Writes C statements; `helpers` are the functions and tables that they need."""
 
+    prefix: str
+    scalar: str
+
     def __init__(self, prefix: str, scalar: str, operands: int, number: Callable[[float, str], str]) -> None:
         self.prefix, self.scalar, self._number = prefix, scalar, number
         self.format = SINGLE if scalar == "float" else DOUBLE
-        self.word_type = f"uint{self.format.bits}_t"
-        self.operands = [Value(self, f"x{k}") for k in range(operands)]
+        self.word_type: str = f"uint{self.format.bits}_t"
+        self.operands: list[Value] = [Value(self, f"x{k}") for k in range(operands)]
         self.lines: list[str] = []
         self.helpers: dict[str, str] = {}
         self.pairs: dict[str, tuple[str, str]] = {}  # of words: upper and lower

@@ -120,6 +120,11 @@ class DeviceArray:
 
     __slots__ = ("dtype", "memory", "shape", "stream")
 
+    memory: Memory
+    stream: int
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
     def __init__(self, memory: Memory, shape: tuple[int, ...], dtype: np.dtype[Any], stream: int) -> None:
         self.memory, self.stream, self.shape, self.dtype = memory, stream, shape, dtype
 

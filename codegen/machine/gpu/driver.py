@@ -18,7 +18,10 @@ from typing import Any
 from codegen.engine import ARCHITECTURES
 from codegen.errors import DeviceError
 
-LIBRARIES = {"win32": ("nvcuda.dll",), "linux": ("/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so.1")}
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    "win32": ("nvcuda.dll",),
+    "linux": ("/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so.1"),
+}
 ELSEWHERE = "use kernel.batch, which runs on this machine's processor"
 CLOCK, PROCESSORS, MAJOR, MINOR, SHARED = 13, 16, 75, 76, 97  # attributes of a device
 REGISTERS, LOCAL_BYTES, SHARED_BYTES, CARVEOUT = 4, 3, 8, 9  # attributes of a function
@@ -153,12 +156,15 @@ class Memory:
 
     __slots__ = ("__weakref__", "address", "device", "size")
 
+    device: Device
+    size: int
+
     def __init__(self, owner: Device, size: int, what: str) -> None:
         address = Pointer()
         self.device, self.size = owner, size
         with owner.current():
             call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)), what=f"{size} bytes for {what}")
-        self.address = address.value
+        self.address: int = address.value
         weakref.finalize(self, _released, _library(), owner, "cuMemFree_v2", address)
 
 
@@ -167,12 +173,15 @@ class Pinned:
 
     __slots__ = ("__weakref__", "address", "device", "size")
 
+    device: Device
+    size: int
+
     def __init__(self, owner: Device, size: int) -> None:
         address = ctypes.c_void_p()
         self.device, self.size = owner, size
         with owner.current():
             call("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(max(size, 1)), 0, what=f"{size} pinned bytes")
-        self.address = address.value or 0
+        self.address: int = address.value or 0
         weakref.finalize(self, _released, _library(), owner, "cuMemFreeHost", address)
 
 
@@ -183,10 +192,10 @@ class Stream:
 
     def __init__(self, owner: Device) -> None:
         handle = ctypes.c_void_p()
-        self.device = owner
+        self.device: Device = owner
         with owner.current():
             call("cuStreamCreate", ctypes.byref(handle), 0)
-        self.handle = handle.value or 0
+        self.handle: int = handle.value or 0
         weakref.finalize(self, _released, _library(), owner, "cuStreamDestroy_v2", handle)
 
 
@@ -194,6 +203,10 @@ class Module:
     """Machine code of one function on a device, made of PTX by the driver."""
 
     __slots__ = ("__weakref__", "device", "function", "shared", "threads")
+
+    device: Device
+    threads: int
+    shared: int
 
     def __init__(self, owner: Device, ptx: str, entry: str, shared: int = 0) -> None:
         """Load PTX; each warp of the function's threads has so many bytes of shared memory."""
@@ -219,7 +232,7 @@ class Module:
                 call("cuFuncSetAttribute", function, SHARED_BYTES, self.shared, what="shared memory of the GPU")
             if shared <= SMALL_TILE:
                 call("cuFuncSetAttribute", function, CARVEOUT, SHARE, what="shared memory of the GPU")
-        self.function = function.value or 0
+        self.function: int = function.value or 0
 
     def attribute(self, kind: int) -> int:
         """Return an attribute of the function."""

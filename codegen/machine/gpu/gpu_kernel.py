@@ -75,6 +75,15 @@ class GpuKernel:
         "unpack",
     )
 
+    program: Program | RolledProgram
+    options: Options
+    pack: Pack | None
+    unpack: Unpack | None
+    architecture: str
+    ptx: str
+    shared: int
+    device: int
+
     def __init__(
         self,
         program: Program | RolledProgram,

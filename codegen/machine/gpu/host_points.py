@@ -35,6 +35,10 @@ def run_in_parts(module: Module, inputs: Sequence[Array], outputs: Sequence[Arra
 class Given:
     """An input: points that are copied part by part, or one that all points share, which is copied once."""
 
+    shared: Memory | None
+    points: Array
+    numbers: Any
+
     def __init__(self, module: Module, points: Array) -> None:
         self.points, self.numbers, self.shared = points, points.shape[1], None
         if not points.strides[0]:
@@ -47,15 +51,22 @@ class Given:
 class Part:
     """Room for the points of one part here and on the GPU, and a stream in which its work follows one another."""
 
+    count: int
+    module: Module
+    given: Sequence[Given]
+    outputs: Sequence[Array]
+    scalar: np.dtype[Any]
+    first: int
+
     def __init__(
         self, module: Module, given: Sequence[Given], outputs: Sequence[Array], size: int, scalar: np.dtype[Any]
     ) -> None:
         self.module, self.given, self.outputs, self.scalar = module, given, outputs, scalar
         moving = [one.numbers for one in given if one.shared is None]
         bytes_of = [scalar.itemsize * size * numbers for numbers in (*moving, *(array.shape[1] for array in outputs))]
-        self.pinned = [Pinned(module.device, room) for room in bytes_of]
-        self.memory = [Memory(module.device, room, "a part of the points") for room in bytes_of]
-        self.stream = Stream(module.device)
+        self.pinned: list[Pinned] = [Pinned(module.device, room) for room in bytes_of]
+        self.memory: list[Memory] = [Memory(module.device, room, "a part of the points") for room in bytes_of]
+        self.stream: Stream = Stream(module.device)
         self.first, self.count = 0, 0
 
     def start(self, first: int, count: int, what: str) -> None:

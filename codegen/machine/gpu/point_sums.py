@@ -62,6 +62,11 @@ def adding_module(owner: Device, scalar: Lanes) -> Module:
 class PointSums:
     """Sums of a kernel's results over points: the kernel, what adds up, and the machine numbers of each result."""
 
+    kernel: Module
+    adding: Module
+    widths: Sequence[int]
+    scalar: Lanes
+
     def __init__(self, kernel: Module, adding: Module, widths: Sequence[int], scalar: Lanes) -> None:
         self.kernel, self.adding, self.widths, self.scalar = kernel, adding, widths, scalar
 

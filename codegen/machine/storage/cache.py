@@ -219,6 +219,9 @@ class Cache:
     (({'name': 'f'}, [b'code']), None)
     """
 
+    folder: Path
+    limit: int
+
     def __init__(self, folder: Path, limit: int = LIMIT) -> None:
         self.folder, self.limit = folder, limit
         self._unscanned = limit  # bytes written since the folder was last looked through

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from codegen.functions.reference_functions import precision
+from codegen.machine.batches.batch_run import Progress
 from symad.checking.comparison.comparison_problem import Problem, derivative_name, problem_of
 from symad.checking.comparison.comparison_result import Comparison
 from symad.checking.comparison.comparison_rows import Measures, Row, row_of
@@ -108,7 +109,7 @@ def _methods(problem: Problem) -> Iterator[tuple[str, Callable[[Any], Any], floa
 @door
 def compare(
     f: Any, x: Any, order: int = 1, *, only: Sequence[str] | None = None, max_seconds: float = 10.0,
-    times: bool = True, plots: bool = False,
+    times: bool = True, plots: bool = False, progress: Progress | None = None,
 ) -> Comparison:  # fmt: skip
     """Compare every route to the derivatives of an order of a scalar function at a point.
 
@@ -118,7 +119,7 @@ def compare(
     and dyads, Taylor coefficients, interpolation, differences, the complex step, and other libraries where they are
     installed; `only` keeps those whose name starts so. A route that fails, or takes longer than `max_seconds`, is a
     row with the reason. `times=False` leaves building and calling times out, `plots=True` adds `step_errors` and
-    `growth`.
+    `growth`. `progress(routes taken, routes)` is called after each.
 
     The exact values are differences of f itself in hundreds of digits: no rule of differentiation takes part. Verdicts:
     "proved" (the formula equals that of sympy.diff), "tested" (it agrees to 40 digits at random points), "agrees" (a
@@ -134,12 +135,13 @@ def compare(
     """
     problem = problem_of(f, x, order, max_seconds)
     with precision(15):  # one comparison at a time: mpmath's precision is global
-        return _compared(problem, (f, x), only, times, plots)
+        return _compared(problem, (f, x), only, times, plots, progress)
 
 
 def _compared(
-    problem: Problem, given: tuple[Any, Any], only: Sequence[str] | None, times: bool, plots: bool
-) -> Comparison:
+    problem: Problem, given: tuple[Any, Any], only: Sequence[str] | None, times: bool, plots: bool,
+    progress: Progress | None,
+) -> Comparison:  # fmt: skip
     order, max_seconds, chosen = problem.order, problem.seconds, _chosen(problem, only)
     with time_limit(10 * max_seconds, "compare: values of f in hundreds of digits"):
         measures = Measures(problem, reference_of(problem), samples_of(problem), times)
@@ -149,6 +151,8 @@ def _compared(
         provable = any(known.startswith("sympy.diff") for known in formulas)
         row, exact = row_of(replace(measures, provable=provable), name, variant, route)
         rows.append(row)
+        if progress is not None:
+            progress(len(rows), len(chosen))
         if exact is not None:
             formulas[name] = exact
     none = Enclosure((), (), "no formula is exact")

@@ -78,6 +78,7 @@ def _compiled(problem: Problem, transformed: Transformed) -> Built:
 
 
 def _mixed_modes(problem: Problem, word: str) -> Built:
+    once: dict[str, Callable[..., Transformed]]
     once = {"F": derivative, "R": grad} if problem.scalar else {"F": jacfwd, "R": jacrev}
     return _compiled(problem, reduce(lambda f, letter: once[letter](f), reversed(word), problem.function))
 

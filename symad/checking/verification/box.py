@@ -14,6 +14,7 @@ import numpy as np
 from mpmath import mp
 
 from codegen import Kernel
+from codegen.machine.batches.batch_run import Progress
 from symad.checking.verification.exact import Exact, Known, condition, error_bound, spacing
 from symad.checking.verification.points import Box, Points, adversarial_points, edge_points, neighbours, random_points
 from symad.checking.verification.verification_result import FAR, ROWS, BoxVerification, EntryError, entry_names
@@ -94,13 +95,19 @@ class Tally:
 class Search:
     """Measures a kernel at points of a box until time is up."""
 
-    def __init__(self, kernel: Kernel, box: Box, exact: Exact, seconds: float) -> None:
+    kernel: Kernel
+    box: Box
+    exact: Exact
+
+    def __init__(
+        self, kernel: Kernel, box: Box, exact: Exact, seconds: float, progress: Progress | None = None
+    ) -> None:
         self.kernel, self.box, self.exact = kernel, box, exact
-        self.started = monotonic()
-        self.seconds = seconds
-        self.tally = Tally()
+        self.started: float = monotonic()
+        self.seconds, self.progress, self.wanted = seconds, progress, 0
+        self.tally: Tally = Tally()
         self.seen: set[bytes] = set()
-        self.stopped = False  # for want of time
+        self.stopped: bool = False  # for want of time
 
     def left(self) -> float:
         """Seconds that are left."""
@@ -108,6 +115,7 @@ class Search:
 
     def run(self, count: int, seed: int, *, digits: int, rigorous: bool, against: str) -> BoxVerification:
         """Measure `count` points, or as many as the time allows, one at least."""
+        self.wanted = count
         self._sample(count, np.random.default_rng(seed))
         tally, names, known = self.tally, entry_names(self.kernel), self.conditions()
 
@@ -182,6 +190,8 @@ class Search:
             alone = values_of(self.kernel(*self.box.arguments(point)), 1)[0]
             self._compare(point, alone, values, self.exact(point.tolist()))
             self.tally.points += 1
+            if self.progress is not None:
+                self.progress(self.tally.points, self.wanted)
 
     def _compare(self, point: Points, alone: Points, together: Points, exact: Sequence[Known]) -> None:
         for entry, (value, other, known) in enumerate(zip(alone.tolist(), together.tolist(), exact, strict=True)):

@@ -15,6 +15,7 @@ import numpy as np
 
 from codegen import Kernel
 from codegen.evaluation.interpret import evaluate
+from codegen.machine.batches.batch_run import Progress
 from symad.checking.verification.balls import flat_floats, numbered
 from symad.checking.verification.box import Search
 from symad.checking.verification.exact import (
@@ -120,6 +121,7 @@ def verify(
     digits: int = 50,
     rigorous: bool = False,
     max_seconds: float = 60.0,
+    progress: Progress | None = None,
 ) -> BoxVerification: ...
 
 
@@ -134,6 +136,7 @@ def verify(
     digits: int = 50,
     rigorous: bool = False,
     max_seconds: float = 60.0,
+    progress: Progress | None = None,
 ) -> Verification | BoxVerification:
     """Compare a kernel's results with exact ones: at the point `args`, or at many points of a box.
 
@@ -146,6 +149,7 @@ def verify(
     argument. Up to `points` points are measured, alone and in a batch: random ones, adversarial ones (corners, zeros,
     huge and tiny numbers, equal components, both sides of where a condition changes or a sum vanishes), and steps of a
     search that climbs from the worst. It stops after `max_seconds` and says so; the same `seed` gives the same points.
+    `progress(points measured, points)` is called after each.
     Of other points than these nothing is proven. ArgumentError for complex kernels and what does not fit.
 
     >>> import symad as sa
@@ -165,7 +169,7 @@ def verify(
     found = box_of(kernel, box)
     exact = _route(kernel, against, found.arguments(found.low / 2 + found.high / 2), digits, rigorous)
     name = "" if against is None else name_of(against)
-    search = Search(kernel, found, exact, max_seconds)
+    search = Search(kernel, found, exact, max_seconds, progress)
     return search.run(points, seed, digits=digits, rigorous=rigorous, against=name)
 
 

@@ -45,6 +45,8 @@ class Marks:
     [False, True, False, True, False]
     """
 
+    changes: int
+
     def __init__(self, buffers: Sequence[Buffer]) -> None:
         self.buffers = buffers
         self.of: dict[int, NDArray[np.bool_]] = {}

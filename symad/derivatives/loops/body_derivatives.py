@@ -45,16 +45,21 @@ def body_program(function: Function, number_of_slots: int) -> Program:
 class Replay:
     """A body on a graph of its own: its slots, of which the active ones are aliases, and its outputs."""
 
+    body: Program
+    active: tuple[int, ...]
+
     def __init__(self, body: Program, active: Sequence[int]) -> None:
         self.body, self.active = body, tuple(active)
-        self.graph = Graph(lines=False)
-        self.build = Builder(self.graph)
+        self.graph: Graph = Graph(lines=False)
+        self.build: Builder = Builder(self.graph)
         self.slots: list[int] = []
         given = [self.slot() for _ in body.inputs]
-        self.parameters = {slot: self.graph.alias(given[slot]) for slot in active}
+        self.parameters: dict[int, int] = {slot: self.graph.alias(given[slot]) for slot in active}
         nodes = {slot: self.parameters.get(slot, node) for slot, node in enumerate(given)}
-        self.outputs = copied(body, [row_of(body, output) for output in range(len(body.outputs))], self.graph, nodes)
-        self.smooth = [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
+        self.outputs: list[int] = copied(
+            body, [row_of(body, output) for output in range(len(body.outputs))], self.graph, nodes
+        )
+        self.smooth: list[int] = [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what is made of the body with these active slots, which many regions ask for."""

@@ -133,6 +133,8 @@ Made = tuple[Output, int]  # an output and its buffer
 class Assembly(Draft):
     """A rolled program in the making, over the inputs and regions of another; `pieces` become its steps."""
 
+    steps: list[Step]
+
     def __init__(self, program: RolledProgram) -> None:
         super().__init__(program)
         self.pieces: list[Step | RegionDraft] = list(program.steps)

@@ -47,10 +47,15 @@ class MatrixRule(Algebra[Gather]):
     In a nest each round uses the same workspace again for what is between them.
     """
 
+    draft: Draft
+    region: Region
+    operation: MatrixOperation
+    nested: bool
+
     def __init__(self, draft: Draft, region: Region, operation: MatrixOperation, nested: bool = False) -> None:
         self.draft, self.region, self.operation, self.nested = draft, region, operation, nested
         self.steps: list[Step] = []
-        self.results = [Gather(use.buffer, use.table) for use in region.results]
+        self.results: list[Gather] = [Gather(use.buffer, use.table) for use in region.results]
 
     def forward(self, tangents: Mapping[int, Gather], targets: Mapping[int, Gather]) -> list[Step]:
         """Return the steps from the tangents of some operands, by number, to those of some results."""

@@ -72,11 +72,16 @@ def flat_draft(count: int) -> RegionDraft:
 class InnerJacobian:
     """Z = dz/dx, a row of `width` numbers for each inner value, in a workspace."""
 
+    assembly: Assembly
+    pieces: Sequence[Piece]
+    inner: Inner
+    width: int
+
     def __init__(self, assembly: Assembly, pieces: Sequence[Piece], inner: Inner, width: int, *, guarded: bool) -> None:
         self.guarded = guarded
         self.assembly, self.pieces, self.inner, self.width = assembly, pieces, inner, width
-        self.buffer = assembly.workspace(len(inner) * width)
-        self.support = Support(width, {})
+        self.buffer: int = assembly.workspace(len(inner) * width)
+        self.support: Support = Support(width, {})
 
     def write(self, wanted: set[int]) -> None:
         """Write the rows of the wanted values and of those behind them."""
@@ -148,13 +153,17 @@ class InnerJacobian:
 class LowRank:
     """The part of a Hessian that inner values make: Z' R + R' Z with R = L_zx + L_zz Z / 2."""
 
+    assembly: Assembly
+    inner: Inner
+    width: int
+
     def __init__(self, assembly: Assembly, inner: Inner, width: int, *, guarded: bool) -> None:
         self.guarded = guarded
         self.assembly, self.inner, self.width = assembly, inner, width
-        self.crossed = assembly.workspace(len(inner) * width)  # L_zx
-        self.curved = assembly.workspace(len(inner) ** 2)  # L_zz
-        self.crossing = Support(width, {})
-        self.curving = Support(len(inner), {})
+        self.crossed: int = assembly.workspace(len(inner) * width)  # L_zx
+        self.curved: int = assembly.workspace(len(inner) ** 2)  # L_zz
+        self.crossing: Support = Support(width, {})
+        self.curving: Support = Support(len(inner), {})
 
     def cross(self, draft: RegionDraft, node: int, numbers: Places, places: Places) -> None:
         """Add a node to L_zx."""

@@ -18,7 +18,7 @@ from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft, fresh_name
 from codegen.loops.optimise.expansion import expanded, single_lags
 from codegen.stages import allowed, observed
-from symad.derivatives.loops.activity import Forward, backward, forward
+from symad.derivatives.loops.activity import Backward, Forward, backward, forward
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints, cut_nests, segmented, segments_of
 from symad.derivatives.loops.matrix_rules import MatrixRule
 from symad.derivatives.loops.reverse_region import FIXED, BackwardRegion, Needs, Place, added, backward_table
@@ -33,6 +33,10 @@ class EndlessLoopError(ArgumentError):
 
 class Reverse:
     """Steps with what is active in them, and where the cotangents of their buffers are."""
+
+    draft: Draft
+    steps: Sequence[Step]
+    cuts: Mapping[Nest, frozenset[int]] | dict[Nest, frozenset[int]]
 
     def __init__(
         self,
@@ -50,10 +54,10 @@ class Reverse:
         """
         self.draft, self.steps, self.checkpoints, self.cuts = draft, steps, checkpoints, cuts or {}
         infinite = draft.infinite if ahead is None else ahead.infinite
-        self.ahead = forward(steps, draft.buffers, active, None if ahead is None else ahead.replays, infinite)
+        self.ahead: Forward = forward(steps, draft.buffers, active, None if ahead is None else ahead.replays, infinite)
         guarded = [buffer for buffer, place in given.items() if place.guard is not None]
-        self.behind = backward(steps, self.ahead, given, guarded)
-        self.cotangents = {
+        self.behind: Backward = backward(steps, self.ahead, given, guarded)
+        self.cotangents: dict[int, Place] = {
             buffer: given[buffer] if buffer in given else self.new_place(buffer)
             for buffer in sorted(self.behind.buffers)
         }

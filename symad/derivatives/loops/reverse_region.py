@@ -64,19 +64,26 @@ class Needs:
 class BackwardRegion:
     """One region in the making: `forward` stores what is needed of its carries, `steps` run it backward."""
 
+    draft: Draft
+    region: Region
+    counts: tuple[int, ...]
+    needs: Needs
+
     def __init__(self, draft: Draft, region: Region, counts: Sequence[int], needs: Needs) -> None:
         self.draft, self.region, self.counts, self.needs = draft, region, tuple(counts), needs
-        self.first = len(region.gathers)
-        self.uses = needs.results
-        self.bearers = bearers_of(region, self.uses)
-        self.carried = sorted({slot for slot in needs.slots if slot >= self.first} | set(self.bearers.values()))
-        self.guarded = {slot for slot in self.carried if slot in needs.guarded}
+        self.first: int = len(region.gathers)
+        self.uses: Sequence[Result] = needs.results
+        self.bearers: dict[int, int] = bearers_of(region, self.uses)
+        self.carried: list[int] = sorted(
+            {slot for slot in needs.slots if slot >= self.first} | set(self.bearers.values())
+        )
+        self.guarded: set[int] = {slot for slot in self.carried if slot in needs.guarded}
         self.guarded |= {slot for slot in self.carried if slot in needs.slots and self.guard_of(slot) is not None}
         self.before: list[Step] = []
         # what carries leave at the end, and where it is added, by buffer: nobody may ask for that of guards
         self.leaving: dict[tuple[int, tuple[int, ...]], list[tuple[Gather, Gather]]] = {}
-        self.forward = region
-        self.steps = self.made()
+        self.forward: Region = region
+        self.steps: list[Step] = self.made()
 
     def made(self) -> list[Step]:
         """Return the steps backward."""
@@ -95,7 +102,9 @@ class BackwardRegion:
         guard_output = {slot: k for k, slot in enumerate(asked, outputs + len(found))}
         wanted = [slot for slot in needs.slots if slot in output]
         sources = [self.source(slot) for slot in wanted if slot >= self.first]
-        self.widths = Counter((source.buffer, source.table.shifts) for source in sources)
+        self.widths: Counter[tuple[int, tuple[int, ...]]] = Counter(
+            (source.buffer, source.table.shifts) for source in sources
+        )
         gathers = self.primal(body, [*(output[slot] for slot in wanted), *guard_output.values()])
         for k, use in enumerate(read):
             gathers[inputs + k] = self.cotangent(use)

@@ -57,7 +57,7 @@ class Reader:
         named = sorted(filter(lambda symbol: not symbol.is_Dummy, symbols), key=str)
         self.names: dict[str, Name] = {symbol.name: symbol for symbol in named}
         self.names |= {function.__name__: function for part in parts for function in undefined(part)}
-        self.bare = sp.Dummy("epsilon", real=True)
+        self.bare: Any = sp.Dummy("epsilon", real=True)
         if problem.expansion:
             self._name_epsilons()
         self.function: UndefinedFunction | None = None
@@ -65,7 +65,7 @@ class Reader:
             self.function = self.names[problem.name] = sp.Function(problem.name)
             self.names.setdefault("f", self.function)
         self.about: sp.Expr | None = None  # what the equations of the line before are about
-        self.point = problem.symbols[0] if len(problem.symbols) == 1 else None
+        self.point: Any | None = problem.symbols[0] if len(problem.symbols) == 1 else None
 
     def _name_epsilons(self) -> None:
         """Name the epsilons; one without a number is that of the only level, unless f has a symbol of that name."""

@@ -233,22 +233,24 @@ class Sampler:
     """The values of expressions at random points, which are the same for the same expressions."""
 
     def __init__(self, expressions: Sequence[sp.Expr]) -> None:
-        self.random = random.Random(20260101)
+        self.random: random.Random = random.Random(20260101)
         self.numbers: dict[Any, list[list[int]]] = {}
-        self.graph = Graph()
-        self.nodes = from_sympy(self.graph, [self._concrete(_done(expression)) for expression in expressions])
+        self.graph: Graph = Graph()
+        self.nodes: list[int] = from_sympy(
+            self.graph, [self._concrete(_done(expression)) for expression in expressions]
+        )
         self.keep(range(len(self.nodes)))
-        self.symbols = [node for node in self.leaves if isinstance(self.graph.atoms[node], sp.Symbol)]
+        self.symbols: list[int] = [node for node in self.leaves if isinstance(self.graph.atoms[node], sp.Symbol)]
         powers = [self.graph.operands[node] for node in self.order if self.graph.heads[node] is sp.Pow]
         exponents = [exponent for base, exponent in powers if base in self.symbols or self.graph.operands[base]]
-        self.exponents = [node for node in reachable(self.graph, exponents) if node in self.symbols]
+        self.exponents: list[int] = [node for node in reachable(self.graph, exponents) if node in self.symbols]
 
     def keep(self, places: Iterable[int]) -> None:
         """Evaluate only the expressions at these places from now on."""
         self.nodes = [self.nodes[place] for place in places]
         order = reachable(self.graph, self.nodes)
-        self.order = [node for node in order if self.graph.operands[node]]
-        self.leaves = [node for node in order if not self.graph.operands[node]]
+        self.order: list[int] = [node for node in order if self.graph.operands[node]]
+        self.leaves: list[int] = [node for node in order if not self.graph.operands[node]]
 
     def _concrete(self, expression: Any) -> Any:
         """Return an expression with random polynomials, and their derivatives, for functions that have only a name."""

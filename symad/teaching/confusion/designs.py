@@ -25,7 +25,7 @@ class _DualNumbers(Design):
     """Designs on dual numbers: a slope is the coefficient of an epsilon, taken by the design's own extraction."""
 
     def __init__(self) -> None:
-        self.derivative = self.make()
+        self.derivative: naive.Derivative = self.make()
 
     def make(self) -> naive.Derivative:
         """Return a fresh operator."""
@@ -55,7 +55,8 @@ class _DualNumbers(Design):
 class Tagless(_DualNumbers):
     """All levels share one epsilon."""
 
-    name, leaves_out = "no tag", "All levels use one and the same epsilon."
+    name: str = "no tag"
+    leaves_out: str = "All levels use one and the same epsilon."
 
     def make(self) -> naive.Derivative:
         return naive.tagless()
@@ -67,7 +68,8 @@ class Tagless(_DualNumbers):
 class SharedTag(_DualNumbers):
     """Each derivative has a tag, which all uses of a returned function share."""
 
-    name, leaves_out = "shared tag", "One epsilon for all uses of a derivative that is a function."
+    name: str = "shared tag"
+    leaves_out: str = "One epsilon for all uses of a derivative that is a function."
 
     def make(self) -> naive.Derivative:
         return naive.shared_tag()
@@ -76,10 +78,11 @@ class SharedTag(_DualNumbers):
 class NoAlias(Design):
     """Symbolic differentiation, in which an argument that is a variable is its own parameter."""
 
-    name, leaves_out = "no alias", "An argument that is a variable is taken as the parameter."
+    name: str = "no alias"
+    leaves_out: str = "An argument that is a variable is taken as the parameter."
 
     def __init__(self) -> None:
-        self.derivative = naive.no_alias()
+        self.derivative: naive.Derivative = naive.no_alias()
 
     def shown(self, number: Any, opened: Sequence[Opened]) -> Cell:
         if not isinstance(number, sp.Basic):
@@ -100,10 +103,11 @@ class NoAlias(Design):
 class OneTape(Design):
     """Reverse mode with one tape for all levels."""
 
-    name, leaves_out = "one tape", "Levels share a tape, its adjoints and its switch: the inner one empties it."
+    name: str = "one tape"
+    leaves_out: str = "Levels share a tape, its adjoints and its switch: the inner one empties it."
 
     def __init__(self) -> None:
-        self.derivative = naive.one_tape()
+        self.derivative: naive.Derivative = naive.one_tape()
 
     def shown(self, number: Any, opened: Sequence[Opened]) -> Cell:
         text = f"{number.value if isinstance(number, naive.Variable) else number:.6g}"
@@ -131,7 +135,7 @@ class Right(Design):
     def __init__(self, reverse: bool = False) -> None:
         transform = grad if reverse else derivative
         self.name = "right, in reverse mode" if reverse else "right"
-        self.derivative = lambda f, a: transform(f)(a)
+        self.derivative: naive.Derivative = lambda f, a: transform(f)(a)
 
     def function(self, name: str, number: Any) -> Any:
         return getattr(np, name)(number)

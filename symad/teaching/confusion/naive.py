@@ -62,6 +62,10 @@ class Dual(_Arithmetic):
 
     __slots__ = ("primal", "tag", "tangent")
 
+    primal: Any
+    tangent: Any
+    tag: int
+
     def __init__(self, primal: Any, tangent: Any, tag: int) -> None:
         self.primal, self.tangent, self.tag = primal, tangent, tag
 
@@ -176,6 +180,10 @@ class Variable(_Arithmetic):
 
     __slots__ = ("adjoint", "tape", "value")
 
+    value: float
+    tape: Tape
+    adjoint: float
+
     def __init__(self, value: float, tape: Tape) -> None:
         self.value, self.tape, self.adjoint = value, tape, 0.0
 
@@ -195,7 +203,7 @@ class Tape:
 
     def __init__(self) -> None:
         self.operations: list[tuple[Variable, tuple[tuple[Any, float], ...]]] = []
-        self.recording = False
+        self.recording: bool = False
 
     def record(self, value: float, *inputs: tuple[Any, float]) -> Variable:
         """Return a variable for the result of an operation with these inputs and partial derivatives."""

@@ -150,6 +150,13 @@ def run(design: Design, program: Program) -> Run:
 
 
 class _Recorder:
+    design: Design
+    lines: list[Line]
+    opened: list[Opened]
+    taken: set[str]
+    steps: int
+    curried: bool
+
     def __init__(self, design: Design) -> None:
         self.design, self.lines = design, list[Line]()
         self.opened, self.taken = list[Opened](), set[str]()
@@ -245,7 +252,25 @@ class Watched:
     A parameter comes without a name, and with the levels that were open when it was made.
     """
 
+    __lt__: Callable[..., NoReturn]
+    __le__: Callable[..., NoReturn]
+    __gt__: Callable[..., NoReturn]
+    __ge__: Callable[..., NoReturn]
+
     __slots__ = ("levels", "name", "number", "recorder")
+
+    number: Any
+    name: sp.Symbol | None
+    recorder: _Recorder
+    levels: Sequence[Opened]
+    __add__: Callable[..., Any]
+    __radd__: Callable[..., Any]
+    __sub__: Callable[..., Any]
+    __rsub__: Callable[..., Any]
+    __mul__: Callable[..., Any]
+    __rmul__: Callable[..., Any]
+    __truediv__: Callable[..., Any]
+    __rtruediv__: Callable[..., Any]
 
     def __init__(self, number: Any, name: sp.Symbol | None, recorder: _Recorder, levels: Sequence[Opened] = ()) -> None:
         self.number, self.name, self.recorder, self.levels = number, name, recorder, levels

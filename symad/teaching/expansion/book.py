@@ -80,6 +80,9 @@ class Line:
 class Level:
     """One level: the symbols that it moves, its epsilon, and the epsilon-parts found so far."""
 
+    moves: Moves
+    eps: Epsilon
+
     def __init__(self, number: int, moves: Moves) -> None:
         self.moves, self.eps = moves, Epsilon.of_level(number)
         self.parts: dict[sp.Expr, sp.Expr] = dict(moves)  # the epsilon-part of each expression that moves

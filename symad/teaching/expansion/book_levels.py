@@ -44,7 +44,7 @@ class Book:
         self.coefficients: dict[Levels, sp.Expr] = {}
         values = [item for leaf in containers.flatten(parts.given.argument)[0] for item in np.ravel(leaf).tolist()]
         if not isinstance(formula, sp.Expr) or values != list(parts.given.symbols):
-            self.why_not = "it is done for one formula at symbols"
+            self.why_not: str = "it is done for one formula at symbols"
         elif parts.levels > most_levels:
             self.why_not = f"it is done for {most_levels} levels at most"
         else:

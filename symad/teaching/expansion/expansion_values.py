@@ -75,6 +75,8 @@ LARGEST = 20_000  # nodes of the tree of a coefficient
 class Values:
     """The values of nodes of one graph; `exceptional` collects the conditions under which a formula does not hold."""
 
+    graph: Graph
+
     def __init__(self, graph: Graph, traced: int, known: dict[int, Any], *, numeric: bool = False) -> None:
         self.graph, self._traced, self._known, self._numeric = graph, traced, known, numeric
         self._inexact: dict[int, bool] = {}

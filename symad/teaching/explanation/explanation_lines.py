@@ -50,12 +50,16 @@ class Adjoint(sp.Symbol):  # type: ignore[misc]
 class Book:
     """The names of the nodes of one graph: those of the inputs are the user's, the others are v1, v2, ... in order."""
 
+    graph: Graph
+    inputs: Mapping[int, sp.Symbol]
+    history: History
+
     def __init__(self, graph: Graph, inputs: Mapping[int, sp.Symbol], history: History) -> None:
         self.graph, self.inputs, self.history = graph, inputs, history
         self._numbers: dict[int, int] = {}
         taken = {symbol.name for symbol in inputs.values()}
         taken |= {atom.name for atom in graph.atoms.values() if isinstance(atom, sp.Symbol)}
-        self.letter = next(letter for letter in "vwtuzyabcdefghijklmnopqrs" if not _meets(letter, taken))
+        self.letter: str = next(letter for letter in "vwtuzyabcdefghijklmnopqrs" if not _meets(letter, taken))
 
     def number(self, nodes: Iterable[int]) -> None:
         """Give names to nodes that are listed, in the order of computation."""

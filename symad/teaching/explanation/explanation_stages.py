@@ -97,12 +97,15 @@ class Stage:
 class Stages:
     """The stages of a program, made one after the other; each lists what those before it did not."""
 
+    book: Book
+    sharing: Sharing
+
     def __init__(self, book: Book, sharing: Sharing, history: History, outputs: Sequence[int]) -> None:
         self.book, self.sharing = book, sharing
-        self.levels = _shown(history, sharing, outputs)
+        self.levels: list[Opened] = _shown(history, sharing, outputs)
         self.listed: set[int] = set(book.inputs)
         self._counted: set[int] = set()
-        self.made = [stage for level in self.levels for stage in self._of_level(level)]
+        self.made: list[Stage] = [stage for level in self.levels for stage in self._of_level(level)]
         rest = self._stage("program", "around the levels", None, outputs, [], outputs)
         if not self.levels or any(not line.roles for line in rest.lines):
             self.made.append(rest)
@@ -261,9 +264,15 @@ class Explained:
     long; these are not.
     """
 
+    name: str
+    book: Book
+    outputs: tuple[int, ...]
+    at_numbers: bool
+    detail: str
+
     def __init__(self, name: str, book: Book, outputs: tuple[int, ...], *, at_numbers: bool, detail: str) -> None:
         self.name, self.book, self.outputs, self.at_numbers, self.detail = name, book, outputs, at_numbers, detail
-        self.sharing = Sharing(book.graph, book.inputs)
+        self.sharing: Sharing = Sharing(book.graph, book.inputs)
         needed = self._needed()
         if not any(book.graph.heads[node] is Alias for node in needed):
             book.history.share_roles(self.sharing.there)  # paths were merged, without the aliases of levels
@@ -272,7 +281,7 @@ class Explained:
         self.stages: tuple[Stage, ...] = tuple(made.made)
         self._listed = {*made.listed, *needed}
         book.number(self._listed)
-        self.lines = tuple(Line(book, node) for node in needed)
+        self.lines: tuple[Line, ...] = tuple(Line(book, node) for node in needed)
 
     @property
     def results(self) -> tuple[str, ...]:

@@ -67,11 +67,17 @@ class Tapes:
     `recorded[k]` are the operations that level k follows: what its tape would hold if it had one of its own.
     """
 
+    book: Book
+    chain: list[Opened]
+
     def __init__(self, book: Book, levels: Sequence[Opened]) -> None:
         self.book, self.chain = book, _longest_chain(levels)
-        self.reverse = [level for level in self.chain if level.reverse]
-        self.recorded = [followed(book.graph, level) for level in self.reverse]
-        self.phases = ["the program runs", *(f"sweep of level {level.depth}" for level in reversed(self.reverse))]
+        self.reverse: list[Opened] = [level for level in self.chain if level.reverse]
+        self.recorded: list[set[int]] = [followed(book.graph, level) for level in self.reverse]
+        self.phases: list[str] = [
+            "the program runs",
+            *(f"sweep of level {level.depth}" for level in reversed(self.reverse)),
+        ]
 
     @property
     def designs(self) -> tuple[Design, ...]:

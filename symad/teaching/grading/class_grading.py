@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -143,8 +143,15 @@ class GradedClass(Shown):
         return [self.save(folder / "class.html"), *pages]
 
 
-def grade_class(question: Question, answers: Mapping[str, str] | Iterable[tuple[str, str]]) -> GradedClass:
+def grade_class(
+    question: Question,
+    answers: Mapping[str, str] | Iterable[tuple[str, str]],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> GradedClass:
     """Return the answers of a class, graded; one that cannot be read, or takes too long, does not stop the others.
+
+    `progress(graded, answers)` is called after each.
 
     >>> found = grade_class(Question("x^3"), {"Ada": "3x^2", "Ben": "3x", "Cy": "3x^^2"})
     >>> [(each.name, each.verdict, each.mark) for each in found.graded]
@@ -158,12 +165,14 @@ def grade_class(question: Question, answers: Mapping[str, str] | Iterable[tuple[
     problem = question.problem()
 
     def graded() -> Iterator[Graded]:
-        for name, answer in pairs:
+        for count, (name, answer) in enumerate(pairs, start=1):
             try:
                 with time_limit(SECONDS, "an answer"):
                     yield Graded(name, answer, question, checked_answer(answer, problem))
             except WorkbenchError as error:
                 yield Graded(name, answer, question, None, _said(error))
+            if progress is not None:
+                progress(count, len(pairs))
 
     return GradedClass(question, tuple(graded()))
 

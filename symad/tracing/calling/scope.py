@@ -26,6 +26,7 @@ class Following(Protocol):
     limit: int
     of_captured: bool  # whether it answers for values of the scopes around too
     has_lengths: bool  # whether lengths of arrays were decided on this path
+    has_no_number: bool  # whether a whole number was none, or outside, on this path
 
     def decide(self, node: int) -> bool:
         """Return the truth value that a condition has on the path that is being followed."""

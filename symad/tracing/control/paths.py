@@ -288,7 +288,7 @@ class Paths:
         self._planned, self._taken = planned, list[Decision]()
         known = None if self._around is None else self._around._knowledge
         self._knowledge = Knowledge(self._graph, known, self._met)
-        self._inside, self._calls, self.has_lengths = (), 0, False
+        self._inside, self._calls, self.has_lengths, self.has_no_number = (), 0, False, False
         self._steps, self._ended = Steps(), False
 
     def _value(self, run: Callable[[], Any]) -> Any:
@@ -337,7 +337,7 @@ class Paths:
         """Whether an error comes of the whole numbers that were decided on this path: indices, keys and lengths."""
         if isinstance(error, KeyError):
             return any(type(key) is Scalar for key in error.args)
-        if isinstance(error, NoNumberError | OutsideError):
+        if isinstance(error, NoNumberError | OutsideError) or (self.has_no_number and isinstance(error, IndexError)):
             return True
         if not self.has_lengths or isinstance(error, WorkbenchError) or asks_for_numbers(error):
             return False

@@ -49,6 +49,7 @@ def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_o
     if endless:
         paths.repeats()
     if bounds.nan and (endless or inside) and truth_of(scope, UFUNCS["isnan"](scope.graph, node)):
+        paths.has_no_number = True
         raise NoNumberError(f"{kind} of NaN")
     places = _nearest(bounds, paths.limit) if endless else _candidates(bounds, inside, paths.limit, kind)
     for place in places:
@@ -56,6 +57,7 @@ def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_o
             return place
     if endless:
         paths.end()
+    paths.has_no_number = True  # NumPy makes another error of these, where it asks for an index
     if inside is None:
         raise NoNumberError(f"{kind} of NaN")
     raise OutsideError(f"{type(container).__name__} index out of range")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
+import pty
 import re
 import shlex
 import subprocess
@@ -187,6 +190,30 @@ def test_the_numbers_of_json_are_those_of_the_function(capsys: pytest.CaptureFix
     assert found["values"][:4] == pytest.approx([1330.0, 480.0, 1082.0, -400.0])
     cli.main(["verify", "exp(x)", "--at", "x=0.7", "--json"])
     assert json.loads(capsys.readouterr().out)["value"] == pytest.approx(2.0137527074704766)
+
+
+def on_a_terminal(*arguments: str) -> tuple[str, str]:
+    """Return what a command prints, and what it writes to a terminal as standard error."""
+    main, other = pty.openpty()
+    command = [sys.executable, "-m", "symad", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=other, text=True) as process:
+        os.close(other)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal, on Linux
+            while part := os.read(main, 4096):
+                shown += part
+        os.close(main)
+        assert process.stdout is not None
+        return process.stdout.read(), shown.decode()
+
+
+def test_a_terminal_shows_how_long_there_is_to_go() -> None:
+    words = ["verify", "exp(sin(x))*erf(x)", "--box", "-9", "9", "--points", "3000"]
+    printed, shown = on_a_terminal(*words)
+    assert re.search(r"symad verify: \d+ of 3000, \d+ s, \d+ s to go", shown)
+    assert shown.endswith("\r\x1b[K")
+    assert printed == run(*words).stdout
+    assert run(*words).stderr == ""
 
 
 def completed(*words: str) -> list[str]:

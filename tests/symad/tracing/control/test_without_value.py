@@ -135,3 +135,16 @@ def test_what_has_no_value_inside_has_none_outside(f):
     for x in POINTS:
         for kernel, right in zip(kernels, numbers_of(f, x), strict=True):
             np.testing.assert_allclose(kernel(x), right, rtol=1e-11, atol=1e-13)
+
+
+def test_a_place_of_nan_in_the_users_own_array_is_no_place():
+    def f(x):
+        table = np.arange(3) * 0.3
+        return np.sum(x) + table[int(3 * abs(x[0])) % len(table)] * x[1]
+
+    kernels = [sa.compile(made, POINTS[0]) for made in (f, sa.grad(f))]
+    for x in POINTS:
+        for kernel, right in zip(kernels, numbers_of(f, x), strict=False):
+            np.testing.assert_allclose(kernel(x), right, rtol=1e-12)
+    for kernel in kernels:
+        assert np.isnan(kernel(np.array([np.nan, 1.0, 2.0]))).all()

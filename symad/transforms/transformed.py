@@ -1,0 +1,50 @@
+"""What transforms return: a function with a name and a recipe, and a matrix in the storage that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+from codegen.ir.sparsity import Format
+from symad.derivatives import modes
+from symad.derivatives.application import Function, check_choice, close_blocks, close_sparse
+from symad.derivatives.in_code import Recipe, noted
+from symad.derivatives.level import Level, in_level
+from symad.derivatives.selection import Selection
+from symad.errors import ArgumentError
+from symad.tracing.calling.function_names import check_function, name_of
+from symad.tracing.calling.tracebacks import door
+from symad.tracing.values.node_trees import Tree
+from symad.tracing.values.sparse_matrix import Entries, Triangle
+
+
+def described(apply: Function, f: Function, what: str, recipe: Recipe | None = None) -> Function:
+    """Return `apply` as the function that a transform made of f: with a name, a docstring, its recipe, f behind it."""
+    check_function(f)
+    transformed: Any = door(apply)
+    transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
+    transformed.__doc__ = f"The {what} of {name_of(f)}."
+    transformed.__wrapped__ = f
+    return transformed if recipe is None else noted(transformed, recipe)
+
+
+def either_way(chosen: Selection, made: Callable[[Level], Any], arrays: bool) -> Any:
+    """Return what is made in a level with array nodes, where it may have some; element by element if that is None."""
+    found = in_level(chosen.arguments, chosen.names, made) if arrays else None
+    return in_level(chosen.arguments, chosen.names, made, arrays=False) if found is None else found
+
+
+def storage_of(sparse: bool | Triangle, format: Format) -> Format | None:
+    """Return the format of a sparse matrix, None for a dense one; ArgumentError for a format that cannot be."""
+    check_choice("format", format, get_args(Format))
+    if format != "coo" and not sparse:
+        raise ArgumentError(f"format={format!r} of a dense matrix", do="ask for a sparse one: sparse=True")
+    return format if sparse else None
+
+
+def close_matrix(level: Level, entries: Entries, outputs: Tree, chosen: Selection, storage: Format | None) -> Any:
+    """Return the entries of a matrix (outputs x parameters) as a SparseMatrix, or as dense blocks without a format."""
+    shape = (len(outputs.flat), len(level.parameters.flat))
+    if storage is None:
+        return close_blocks(level, modes.dense(level, entries, shape), outputs, chosen)
+    return close_sparse(level, entries, shape, storage)

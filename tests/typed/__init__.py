@@ -1,0 +1,1 @@
+"""A user's file, whose inferred types mypy and pyright compare with what it says."""
