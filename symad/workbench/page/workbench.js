@@ -664,3 +664,4 @@ listen();
 settle.last = location.hash;
 compute();
 lessons.arrive(!given.has("hide"));
+if (lessons.open) lessons.body.focus({ preventScroll: true }); // its keys are no letters of the formula
