@@ -64,7 +64,8 @@ def requirements(bound: str) -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     for each in (*project["dependencies"], *(each for extra in EXTRAS for each in extras[extra])):
-        yield "{}=={}".format(*_REQUIREMENT.match(each).groups()) if bound == "lowest" else each
+        found = _REQUIREMENT.match(each)
+        yield f"{found[1]}=={found[2]}" if found and bound == "lowest" else each
     yield from (each for each in (*extras["test"], *extras["docs"], *extras["ipopt"]) if not each.startswith("symad["))
 
 

@@ -9,6 +9,8 @@ import doctest
 import re
 from pathlib import Path
 
+import symad
+
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -35,6 +37,19 @@ def test_sessions() -> None:
 def test_every_python_block_is_a_session() -> None:
     """A block without prompts would be shown and never run."""
     assert blocks("python") == SESSIONS
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    shown = {
+        "README.md": re.findall(r"version = \{(.*)\}", README.read_text(encoding="utf-8")),
+        "CITATION.cff": re.findall(
+            r"^version: (.*)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE
+        ),
+        "CHANGELOG.md": re.findall(r"^## ([\d.]+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)[
+            :1
+        ],
+    }
+    assert shown == {key: [symad.__version__] for key in shown}
 
 
 def test_test_command_is_what_ci_runs() -> None:
