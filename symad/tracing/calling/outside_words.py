@@ -52,7 +52,7 @@ class Reached:
     """
 
     def __init__(self, roots: tuple[Any, ...]) -> None:
-        self.waiting = list(roots)
+        self.waiting = list(roots)  # is extended: `+=` asks classes derived from lists
         self.functions: list[types.FunctionType] = []
         self.members: list[dict[str, Any]] = []
         self.names = set[str]()
@@ -79,20 +79,20 @@ class Reached:
         if isinstance(value, types.FunctionType):
             return self._of_function(value)
         if isinstance(value, _CONTAINERS):
-            self.waiting += value
+            self.waiting.extend(value)
         elif isinstance(value, dict):
-            self.waiting += value.values()
+            self.waiting.extend(value.values())
         elif isinstance(value, types.MethodType):
-            self.waiting += [value.__func__, value.__self__]
+            self.waiting.extend([value.__func__, value.__self__])
         elif isinstance(value, functools.partial):
-            self.waiting += [value.func, *value.args, *value.keywords.values()]
+            self.waiting.extend([value.func, *value.args, *value.keywords.values()])
         elif isinstance(value, property | staticmethod | classmethod | functools.cached_property | np.vectorize):
             held = (getattr(value, name, None) for name in ("fget", "fset", "__func__", "func", "pyfunc"))
-            self.waiting += [part for part in held if part is not None]
+            self.waiting.extend([part for part in held if part is not None])
         elif isinstance(value, types.ModuleType):
             return value.__name__ in _MODULES or self._of_space(value.__name__, vars(value))
         elif isinstance(value, type):
-            self.waiting += value.__bases__
+            self.waiting.extend(value.__bases__)
             return self._of_space(str(value.__module__), dict(vars(value)))
         else:
             return self._of_object(value)
@@ -104,12 +104,12 @@ class Reached:
         cells = [part for cell in f.__closure__ or () for part in _contents(cell)]
         file = f.__code__.co_filename
         if is_library(file) or is_standard(file):
-            self.waiting += filter(callable, cells)
+            self.waiting.extend(filter(callable, cells))
             return f.__module__ in _MODULES
         self.functions.append(f)
-        self.waiting += [*cells, *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+        self.waiting.extend([*cells, *(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()])
         names = {name for code in codes_of(f.__code__) for name in code.co_names}
-        self.waiting += [f.__globals__[name] for name in names if name in f.__globals__]
+        self.waiting.extend([f.__globals__[name] for name in names if name in f.__globals__])
         return self._has(names)
 
     def _has(self, names: set[str]) -> bool:
@@ -118,7 +118,7 @@ class Reached:
             return True
         fresh = names - self.names
         self.names |= fresh
-        self.waiting += [space[name] for space in self.spaces for name in fresh & space.keys()]
+        self.waiting.extend([space[name] for space in self.spaces for name in fresh & space.keys()])
         return False
 
     def _of_space(self, module: str, space: dict[str, Any]) -> bool:
@@ -127,7 +127,7 @@ class Reached:
             return False
         self.spaces.append(space)
         called = (name for name in space if name.startswith("__") and name.endswith("__") and callable(space[name]))
-        self.waiting += [space[name] for name in {*(self.names & space.keys()), *called}]
+        self.waiting.extend([space[name] for name in {*(self.names & space.keys()), *called}])
         return False
 
     def _of_object(self, value: Any) -> bool:
@@ -139,13 +139,13 @@ class Reached:
         if isinstance(value, types.BuiltinFunctionType | types.MethodWrapperType):
             return isinstance(value.__self__, _RANDOM) or str(getattr(value, "__module__", "")) in _MODULES
         if str(kind.__module__).partition(".")[0] in _LEFT_OUT:
-            self.waiting += filter(callable, (members_of(value) or {}).values())
+            self.waiting.extend(filter(callable, (members_of(value) or {}).values()))
             return False
         slots = (name for base in kind.__mro__ for name in _names_of(getattr(base, "__slots__", ())))
-        self.waiting += [getattr(value, name) for name in slots if hasattr(value, name)]
+        self.waiting.extend([getattr(value, name) for name in slots if hasattr(value, name)])
         members = members_of(value) or {}
         self.members.append(members)
-        self.waiting += members.values()
+        self.waiting.extend(members.values())
         for base in kind.__mro__:
             if id(base) not in self.kinds:  # what has made the object is not run again
                 self.kinds.add(id(base))

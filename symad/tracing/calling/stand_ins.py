@@ -41,6 +41,7 @@ from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced
+from symad.tracing.values.whole_numbers import as_integer
 
 Function = Callable[..., Any]
 
@@ -186,7 +187,7 @@ def _as_int(value: Any, *base: Any) -> Any:
             number = traced(value)
             return int(value_of(number.scope, number.node) if isinstance(number, Scalar) else value, *base)
     except SymbolicValueError:  # not of int(value), which would follow every number as a path
-        return np.trunc(traced(value))
+        return as_integer(np.trunc(traced(value)))
 
 
 def _len(value: Any, /) -> Any:
@@ -256,15 +257,19 @@ def _ieee_remainder(x: Any, y: Any) -> Any:
     return x - np.rint(x / y) * y
 
 
+def _whole(function: Function) -> Function:
+    return lambda value: as_integer(function(value))
+
+
 _MATH: dict[str, Function] = {
     "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
-    "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": np.ceil, "copysign": np.copysign,
+    "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": _whole(np.ceil), "copysign": np.copysign,
     "cos": np.cos, "cosh": np.cosh, "degrees": np.degrees, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
-    "fabs": np.fabs, "floor": np.floor, "fmod": np.fmod, "isclose": _is_close, "isfinite": np.isfinite,
+    "fabs": np.fabs, "floor": _whole(np.floor), "fmod": np.fmod, "isclose": _is_close, "isfinite": np.isfinite,
     "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
     "frexp": np.frexp,
     "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
-    "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc, "ldexp": np.ldexp, "fsum": lambda values: sum(values),
+    "tan": np.tan, "tanh": np.tanh, "trunc": _whole(np.trunc), "ldexp": np.ldexp, "fsum": lambda values: sum(values),
     "dist": _distance, "log": _log,
     "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": _ieee_remainder,
     "erf": _of_row("erf"), "erfc": _of_row("erfc"), "gamma": _of_row("gamma"), "lgamma": _of_row("gammaln"),

@@ -129,6 +129,8 @@ def lfilter(b: Any, a: Any, x: Any, axis: int = -1, zi: Any = None) -> Any:
     if count > 1 or len(backward) > 1:
         made = solve_triangular(toeplitz(column, np.zeros(count)) if not is_plain(column) else _lower(column), made,
                                 lower=True)  # fmt: skip
+    else:
+        made = made / backward[0]
     return np.moveaxis(np.reshape(made, np.shape(moved)), 0, axis)
 
 

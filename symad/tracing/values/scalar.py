@@ -33,7 +33,7 @@ from symad.tracing.values.traced import (
     takes_no_error,
 )
 from symad.tracing.values.traced_text import TracedText
-from symad.tracing.values.whole_numbers import are_whole
+from symad.tracing.values.whole_numbers import are_whole, as_integer, is_integer
 from symad.tracing.values.whole_values import key_hash, whole_of
 
 _SYMPY_CACHE = sympy.core.cache.__file__
@@ -188,7 +188,9 @@ class Scalar(Traced):
 
     def apparent_kind(self) -> type:
         """Return the type that an element of an array would have here."""
-        return np.bool_ if is_boolean(self.scope.graph, self.node) else np.float64
+        if is_boolean(self.scope.graph, self.node):
+            return np.bool_
+        return int if is_integer(self.scope.graph, self.node) else np.float64
 
     __add__, __radd__ = _binary(np.add), _reflected(np.add)
     __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
@@ -214,7 +216,15 @@ class Scalar(Traced):
         return np.invert(self)
 
     __iter__ = None  # or iter() would take __getitem__ for that of a sequence, and find no elements
-    __floor__, __ceil__, __trunc__ = _unary(np.floor), _unary(np.ceil), _unary(np.trunc)
+
+    def __floor__(self) -> Any:
+        return as_integer(np.floor(self))
+
+    def __ceil__(self) -> Any:
+        return as_integer(np.ceil(self))
+
+    def __trunc__(self) -> Any:
+        return as_integer(np.trunc(self))
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
         return self._power(other) if modulus is None else NotImplemented
@@ -300,7 +310,8 @@ class Scalar(Traced):
         refuse_number("an integer index", do, IndexNumberError)
 
     def __round__(self, digits: int | None = None) -> Any:
-        return np.round(self, digits or 0)
+        made = np.round(self, digits or 0)
+        return as_integer(made) if digits is None else made
 
     def __repr__(self) -> str:
         return TracedText(f"<traced {self}>")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from fractions import Fraction
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +62,40 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
                 readings += _numbers_among(array.head, array.operands)
             elif not _is_whole(array):
                 return False
+    return True
+
+
+def as_integer(value: Any) -> Any:
+    """Return a traced number that is an int in Python, not a float: what int(x), round(x) and math.floor(x) make."""
+    node = getattr(value, "node", None)
+    if node is not None:
+        value.scope.graph.integers.add(node)
+    return value
+
+
+def is_integer(graph: Graph, node: int) -> bool:
+    """Whether a number is made of those that are ints in Python, and of whole constants, by what keeps them whole.
+
+    Quotients are, where they are rounded: `n // 2` is an int, and `n / 2` a float.
+    """
+    if not graph.integers:
+        return False
+    waiting, seen = [(node, False)], set[tuple[int, bool]]()  # and whether it is rounded
+    while waiting:
+        pair = each, rounded = waiting.pop()
+        if pair in seen or each in graph.integers:
+            continue
+        seen.add(pair)
+        head, operands = graph.heads[each], graph.operands[each]
+        if not operands:
+            if type(constant(graph, each)) not in ((int, Fraction) if rounded else (int,)):
+                return False
+        elif head in _KEPT or head in _ROUNDED:
+            waiting += [(part, rounded or head in _ROUNDED) for part in _numbers_among(head, operands)]
+        elif head is sp.Pow and type(power := constant(graph, operands[1])) is int and (rounded or power >= 0):
+            waiting.append((operands[0], rounded))
+        else:
+            return False
     return True
 
 

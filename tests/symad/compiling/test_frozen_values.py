@@ -359,8 +359,18 @@ LIBRARY = ctypes.CDLL(None)
 WRITE = Odd.__dict__["scale"].__add__  # a method of C's, of no module
 
 
+class Adding(list):
+    """A list that answers `+` with lists from the right, as pandas' lists of names do."""
+
+    def __radd__(self, other):
+        return Adding(list.__add__(self, other))
+
+
+NAMES = Adding([ODD])
+
+
 def reaches_odd_objects(x):
-    return x * ODD.scale + WRITE(1.0) + (0 if isinstance(LIBRARY, ctypes.CDLL) else 1)
+    return x * NAMES[0].scale + WRITE(1.0) + (0 if isinstance(LIBRARY, ctypes.CDLL) else 1)
 
 
 QUIET = [

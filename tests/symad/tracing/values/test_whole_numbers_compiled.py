@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+import symad as sa
 from tests.support.compiled import same_as_called
 
 VECTORS = [
@@ -256,3 +257,29 @@ def test_places_of_vectors(f):
 )
 def test_places_of_numbers(f):
     same_as_called(f, NUMBERS)
+
+
+KINDS = {
+    "int(x)": lambda n, x: n,
+    "a quotient that is rounded": lambda n, x: n // 2,
+    "a quotient": lambda n, x: n / 2,
+    "sums and remainders": lambda n, x: -n % 4 + abs(n) + 1,
+    "a product with x": lambda n, x: n * x,
+    "a power": lambda n, x: n**2,
+    "round(x)": lambda n, x: round(x),
+    "round(x, 1)": lambda n, x: round(x, 1),
+    "math.floor(x)": lambda n, x: math.floor(x) - math.ceil(x),
+    "a half more": lambda n, x: n + 0.5,
+    "times 1.0": lambda n, x: n * 1.0,
+    "x": lambda n, x: x,
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_is_an_int_in_python_is_one_compiled(name):
+    def told(x):
+        made = KINDS[name](int(x), x)
+        return x * (2.0 if isinstance(made, int) else 3.0) * (5.0 if isinstance(made, float) else 7.0)
+
+    assert sa.compile(told, 1.0)(3.7) == pytest.approx(told(3.7), rel=1e-15)
+    assert sa.grad(told)(3.7) == pytest.approx(told(3.7) / 3.7, rel=1e-15)
