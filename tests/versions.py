@@ -81,7 +81,7 @@ def row(program: str, bound: str, tests: list[str]) -> tuple[bool, str]:
         ask = [python, "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"]
         listed = json.loads(subprocess.run(ask, capture_output=True, text=True, check=True).stdout)
         known = {each["name"]: each["version"] for each in listed}
-        command = [python, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
+        command = [python, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider", *tests]
         found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         lines = found.stdout.strip().splitlines() or [found.stderr[-200:]]
         told = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
