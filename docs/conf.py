@@ -35,7 +35,7 @@ templates_path = ["site"]
 html_show_copyright = html_show_sourcelink = html_copy_source = False
 html_theme_options = {"navigation_with_keys": False}
 highlight_language = "none"  # what names no language is a diagram or a formula
-default_role = "literal"
+default_role = "py:obj"  # code, with a link where it is the name of something public
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the prose says what is taken; the stubs of the package are for editors and checkers
 toc_object_entries_show_parents = "hide"

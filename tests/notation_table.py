@@ -8,11 +8,14 @@ python -m tests.notation_table --mutations N    mutate the notations N times: re
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -135,35 +138,67 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;").replace("_", "\\_").replace("$", "\\$")
 
 
-def mutations(count: int, seed: int) -> Counter[str]:
-    """Read mutated notations; a failure is any error but an ArgumentError, and more than two seconds."""
-    source, found = Random(seed), Counter[str]()
+@dataclass
+class Mutations:
+    """What became of mutated notations: so many were read, refused, failed, slow; causes of refusals; the slowest."""
+
+    found: Counter[str] = field(default_factory=Counter)
+    causes: Counter[str] = field(default_factory=Counter)
+    slowest: tuple[float, str] = (0.0, "")
+
+    def tried(self, text: str, read: Callable[[], object]) -> None:
+        """Read one; a failure is any error but an ArgumentError, and more than two seconds."""
+        start = time.process_time()
+        try:
+            read()
+            self.found["read"] += 1
+        except ArgumentError as error:
+            self.found["refused"] += 1
+            self.causes[cause(str(error))] += 1
+        except Exception as error:
+            self.found["failed"] += 1
+            print(f"failed: {text!r}: {type(error).__name__}: {error}", flush=True)
+        seconds = time.process_time() - start
+        self.slowest = max(self.slowest, (seconds, text))
+        if seconds > SLOW:
+            self.found["slow"] += 1
+            print(f"slow: {text!r}: {seconds:.1f} s", flush=True)
+
+    def report(self) -> str:
+        """Return the numbers, the slowest, and the causes of refusals, the most frequent first."""
+        counts = ", ".join(f"{number} {what}" for what, number in sorted(self.found.items()))
+        slowest = f"slowest: {self.slowest[0]:.2f} s for {self.slowest[1]!r}"
+        return "\n".join((counts, slowest, *(f"{number:7} {what}" for what, number in self.causes.most_common(12))))
+
+
+def cause(message: str) -> str:
+    """Return what is said of a formula without the place and what was met there.
+
+    >>> cause("formula, column 5: the name 'x': it stands for nothing here; known are no names")
+    'the name ...: it stands for nothing here'
+    """
+    said = message.splitlines()[0].partition(": ")[2] or message.splitlines()[0]
+    return re.sub(r"'.*?'|\".*?\"|\d+", "...", said).split(";")[0][:90]
+
+
+def mutations(count: int, seed: int) -> Mutations:
+    """Read mutated notations and lines of answers."""
+    source, found = Random(seed), Mutations()
     texts = [text for rows in FORMULAS.values() for text in rows] + list(ASKED_BACK)
     lines = [(row, row.line) for row in ANSWERS]
     warnings.simplefilter("ignore")
     for number in range(count):
         row, line = source.choice(lines)
-        text = source.choice(texts)
-        other = source.choice(texts)
+        text, other = source.choice(texts), source.choice(texts)
         text = mutated(source, text if source.random() < 0.5 else text + source.choice(["", " ", "+", "*"]) + other)
         line = mutated(source, line)
-        start = time.process_time()
-        try:
-            if number % 4:
-                read_formula(text, source.choice([NAMES, ["x"], []]), others=source.random() < 0.5)
-            elif row.directions:
-                check_expansion(text := line, row.question, "x", list(row.directions))
-            else:
-                check_derivative(text := line, row.question, "x", order=row.order)
-            found["read"] += 1
-        except ArgumentError:
-            found["refused"] += 1
-        except Exception as error:
-            found["failed"] += 1
-            print(f"failed: {text!r}: {type(error).__name__}: {error}", flush=True)
-        if (seconds := time.process_time() - start) > SLOW:
-            found["slow"] += 1
-            print(f"slow: {text!r}: {seconds:.1f} s", flush=True)
+        if number % 4:
+            names, others = source.choice([NAMES, ["x"], []]), source.random() < 0.5
+            found.tried(text, partial(read_formula, text, names, others=others))
+        elif row.directions:
+            found.tried(line, partial(check_expansion, line, row.question, "x", list(row.directions)))
+        else:
+            found.tried(line, partial(check_derivative, line, row.question, "x", order=row.order))
     return found
 
 
@@ -177,9 +212,9 @@ def main() -> int:
     if options.write:
         PAGE.write_text(page(), encoding="utf-8")
     if options.mutations is not None:
-        found = mutations(options.mutations, options.seed)
-        print(", ".join(f"{number} {what}" for what, number in sorted(found.items())))
-        return bool(found["failed"] or found["slow"])
+        made = mutations(options.mutations, options.seed)
+        print(made.report())
+        return bool(made.found["failed"] or made.found["slow"])
     wrong = [f"{text}: {said}" for text, said in refused()] or [
         text for rows in FORMULAS.values() for text, plain in rows.items() if not is_read(text, plain)
     ]

@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from tests.support.browser import Browser, Page
+from tests.support.pictures import pack
 from tests.support.workbench import started
 
 FORMULA = "exp(x*sin(x))"
@@ -49,7 +50,9 @@ def walk(folder: Path) -> bool:
         lesson = browser.page(bench.address + "#lesson=2&at=2")
         lesson.wait(LESSON, 30)
         lesson.picture(folder / "workbench_lesson.png")
-        return soon
+    for path in folder.glob("workbench*.png"):
+        pack(path)
+    return soon
 
 
 def pictures(page: Page, folder: Path) -> None:
@@ -66,6 +69,7 @@ def pictures(page: Page, folder: Path) -> None:
     page.run("document.activeElement.blur(); scrollTo(0, 930)")
     page.picture(folder / "workbench.png")
     page.press("Escape")
+    page.run("scrollTo(0, 0)")
     for pane in page.run("[...document.querySelectorAll('.pane')].map((e) => e.dataset.pane)"):
         page.picture(folder / f"workbench_pane_{pane}.png", of=f"[data-pane={pane}]")
 

@@ -8,6 +8,7 @@ from html import escape
 import symad.display.document as doc
 from codegen.visible import visible
 from symad.display.mathematics import converted, mathml_of, mathml_pieces
+from symad.display.notation import Nothing
 from symad.display.styles import PAGE_STYLESHEET, STYLESHEET, class_of
 
 NARROW = 30  # signs, or as many times ten pixels, that a phone shows side by side: what is wider may have to scroll
@@ -111,7 +112,10 @@ def _block(block: doc.Block) -> str:
 
 def _formula(formula: doc.Formula) -> str:
     left = "" if formula.left is None else f'{mathml_of(formula.left, "block")}<span class="equals">=</span>'
-    right = "<wbr>".join(mathml_pieces(formula.right))
+    first, *rest = mathml_pieces(formula.right)
+    if isinstance(formula.left, Nothing):  # a line that goes on with "=" does not break behind it
+        left, first = "", f'<span class="together">{left}{first}</span>'
+    right = "<wbr>".join((first, *rest))
     reason = f' <span class="reason">{_cell(formula.reason)}</span>' if formula.reason else ""
     wide = _reached("formula", _signs(f"{left} = {right}{reason}"))
     return f'<div class="formula"{named(formula.nodes)}{wide}>{left}{right}{reason}</div>'

@@ -187,7 +187,7 @@ def _text(element: Element) -> str:
 
 COUNTED_LIMIT = 100_000  # different nodes that are counted, to name the size of what is not shown
 SHOWN_LIMIT = 2000  # nodes of the unfolded tree
-LONG_FORMULA = 1200  # characters of MathML, some 60 signs: what is longer may be broken
+LONG_FORMULA = 400  # characters of MathML, some 20 signs: what is longer may be broken, as a phone has to
 DEPTH_LIMIT = 60  # SymPy's printers recurse some ten frames for each level
 
 

@@ -92,6 +92,7 @@ var(--wrong) calc(50% - .03em),var(--wrong) calc(50% + .03em),transparent calc(5
 -webkit-print-color-adjust:exact;print-color-adjust:exact}
 .symad summary{cursor:pointer;font-weight:600;margin:1em 0 .3em}
 .symad .equals{margin:0 .45em}
+.symad .together{white-space:nowrap}
 .symad .reason{display:inline-block;margin-left:2em;color:var(--muted);font-size:.92em;line-height:1.4}
 .symad .table{overflow-x:auto}
 .symad table{border-collapse:collapse;margin:.6em 0;font-variant-numeric:tabular-nums;font-size:1em}
@@ -137,7 +138,8 @@ main{max-width:1180px;margin:0 auto;padding:1.2em 1.6em 3em}
 .symad-page.big main{max-width:none;padding:.6em 1em 2em}
 .symad-page.big .symad p{max-width:none}
 .symad-page.big .symad svg{zoom:1.4}
-@media (max-width:640px){main{padding:.8em .8em 2em}.symad-page .symad svg.filled{max-width:100%}
+@media (max-width:640px){main{padding:.8em .8em 2em}.symad-page .symad .formula{padding-left:1.6em;text-indent:-1.2em}
+.symad-page .symad .reason{margin-left:1em}.symad-page .symad svg.filled{max-width:100%}
 .symad-page .symad svg.filled:not(.narrow){min-width:500px}}
 @media (min-width:1700px){body{font-size:22px}main{max-width:1500px}}
 @media print{.symad-page .symad svg{max-width:100%}

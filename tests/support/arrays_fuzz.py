@@ -195,6 +195,7 @@ def odd_points(size: int, seed: int) -> list[Numbers]:
     return [*ties, np.zeros(size), *some]
 
 
+ROUNDED = ("var", "std", "mean", "tanh", "exp", "cos", "log1p", "sqrt", "cumprod", "hypot")
 LAPACK = ("solve", "inv", "cholesky", "lstsq", "pinv", "qr", "eigvalsh", "det", "slogdet")
 LEFT_OPEN = ("sorted(", "astype(int)")  # what they make of NaN: any order, any number
 
@@ -221,7 +222,7 @@ def check_odd(text: str) -> str:
 
 @contextmanager
 def rounding_differently(text: str) -> Iterator[None]:
-    """LAPACK's results are changed in the last digits, sums taken in other orders, large sines any number.
+    """Results of LAPACK and others are changed in the last digits, sums taken in other orders, large sines any number.
 
     Results that are equal but for roundings often stay equal.
     """
@@ -230,7 +231,7 @@ def rounding_differently(text: str) -> Iterator[None]:
 
     def rounded(part: Numbers) -> Numbers:
         unit = np.max(np.abs(part), initial=0.0) * 2.0**-46 or 1.0
-        return (np.round(part / unit) + generator.choice([-1, 0, 1], np.shape(part))) * unit
+        return (np.round(part / unit) + generator.integers(-1, 2, np.shape(part))) * unit
 
     def changed(function: Callable[..., Any]) -> Callable[..., Any]:
         def other(*args: Any, **keywords: Any) -> Any:
@@ -248,6 +249,8 @@ def rounding_differently(text: str) -> Iterator[None]:
     with ExitStack() as stack:
         for name in LAPACK:
             stack.enter_context(patch.object(np.linalg, name, changed(getattr(np.linalg, name))))
+        for name in ROUNDED:
+            stack.enter_context(patch.object(np, name, changed(getattr(np, name))))
         if "nan_to_num" in text:
             stack.enter_context(patch.multiple(np, sum=in_another_order, sin=any_if_large))
         yield
@@ -256,9 +259,9 @@ def rounding_differently(text: str) -> Iterator[None]:
 def hangs_on_roundings(text: str, f: Callable[[Numbers], Numbers], x: Numbers, found: Numbers, value: Numbers) -> bool:
     """Whether a number other than NumPy's is as good, which hangs on the last digits.
 
-    So it is where results of LAPACK are equal but for roundings, and are put in an order: NumPy has the number when
-    LAPACK rounds differently. Numbers of 1e308, which stand for infinities, overflow or not by the order of a sum, and
-    have a sine for every rounding: NumPy has others in other orders.
+    So it is where results are equal but for roundings, and are put in an order: NumPy has the number when it rounds
+    differently. Numbers of 1e308, which stand for infinities, overflow or not by the order of a sum, and have a sine
+    for every rounding: NumPy has others in other orders.
     """
     with rounding_differently(text):
         others = [other for _ in range(200) if (other := plain(f, x)) is not None]

@@ -1,19 +1,24 @@
 """Domain: where a function has a value. Outside of it, all numbers of the program of its derivatives are NaN.
 
 A choice between NaN and a value has no derivative outside, and would pass on 0 there. So derivatives are taken of the
-value as if there were one everywhere, and the numbers that come out are multiplied by 1, or by NaN.
+value as if there were one everywhere, and the numbers that come out are multiplied by 1, or by NaN: in the
+bodies that make them, where these make all of them, else afterwards.
 """
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
+import numpy as np
 import sympy as sp
 
-from codegen.ir.copy_rows import body_of
-from codegen.ir.readdress import buffers_read, buffers_written, renumbered
-from codegen.ir.region import Gather, Region, Result, RolledProgram, Step
-from codegen.ir.row_table import Table
+from codegen.ir.body_parts import row_of
+from codegen.ir.copy_rows import body_of, copied
+from codegen.ir.program import Program
+from codegen.ir.readdress import buffers_read, buffers_written, each_region, renumbered
+from codegen.ir.region import Gather, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.row_table import Table as RowTable
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.draft import Draft
 
@@ -21,27 +26,60 @@ from codegen.loops.optimise.draft import Draft
 def restricted(program: RolledProgram, domain: RolledProgram) -> RolledProgram:
     """Return a program with all of its numbers multiplied by the one that another program has of the same inputs."""
     draft = Draft(program)
-    factor = Gather(draft.workspace(1), Affine(0, 0, 1))
-    number = {domain.first_output: factor.buffer, **{k: k for k in range(len(domain.inputs))}}
+    factor = draft.workspace(1)
+    number = {domain.first_output: factor, **{k: k for k in range(len(domain.inputs))}}
     for buffer in buffers_read(domain.steps) | buffers_written(domain.steps):
         if buffer not in number:
             draft.buffers.append(domain.buffers[buffer])
             number[buffer] = len(draft.buffers) - 1
     inputs, outputs = draft.arrays
-    results = {buffer: draft.like(buffer) for _, buffer in outputs}
+    later = {buffer: draft.like(buffer) for _, buffer in outputs if not _is_covered(program, buffer)}
     steps: list[Step] = [*renumbered(domain.steps, number.__getitem__)]
-    steps += renumbered(program.steps, lambda buffer: results.get(buffer, buffer))
-    for array, buffer in outputs:
-        read = Gather(results[buffer], Affine(0, 1, array.size))
-        times = replace(factor, table=Affine(0, 0, array.size))
-        steps.append(_product(read, times, buffer))
+    steps += each_region(program.steps, lambda region: _multiplied(region, factor, program.first_output, later.keys()))
+    steps = [*renumbered(steps, lambda buffer: later.get(buffer, buffer))]
+    for buffer, before in later.items():
+        whole = Affine(0, 1, program.buffers[buffer].size)
+        read = Gather(before, whole), Gather(factor, replace(whole, step=0))
+        steps.append(Region(_PRODUCT, whole.count, read, (Result(0, buffer, whole, "store"),), origin="domain"))
     draft.steps = steps
     return replace(draft.finish(inputs, outputs, "domain"), name=program.name)
 
 
-def _product(read: Gather, times: Gather, target: int) -> Region:
-    table, symbols = Table(), [sp.Symbol(name, real=True) for name in ("s0", "s1")]
-    rows = [table.leaf(symbol) for symbol in symbols]
-    body = body_of(table, (symbol.name for symbol in symbols), [table.pair(sp.Mul, *rows)], "domain")
-    size = read.table.count
-    return Region(body, size, (read, times), (Result(0, target, Affine(0, 1, size), "store"),), origin="domain")
+def _product() -> Program:
+    table, names = RowTable(), ("s0", "s1")
+    rows = [table.leaf(sp.Symbol(name, real=True)) for name in names]
+    return body_of(table, names, [table.pair(sp.Mul, rows[0], rows[1])], "domain")
+
+
+_PRODUCT = _product()
+
+
+def _is_covered(program: RolledProgram, output: int) -> bool:
+    """Whether each number of an output is made of results of bodies that are run once for each of their places."""
+    covered = np.zeros(program.buffers[output].size, dtype=bool)
+    for region, counts in regions_of(program.steps):
+        for use in region.results:
+            if use.buffer != output:
+                continue
+            if counts or region.matrix is not None or region.stop is not None:
+                return False
+            covered[use.table.places()] = True
+    return bool(covered.all())
+
+
+def _multiplied(region: Region, factor: int, first_output: int, later: Container[int]) -> Region:
+    """Return a region that multiplies by the factor what goes to outputs, but for those of `later`."""
+    outgoing = [k for k, use in enumerate(region.results) if use.buffer >= first_output and use.buffer not in later]
+    if not outgoing:
+        return region
+    table, first = RowTable(), len(region.gathers)  # the number of the new slot: carries come behind
+    names = [f"s{k}" for k in range(len(region.body.inputs) + 1)]
+    times, *carried = [table.leaf(sp.Symbol(name, real=True)) for name in names][first:]
+    rows = dict(enumerate([*range(first), *carried]))
+    made = copied(region.body, [row_of(region.body, k) for k in range(len(region.body.outputs))], table, rows)
+    results = list(region.results)
+    for k in outgoing:
+        results[k] = replace(results[k], output=len(made))
+        made.append(table.pair(sp.Mul, made[region.results[k].output], times))
+    gathers = (*region.gathers, Gather(factor, Affine(0, 0, region.count)))
+    return replace(region, body=body_of(table, names, made, region.body.name), gathers=gathers, results=tuple(results))

@@ -8,6 +8,7 @@ piecewise constant, so a derivative passes through the elements that it moves, a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -221,7 +222,8 @@ def _rows(a: Any, axis: Any) -> tuple[Any, list[int]]:
     a = traced(a)
     axes = normalize_axis_tuple(range(a.ndim) if axis is None else axis, a.ndim)
     kept = [k for k in range(a.ndim) if k not in axes]
-    rows = np.reshape(np.transpose(a, [*kept, *axes]), [*(a.shape[k] for k in kept), -1])
+    sizes = [*(a.shape[k] for k in kept), math.prod(a.shape[k] for k in axes)]
+    rows = np.reshape(np.transpose(a, [*kept, *axes]), sizes)
     return rows, [1 if k in axes else a.shape[k] for k in range(a.ndim)]
 
 
@@ -242,10 +244,11 @@ def _quantiles(rows: Any, q: Any, method: Any) -> Any:
 
 def _between(below: Any, above: Any, part: Any, method: Any) -> Any:
     """Return what is so far between two numbers, as NumPy has it: from the nearer end; the mean for a median."""
+    exact = below + 0.0  # 0.0 for -0.0
     if method == MEDIAN:
-        return np.where(part == 0, below, (below + above) / 2)
+        return np.where(part == 0, exact, (below + above) / 2)
     step = above - below
-    return np.where(part == 0, below, np.where(part >= 0.5, above - step * (1 - part), below + step * part))
+    return np.where(part == 0, exact, np.where(part >= 0.5, above - step * (1 - part), below + step * part))
 
 
 def _quantiles_of_numbers(rows: Any, q: Any, method: Any) -> Any:

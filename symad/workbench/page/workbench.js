@@ -44,7 +44,9 @@ function writeAddress(push) {
   const shown = Object.entries(state).filter(([name, value]) => value !== start[name]);
   const hash = "#" + new URLSearchParams(shown);
   if (hash === (location.hash || "#")) return;
-  history[push ? "pushState" : "replaceState"](null, "", hash);
+  try {
+    history[push ? "pushState" : "replaceState"](null, "", hash);
+  } catch { } // Safari writes a hundred in half a minute: the next one that it writes has all of it
 }
 
 function settle() {
@@ -141,8 +143,10 @@ async function ask(name) {
     ended("");
   } catch (error) {
     if (controller.signal.aborted) return;
-    ended(error instanceof TypeError || error.name === "TypeError");
+    const lost = error instanceof TypeError || error.name === "TypeError";
+    ended(lost);
     tell(pane, "no answer");
+    if (!lost) fail(name, pane, error.message);
   } finally {
     clearInterval(ticking);
     if (pane.controller === controller) { pane.controller = null; mark(name, false); }
@@ -605,6 +609,7 @@ function listen() {
     if (["text", "kind"].includes(field.id)) Object.assign(state, { low: "", high: "", step: "" });
     if (field.id === "transform") state.step = "";
     fillForm();
+    writeAddress(false); // at once: who reloads now finds it again
     soon();
   });
   $("#text").addEventListener("keydown", (event) => {
@@ -659,3 +664,4 @@ listen();
 settle.last = location.hash;
 compute();
 lessons.arrive(!given.has("hide"));
+if (lessons.open) lessons.body.focus({ preventScroll: true }); // its keys are no letters of the formula

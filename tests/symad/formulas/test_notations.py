@@ -112,7 +112,7 @@ def test_a_bracket_of_words_is_a_note_and_one_of_names_is_a_factor() -> None:
 
 def test_mutated_notations_are_read_or_refused_quickly() -> None:
     with warnings.catch_warnings():
-        found = mutations(300, 11)
+        found = mutations(300, 11).found
     assert not found["failed"]
     assert not found["slow"]
     assert found["read"] > 60

@@ -105,7 +105,6 @@ def page(browser: Browser, taught: Bench) -> Iterator[Page]:
     browser.events.clear()
     found = browser.page(taught.address)
     found.wait(THERE, 30)
-    found.run("document.activeElement.blur()")
     yield found
     assert complaints(found) == []
     found.send("Page.close")
@@ -237,7 +236,7 @@ def test_a_lesson_fits_the_screen(page: Page, width: int, height: int) -> None:
         place(page)
     assert page.run("document.documentElement.scrollWidth - innerWidth") <= 0
     for scheme in ("light", "dark"):
-        page.prefers(color_scheme=scheme)
+        page.prefers(color_scheme=scheme, reduced_motion="reduce")
         assert violations(page) == []
 
 

@@ -251,3 +251,18 @@ def test_a_median_of_nothing_is_nan_as_in_numpy(f):
     assert np.isnan(expected)
     assert np.isnan(sa.value_and_grad(lambda x: np.sum(f(x[x > 9])) + x[0])(np.ones(2))[0])
     assert np.isnan(sa.compile(lambda x: np.sum(f(x[:0])) + x[0], np.ones(2))(np.ones(2)))
+
+
+@pytest.mark.parametrize("f", [np.median, np.nanmedian, lambda x: np.quantile(x, 0.5), lambda x: np.percentile(x, 0)])
+def test_a_quantile_of_negative_zeros_is_zero_as_numpys(f):
+    x = np.array([-0.0, 0.5, -0.0])
+    assert np.copysign(1.0, f(x)) == 1.0
+    assert sa.value_and_grad(lambda x: np.copysign(1.0, f(x)) + x[0])(x)[0] == 1.0
+    assert sa.compile(lambda x: np.copysign(1.0, f(x)), np.ones(3))(x) == 1.0
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")  # of NumPy
+@pytest.mark.parametrize(("shape", "axis"), [((0, 0), 0), ((3, 0), 0), ((0, 3), 1), ((2, 0, 3), 0)])
+def test_medians_along_axes_of_arrays_without_elements(shape, axis):
+    found = sa.jvp(lambda x: np.median(x[0] * np.zeros(shape), axis=axis), (np.ones(2),), (np.ones(2),))
+    assert found[0].shape == found[1].shape == np.median(np.zeros(shape), axis=axis).shape
