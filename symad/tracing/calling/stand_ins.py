@@ -279,6 +279,8 @@ _STATISTICS: dict[str, Function] = {
     "mean": np.mean, "fmean": np.average, "median": np.median, "pvariance": np.var, "pstdev": np.std,
     "variance": lambda values: np.var(values, ddof=1), "stdev": lambda values: np.std(values, ddof=1),
     "geometric_mean": lambda values: np.exp(np.mean(np.log(traced(values)))),
+    "covariance": lambda x, y: np.cov(traced(x), traced(y))[0, 1],
+    "correlation": lambda x, y: np.corrcoef(traced(x), traced(y))[0, 1],
 }  # fmt: skip
 
 
@@ -393,7 +395,8 @@ def _optional_functions() -> list[tuple[Any, Function]]:
     for full_name, form in STAND_INS.items():
         owner, _, name = full_name.rpartition(".")
         module, _, kind = owner.rpartition(".")
-        place = sys.modules.get(owner, getattr(sys.modules.get(module), kind, None))
+        around = vars(sys.modules[module]) if module in sys.modules else {}  # SciPy imports what it is asked for
+        place = sys.modules.get(owner, around.get(kind))
         original = vars(place).get(name) if isinstance(place, type) else getattr(place, name, None)  # not inherited
         if original is not None:
             found.append((original, form))
