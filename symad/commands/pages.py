@@ -134,7 +134,9 @@ def run_explain(options: argparse.Namespace) -> int:
     if not options.transform:
         print("symad: no --transform: the gradient is explained (--transform none: f itself)", file=sys.stderr)
         options.transform = ["grad"]
-    return present(explain(*transformed(options), detail=options.detail), options)
+    explanation = explain(*transformed(options), detail=options.detail)
+    found = given(*read_target(options))
+    return present(explanation.named(found.symbols) if found.formula else explanation, options)
 
 
 def loops_of(function: Callable[..., Any], argument: Any) -> RolledProgram:
@@ -152,9 +154,11 @@ def run_draw(options: argparse.Namespace) -> int:
     f, _ = read_target(options)
     if isinstance(f, sp.Basic) and not options.transform:
         return present(draw(f), options)
+    if not isinstance(f, sp.Basic):
+        return present(draw(*transformed(options)), options)
+    options.at = []  # a formula is the same at all points, and has its own names where there are none
     drawing = draw(*transformed(options))
-    if isinstance(f, sp.Basic):  # the formula that the transforms were applied to
-        drawing = replace(drawing, about=(*drawing.about, *about_what(f)[1:]))
+    drawing = replace(drawing, about=(*drawing.about, *about_what(f)[1:]))  # the formula that was differentiated
     return present(drawing, options)
 
 

@@ -13,7 +13,6 @@ from codegen import Kernel
 from symad.compiling.native import compile
 from symad.derivatives.node_roles import History
 from symad.teaching.explanation.explain import Explanation, explain
-from symad.teaching.explanation.explanation_lines import Book
 from symad.workbench.links import Links
 from symad.workbench.questions import TRANSFORMS, Function, Question, Subject, subject_of
 from symad.workbench.titles import TITLES
@@ -55,11 +54,8 @@ class Study:
         """The derivative, explained; its inputs have the names that the user gave them."""
         subject = self.subject
         found = explain(self.transformed, subject.numbers, detail="all")
-        book = found.book
-        symbols: dict[int, Any] = dict(zip(book.inputs, subject.symbols, strict=True))
-        named = Book(book.graph, symbols, book.history)
         title = f"{TITLES[self.question.transform]} of {subject.name}"
-        return Explanation(title, named, found.outputs, at_numbers=found.at_numbers, detail=found.detail)
+        return found.named(subject.symbols, title)
 
     @cached_property
     def links(self) -> Links:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, get_args
 
 import sympy as sp
@@ -40,6 +40,12 @@ class Explanation(Explained, Shown):
     def title(self) -> str:
         """What is explained."""
         return f"explain: {self.name}"
+
+    def named(self, symbols: Sequence[sp.Basic], name: str = "") -> Explanation:
+        """Return the same with other names for the numbers of the arguments, one for each, and for the function."""
+        symbol_of = dict(zip(self.book.inputs, symbols, strict=True))
+        book = Book(self.book.graph, symbol_of, self.book.history)
+        return Explanation(name or self.name, book, self.outputs, at_numbers=self.at_numbers, detail=self.detail)
 
     def document(self) -> Document:
         """Return what is shown."""
@@ -86,7 +92,7 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
         raise ArgumentError(f"detail={detail!r}", do="use one of " + ", ".join(map(repr, get_args(Detail))))
     if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
         formula = given(f, *args[:1])
-        f, args = formula.function, (formula.argument, *args[1:])
+        return explain(formula.function, formula.argument, *args[1:], detail=detail).named(formula.symbols)
     check_call(f, args)
     with noting() as events:
         found = _on_symbols(f, args)

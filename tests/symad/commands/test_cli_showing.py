@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -179,3 +180,17 @@ def test_pages_in_large_letters(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 def test_what_confusion_refuses(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     status, _, err = run(capsys, *arguments)
     assert (status, message in err) == (2, True)
+
+
+@pytest.mark.parametrize("at", [[], ["--at", "x=0.7", "y=0.4"]])
+def test_a_formula_keeps_its_names(at, capsys):
+    status, printed, _ = run(capsys, "explain", "sin(x*y)", *at)
+    assert status == 0
+    assert "argument_" not in printed
+    assert re.search(r"grad +x, y +v1, v2", printed)
+    assert re.search(r"v1 +x +A1", printed)
+    assert re.search(r"v2 +y +A1", printed)
+    status, printed, _ = run(capsys, "draw", "sin(x*y)", "--transform", "grad", *at)
+    assert status == 0
+    assert "argument_" not in printed
+    assert re.search(r"v1 = x\*y", printed)
