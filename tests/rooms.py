@@ -27,6 +27,7 @@ ORDER = {
     "codegen": [
         {
             "visible",
+            "deprecation",
             "errors",
             "heads",
             "special_heads",

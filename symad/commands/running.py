@@ -94,4 +94,5 @@ def _user_lines(error: Exception) -> list[str]:
     last = users.pop()
     lines = [f"symad: error: {last.filename}:{last.lineno}: {type(error).__name__}: {error}"]
     lines += [f"  called at {each.filename}:{each.lineno}, in {each.name}: {each.line}" for each in reversed(users)]
-    return lines if len(lines) == 1 else [*lines, f"  ({VARIABLE}=full shows the lines of symad's too)"]
+    more = f"  ({VARIABLE}=full shows the lines of symad's too)"
+    return [*lines, more] if len(lines) > 1 else [lines[0] + more]

@@ -35,7 +35,7 @@ from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import check_function
 from symad.tracing.values.sparse_matrix import SparseMatrix, Triangle, triangle_of
 from symad.transforms.linear_transforms import jvp as jvp
-from symad.transforms.transformed import close_matrix, described, either_way, storage_of
+from symad.transforms.transformed import close_matrix, described, either_way, known_options, storage_of
 
 HessianMode = Literal["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
 JacobianMode = Literal["auto", "fwd", "rev", "cross-country"]
@@ -53,6 +53,7 @@ def value_and_grad(f: Callable[P, R], argnums: Argnums, *, wrt: Paths = None) ->
 def value_and_grad(f: Callable[P, R], *, wrt: Paths) -> Callable[P, tuple[R, Any]]: ...
 
 
+@known_options
 def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
     """Return a function that gives `(f(*args), gradient)` of a scalar f by reverse mode.
 
@@ -91,6 +92,7 @@ def grad(f: Callable[P, Any], argnums: Argnums, *, wrt: Paths = None) -> Callabl
 def grad(f: Callable[P, Any], *, wrt: Paths) -> Callable[P, Any]: ...
 
 
+@known_options
 def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Function:
     """Return the gradient of a scalar function, by reverse mode; structure and errors as for `value_and_grad`.
 
@@ -111,6 +113,7 @@ def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Functio
     return described(apply, f, "gradient", Recipe("gradient", f, argnums) if wrt is None else None)
 
 
+@known_options
 def derivative(f: Callable[P, R], order: int = 1, *, wrt: str | None = None) -> Callable[P, R]:
     """Return the derivative of a function of one scalar, of any order, by nested forward mode.
 
@@ -154,6 +157,7 @@ def _derivative_in_part(f: Function, order: int, wrt: str) -> Function:
     return described(apply, f, f"derivative of order {order}")
 
 
+@known_options
 def jacfwd(f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None) -> Callable[P, Any]:
     """Return the Jacobian by forward mode; for an output of shape s and an argument of shape t it has shape s + t.
 
@@ -164,6 +168,7 @@ def jacfwd(f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None) 
     return jacobian(f, argnums, wrt=wrt, mode="fwd")
 
 
+@known_options
 def jacrev(f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None) -> Callable[P, Any]:
     """Return the Jacobian by reverse mode; shapes as for `jacfwd`.
 
@@ -188,6 +193,7 @@ def jacobian(
 ) -> Callable[P, Any]: ...  # fmt: skip
 
 
+@known_options
 def jacobian(
     f: Function,
     argnums: Argnums = FIRST,
@@ -254,6 +260,7 @@ def hessian(
 ) -> Callable[P, Any]: ...  # fmt: skip
 
 
+@known_options
 def hessian(
     f: Function,
     argnums: Argnums = FIRST,

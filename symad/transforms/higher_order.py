@@ -39,7 +39,7 @@ from symad.tracing.calling.tracebacks import door
 from symad.tracing.values.node_trees import Tree
 from symad.transforms.first_order import JacobianMode, grad
 from symad.transforms.linear_transforms import jvp
-from symad.transforms.transformed import described
+from symad.transforms.transformed import described, known_options
 
 DirectionalMode = Literal["auto", "taylor", "nested"]
 LaplacianMode = Literal["auto", "collapsed", "hessian"]
@@ -132,6 +132,7 @@ def vhv(f: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], *,
         return found
 
 
+@known_options
 def mixed_derivative(
     f: Callable[P, R], indices: Sequence[int], argnums: Argnums = FIRST, *, wrt: Paths = None
 ) -> Callable[P, R]:
@@ -169,6 +170,7 @@ def derivative_tensor(
 ) -> Callable[P, Any]: ...  # fmt: skip
 
 
+@known_options
 def derivative_tensor(
     f: Function, order: int, argnums: Argnums = FIRST, *, wrt: Paths = None, mode: JacobianMode = "auto",
     sparse: bool = False,
@@ -257,6 +259,7 @@ def taylor_polynomial(f: Function, x: Any, degree: int = 2, *, mode: PolynomialM
         return TaylorPolynomial(x, level.close(result, *polynomial_parts(level, result, shape, degree, mode)))
 
 
+@known_options
 def laplacian(
     f: Callable[P, R], argnums: Argnums = FIRST, *, wrt: Paths = None, mode: LaplacianMode = "auto"
 ) -> Callable[P, R]:
@@ -273,6 +276,7 @@ def laplacian(
     return _of_outputs(f, "Laplacian", argnums, wrt, partial(laplacians, mode=mode))
 
 
+@known_options
 def biharmonic(
     f: Callable[P, R], argnums: Argnums = FIRST, *, wrt: Paths = None, mode: BiharmonicMode = "auto"
 ) -> Callable[P, R]:

@@ -23,7 +23,7 @@ from symad.tracing.calling.tracebacks import door
 from symad.tracing.trace import trace
 from symad.transforms.first_order import JacobianMode, grad, hessian, jacobian
 from symad.transforms.linear_transforms import linearize, vjp
-from symad.transforms.transformed import described
+from symad.transforms.transformed import described, known_options
 
 Directions = NDArray[np.float64]  # one in each column
 
@@ -68,6 +68,7 @@ LARGEST_POWER = 50  # of two, which columns are multiplied by
 SIDE_BY_SIDE = 16  # groups of columns, or columns, in one pass
 
 
+@known_options
 def batched_jacobian(
     f: Callable[P, Any], argnums: int = FIRST, *, wrt: str | None = None, mode: JacobianMode = "auto"
 ) -> Callable[P, Any]:
@@ -98,6 +99,7 @@ def batched_jacobian(
     return described(apply, f, "batched Jacobian")
 
 
+@known_options
 def sum_gradient(f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = None) -> Callable[P, Any]:
     """Return the gradient of the sum of all elements of f's result: what `tf.gradients` gives for a vector.
 

@@ -34,9 +34,10 @@ from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import Triangle, triangle_of
 from symad.tracing.values.traced import Traced
 from symad.transforms.first_order import grad
-from symad.transforms.transformed import close_matrix, described, storage_of
+from symad.transforms.transformed import close_matrix, described, known_options, storage_of
 
 
+@known_options
 def value_gradient_hessian(
     f: Function,
     constraints: Function | None = None,

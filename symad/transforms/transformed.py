@@ -2,20 +2,46 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, get_args
 
 from codegen.ir.sparsity import Format
+from codegen.options import check_names
 from symad.derivatives import modes
 from symad.derivatives.application import Function, check_choice, close_blocks, close_sparse
 from symad.derivatives.in_code import Recipe, noted
 from symad.derivatives.level import Level, in_level
 from symad.derivatives.selection import Selection
+from symad.derivatives.signatures import P, R
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import Entries, Triangle
+
+
+def known_options(transform: Callable[P, R]) -> Callable[P, R]:
+    """Return a transform that refuses an option which it does not have by the name of the nearest one.
+
+    >>> @known_options
+    ... def smoothed(f, *, window=3):
+    ...     return f
+    >>> smoothed(abs, windwo=5)
+    Traceback (most recent call last):
+        ...
+    codegen.errors.ArgumentError: windwo=...: there is no such option; did you mean window?
+    """
+    names = tuple(inspect.signature(transform).parameters)
+
+    @wraps(transform)
+    def checked(*args: P.args, **options: P.kwargs) -> R:
+        if not options.keys() <= set(names):
+            check_names(options, names)
+        return transform(*args, **options)
+
+    return checked
 
 
 def described(apply: Function, f: Function, what: str, recipe: Recipe | None = None) -> Function:

@@ -168,6 +168,15 @@ def test_an_error_in_a_helper_has_the_users_lines(capsys, tmp_path, monkeypatch)
     assert len(re.findall(r"File .*symad", err)) > 5
 
 
+def test_an_error_in_one_line_says_how_to_see_the_rest(capsys, tmp_path):
+    file = source(tmp_path, "def f(x=1.0):\n    return [][0] * x")
+    _, _, err = run(capsys, f"{file}:f")
+    assert err == (
+        f"symad: error: {file}:2: IndexError: list index out of range"
+        "  (SYMAD_TRACEBACK=full shows the lines of symad's too)\n"
+    )
+
+
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """Two kernels in a cache, one of them used twice."""
