@@ -114,7 +114,7 @@ def test_the_second_derivative_of_a_kink_squared() -> None:
         np.testing.assert_array_equal(kernel(zeros), expected)
 
 
-def test_conditions_in_a_few_rounds_are_compiled_in_time_and_in_many_refused_at_once() -> None:
+def test_conditions_in_a_few_rounds_are_compiled_in_time_and_in_many_too() -> None:
     def f(x: Any, rounds: int) -> Any:
         total = 0.0
         for k in range(rounds):
@@ -124,5 +124,5 @@ def test_conditions_in_a_few_rounds_are_compiled_in_time_and_in_many_refused_at_
 
     kernel = sa.compile(sa.derivative_tensor(lambda x: f(x, 3), 3), X, max_seconds=60)
     np.testing.assert_allclose(kernel(X), sa.derivative_tensor(lambda x: f(x, 3), 3)(X), rtol=1e-12)
-    with pytest.raises(sa.WorkbenchError, match="paths through its conditions"):
-        sa.compile(sa.hessian(lambda x: f(x, 64), mode="fwd-rev"), X, max_seconds=60)
+    many = sa.compile(sa.grad(lambda x: f(x, 64)), X, max_seconds=60)
+    np.testing.assert_allclose(many(X), sa.grad(lambda x: f(x, 64))(X), rtol=1e-10)

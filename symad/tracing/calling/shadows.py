@@ -91,7 +91,7 @@ def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = Fa
     early = bytes_are_limited() or asks_for_types(f)  # stand-ins ask for the size of an array before NumPy does
     if early and not attempt.namespaces:
         attempt = _Attempt(_new(attempt, used_by(f)))
-    inside = around is not None and not alone
+    inside, refused = around is not None and not alone, None
     if around is not None and inside and not attempt.namespaces:
         return _inside(around, f, run)
     while True:
@@ -111,8 +111,12 @@ def attempted(f: Callable[..., Any], run: Callable[[], Any], *, alone: bool = Fa
             if around is not None:
                 around.notes += watch.notes
                 around.functions += [f, *watch.functions]
+            if refused is not None and error is not None and not isinstance(error, WorkbenchError):
+                raise refused from error  # merged steps go along paths that no number takes
             _settle(error, watch)
             return result
+        if better.stepped and not attempt.stepped:
+            refused = error
         attempt, retries = better, retries + 1
 
 
