@@ -39,7 +39,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "symad verify model.py:f --transform hessian --box -1 1",
     ),
     "confusion": ("symad confusion amazing-bug", 'symad confusion "x*exp(y)" --html page.html'),
-    "workbench": ('symad workbench "exp(x sin(x))"', "symad workbench model.py:f"),
+    "workbench": ('symad workbench "exp(x sin(x))"', "symad workbench model.py:f", "symad workbench --lesson 3"),
     "export": ("symad export model.py:energy --directory out --of grad",),
     "cache": ("symad cache", "symad cache --clear"),
     "completion": (

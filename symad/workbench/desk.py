@@ -7,6 +7,7 @@ here: an error becomes a message for the page, without a traceback.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ from symad.workbench.questions import Question, question_of
 from symad.workbench.study import Study
 
 KEPT = 4  # questions whose studies are kept
+_NO_PLACE = re.compile(r"^<\w+>:\d+: ")  # of the process: a formula has no file
 WARMING = ("expansion", "stages", "graph", "code")  # panes whose first answer is slow, and is made before anyone asks
 
 
@@ -48,7 +50,7 @@ class Desk:
                 told = answer(study, question, request["pane"], lambda stage: send({"progress": stage}))
                 return {"answer": told}
         except WorkbenchError as error:
-            return {"error": str(error)}
+            return {"error": _NO_PLACE.sub("", str(error))}
         except RecursionError:
             return {"error": "this is nested too deeply to be shown"}
         except MemoryError:

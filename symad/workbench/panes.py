@@ -20,7 +20,7 @@ from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.drawing.boxes import Mark, Source, tree_operations
 from symad.drawing.draw import drawing_of
-from symad.errors import ArgumentError
+from symad.errors import ArgumentError, WorkbenchError
 from symad.graph.sympy_io import to_sympy
 from symad.teaching.confusion.exhibit import exhibit
 from symad.teaching.confusion.own_confusion import own_exhibit
@@ -48,6 +48,7 @@ class Made:
     shown: Shown
     document: Document
     more: Mapping[str, Any] = field(default_factory=dict)
+    linked: bool = True
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,8 @@ def answer(study: Study, question: Question, pane: str, progress: Progress) -> d
     """Return what the page shows in a pane: its title, its HTML, the files that it can be saved as."""
     found = made(study, question, pane, progress)
     forms = [".html", ".ipynb", ".tex", ".txt", *found.shown.more_forms()]
-    fragment = study.links.marked(html.fragment(found.document))
+    fragment = html.fragment(found.document)
+    fragment = study.links.marked(fragment) if found.linked else fragment
     return {
         "title": found.shown.title,
         "html": _STYLE.sub("", fragment),
@@ -155,7 +157,12 @@ def _expansion(study: Study, question: Question, progress: Progress) -> Made:
         study.directions(),
     )
     document = shown.document()
-    return Made(shown, study.links.linked(document, _names(study.links, shown)), {"steps": len(document)})
+    try:
+        linked = study.links.linked(document, _names(study.links, shown))
+    except WorkbenchError as error:  # of a function that nothing is known of, which has an expansion all the same
+        note = Paragraph(Marked(f"Not linked with the other panes: {error}", "muted"))
+        return Made(shown, (*document, note), {"steps": len(document) + 1}, linked=False)
+    return Made(shown, linked, {"steps": len(document)})
 
 
 def _point(study: Study) -> Any:

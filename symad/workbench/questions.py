@@ -19,9 +19,8 @@ from symad.tracing.calling.given import given
 from symad.tracing.calling.targets import formula_at, load_function, number_of, of_first_argument
 from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev, jvp
 from symad.transforms.higher_order import laplacian
-from symad.workbench.titles import HIGHEST_ORDER
+from symad.workbench.titles import HIGHEST_ORDER, LONGEST_TEXT
 
-LONGEST_TEXT = 4000  # letters that are read
 FIRST_POINT, POINT_STEP = 0.7, 0.4  # where nobody gave a point: the first variable, and how much further the others are
 _PYTHON = re.compile(r"^\s*(def|import|from|lambda|class|exec|eval|print|__\w+__)\b")
 _LAST_FUNCTION = re.compile(r"^def\s+(\w+)", re.MULTILINE)

@@ -26,7 +26,7 @@ from symad.errors import ArgumentError
 from symad.teaching.lessons.lesson_cells import titles
 from symad.version import __version__
 from symad.workbench.processes import GONE, Workshop
-from symad.workbench.titles import HIGHEST_ORDER, PANES, TITLES
+from symad.workbench.titles import HIGHEST_ORDER, LONGEST_TEXT, PANES, TITLES
 
 ADDRESS = "127.0.0.1"
 LONGEST_BODY = 64_000
@@ -46,7 +46,8 @@ TYPES = {
     ".txt": "text/plain; charset=utf-8", ".md": "text/markdown; charset=utf-8", ".csv": "text/csv; charset=utf-8",
     ".ipynb": "application/x-ipynb+json; charset=utf-8",
 }  # fmt: skip
-PAGE = {"": "index.html", **{name: name for name in ("workbench.js", "lessons.js", "workbench.css")}}
+MODULES = ("workbench", "address", "elements", "error_range", "expansion_steps", "lessons", "links")
+PAGE = {"": "index.html", "workbench.css": "workbench.css", **{f"{name}.js": f"{name}.js" for name in MODULES}}
 
 
 class Workbench(ThreadingHTTPServer):
@@ -84,6 +85,7 @@ class Workbench(ThreadingHTTPServer):
             "allow_code": self.allow_code,
             "panes": list(PANES),
             "highest_order": HIGHEST_ORDER,
+            "longest": LONGEST_TEXT,
             "transforms": TITLES,
             "lessons": titles(),
         }

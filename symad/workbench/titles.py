@@ -15,4 +15,5 @@ TITLES = {
     "jacrev": "Jacobian, reverse",
 }
 HIGHEST_ORDER = 8
+LONGEST_TEXT = 4000  # letters that are read
 EXPORTS = (".html", ".ipynb", ".tex", ".txt", ".svg", ".md", ".csv")

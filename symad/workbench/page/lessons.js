@@ -1,11 +1,7 @@
 // The lessons, in steps above the panes: prose, code, what the code shows. A step may say what the panes beside it show.
 // The steps come from the server as they are written, and each once more when its code has been run.
 
-const element = (tag, options, ...children) => {
-  const made = Object.assign(document.createElement(tag), options);
-  made.append(...children);
-  return made;
-};
+import { button, fill, make, reach } from "./elements.js";
 
 export class Lessons {
   // `page` has the state, the titles, and what a lesson does to the page: beside, write, ask, download.
@@ -77,26 +73,20 @@ export class Lessons {
   }
 
   build(number) {
-    const button = (id, text, title, action) => {
-      const made = element("button", { type: "button", id, textContent: text, title });
-      made.setAttribute("aria-label", title);
-      made.addEventListener("click", action);
-      return made;
-    };
     const title = `Lesson ${number}: ${this.page.titles[number]}`;
     this.failed = "";
-    this.told = element("span", { className: "state" });
-    this.files = element("span", { className: "files" });
-    this.place = element("output", { id: "lesson-at" });
-    this.body = element("div", { className: "body", tabIndex: 0 });
+    this.told = make("span", { className: "state" });
+    this.files = make("span", { className: "files" });
+    this.place = make("output", { id: "lesson-at" });
+    this.body = make("div", { className: "body", tabIndex: 0 });
     this.body.setAttribute("role", "region");
     this.body.setAttribute("aria-label", title);
     this.before = button("lesson-back", "‹", "The step before (p)", () => this.go(this.at - 1, true));
     this.after = button("lesson-forward", "›", "The next step (n)", () => this.go(this.at + 1, true));
-    this.section = element("section", { className: "pane wide lesson", id: "pane-lesson" },
-      element("header", {}, element("h2", { textContent: title }), this.told, this.files,
+    this.section = make("section", { className: "pane wide lesson", id: "pane-lesson" },
+      make("header", {}, make("h2", { textContent: title }), this.told, this.files,
         button("lesson-close", "✕", "Close the lesson", () => this.choose(""))),
-      element("div", { className: "controls" }, this.before, this.place, this.after),
+      make("div", { className: "controls" }, this.before, this.place, this.after),
       this.body);
     this.section.dataset.pane = "lesson";
     document.querySelector("#panes").prepend(this.section);
@@ -112,15 +102,12 @@ export class Lessons {
   render(moved) {
     const step = this.steps[this.at - 1];
     if (!step) { if (this.failed) this.body.textContent = this.failed; return; }
-    const template = document.createElement("template");
-    template.innerHTML = step.html;
-    const top = moved ? 0 : this.body.scrollTop;
-    this.body.replaceChildren(template.content);
+    fill(this.body, step.html);
     if (!this.run.has(this.at)) {
-      this.body.append(element("p", { className: this.failed ? "failed" : "state", textContent: this.failed || "The code is being run…" }));
+      this.body.append(make("p", { className: this.failed ? "failed" : "state", textContent: this.failed || "The code is being run…" }));
     }
-    this.body.scrollTop = top;
-    this.page.reach();
+    if (moved) this.body.scrollTop = 0;
+    reach();
     this.place.textContent = `step ${this.at} of ${this.steps.length}` + (step.title ? `: ${step.title}` : "");
     this.before.disabled = this.at <= 1;
     this.after.disabled = this.at >= this.steps.length;

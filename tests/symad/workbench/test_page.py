@@ -296,7 +296,7 @@ def test_hostile_formulas_do_nothing(page: Page) -> None:
 
 def test_hostile_address(browser: Browser, bench: Bench, page: Page) -> None:
     other = browser.page(
-        bench.address + "#text=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&transform=evil&order=-1&step=zz&low=q"
+        bench.address + "#text=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&transform=constructor&order=-1&step=zz&low=q"
     )
     other.wait(READY + " && !document.querySelector('#notice').hidden")
     assert other.run("document.querySelectorAll('main img').length") == 0

@@ -13,6 +13,7 @@ from symad.errors import ArgumentError
 from symad.workbench.desk import Desk
 from symad.workbench.questions import TRANSFORMS, Question, point_of, question_of, subject_of
 from symad.workbench.study import Study
+from tests.support.workbench import Bench
 
 HOSTILE = [
     "<script>alert(1)</script>", "x</pre><img src=x onerror=alert(1)>", r"\input{/etc/passwd}", "$\\write18{id}$",
@@ -124,3 +125,16 @@ def test_derivatives_of_order_k(order: int) -> None:
             2.0**k * np.sin(0.6 + k * np.pi / 2), rel=1e-12
         )
     assert set(EXACT) | {"derivative"} == set(TRANSFORMS)
+
+
+def test_a_function_that_nothing_is_known_of_has_an_expansion(bench: Bench) -> None:
+    """The chain rule of an undefined g; the panes that need its derivative say so, and the expansion is there."""
+    told = bench.pane("expansion", text="sin(g(x))")
+    assert "Not linked with the other panes: g has no derivative" in told["answer"]["html"]
+    assert "cos" in told["answer"]["html"]
+    assert "nothing is known about its derivative" in bench.pane("formula", text="sin(g(x))")["error"]
+
+
+def test_a_message_about_a_formula_names_no_file(bench: Bench) -> None:
+    told = bench.pane("expansion", text="x + eps_1")
+    assert told["error"].startswith("the symbol eps_1 in the function or a direction")

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import pytest
 
+from symad.workbench.server import PAGE
 from symad.workbench.titles import PANES
 from tests.support.notebooks import read_notebook
 from tests.support.workbench import ROOT, Bench, started
@@ -79,7 +80,8 @@ def test_the_page_asks_nobody_else(bench: Bench) -> None:
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
-    for name in ("", "workbench.js", "workbench.css"):
+    assert {path.name for path in (ROOT / "symad" / "workbench" / "page").iterdir()} == set(PAGE.values())
+    for name in PAGE:
         text = bench.ask("GET", bench.path + name)[2].decode()
         for word in ("http://", "https://", "//cdn", "@import", "url("):
             assert word not in text.replace("http://www.w3.org", ""), (name, word)
