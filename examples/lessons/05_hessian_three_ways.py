@@ -22,7 +22,7 @@ def potential(x):
 
 point = np.linspace(-1.0, 1.0, 8)
 
-# %% [markdown] workbench="f: 100 (y - x^2)^2 + (1 - x)^2; take: jvp-grad; see: formula, stages"
+# %% [markdown] workbench="f: (1 - x)^2 + 100 (y - x^2)^2; take: jvp-grad; see: formula, stages"
 # ## First way: columns, forward over reverse
 #
 # The gradient is a program with $n$ results; its Jacobian is the Hessian. One pushforward of $e_j$ through the
@@ -33,7 +33,7 @@ gradient = sa.grad(valley)
 columns = np.stack([sa.jvp(gradient, (point,), (e,))[1] for e in np.eye(8)], axis=1)
 assert np.allclose(columns, sa.hessian(valley, mode="fwd-rev")(point), rtol=1e-13)
 
-# %% [markdown] workbench="f: 100 (y - x^2)^2 + (1 - x)^2; take: hessian; see: formula, expansion"
+# %% [markdown] workbench="f: (1 - x)^2 + 100 (y - x^2)^2; take: hessian; see: formula, expansion"
 # ## Second way: pairs of directions, forward over forward
 #
 # Two epsilons, along $e_i$ and $e_j$: the mixed term is one entry. There are $n(n+1)/2$ pairs.
@@ -48,7 +48,7 @@ def entry(i, j):
 assert np.isclose(entry(2, 3), columns[2, 3], rtol=1e-13)
 assert np.isclose(entry(3, 3), columns[3, 3], rtol=1e-13)
 
-# %% [markdown] workbench="f: 100 (y - x^2)^2 + (1 - x)^2; take: hessian; see: formula, stages, graph"
+# %% [markdown] workbench="f: (1 - x)^2 + 100 (y - x^2)^2; take: hessian; see: formula, stages, graph"
 # ## Third way: edge pushing
 #
 # The Hessian of a program can be pulled back as a symmetric matrix, from the result to the inputs, one line at a time

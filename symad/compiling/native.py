@@ -216,14 +216,14 @@ def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Root
     def call(*args: Any, **keywords: Any) -> Any:
         if keywords:
             args = positional(function, args, keywords, "a kernel knows its arguments by their positions")
+        leaves, structure = containers.flatten_exactly(args)
+        if any(isinstance(leaf, Traced) for leaf in leaves):
+            return function(*args)  # inside a transform: it is traced like any other function
         if args and instances.takes(args[0]):
             return instances.of(args[0])(*args[1:])
         static = {k: arg for k, arg in enumerate(args) if isinstance(arg, STATIC)}
         if 0 < len(static) < len(args):
             return variants.of(static)(*[arg for k, arg in enumerate(args) if k not in static])
-        leaves, structure = containers.flatten_exactly(args)
-        if any(isinstance(leaf, Traced) for leaf in leaves):
-            return function(*args)  # inside a transform: it is traced like any other function
         key = (structure, tuple(map(_kind, leaves)))
         with lock:
             kernel, read = kernels.get(key, (None, None))

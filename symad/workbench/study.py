@@ -43,8 +43,8 @@ class Study:
         """The derivative that was chosen, as a function."""
         subject = self.subject
 
-        def f(x: Any) -> Any:
-            return subject.function(x)
+        def f(argument_0: Any) -> Any:  # a name that nobody gave: the variables are shown in its place
+            return subject.function(argument_0)
 
         f.__name__ = subject.name
         return TRANSFORMS[self.question.transform].take(f, subject.numbers, self.question.order)

@@ -41,6 +41,7 @@ from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced
+from symad.tracing.values.traced_text import TracedText, refuse_text
 from symad.tracing.values.whole_numbers import as_integer
 
 Function = Callable[..., Any]
@@ -191,6 +192,8 @@ def _as_int(value: Any, *base: Any) -> Any:
 
 
 def _len(value: Any, /) -> Any:
+    if type(value) is TracedText:
+        refuse_text()
     return value.count if type(value) is Selection else len(value)
 
 

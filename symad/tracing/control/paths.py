@@ -104,6 +104,7 @@ class Paths:
         self.explored = 0  # paths
         self.raises = False  # whether the function raises on one of them that numbers can take
         self.raised: Guards = ()  # under which the function has no value
+        self._first_error: Exception | None = None  # of those that the function raises
         self.unlike: ArgumentError | None = None  # the refusal of results that differ in structure or shape
         self.not_followed: set[Any] = set()  # calls inside that were left to these paths: where in which run
         self._deciding: dict[CodeType, list[dict[str, Any]]] = {}  # see `Deciding`
@@ -229,8 +230,8 @@ class Paths:
                 raise too_many(self._name, self.limit, self._taken, self._deciding)
             planned = next_plan(self._taken)
         results = lifted(values, raised, lift)
-        if not any(result.tree for result in results):
-            raise ArgumentError(f"{self._name} raises an error on every path", do="call it on numbers to see the error")
+        if all(result.tree is None for result in results):
+            raise self._without_result()
         try:
             one = of_all_paths(self._graph, self._name, paths, results, self._plain)
         except UnlikeResultsError as error:
@@ -239,6 +240,14 @@ class Paths:
         self.raised = one.raised
         assert one.tree is not None
         return one.tree
+
+    def _without_result(self) -> ArgumentError:
+        what, first = f"{self._name} raises an error on every path", self._first_error
+        if first is None:
+            return ArgumentError(what, do="call it on numbers to see the error")
+        error = ArgumentError(what, where=raised_place(first), why=f"the first is {type(first).__name__}: {first}")
+        error.__cause__ = first
+        return error
 
     def next_call(self) -> Any:
         """Return what tells the next call of a function that is differentiated inside from others, in every run."""
@@ -334,6 +343,7 @@ class Paths:
             if (self._taken or self._planned) and not self._hidden and not isinstance(error, LimitError):
                 raise NotFollowedError from error
             if self._has_no_value(error):
+                self._first_error = self._first_error or error
                 if self._knowledge.leaves_only_nan():
                     excuse(start)
                 else:

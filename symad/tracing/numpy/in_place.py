@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from symad.tracing.calling.instructions import is_in_place
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.user_place import is_numpy, is_ours
 from symad.tracing.values.array import Array
 
-_OPERATOR = dis.opmap["BINARY_OP"]
-_IN_PLACE = frozenset(k for k, (name, _) in enumerate(dis._nb_ops) if name.startswith("NB_INPLACE"))  # type: ignore[attr-defined]
 _NOTHING = dis.opmap["CACHE"]
 _STORES = frozenset(dis.opmap[name] for name in ("STORE_FAST", "STORE_FAST_LOAD_FAST") if name in dis.opmap)
 
@@ -47,12 +46,9 @@ def _stores_in_place() -> bool:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and (is_ours(frame.f_code.co_filename) or is_numpy(frame.f_code.co_filename)):
         frame = frame.f_back
-    if frame is None:
+    if frame is None or not is_in_place(frame):
         return False
-    code, at = frame.f_code.co_code, frame.f_lasti
-    if code[at] != _OPERATOR or code[at + 1] not in _IN_PLACE:
-        return False
-    at += 2
+    code, at = frame.f_code.co_code, frame.f_lasti + 2
     while code[at] == _NOTHING:
         at += 2
     return code[at] in _STORES

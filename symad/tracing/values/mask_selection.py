@@ -21,6 +21,7 @@ from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, user_place
 from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.traced import Traced
+from symad.tracing.values.whole_numbers import as_integer
 from symad.tracing.values.whole_values import NoNumberError, OutsideError, no_value_where, whole_of
 
 FORMS: dict[Callable[..., Any], Callable[..., Any]] = {}  # NumPy's functions of a selection (`numpy.selections`)
@@ -64,7 +65,7 @@ class Selection(NDArrayOperatorsMixin, Traced):
         if isinstance(found, Traced):
             graph, node = found.scope.graph, int(found.node)  # type: ignore[attr-defined]
             graph.whole[range(node, node + 1)] = Bounds(max(0, bounds_of(graph, node).low), self.most, False)
-        return found
+        return as_integer(found)
 
     @property
     def shape(self) -> tuple[Any, ...]:

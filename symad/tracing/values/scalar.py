@@ -13,6 +13,7 @@ import sympy as sp
 import sympy.core.cache
 
 from symad.tracing.calling.handlers import catches_divisions
+from symad.tracing.calling.instructions import is_in_place
 from symad.tracing.calling.scope import Scope, join
 from symad.tracing.calling.subscripts import subscripted
 from symad.tracing.calling.user_place import formats_text, is_library, stores_item, user_place
@@ -34,13 +35,14 @@ from symad.tracing.values.traced import (
 )
 from symad.tracing.values.traced_text import TracedText
 from symad.tracing.values.whole_numbers import are_whole, as_integer, is_integer
-from symad.tracing.values.whole_values import key_hash, whole_of
+from symad.tracing.values.whole_values import key_hash, text_of, whole_of
 
 _SYMPY_CACHE = sympy.core.cache.__file__
 _NUMBERS = frozenset({int, float, bool})
 _NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
 _NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
 _OF_BITS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "invert"})
+_SEQUENCES = frozenset({list, tuple, str, bytes, bytearray})
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"f": float, "i": int, "u": int, "b": bool, "c": complex}
 
 
@@ -68,6 +70,20 @@ def _binary(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
             frame = sys._getframe(1)
             scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)  # x**y, x == y
         return Scalar(node, scope)
+
+    return method
+
+
+def _repeating(multiply: Callable[[Scalar, Any], Any]) -> Callable[[Scalar, Any], Any]:
+    """* of a whole number, which is a plain count then, repeats a list, a tuple or a text."""
+
+    def method(self: Scalar, other: Any) -> Any:
+        if type(other) not in _SEQUENCES or not are_whole(self.scope.graph, self.node):
+            return multiply(self, other)
+        count, in_place = self.__index__(), is_in_place(sys._getframe(1))
+        if in_place:
+            other *= count
+        return other if in_place else other * count
 
     return method
 
@@ -194,7 +210,7 @@ class Scalar(Traced):
 
     __add__, __radd__ = _binary(np.add), _reflected(np.add)
     __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
-    __mul__, __rmul__ = _binary(np.multiply), _reflected(np.multiply)
+    __mul__, __rmul__ = _repeating(_binary(np.multiply)), _repeating(_reflected(np.multiply))
     __truediv__ = _division(_binary(np.true_divide))
     __rtruediv__ = _division(_reflected(np.true_divide), reflected=True)
     __floordiv__ = _division(_binary(np.floor_divide))
@@ -317,12 +333,18 @@ class Scalar(Traced):
         return TracedText(f"<traced {self}>")
 
     def __str__(self) -> str:
+        whole = text_of(self.scope, self.node, "", sys._getframe(1))
+        if whole is not None:
+            return whole
         value = shown_value(self.scope, self.node)
         if isinstance(value, str):
             return TracedText(value) if self.scope.open else value
         return TracedText(f"~{value}" if isinstance(value, bool) else f"~{value:.6g}")
 
     def __format__(self, specification: str) -> str:
+        whole = text_of(self.scope, self.node, specification, sys._getframe(1))
+        if whole is not None:
+            return whole
         if not specification:
             return str(self)
         value = shown_value(self.scope, self.node)

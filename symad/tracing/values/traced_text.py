@@ -28,11 +28,11 @@ class TracedText(str):
 
     def _digits(self) -> str:
         if innermost_watch() is not None:
-            _refuse()
+            refuse_text()
         return "".join(self)
 
 
-def _refuse() -> NoReturn:
+def refuse_text() -> NoReturn:
     raise TraceError(
         "the text of a traced value is read",
         where=user_place(),
@@ -47,7 +47,7 @@ def _guarded(name: str) -> Callable[..., Any]:
     def method(self: TracedText, *args: Any, **keywords: Any) -> Any:
         file = sys._getframe(1).f_code.co_filename
         if innermost_watch() is not None and not (is_installed(file) or is_library(file)):
-            _refuse()
+            refuse_text()
         return original(self, *args, **keywords)
 
     return method
@@ -55,8 +55,8 @@ def _guarded(name: str) -> Callable[..., Any]:
 
 for _name in (
     "__eq__", "__ne__", "__hash__", "__lt__", "__le__", "__gt__", "__ge__", "__contains__", "__getitem__", "__iter__",
-    "count", "endswith", "find", "index", "isdecimal", "isdigit", "isnumeric", "partition", "rfind", "rindex",
-    "rpartition", "rsplit", "split", "startswith",
+    "__len__", "count", "endswith", "find", "index", "isdecimal", "isdigit", "isnumeric", "partition", "rfind",
+    "rindex", "rpartition", "rsplit", "split", "startswith",
 ):  # fmt: skip
     setattr(TracedText, _name, _guarded(_name))
 TracedText.__name__ = "str"  # what messages call it

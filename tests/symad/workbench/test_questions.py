@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -138,3 +139,9 @@ def test_a_function_that_nothing_is_known_of_has_an_expansion(bench: Bench) -> N
 def test_a_message_about_a_formula_names_no_file(bench: Bench) -> None:
     told = bench.pane("expansion", text="x + eps_1")
     assert told["error"].startswith("the symbol eps_1 in the function or a direction")
+
+
+def test_the_stages_have_the_variables_for_arguments() -> None:
+    found = Study(Question(text="a*b + b", transform="hessian")).explanation.text(120)
+    assert re.search(r"hessian +a, b +v1, v2", found)
+    assert "argument_" not in found

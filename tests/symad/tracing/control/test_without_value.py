@@ -148,3 +148,13 @@ def test_a_place_of_nan_in_the_users_own_array_is_no_place():
             np.testing.assert_allclose(kernel(x), right, rtol=1e-12)
     for kernel in kernels:
         assert np.isnan(kernel(np.array([np.nan, 1.0, 2.0]))).all()
+
+
+def test_an_error_on_every_path_is_told():
+    def f(x):
+        return (lambda a, b: a * b)(*[x[0]] * (3 + len(x[x > 0])))
+
+    with pytest.raises(
+        sa.ArgumentError, match=r"value.py:\d+: f raises an error on every path: the first is TypeError: "
+    ):
+        sa.compile(f, POINTS[0])

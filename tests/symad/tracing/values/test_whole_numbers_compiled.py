@@ -175,7 +175,7 @@ def int_pow2(x):
 
 
 def list_times(x):
-    return sum([x] * (int(abs(x)) + 1)) * x
+    return sum([x] * (min(int(abs(x)), 9) + 1)) * x
 
 
 def int_bool(x):
@@ -283,3 +283,71 @@ def test_what_is_an_int_in_python_is_one_compiled(name):
 
     assert sa.compile(told, 1.0)(3.7) == pytest.approx(told(3.7), rel=1e-15)
     assert sa.grad(told)(3.7) == pytest.approx(told(3.7) / 3.7, rel=1e-15)
+
+
+def sines(values):
+    return sum(np.sin(value) for value in values)
+
+
+def repeated_in_place(x):
+    values = other = [x[0], x[2]]
+    values *= min(max(int(x[1]), 0), 4)
+    return sines(other)
+
+
+REPEATED = {
+    "a list": lambda x: sines([x[0], x[2]] * min(max(int(x[1]), 0), 4)),
+    "a tuple, reflected": lambda x: sines(min(max(int(x[1]), 0), 4) * (x[0], x[2])),
+    "by a length": lambda x: sines([x[0], x[2]] * len(x[x > 0.35])),
+    "by an element": lambda x: sines([x[2]] * np.clip(x.astype(int), 0, 5)[1]),
+    "by a place": lambda x: sines([x[2]] * np.argmax(x)) + x[0],
+    "arguments": lambda x: (lambda *values: len(values) * x[0])(*[1.0] * len(x[x > 0.35])),
+    "a text": lambda x: len("ab" * min(max(int(x[1]), 0), 4)) * x[0],
+    "in place": repeated_in_place,
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_whole_numbers_repeat_what_python_repeats(name):
+    f, points = REPEATED[name], [np.array(x) for x in ([0.5, 3.2, 1.7], [0.5, 1.2, 0.4], [0.3, 0.4, -1.0])]
+    kernels = [sa.compile(made, points[0]) for made in (f, sa.grad(f))]
+    for x in points:
+        np.testing.assert_allclose([kernels[0](x), sa.value_and_grad(f)(x)[0]], f(x), rtol=1e-14)
+        np.testing.assert_allclose(kernels[1](x), sa.grad(f)(x), rtol=1e-14)
+
+
+LAYERS = {"k1": 2.0, "k03": 4.0, "k3": 8.0}
+NAMED = {
+    "an f-string": lambda n: LAYERS.get(f"k{n}", 9.0),
+    "with a specification": lambda n: LAYERS.get(f"k{n:02d}", 9.0),
+    "str": lambda n: LAYERS.get("k" + str(n), 9.0),
+    "format": lambda n: LAYERS.get("k{}".format(n), 9.0),  # noqa: UP032
+    "percent": lambda n: LAYERS.get("k%d" % n, 9.0),  # noqa: UP031
+    "compared": lambda n: 2.0 if str(n) == "3" else 5.0,
+    "its length": lambda n: len(str(n * 4)),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_text_of_a_whole_number_is_that_of_the_number(name):
+    def f(x):
+        return NAMED[name](min(max(int(x), 0), 5)) * x
+
+    kernels = sa.compile(f, 1.0), sa.compile(sa.grad(f), 1.0)
+    for x in (3.7, 1.2, -2.0, 4.4):
+        assert [kernel(x) for kernel in kernels] == [f(x), sa.grad(f)(x)]
+
+
+def test_a_whole_number_that_is_printed_is_no_path(capsys):
+    def f(x):
+        n = int(x)
+        print(f"n is {n}")
+        return n * x
+
+    assert sa.compile(f, 1.0)(70.5) == 70 * 70.5
+    assert "n is trunc(x)" in capsys.readouterr().out
+
+
+def test_the_length_of_a_traced_text_is_not_read():
+    with pytest.raises(sa.TraceError, match="the text of a traced value is read"):
+        sa.compile(lambda x: len(str(x)) * x, 1.0)
