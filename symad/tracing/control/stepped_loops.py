@@ -40,7 +40,7 @@ class StepResults(CallResults):
         first = column[0]
         if all(leaf is first for leaf in column) and not isinstance(first, Scalar):
             return first
-        if all(type(leaf) is type(first) and leaf == first for leaf in column) and type(first) in (bool, int, str):
+        if type(first) in (bool, int, str) and all(type(leaf) is type(first) and leaf == first for leaf in column):
             return first
         bound = [leaf for leaf in column if leaf is not UNBOUND]
         if all(map(_is_truth, bound)):
@@ -91,7 +91,7 @@ def stepped(
     """
     scope = innermost_scope()
     around = None if scope is None else scope.deciding()
-    paths = around if isinstance(around, Paths) else None
+    paths = around if isinstance(around, Paths) and not is_caught() else None  # a handler could meet our own errors
     flags: tuple[Any, ...] = (True, False, False, UNBOUND)
     state = tuple(found.get(name, UNBOUND) for name in names)
     endless, count = not isinstance(items, Sized), 0
@@ -104,7 +104,7 @@ def stepped(
         else:
             results = StepResults if stores else _StepResultsOfArrays
             paths.count_merged_step()
-            made = paths.merge(step, (item, *state), {}, run=once, results=results, hidden=not is_caught())
+            made = paths.merge(step, (item, *state), {}, run=once, results=results, hidden=True)
         flags, state = made[:4], made[4:]
         if flags[0] is False:
             break
