@@ -35,7 +35,7 @@ from symad.tracing.values.traced import (
 )
 from symad.tracing.values.traced_text import TracedText
 from symad.tracing.values.whole_numbers import are_whole, as_integer, is_integer
-from symad.tracing.values.whole_values import key_hash, whole_of
+from symad.tracing.values.whole_values import key_hash, text_of, whole_of
 
 _SYMPY_CACHE = sympy.core.cache.__file__
 _NUMBERS = frozenset({int, float, bool})
@@ -333,12 +333,18 @@ class Scalar(Traced):
         return TracedText(f"<traced {self}>")
 
     def __str__(self) -> str:
+        whole = text_of(self.scope, self.node, "", sys._getframe(1))
+        if whole is not None:
+            return whole
         value = shown_value(self.scope, self.node)
         if isinstance(value, str):
             return TracedText(value) if self.scope.open else value
         return TracedText(f"~{value}" if isinstance(value, bool) else f"~{value:.6g}")
 
     def __format__(self, specification: str) -> str:
+        whole = text_of(self.scope, self.node, specification, sys._getframe(1))
+        if whole is not None:
+            return whole
         if not specification:
             return str(self)
         value = shown_value(self.scope, self.node)

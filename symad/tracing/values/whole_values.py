@@ -6,20 +6,23 @@ own: those between the bounds that it has by how it was made, among the places o
 
 from __future__ import annotations
 
+import linecache
 import math
 import sys
 from collections.abc import Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.subscripts import places_of, subscripted
 from symad.tracing.calling.swallowed import forgive, innermost_watch
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import is_installed, is_library, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.known_numbers import SymbolicValueError, is_symbolic, truth_of, value_of
 from symad.tracing.values.traced import IndexNumberError, Traced, refuse_number
+from symad.tracing.values.whole_numbers import is_integer
 
 
 class NoNumberError(ValueError):
@@ -61,6 +64,22 @@ def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_o
     if inside is None:
         raise NoNumberError(f"{kind} of NaN")
     raise OutsideError(f"{type(container).__name__} index out of range")
+
+
+def text_of(scope: Scope, node: int, specification: str, frame: FrameType) -> str | None:
+    """Return the text of a whole number that the user's code makes in a frame, on the path that is followed.
+
+    None where no paths are followed, for other numbers, and for what is only printed or said in an error.
+    """
+    paths, file = scope.deciding(), frame.f_code.co_filename
+    if paths is None or is_library(file) or is_installed(file) or not is_integer(scope.graph, node):
+        return None
+    if linecache.getline(file, frame.f_lineno).lstrip().startswith(_SAID) or not is_symbolic(scope, node):
+        return None
+    return format(whole_of(scope, node, "the text of a traced whole number"), specification)
+
+
+_SAID = ("print(", "raise ", "assert ", "log", "warnings.")  # how lines begin that only say something
 
 
 def no_value_where(condition: Any, error: NoNumberError | OutsideError) -> None:

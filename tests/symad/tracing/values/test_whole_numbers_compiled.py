@@ -316,6 +316,38 @@ def test_whole_numbers_repeat_what_python_repeats(name):
         np.testing.assert_allclose(kernels[1](x), sa.grad(f)(x), rtol=1e-14)
 
 
+LAYERS = {"k1": 2.0, "k03": 4.0, "k3": 8.0}
+NAMED = {
+    "an f-string": lambda n: LAYERS.get(f"k{n}", 9.0),
+    "with a specification": lambda n: LAYERS.get(f"k{n:02d}", 9.0),
+    "str": lambda n: LAYERS.get("k" + str(n), 9.0),
+    "format": lambda n: LAYERS.get("k{}".format(n), 9.0),  # noqa: UP032
+    "percent": lambda n: LAYERS.get("k%d" % n, 9.0),  # noqa: UP031
+    "compared": lambda n: 2.0 if str(n) == "3" else 5.0,
+    "its length": lambda n: len(str(n * 4)),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_the_text_of_a_whole_number_is_that_of_the_number(name):
+    def f(x):
+        return NAMED[name](min(max(int(x), 0), 5)) * x
+
+    kernels = sa.compile(f, 1.0), sa.compile(sa.grad(f), 1.0)
+    for x in (3.7, 1.2, -2.0, 4.4):
+        assert [kernel(x) for kernel in kernels] == [f(x), sa.grad(f)(x)]
+
+
+def test_a_whole_number_that_is_printed_is_no_path(capsys):
+    def f(x):
+        n = int(x)
+        print(f"n is {n}")
+        return n * x
+
+    assert sa.compile(f, 1.0)(70.5) == 70 * 70.5
+    assert "n is trunc(x)" in capsys.readouterr().out
+
+
 def test_the_length_of_a_traced_text_is_not_read():
     with pytest.raises(sa.TraceError, match="the text of a traced value is read"):
-        sa.compile(lambda x: len(str(int(x))) * x, 1.0)
+        sa.compile(lambda x: len(str(x)) * x, 1.0)
