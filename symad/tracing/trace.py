@@ -51,6 +51,11 @@ class Trace(Shown):
     <Trace: 2 inputs, 1 output, 2 operations>
     """
 
+    graph: Graph
+    names: tuple[str, ...]
+    inputs: Tree
+    outputs: Tree
+
     def __init__(
         self,
         graph: Graph,
@@ -69,7 +74,7 @@ class Trace(Shown):
         self.raises = raises  # on one of them, where the outputs are NaN
         self.in_body = in_body  # whether the body of a loop raises, for some repetitions
         self.raised = raised  # the condition under which they are, also for want of a result for NaN
-        self.whole = whole or outputs  # the outputs with any numbers there: what derivatives are taken of
+        self.whole: Tree = whole or outputs  # the outputs with any numbers there: what derivatives are taken of
 
     def let(self, symbols: Iterable[sp.Symbol] | None = None) -> Let:
         """Return `(replacements, reduced)` as `sympy.cse` does, in linear time; one entry for each scalar output.
@@ -128,6 +133,9 @@ class StructuredTrace(Trace):
     `carried_out` has the reasons why others are carried out repetition by repetition, by the user's lines;
     `of_arrays` says whether some are operations on large arrays.
     """
+
+    loops: list[Loop]
+    carried_out: Mapping[str, str]
 
     of_arrays = False
 

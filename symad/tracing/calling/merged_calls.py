@@ -31,8 +31,8 @@ class PathsError(LimitError):
 
     def __init__(self, what: str, *, where: str, why: str, do: str, deciding: Deciding) -> None:
         super().__init__(what, where=where, why=why, do=do)
-        self.deciding = frozenset(deciding)
-        self.namespaces = [names for found in deciding.values() for names in found]
+        self.deciding: frozenset[CodeType] = frozenset(deciding)
+        self.namespaces: list[dict[str, Any]] = [names for found in deciding.values() for names in found]
 
 
 def call_forms(names: Iterable[tuple[str, Any]], deciding: frozenset[CodeType]) -> dict[str, Function]:

@@ -57,7 +57,7 @@ class Reached:
         self.members: list[dict[str, Any]] = []
         self.names = set[str]()
         self.spaces: list[dict[str, Any]] = []
-        self.kinds = set[int]()  # classes of objects that were looked at
+        self.kinds: set[int] = set[int]()  # classes of objects that were looked at
 
     def asks(self) -> bool:
         """Whether one of them may ask for something outside."""

@@ -103,17 +103,17 @@ class Scope:
     )
 
     def __init__(self, graph: Graph, parent: Scope | None) -> None:
-        self.graph = graph
-        self.parent = parent
+        self.graph: Graph = graph
+        self.parent: Scope | None = parent
         self.depth: int = 0 if parent is None else parent.depth + 1
-        self.open = True
+        self.open: bool = True
         self._parameters: Sequence[int] | NDArray[np.int64] | frozenset[int] = ()
         self.values: dict[int, float | bool] = {} if parent is None else parent.values
         self.reaching: dict[int, bool] = {}  # which nodes depend on this level, on those around it, or on symbols
         self.symbolic: dict[int, bool] = {} if parent is None else parent.symbolic  # which nodes depend on symbols
         self.symbols: dict[int, Any] = {}  # of nodes that SymPy functions got
         self.paths: Following | None = None if parent is None else parent.paths
-        self.raises = False
+        self.raises: bool = False
         self.carried_out: dict[str, str] = {} if parent is None else parent.carried_out
         self.loops: dict[Any, Loop] | None = None
         self.arrays: Any = None

@@ -39,10 +39,14 @@ class Note:
     An excused one does no harm where it cannot be helped: it was met on a path that only NaN takes.
     """
 
+    error: WorkbenchError
+    place: str
+    namespaces: list[dict[str, Any]]
+
     def __init__(self, error: WorkbenchError, caller: FrameType | None) -> None:
         self.error, self.place, self.namespaces = error, user_place(), running_globals(caller)
         called = scipy_calls()
-        self.library = next(filter(is_public, reversed(called)), called[-1] if called else "")
+        self.library: str = next(filter(is_public, reversed(called)), called[-1] if called else "")
         self.excused = False
 
 
@@ -52,6 +56,10 @@ class Watch:
     `has_stand_ins` says whether names are shadowed, `makes_objects` that NumPy may make object arrays nevertheless,
     `makes_arrays` that the user's float arrays are made as traced ones.
     """
+
+    caller: FrameType | None
+    has_stand_ins: bool
+    makes_objects: bool
 
     def __init__(self, caller: FrameType | None, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool) -> None:
         self.caller, self.has_stand_ins, self.makes_objects = caller, has_stand_ins, makes_objects
@@ -69,10 +77,10 @@ class watching:
     """Open a watch for the errors that are made in this block."""
 
     def __init__(self, *, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool) -> None:
-        self.kind = has_stand_ins, makes_objects, makes_arrays
+        self.kind: tuple[bool, bool, bool] = has_stand_ins, makes_objects, makes_arrays
 
     def __enter__(self) -> Watch:
-        self.watch = Watch(sys._getframe(1), *self.kind)
+        self.watch: Watch = Watch(sys._getframe(1), *self.kind)
         self.token: Token[Watch | None] = _innermost.set(self.watch)
         with _lock:
             _open.append(self.watch)
@@ -95,8 +103,8 @@ class forgiving:
     """A block whose errors our own code catches: where one comes out of it, what was noted in it is forgotten."""
 
     def __enter__(self) -> None:
-        self.watch = innermost_watch()
-        self.start = 0 if self.watch is None else len(self.watch.notes)
+        self.watch: Watch | None = innermost_watch()
+        self.start: int = 0 if self.watch is None else len(self.watch.notes)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

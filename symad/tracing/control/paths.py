@@ -86,6 +86,10 @@ class Paths:
     an error on one of the paths may be caught there, and is left to the paths around.
     """
 
+    limit: int
+    of_captured: bool
+    has_lengths: bool
+
     def __init__(
         self,
         scope: Scope,

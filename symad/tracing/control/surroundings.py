@@ -71,7 +71,7 @@ class Surroundings:
         while self._names and len(seen) < REACHED:
             self._name, value = self._names.pop(next(iter(self._names)))
             self._visit([value], seen)
-        self.complete = len(seen) < REACHED
+        self.complete: bool = len(seen) < REACHED
 
     def unchanged(self) -> bool:
         """Whether all of it is as it was."""

@@ -30,6 +30,9 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
     """
 
     __slots__ = ("imag", "real")
+
+    real: Any
+    imag: Any
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, real: Any, imag: Any) -> None:

@@ -58,7 +58,7 @@ class Array(Traced, NDArrayOperatorsMixin):
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, nodes: Nodes, scope: Scope) -> None:
-        self.nodes = nodes
+        self.nodes: Nodes = nodes
         self.scope = scope
 
     def __mul__(self, other: Any) -> Any:
@@ -420,7 +420,7 @@ class Flat(Array):
 
     def __init__(self, nodes: Nodes, whole: Array) -> None:
         super().__init__(nodes, whole.scope)
-        self.whole = whole
+        self.whole: Array = whole
 
     def __getitem__(self, key: Any) -> Any:
         self.nodes = self.whole.nodes.reshape(-1)

@@ -24,7 +24,7 @@ class Exactly:
     __slots__ = ("value",)
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value: Any = value
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Exactly) and same(self.value, other.value)

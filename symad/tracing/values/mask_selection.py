@@ -32,6 +32,8 @@ class Selection(NDArrayOperatorsMixin, Traced):
 
     __slots__ = ("full", "is_settled", "mask")
 
+    is_settled: bool
+
     def __init__(self, full: Any, mask: Any) -> None:
         self.full, self.mask, self.is_settled = full, mask, False
 

@@ -64,8 +64,8 @@ def _of_truths(on_truths: Numeric, on_numbers: Numeric) -> Numeric:
     return lambda a, b: (on_truths if isinstance(a, bool) and isinstance(b, bool) else on_numbers)(a, b)
 
 
-add = commutative(sp.Add, sp.Or, _of_truths(operator.or_, operator.add), operator.add)
-multiply = commutative(sp.Mul, sp.And, _of_truths(operator.and_, operator.mul), operator.mul)
+add: Build = commutative(sp.Add, sp.Or, _of_truths(operator.or_, operator.add), operator.add)
+multiply: Build = commutative(sp.Mul, sp.And, _of_truths(operator.and_, operator.mul), operator.mul)
 
 
 def negative(graph: Graph, operand: int) -> int:
@@ -127,7 +127,7 @@ def positive(graph: Graph, operand: int) -> int:
     return as_number(graph, operand)
 
 
-remainder = function(sp.Mod, np.remainder, lambda a, b: a % b if b else None)
+remainder: Build = function(sp.Mod, np.remainder, lambda a, b: a % b if b else None)
 
 
 def comparison(head: Head, compare: Callable[[Any, Any], Any]) -> Build:

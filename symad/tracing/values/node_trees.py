@@ -25,8 +25,8 @@ class Tree:
     __slots__ = ("arrays", "structure")
 
     def __init__(self, structure: Any, arrays: Sequence[Nodes]) -> None:
-        self.structure = structure
-        self.arrays = list(arrays)
+        self.structure: Any = structure
+        self.arrays: list[Nodes] = list(arrays)
 
     @property
     def flat(self) -> list[int]:

@@ -192,7 +192,7 @@ class Scalar(Traced):
     size: ClassVar[int] = 1
 
     def __init__(self, node: int, scope: Scope) -> None:
-        self.node = node
+        self.node: int = node
         self.scope = scope
 
     @property  # type: ignore[misc]

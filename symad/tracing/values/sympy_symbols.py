@@ -144,7 +144,7 @@ class Equal:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, traced: Any) -> None:
-        self.traced = traced
+        self.traced: Any = traced
 
     def __eq__(self, other: object) -> Any:
         return self.traced == other

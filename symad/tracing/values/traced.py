@@ -25,6 +25,9 @@ _CARELESS = {"bisplev", "_root_hybr", "leastsq"}
 class SymPyRefusalError(TraceError, sp.SympifyError):  # type: ignore[misc]
     """SymPy asked for an expression and got none; its operators catch this and let the traced value answer."""
 
+    expr: str
+    base_exc: None
+
     def __init__(self, what: str, *, where: str = "", why: str = "", do: str = "") -> None:
         TraceError.__init__(self, what, where=where, why=why, do=do)
         self.expr, self.base_exc = what, None
@@ -66,14 +69,14 @@ class TracedComplex:
     """Complex numbers with parts that are traced; what computes with them knows them by this class."""
 
     __slots__ = ()
-    __array_priority__ = 2000.0
+    __array_priority__: float = 2000.0
 
 
 class Traced:
     """A value that stands for nodes of a graph, usable until its scope closes."""
 
     __slots__ = ()
-    __array_priority__ = 1000.0
+    __array_priority__: float = 1000.0
     scope: Scope
 
     @property
