@@ -151,6 +151,8 @@ def test_slices_end_behind_their_container():
     assert [kernel(0.5), kernel(2.5), kernel(4.5)] == [0.0, 7.5, 31.5]
 
 
-def test_text_of_a_count_is_not_read():
-    with pytest.raises(TraceError, match="the text of a traced value is read"):
-        sa.compile(lambda x: {"0": 1.0}.get(str(int(abs(x))), 3.0) * x, 0.5)
+def test_text_of_a_count_without_bounds_is_followed_for_so_many():
+    with pytest.warns(sa.BoundWarning, match="it is followed for 64 steps"):
+        kernel = sa.compile(lambda x: {"0": 1.0}.get(str(int(abs(x))), 3.0) * x, 0.5)
+    assert [kernel(0.5), kernel(-7.0)] == [0.5, -21.0]
+    assert np.isnan(kernel(70.0))
