@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symad as sa
-from symad.errors import TraceError
+from symad.errors import BoundWarning, TraceError
 from tests.support.compiled import same_as_called
 
 VECTORS = [np.array([0.3, -0.7, 1.2, 0.9]), np.array([-0.4, 0.8, -1.3, 0.2]), np.array([1.7, 0.1, -0.2, -2.1])]
@@ -152,7 +152,7 @@ def test_slices_end_behind_their_container():
 
 
 def test_text_of_a_count_without_bounds_is_followed_for_so_many():
-    with pytest.warns(sa.BoundWarning, match="it is followed for 64 steps"):
+    with pytest.warns(BoundWarning, match="it is followed for 64 steps"):
         kernel = sa.compile(lambda x: {"0": 1.0}.get(str(int(abs(x))), 3.0) * x, 0.5)
     assert [kernel(0.5), kernel(-7.0)] == [0.5, -21.0]
     assert np.isnan(kernel(70.0))
