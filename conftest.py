@@ -24,6 +24,11 @@ WIDE = {  # the same again, for more sizes, orders and programs: `sh .ci/wide`
     "test_every_inner_mode_under_every_outer_mode[parameter]", "test_second_derivatives_along_a_direction[fluid]",
     "test_the_code_does_not_grow_with_the_number_of_steps[fluid]",
     "test_values_and_derivatives_are_those_of_numbers_and_of_differences[fluid]",
+    "test_results_stand_in_memory_as_numpys[rows]", "test_values_and_derivatives_are_those_on_numbers[searched]",
+    "test_values_and_derivatives_are_those_on_numbers[two_inside]", "test_a_large_series_is_a_few_operations",
+    "test_second_derivatives_are_those_on_numbers[steps_controlled]", "test_axe_finds_nothing[390-844-dark]",
+    "test_axe_finds_nothing[1280-800-light]", "test_a_lesson_fits_the_screen[1280-800]", "test_two_tabs_at_once",
+    "test_calls_are_merged_where_the_paths_are_too_many[recursion]", "test_nothing_is_wrong_with_a_page[Lesson]",
 }  # fmt: skip
 
 

@@ -119,8 +119,8 @@ ERRORS = {
     "complex of a traced value": ("{file}:f", "def f(x=1.0): return abs(complex(x))", r"model\.py:1: "),
     "endless condition": (
         "{file}:f",
-        "def f(x=9.0):\n  while x > 1: x = x / 2 if x > 3 else x - 0.1\n  return x",
-        r"model\.py:2: .*64 paths",
+        "def f(x=9.0):\n  kept = []\n  while x > 1:\n    kept.append(x)\n    x = x / 2 if x > 3 else x - 1\n  return x",
+        r"model\.py:3: .*64 paths",
     ),
     "reads a file": ("{file}:f", "def f(x=1.0): return x * len(open('a.txt').read())", r"py:1: FileNotFound.*a\.txt"),
     "undefined SymPy function": ("{file}:f", UNDEFINED, r"model\.py:\d+: (the free symbol t|head g)"),
