@@ -29,6 +29,9 @@ WIDE = {  # the same again, for more sizes, orders and programs: `sh .ci/wide`
     "test_second_derivatives_are_those_on_numbers[steps_controlled]", "test_axe_finds_nothing[390-844-dark]",
     "test_axe_finds_nothing[1280-800-light]", "test_a_lesson_fits_the_screen[1280-800]", "test_two_tabs_at_once",
     "test_calls_are_merged_where_the_paths_are_too_many[recursion]", "test_nothing_is_wrong_with_a_page[Lesson]",
+    "test_the_documentation_is_generated_from_the_table", "test_a_series_has_a_series_of_derivatives[statistics]",
+    "test_every_mode_gives_the_hessian_of_fifty_digit_sympy[network]",
+    "test_values_and_derivatives_are_those_on_numbers[steps_controlled]",
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.support.browser import Page
@@ -9,11 +10,16 @@ from tests.support.browser import Page
 
 def complaints(page: Page) -> list[str]:
     """Return what the browser complains about: errors, violations of the policy, requests to anywhere else."""
-    told = page.told(lambda event: event["method"] in ("Log.entryAdded", "Runtime.exceptionThrown"))
+    told = page.told(lambda event: event["method"] == "Runtime.exceptionThrown" or _is_warning(event))
     asked = page.told(lambda event: event["method"] == "Network.requestWillBeSent")
     addresses = {event["params"]["request"]["url"] for event in asked}
     elsewhere = [url for url in addresses if not url.startswith(("http://127.0.0.1:", "data:", "about:"))]
     return [str(event["params"])[:300] for event in told] + elsewhere
+
+
+def _is_warning(event: dict[str, Any]) -> bool:
+    """Whether the browser notes more than what it tells for information, as that a focus stays where it is."""
+    return event["method"] == "Log.entryAdded" and event["params"]["entry"]["level"] != "info"
 
 
 def state(page: Page) -> dict[str, str]:
