@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,18 +10,10 @@ import sympy as sp
 from symad.display import html
 from symad.display.document import Code, Columns, Document, Folded, Formula, Heading, Paragraph, Table
 from tests.support.accessibility import violations
-from tests.support.browser import Browser, program
+from tests.support.browser import Browser
 from tests.symad.display.test_every_form import FORMS, example
 
 THERE = "document.readyState === 'complete' && document.querySelector('main')"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if program() is None:
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
-    with Browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 import symad as sa
 from symad.display.shown import Shown
-from tests.support.browser import Browser, program
+from tests.support.browser import Browser
 
 SMALLEST = 10.95  # pixels, 11 but for rounding
 LOOK = """(() => {
@@ -29,14 +28,6 @@ LOOK = """(() => {
   }
   return {small, cut, wide: document.documentElement.scrollWidth - innerWidth};
 })()""".replace("SMALLEST", str(SMALLEST))
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    if program() is None:
-        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
-    with Browser(tmp_path_factory.mktemp("browser")) as found:
-        yield found
 
 
 def wave(x: Any) -> Any:
