@@ -7,6 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.support.browser import Page
 
+READY = "document.querySelectorAll('.pane').length === 9 && document.readyState === 'complete'"
+
 
 def complaints(page: Page) -> list[str]:
     """Return what the browser complains about: errors, violations of the policy, requests to anywhere else."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.browser import Browser, program
+from tests.support.browser import Browser, Page, program
+from tests.support.page_checks import READY, complaints
 from tests.support.workbench import Bench, started
 
 MISSING = "Chromium is not installed (Debian: apt-get install chromium)"
@@ -24,3 +25,14 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         pytest.skip(MISSING)
     with Browser(tmp_path_factory.mktemp("browser")) as found:
         yield found
+
+
+@pytest.fixture
+def page(browser: Browser, bench: Bench) -> Iterator[Page]:
+    """A tab with the workbench in it, in which nothing may be complained about."""
+    browser.events.clear()
+    found = browser.page(bench.address)
+    found.wait(READY)
+    yield found
+    assert complaints(found) == []
+    found.send("Page.close")

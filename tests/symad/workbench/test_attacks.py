@@ -10,10 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from tests.support.browser import Browser, Page
-from tests.support.page_checks import complaints, state
+from tests.support.page_checks import READY, state
 from tests.support.workbench import Bench, started
 
-READY = "document.querySelectorAll('.pane').length === 9 && document.readyState === 'complete'"
 SLOW = "+".join(f"sin({k}*x*y)*exp(y/{k})*cos(x+{k}*y)" for k in range(1, 60))
 
 
@@ -40,16 +39,6 @@ def stranger(browser: Browser) -> Iterator[Page]:
         yield page
         page.send("Page.close")
         server.shutdown()
-
-
-@pytest.fixture
-def page(browser: Browser, bench: Bench) -> Iterator[Page]:
-    browser.events.clear()
-    found = browser.page(bench.address)
-    found.wait(READY)
-    yield found
-    assert complaints(found) == []
-    found.send("Page.close")
 
 
 def typed(page: Page, text: str) -> None:

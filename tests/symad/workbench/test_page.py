@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.support.accessibility import violations
 from tests.support.browser import Browser, Page
-from tests.support.page_checks import complaints, state
+from tests.support.page_checks import READY, state
 from tests.support.workbench import Bench, started
 
-READY = "document.querySelectorAll('.pane').length === 9 && document.readyState === 'complete'"
 TIDY = """(() => {
   const small = [], shown = (e) => e.getClientRects().length > 0;
   for (const e of document.querySelectorAll('body *')) {
@@ -27,17 +25,6 @@ TIDY = """(() => {
   return {wide: document.documentElement.scrollWidth - innerWidth, small: small.slice(0, 5)};
 })()"""
 SLOW = "+".join(f"sin({k}*x*y)*exp(y/{k})*cos(x+{k}*y)" for k in range(1, 60))
-
-
-@pytest.fixture
-def page(browser: Browser, bench: Bench) -> Iterator[Page]:
-    """A tab with the workbench in it, in which nothing may be complained about."""
-    browser.events.clear()
-    found = browser.page(bench.address)
-    found.wait(READY)
-    yield found
-    assert complaints(found) == []
-    found.send("Page.close")
 
 
 def typed(page: Page, text: str) -> None:
