@@ -41,6 +41,12 @@ from symad.errors import (
     WorkbenchError as WorkbenchError,
 )
 from symad.solving.callbacks import Solution as Solution
+from symad.solving.ode import (
+    InitialValueProblem as InitialValueProblem,
+    Trajectory as Trajectory,
+    ode as ode,
+    odeint as odeint,
+)
 from symad.solving.problem import Problem as Problem
 from symad.teaching.answers.answer_check import (
     CheckedAnswer as CheckedAnswer,
