@@ -57,7 +57,9 @@ def listing(code: bytes, begin: int, entry: int, called: Mapping[str, int]) -> s
     for label, first, last, end in (("kernel.0", begin, entry, ".Lfunc_end0"), ("kernel", entry, len(code), "")):
         lines.append(f"{label}:")
         for _, text, place in instructions(code, first, last):
-            note = f"  # {names[place] if place in names else _number(code, place)}" if "(%rip)" in text else ""
+            note = ""
+            if place is not None and place < begin:  # a jump goes on behind that
+                note = f"  # {names.get(place) or _number(code, place)}"
             lines.append(f"\t{text}{note}")
         lines += [f"{end}:"] if end else []
     return "\n".join([*lines, ""])
@@ -105,7 +107,7 @@ def _plain(code: bytes, start: int) -> tuple[int, str, int | None]:
     for length in (4, 3, 2, 1):
         head = code[start : start + length]
         if head in WORDS:
-            return start + length, WORDS[head], None
+            return start + len(head), WORDS[head], None
         if head in NUMBERS:
             size, text = NUMBERS[head]
             after = start + length + size
