@@ -55,6 +55,7 @@ _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"f": float, "i": int, "u": int,
 class Scalar(TracedNumber):
     """A traced number: node `node` of the graph of `scope`. Immutable; works with operators and NumPy functions.
 
+    >>> import sympy as sp
     >>> from symad.tracing.calling.scope import open_scope
     >>> with open_scope() as scope:
     ...     x = Scalar(scope.graph.leaf(sp.Symbol("x")), scope)
