@@ -329,7 +329,11 @@ class Kernel(CFunction):
         It holds the program and its options as plain data, no machine code, so that it can be loaded on any machine.
         ArgumentError for a file that cannot be written, and containers other than tuples, lists, dicts and None.
         """
-        write_kernel(path, encode(self.program, self.options, containers_of(self.pack, self.unpack)))
+        write_kernel(path, self.portable())
+
+    def portable(self) -> bytes:
+        """Return what `save` writes."""
+        return encode(self.program, self.options, containers_of(self.pack, self.unpack))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._compiled.revive, (encode(self.program, self.options), self.pack, self.unpack)
