@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +105,11 @@ def test_the_candidates_of_differential_equations_agree() -> None:
     for a, b in zip(ours.found, plain.found, strict=True):
         assert a == pytest.approx(b, rel=1e-3, abs=1e-3 * np.max(np.abs(b)))
     assert min(ours.seconds, ours.build, plain.seconds) > 0
+
+
+def test_a_cluster_survives_a_killed_worker() -> None:
+    pytest.importorskip("distributed")
+    run = [sys.executable, "-m", "benchmarks.cluster", "--points", "2e6", "--workers", "2"]
+    found = subprocess.run(run, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]).stdout
+    assert "the sum has the bits of this process" in found
+    assert "kernels compiled in each process: [1" in found

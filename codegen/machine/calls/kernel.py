@@ -22,6 +22,7 @@ from codegen.ir.strictness import fall_back
 from codegen.lanes import FLOAT64
 from codegen.machine.batches.batch import Batch, signature
 from codegen.machine.batches.batch_run import Progress
+from codegen.machine.batches.gufunc import Gufunc, require_arrays
 from codegen.machine.calls.arguments import (
     Array,
     as_input,
@@ -36,7 +37,7 @@ from codegen.machine.calls.arguments import (
 from codegen.machine.calls.background import Promise, later
 from codegen.machine.calls.callables import CFunction
 from codegen.machine.calls.compiled import Compiled, Pack, Unpack, write
-from codegen.machine.calls.gate import attach, describe, native_type
+from codegen.machine.calls.gate import PROBE, attach, describe, native_type
 from codegen.machine.calls.kernel_page import heading, kernel_page
 from codegen.machine.calls.statistics import LLVM, Stats
 from codegen.machine.gpu.gpu_kernel import GpuKernel
@@ -188,6 +189,14 @@ class Kernel(CFunction):
         if self.unpack is not None:
             return self.unpack(results)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def gufunc(self, threads: int = 1) -> Gufunc:
+        """Return the kernel as a function of arrays with leading axes, for dask, xarray and other processes (`Gufunc`).
+
+        ArgumentError for a kernel that takes or returns containers.
+        """
+        require_arrays(self._flat is not None)
+        return Gufunc(self, threads, self.__reduce__)
 
     def gpu(self, arch: str | None = None, device: int = 0) -> GpuKernel:
         """Return the kernel for many points on an NVIDIA GPU, with the bits of `batch` (`GpuKernel`).
@@ -381,27 +390,3 @@ def _native_calls_work(made: type) -> bool:
             results += [call(x, 0.5), call(x, 0.5, out=out)]
             results.append(call([1, 2], 0.5))
     return all(array.tolist() == [1.5, 2.5] and float(total) == 4.0 for array, total in results)
-
-
-PROBE = """
-define i32 @kernel(ptr %in,ptr %out) {
- %x=load ptr,ptr %in,align 8
- %s.at=getelementptr ptr,ptr %in,i64 1
- %s.pointer=load ptr,ptr %s.at,align 8
- %s=load double,ptr %s.pointer,align 8
- %x0=load double,ptr %x,align 8
- %x1.at=getelementptr double,ptr %x,i64 1
- %x1=load double,ptr %x1.at,align 8
- %y0=fadd double %x0,%s
- %y1=fadd double %x1,%s
- %total=fadd double %y0,%y1
- %y=load ptr,ptr %out,align 8
- store double %y0,ptr %y,align 8
- %y1.at=getelementptr double,ptr %y,i64 1
- store double %y1,ptr %y1.at,align 8
- %t.at=getelementptr ptr,ptr %out,i64 1
- %t=load ptr,ptr %t.at,align 8
- store double %total,ptr %t,align 8
- ret i32 0
-}
-"""
