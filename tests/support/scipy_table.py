@@ -104,6 +104,8 @@ vectors, `a`, `b`, `p` matrices, `m` and `s` square ones. Capitals are ordinary 
   checked. An integrand that switches at a place which depends on what is differentiated is refused. In a kernel the
   value is found by that formula too, on pieces that follow its error, 400 at most (4 of equal width for an integral in
   another's integrand); what is not known to a millionth is NaN.
+- A square root of a matrix is an iteration of 16 steps, a logarithm that of as many square roots as are needed, 6 in a
+  kernel: where these have not ended, a kernel has NaN. Complex ones are refused.
 - Sparse matrices are constant, or of traced entries at constant places; systems are solved as dense ones.
 - Filters along an axis are SciPy's own, of unit vectors, times the values: up to 4096 elements."""
 
