@@ -12,7 +12,8 @@ from codegen.functions.intrinsics import supports as supports
 from codegen.ir.program import Input as Input, Output as Output, Program as Program
 from codegen.ir.region import RolledProgram as RolledProgram
 from codegen.ir.unroll import unroll as unroll
-from codegen.lambdified import Lambdified as Lambdified, lambdify as lambdify
+from codegen.lambdified.function import Lambdified as Lambdified
+from codegen.lambdified.lambdify import lambdify as lambdify
 from codegen.machine.build import compile_program as compile_program, load_kernel as load_kernel
 from codegen.machine.calls.kernel import Kernel as Kernel
 from codegen.machine.calls.statistics import Stats as Stats

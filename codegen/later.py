@@ -19,7 +19,7 @@ def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], 
 
     >>> import codegen
     >>> "lambdify" in dir(codegen), codegen.lambdify.__module__
-    (True, 'codegen.lambdified')
+    (True, 'codegen.lambdified.lambdify')
     """
     places = stub_places(pkgutil.get_data(package, "__init__.pyi") or b"")
 

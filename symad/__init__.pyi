@@ -14,7 +14,6 @@ from symad.checking.verification.balls_range import (
 )
 from symad.checking.verification.verification_result import BoxVerification as BoxVerification
 from symad.checking.verification.verify import Verification as Verification, verify as verify
-from symad.compiling.kernel_containers import load as load
 from symad.compiling.native import compile as compile, jit as jit
 from symad.compiling.plan import CompilationPlan as CompilationPlan
 from symad.compiling.planning import plan as plan
@@ -41,6 +40,13 @@ from symad.errors import (
     WorkbenchError as WorkbenchError,
 )
 from symad.solving.callbacks import Solution as Solution
+from symad.solving.loading import load as load
+from symad.solving.ode import (
+    InitialValueProblem as InitialValueProblem,
+    Trajectory as Trajectory,
+    ode as ode,
+    odeint as odeint,
+)
 from symad.solving.problem import Problem as Problem
 from symad.teaching.answers.answer_check import (
     CheckedAnswer as CheckedAnswer,

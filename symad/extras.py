@@ -7,7 +7,14 @@ from typing import Any
 
 from symad.errors import ArgumentError
 
-EXTRAS = {"igraph": "draw", "flint": "rigorous", "pandas": "table", "scipy": "special", "ipyopt": "ipopt"}
+EXTRAS = {
+    "igraph": "draw",
+    "flint": "rigorous",
+    "pandas": "table",
+    "scipy": "special",
+    "ipyopt": "ipopt",
+    "distributed": "cluster",
+}
 
 
 def optional(module: str, purpose: str) -> Any:

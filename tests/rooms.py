@@ -28,6 +28,7 @@ ORDER = {
         {
             "visible",
             "deprecation",
+            "code_memory",
             "errors",
             "heads",
             "special_heads",
@@ -47,6 +48,7 @@ ORDER = {
         {"matrices"},
         {"lowering"},
         {"emission"},
+        {"encoding"},
         {"loops"},
         {"machine"},
         {"lambdified", "bisecting"},

@@ -14,6 +14,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.matrices.expressions.matexpr import MatrixElement
+from sympy.tensor.array.expressions import ArraySymbol
 
 from codegen.errors import LoweringError
 from codegen.functions.intrinsics import INTRINSICS
@@ -60,7 +61,7 @@ def can_be_input(expression: Any) -> bool:
     """
     if isinstance(expression, sp.Derivative):
         return isinstance(expression.expr, AppliedUndef)
-    if isinstance(expression, sp.IndexedBase | sp.MatrixSymbol):
+    if isinstance(expression, sp.IndexedBase | sp.MatrixSymbol | ArraySymbol):
         return False
     return isinstance(expression, AppliedUndef) or getattr(expression, "is_symbol", False)
 
@@ -75,19 +76,19 @@ def is_input_head(head: Head) -> bool:
 
 
 def array_of(value: Any) -> tuple[tuple[int, ...], list[sp.Basic]] | None:
-    """Return shape and entries of an IndexedBase or a matrix expression of known shape, None for anything else.
+    """Return shape and entries of an array or matrix expression of known shape, None for anything else.
 
     >>> array_of(sp.MatrixSymbol("A", 1, 2))
     ((1, 2), [A[0, 0], A[0, 1]])
     >>> array_of(sp.IndexedBase("x", shape=(3,)))
     ((3,), [x[0], x[1], x[2]])
     """
-    if not isinstance(value, sp.IndexedBase | sp.MatrixExpr):
+    if not isinstance(value, sp.IndexedBase | sp.MatrixExpr | ArraySymbol):
         return None
     if value.shape is None or not all(sp.sympify(size).is_Integer for size in value.shape):
         refuse(f"{value} of shape {value.shape}", "its size is not known", "give numbers as its shape")
     shape = tuple(int(size) for size in value.shape)
-    array = value if isinstance(value, sp.IndexedBase) else value.as_explicit()
+    array = value.as_explicit() if isinstance(value, sp.MatrixExpr) else value
     return shape, [array[index] for index in product(*map(range, shape))]
 
 

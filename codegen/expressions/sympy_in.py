@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import sympy as sp
+from sympy.tensor.array.expressions import ArraySymbol
 
 from codegen.errors import ArgumentError, UnboundSymbolError
 from codegen.expressions.sympy_forms import Form, array_of, can_be_input, is_input_head, read_form
@@ -61,8 +62,17 @@ def walk(
     return [memo[id(expression)] for expression in expressions]
 
 
-def program_from_sympy(args: Sequence[Any], expressions: Sequence[Any], *, name: str = "kernel") -> Program:
+def program_from_sympy(
+    args: Sequence[Any],
+    expressions: Sequence[Any],
+    *,
+    name: str = "kernel",
+    replacements: Sequence[tuple[sp.Symbol, sp.Basic]] = (),
+) -> Program:
     """Return the Program that computes `expressions` from `args`.
+
+    `replacements` are symbols with their values, which may hold those before them: the first part of what `sympy.cse`
+    gives.
 
     Each argument is a symbol, x[0], x(t) or a derivative of x(t) (a scalar input), or a nested list, tuple, Matrix or
     Array of them, an IndexedBase or MatrixSymbol (an input array of that shape). Each expression is likewise a scalar,
@@ -81,6 +91,8 @@ def program_from_sympy(args: Sequence[Any], expressions: Sequence[Any], *, name:
         inputs.append(Input(str(argument) if shape == () else f"argument{position}", shape))
         for symbol in symbols:
             table.add_input(symbol, position)
+    for symbol, value in replacements:
+        (table.let[symbol],) = walk([sp.sympify(value)], table.leaf, table.row, read=table.read)
     shaped = [flattened(expression, f"expression {k}") for k, expression in enumerate(expressions)]
     rows = iter(walk([item for _, items in shaped for item in items], table.leaf, table.row, read=table.read))
     outputs = tuple(Output(shape, _take(rows, len(items))) for shape, items in shaped)
@@ -88,7 +100,11 @@ def program_from_sympy(args: Sequence[Any], expressions: Sequence[Any], *, name:
 
 
 class _Bound(Table):
-    """A table whose symbols are all arguments."""
+    """A table whose symbols are all arguments, or stand for rows (`let`)."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let: dict[sp.Basic, int] = {}
 
     def add_input(self, symbol: sp.Basic, position: int) -> None:
         """Add the leaf of an argument."""
@@ -100,13 +116,15 @@ class _Bound(Table):
 
     def leaf(self, atom: sp.Basic) -> int:
         """Return the leaf of an atom; UnboundSymbolError for a symbol that is no argument."""
+        if atom in self.let:
+            return self.let[atom]
         if getattr(atom, "is_symbol", False) and not self.has(atom):
             raise _unbound(f"symbol {atom}")
         return super().leaf(atom)
 
     def read(self, expression: sp.Basic) -> Form | None:
         """Return how an object is read: x(t), its derivatives and x[0] are arguments."""
-        if is_input_head(type(expression)):
+        if is_input_head(type(expression)) or (expression.args and getattr(expression, "is_symbol", False)):
             if self.has(expression):
                 return None, ()
             if can_be_input(expression):
@@ -163,7 +181,7 @@ def flattened(value: Any, where: str) -> tuple[tuple[int, ...], list[sp.Basic]]:
     return shape, [item if isinstance(item, sp.Basic) else sp.sympify(item) for item in items]
 
 
-_ARRAYS = (list, tuple, sp.MatrixBase, sp.NDimArray, sp.Tuple, sp.MatrixExpr, sp.IndexedBase)
+_ARRAYS = (list, tuple, sp.MatrixBase, sp.NDimArray, sp.Tuple, sp.MatrixExpr, sp.IndexedBase, ArraySymbol)
 
 
 def _parts(item: Any) -> tuple[tuple[int, ...], list[Any]]:

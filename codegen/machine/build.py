@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import time
 import typing
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import pairwise
+from typing import TypeAlias
 
 import codegen.machine.storage.cache
+from codegen.code_memory import MachineCode
 from codegen.emission.emit import Emitted, Form
 from codegen.emission.straight import modules
-from codegen.engine import Library, assembly
+from codegen.encoding.disassembly import listing
+from codegen.encoding.encode import encode, why_not
+from codegen.engine import assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
 from codegen.ir.region import RolledProgram, regions_of
@@ -23,7 +28,7 @@ from codegen.lowering.lower import FUSED
 from codegen.lowering.passes import Effect, Prepared, prepare
 from codegen.machine.calls.compiled import LISTING, Compiled, Pack, Plan, Unpack, plan, sizes, write
 from codegen.machine.calls.kernel import Kernel, make_kernel
-from codegen.machine.calls.statistics import RegionStats, Stats
+from codegen.machine.calls.statistics import ENCODER, LLVM, RegionStats, Stats
 from codegen.machine.storage.cache import Setting
 from codegen.machine.storage.kernel_files import Restore, read_kernel
 from codegen.machine.storage.portable import Portable, decode
@@ -32,6 +37,7 @@ from codegen.options import LEVELS, OptionFields, Options, Tier, check_names
 from codegen.pricing.price_table import nanoseconds
 from codegen.stages import LOG, Compilation, stage, watched, within_compilation
 
+Write: TypeAlias = Callable[[], Emitted]
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
 TIERS: dict[Tier, tuple[Tier, Tier]] = {  # of the first machine code, and of the last
     "default": ("default", "default"), "fast": ("fast", "fast"), "auto": ("fast", "default"),
@@ -86,15 +92,15 @@ def _kernel(
     compiled = _stored(final, program, chosen, shelf) or (
         _stored(first, program, chosen, shelf) if first != final else None
     )
-    emitted = None
+    write_again = None
     if compiled is None:
-        code, emitted = _build(program, chosen)
+        code, write_again = _build(program, chosen)
         shelf.store(first, code)
         compiled = _compiled(first, program, chosen, shelf, code, code.linked())
     stats = compiled.stats
     kernel = make_kernel(replace(compiled, bisection=bisection, stats=replace(stats, plan=planned)), pack, unpack)
     if compiled.tier != final:
-        kernel.improve_later(partial(_optimised, program, chosen, shelf, stats, compiled.release, emitted))
+        kernel.improve_later(partial(_optimised, program, chosen, shelf, stats, compiled.release, write_again))
     return kernel
 
 
@@ -171,7 +177,7 @@ def _stored(tier: Tier, program: Program | RolledProgram, options: Options, shel
 
 
 def _compiled(
-    tier: Tier, program: Program | RolledProgram, options: Options, shelf: Shelf, code: ObjectCode, library: Library
+    tier: Tier, program: Program | RolledProgram, options: Options, shelf: Shelf, code: ObjectCode, library: MachineCode
 ) -> Compiled:
     kept = code.facts["stats"]
     passes = tuple(Effect(*effect) for effect in kept["passes"])
@@ -180,20 +186,28 @@ def _compiled(
     return Compiled(program, library, options, stats, code.facts["release"], shelf, tier, revive)
 
 
-def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Emitted]:
-    """Run all stages, each timed."""
+def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Write]:
+    """Run all stages, each timed; returned is also what writes the IR, for better machine code."""
     clock = [time.perf_counter()]
     planned: Plan
+    generator = LLVM
     if isinstance(program, RolledProgram):
         planned = RolledPlan.of(program, options)
         clock += [time.perf_counter()] * 2  # bodies are lowered and loops planned at once
         counted = sizes(planned)
+        reason = "loops"
     else:
         prepared = prepare(program, options)
         clock.append(time.perf_counter())
+        reason = why_not(prepared)
+        if options.tier != "default" and not reason:
+            return _encoded(prepared, clock)
         planned = plan(prepared)
         clock.append(time.perf_counter())
         counted = _sizes(prepared)
+    if options.tier != "default":
+        LOG.debug("%s: machine code by LLVM, and not by the encoder: %s", program.name, reason)
+        generator += f", level {options.level}: {reason}"
     emitted = planned.emit(Form(lanes=options.number.lanes()))
     clock.append(time.perf_counter())
     stage("llvm", lambda: emitted.text)
@@ -205,13 +219,41 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
         chunks=planned.chunks,
         workspace=planned.workspace,
         seconds=seconds,
-        code_bytes=code.image.code_bytes,
+        code_bytes=code.code_bytes,
         strategy=planned.strategy,
         executed=sum(planned.executed().values()),
+        generator=generator,
     )
+    return _told(program, code, stats, planned.executed()), lambda: emitted
+
+
+def _encoded(prepared: Prepared, clock: list[float]) -> tuple[ObjectCode, Write]:
+    """Encode straight lines without LLVM; the clock has the beginning, and the end of lowering."""
+    program, lowered = prepared.program, prepared.fused
+    made = encode(program, lowered)
+    clock.append(time.perf_counter())
+    seconds = dict(zip(("lower", "encode"), [b - a for a, b in pairwise(clock)], strict=True))
+    code = ObjectCode.encoded(made, seconds["encode"])
+    stage("assembly", lambda: listing(made.code, made.begin, made.entry, made.called))
+    executed = lowered.count()
+    stats = replace(
+        _sizes(prepared),
+        workspace=made.workspace,
+        seconds=seconds,
+        code_bytes=code.code_bytes,
+        executed=executed.total(),
+        generator=ENCODER,
+    )
+    emitted = plan(prepared).emit() if watched() and prepared.options.tier == "auto" else None  # as long as it is open
+    return _told(program, code, stats, executed), lambda: emitted or plan(prepared).emit()
+
+
+def _told(program: Program | RolledProgram, code: ObjectCode, stats: Stats, executed: Mapping[str, int]) -> ObjectCode:
+    """Say what was built, and keep it with the code."""
+    seconds = stats.seconds
     built = 1000 * sum(seconds.values())
     LOG.info("%s: %s, %d operations a call, built in %.1f ms", program.name, stats.strategy, stats.executed, built)
-    return _with_facts(code, stats, nanoseconds(planned.executed()) > RELEASE_ABOVE), emitted
+    return _with_facts(code, stats, nanoseconds(executed) > RELEASE_ABOVE)
 
 
 def _with_facts(code: ObjectCode, stats: Stats, release: bool) -> ObjectCode:
@@ -225,13 +267,13 @@ def _optimised(
     shelf: Shelf,
     stats: Stats,
     release: bool,
-    emitted: Emitted | None,
-) -> Library:
+    write_again: Write | None,
+) -> MachineCode:
     """Compile once more with all effort."""
-    if emitted is None:  # the first code came from the cache
-        emitted = write(program, options)
+    emitted = write_again() if write_again else write(program, options)  # without it the first code came from the cache
     code = ObjectCode.of(emitted, LEVELS["default"])
-    shelf.store("default", _with_facts(code, replace(stats, code_bytes=code.image.code_bytes, cached=False), release))
+    stats = replace(stats, code_bytes=code.code_bytes, cached=False, generator=LLVM)
+    shelf.store("default", _with_facts(code, stats, release))
     return code.linked()
 
 

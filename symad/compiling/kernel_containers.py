@@ -29,20 +29,7 @@ def load(
     max_seconds: float | None = None,
     max_bytes: float | None = None,
 ) -> Kernel:
-    """Return the kernel that `kernel.save(path)` wrote, compiled for this machine.
-
-    The file is data: nothing of it is run, and a file that is damaged, no kernel's, or written by a newer version is
-    refused (ArgumentError). `cache`, `max_ops`, `max_seconds` and `max_bytes` are those of `compile`: limits
-    (LimitError) keep the program of a stranger from compiling for hours.
-
-    >>> import tempfile
-    >>> import symad as sa
-    >>> kernel = sa.compile(lambda p: {"twice": 2 * p["a"]}, {"a": 1.0})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     kernel.save(f"{folder}/twice.symad")
-    ...     sa.load(f"{folder}/twice.symad")({"a": 4.0})
-    {'twice': 8.0}
-    """
+    """Return the kernel that `kernel.save(path)` wrote; see `symad.load`."""
     with limits(max_ops, max_seconds, max_bytes):
         return codegen.load_kernel(path, cache=cache, restore=_restored)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typing
 from collections import OrderedDict
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from threading import Lock
 from typing import Any
 
@@ -82,7 +82,7 @@ def compile(
     as leaves; a SparseMatrix is returned as its packed data, with the pattern in `kernel.sparsity`, and by
     `kernel.scipy` as a scipy.sparse array.
 
-    Options (see `codegen.options.Options`): `tier="fast"` generates code several times faster, about half as fast,
+    Options (see `codegen.options.Options`): `tier="fast"` generates code many times faster, which runs more slowly,
     `tier="auto"` starts with that and swaps the other in when it is ready, with the same bits; `accuracy="fast"`
     allows rewriting to fewer operations and vector functions, which round differently; `fma=False` rounds every
     product. `strategy` is "straight" (an operation for every entry), "sweep" (a dense Hessian or Jacobian column by
@@ -210,39 +210,63 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
 
 def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Roots) -> Callable[..., Any]:
     """Return a jitted function, of which also what `read_too` gives is compared at each call."""
-    kernels, lock = OrderedDict[Any, tuple[Kernel, Surroundings]](), Lock()
+    kernels, lock = OrderedDict[Any, tuple[Callable[..., Any], Surroundings]](), Lock()
     variants = Variants(function, lambda bound: _jitted(bound, options, read_too), KERNELS)
     instances = Instances(function, lambda bound, roots: _jitted(bound, options, roots), KERNELS)
+
+    def of(key: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
+        with lock:
+            run, read = kernels.get(key, (None, None))
+            if run is not None:
+                kernels.move_to_end(key)
+        if run is not None and read and read.unchanged():
+            return run
+        kernel = compile(function, *args, **options)  # unlocked: it may call this function too
+        read = _read_by(function, *read_too(), *static_parts(args))
+        run = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix)
+        with lock:
+            kernels[key] = run, read
+            kernels.move_to_end(key)
+            if len(kernels) > KERNELS:
+                kernels.popitem(last=False)
+        return run
 
     def call(*args: Any, **keywords: Any) -> Any:
         if keywords:
             args = positional(function, args, keywords, "a kernel knows its arguments by their positions")
-        leaves, structure = containers.flatten_exactly(args)
-        if any(isinstance(leaf, Traced) for leaf in leaves):
-            return function(*args)  # inside a transform: it is traced like any other function
-        if args and instances.takes(args[0]):
-            return instances.of(args[0])(*args[1:])
-        static = {k: arg for k, arg in enumerate(args) if isinstance(arg, STATIC)}
-        if 0 < len(static) < len(args):
-            return variants.of(static)(*[arg for k, arg in enumerate(args) if k not in static])
-        key = (structure, tuple(map(_kind, leaves)))
-        with lock:
-            kernel, read = kernels.get(key, (None, None))
-        if kernel is None or not (read and read.unchanged()):  # unlocked: compiling it may call this function too
-            try:
-                kernel = compile(function, *args, **options)
-                read = _read_by(function, *read_too(), *static_parts(args))
-            except Exception as error:
-                leave_out_ours(error)
-                raise
-        with lock:
-            kernels[key] = kernel, read
-            kernels.move_to_end(key)
-            if len(kernels) > KERNELS:
-                kernels.popitem(last=False)
-        return kernel(*args) if kernel.sparsity is None else kernel.with_matrices(SparseMatrix, *args)
+        key = _plain_key(args)
+        if key is None:
+            leaves, structure = containers.flatten_exactly(args)
+            if any(isinstance(leaf, Traced) for leaf in leaves):
+                return function(*args)  # inside a transform: it is traced like any other function
+            if args and instances.takes(args[0]):
+                return instances.of(args[0])(*args[1:])
+            static = {k: arg for k, arg in enumerate(args) if isinstance(arg, STATIC)}
+            if 0 < len(static) < len(args):
+                return variants.of(static)(*[arg for k, arg in enumerate(args) if k not in static])
+            key = structure, tuple(map(_kind, leaves))
+        try:
+            run = of(key, args)
+        except Exception as error:
+            leave_out_ours(error)
+            raise
+        return run(*args)
 
     return update_wrapper(call, function)
+
+
+def _plain_key(args: tuple[Any, ...]) -> Any:
+    """Return the key of arguments that are numbers and arrays, which most are; None for any other."""
+    key: list[Any] = []
+    for arg in args:
+        kind = type(arg)
+        if kind is np.ndarray and arg.dtype.kind != "O":
+            key.append((arg.shape, arg.dtype.kind))
+        elif kind in _NUMBERS:
+            key.append(())
+        else:
+            return None
+    return tuple(key)
 
 
 def _kind(leaf: Any) -> Any:

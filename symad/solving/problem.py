@@ -7,23 +7,20 @@ sparse, with the exact pattern.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from symad.compiling.native import compile
-from symad.errors import ArgumentError
-from symad.solving.callbacks import Bounds, Callbacks, Kernels, Progress, Request, Solution, bounds_of
+from symad.solving.callbacks import Callbacks, Kernels, Request, Solution
+from symad.solving.compiled_problem import CompiledProblem, SolverName
 from symad.solving.differentiated import Conditions
-from symad.solving.with_ipopt import solved_by_ipopt
-from symad.solving.with_scipy import Method, solved_by_scipy
+from symad.solving.saved_problems import Saved
 from symad.tracing.calling.function_names import check_function
 from symad.transforms.first_order import grad, hessian, jacobian
 
-SolverName = Literal[Method, "ipopt"]
 
-
-class Problem:
+class Problem(CompiledProblem):
     """Minimise `objective(x, *parameters)` where bounds and constraints hold.
 
     `x` is an array of any shape. `bounds` are the lowest and the highest `x`, numbers or arrays of its shape, None for
@@ -41,9 +38,6 @@ class Problem:
 
     objective: Callable[..., Any]
     constraints: Callable[..., Any] | None
-    parameters: tuple[Any, ...]
-    bounds: tuple[Any, Any]
-    constraint_bounds: tuple[Any, Any]
 
     def __init__(
         self,
@@ -57,22 +51,8 @@ class Problem:
         check_function(objective)
         if constraints is not None:
             check_function(constraints)
-        self.objective, self.constraints, self.parameters = objective, constraints, parameters
-        self.bounds, self.constraint_bounds = bounds, constraint_bounds
-        self._kernels: dict[Any, Kernels] = {}  # of each shape that was met
-
-    def kernels(self, x: Any, *parameters: Any) -> Kernels:
-        """Return what solvers call, for the shapes of arguments; it is compiled at the first call.
-
-        >>> made = Problem(lambda x: np.sum(x**4), lambda x: x[1:] * x[:-1]).kernels(np.ones(3))
-        >>> made.gradient(np.ones(3)), made.hessian.sparsity.nnz
-        (array([4., 4., 4.]), 5)
-        """
-        examples = (np.asarray(x, dtype=np.float64), *(parameters or self.parameters))
-        key = tuple(map(np.shape, examples))
-        if key not in self._kernels:
-            self._kernels[key] = self._compiled(*examples)
-        return self._kernels[key]
+        super().__init__(Saved(bounds, constraint_bounds, parameters, {}))
+        self.objective, self.constraints = objective, constraints
 
     def _compiled(self, *examples: Any) -> Kernels:
         objective, constraints = self.objective, self.constraints
@@ -91,31 +71,6 @@ class Problem:
         weights = np.ones(limits.program.outputs[0].size), 1.0
         curvature = compile(hessian(lagrangian, sparse="lower"), *examples, *weights)
         return Kernels(value, gradient, curvature, limits, compile(jacobian(flat, sparse=True), *examples))
-
-    def minimize(
-        self,
-        x0: Any,
-        *parameters: Any,
-        solver: SolverName = "trust-constr",
-        multipliers: Any = None,
-        tolerance: float | None = None,
-        max_iterations: int | None = None,
-        options: Mapping[str, Any] | None = None,
-        progress: Progress | None = None,
-    ) -> Solution:
-        """Return what a solver finds from x0 on: "ipopt" (the extra `ipopt`), or a method of `scipy.optimize`.
-
-        `multipliers` of the constraints let Ipopt start warm; `options` go to the solver as they are; `progress(
-        iteration, value, violation)` is called after each iteration. What the solver says of its end is in the
-        solution: an infeasible problem, or too many iterations, raise nothing. ArgumentError for bounds that cross,
-        hold NaN or do not fit, for a solver that has no bounds or constraints, or that is not installed.
-
-        >>> problem = Problem(lambda x, a: np.sum((x - a) ** 2), bounds=(0.0, 1.0))
-        >>> problem.minimize(np.ones(2), np.array([0.5, 2.0]), solver="l-bfgs-b").x.round(6)
-        array([0.5, 1. ])
-        """
-        asked = Request(multipliers, tolerance, max_iterations, options or {}, progress)
-        return self._found(x0, parameters, solver, asked)[0]
 
     def solution(
         self,
@@ -148,18 +103,3 @@ class Problem:
         rows = 0 if self.constraints is None else np.size(self.constraints(start, *given))
         box, limits = self._bounds(start.shape, rows)
         return Conditions(self.objective, self.constraints, limits, box, minimize).solved(start, given)
-
-    def _bounds(self, shape: tuple[int, ...], rows: int) -> tuple[Bounds, Bounds]:
-        return bounds_of(self.bounds, shape, "bounds"), bounds_of(self.constraint_bounds, (rows,), "constraint_bounds")
-
-    def _found(
-        self, x0: Any, parameters: tuple[Any, ...], solver: SolverName, asked: Request
-    ) -> tuple[Solution, Callbacks]:
-        names = [*get_args(Method), "ipopt"]
-        if solver not in names:
-            raise ArgumentError(f"solver={solver!r}", do=f"use one of {', '.join(names)}")
-        start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
-        callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
-        box, limits = self._bounds(start.shape, callbacks.kernels.rows)
-        solve = solved_by_ipopt if solver == "ipopt" else solved_by_scipy
-        return solve(solver, callbacks, start.ravel(), box, limits, asked), callbacks

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import benchmarks.ode
 import benchmarks.peers
 from benchmarks.__main__ import main
 from benchmarks.derivatives import aligned, distances
@@ -94,3 +97,19 @@ def test_harmonics_are_orthonormal_and_the_brusselator_has_its_equilibrium() -> 
 def test_every_problem_has_its_name_and_a_table_its_columns() -> None:
     assert all(name == problem.name for name, problem in make_problems().items())
     assert table(["a", "b"], [["1", "2"]]).count("|") == 9
+
+
+def test_the_candidates_of_differential_equations_agree() -> None:
+    case = benchmarks.ode.cases()[0]
+    ours, plain = benchmarks.ode.by_symad(case, "LSODA", 1), benchmarks.ode.by_scipy(case, "LSODA", 1)
+    for a, b in zip(ours.found, plain.found, strict=True):
+        assert a == pytest.approx(b, rel=1e-3, abs=1e-3 * np.max(np.abs(b)))
+    assert min(ours.seconds, ours.build, plain.seconds) > 0
+
+
+def test_a_cluster_survives_a_killed_worker() -> None:
+    pytest.importorskip("distributed")
+    run = [sys.executable, "-m", "benchmarks.cluster", "--points", "2e6", "--workers", "2"]
+    found = subprocess.run(run, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]).stdout
+    assert "the sum has the bits of this process" in found
+    assert "kernels compiled in each process: [1" in found

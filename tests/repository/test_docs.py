@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tests.support.exported import needs_compiler
 
 PAGES = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+needs_dask = pytest.mark.skipif(find_spec("dask") is None, reason="pip install -e '.[cluster]'")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
 
@@ -21,8 +23,9 @@ def sessions(page: Path) -> list[str]:
 
 
 def case(page: Path) -> object:
-    """A page as a case of the test; the one about C needs a compiler of C."""
-    return pytest.param(page, id=page.stem, marks=[needs_compiler] if page.stem == "export" else [])
+    """A page as a case of the test; the one about C needs a compiler of C, that about many points dask."""
+    marks = {"export": [needs_compiler], "batch": [needs_dask]}
+    return pytest.param(page, id=page.stem, marks=marks.get(page.stem, []))
 
 
 @pytest.mark.parametrize("page", [case(page) for page in PAGES if sessions(page)])

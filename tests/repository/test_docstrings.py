@@ -23,6 +23,7 @@ SHOWN_BY = {
     "symad.Expansion": "symad.expand",
     "symad.Explanation": "symad.explain",
     "symad.Growth": "symad.growth",
+    "symad.InitialValueProblem": "symad.ode",
     "symad.LoopReport": "symad.loops",
     "symad.MixedPartials": "symad.mixed_partials",
     "symad.RangeEnclosure": "symad.enclose_range",

@@ -9,6 +9,7 @@ from tests.support import (
     bodies_fuzz,
     chains_fuzz,
     derive_fuzz,
+    encoded_fuzz,
     large_fuzz,
     modes_fuzz,
     nested_fuzz,
@@ -39,6 +40,7 @@ FUZZERS = {
     "sums": Fuzzer(sums_fuzz.make, sums_fuzz.check, sums_fuzz.written, sums_fuzz.read),
     "derive": Fuzzer(derive_fuzz.make, derive_fuzz.check, **_derive),
     "derive-native": Fuzzer(derive_fuzz.make, partial(derive_fuzz.check, native=True), **_derive),
+    "encoder": Fuzzer(encoded_fuzz.make, encoded_fuzz.check, encoded_fuzz.written, encoded_fuzz.read),
     "hessian": Fuzzer(partial(second_fuzz.make, scalar=True), second_fuzz.check_hessian, **_second),
     "jacobian": Fuzzer(partial(second_fuzz.make, scalar=False), second_fuzz.check_jacobian, **_second),
 }

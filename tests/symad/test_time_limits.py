@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 
@@ -46,3 +47,43 @@ def test_the_inner_limit_ends_its_block_only():
             wait(5.0)
         assert signal.getitimer(signal.ITIMER_REAL)[0] > 5.0
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+
+
+def test_a_limit_that_was_lost_comes_again():
+    """An exception in what the garbage collector calls, or in a bare `except`, ends there, and the block goes on."""
+
+    def lost():
+        with time_limit(0.05, "all of it"):
+            with contextlib.suppress(LimitError):
+                wait(5.0)
+            wait(5.0)
+
+    start = time.monotonic()
+    with pytest.raises(LimitError, match="all of it"):
+        lost()
+    assert time.monotonic() - start < 4.0
+
+
+def test_what_cleans_up_is_not_interrupted_again():
+    cleaned = []
+
+    def cleans_up():
+        with time_limit(0.05, "all of it"):
+            try:
+                wait(5.0)
+            finally:
+                wait(0.5)
+                cleaned.append(1)
+
+    with pytest.raises(LimitError, match="all of it"):
+        cleans_up()
+    assert cleaned == [1]
+
+
+def test_a_limit_holds_while_another_is_handled():
+    try:
+        with time_limit(0.05, "the first"):
+            wait(5.0)
+    except LimitError:
+        with pytest.raises(LimitError, match="the second"), time_limit(0.05, "the second"):
+            wait(5.0)

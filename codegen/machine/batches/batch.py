@@ -15,9 +15,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from codegen.code_memory import MachineCode
 from codegen.emission.emit import Form
 from codegen.emission.schedule import CHUNK
-from codegen.engine import Library, has_fma, vector_bits
+from codegen.engine import has_fma, vector_bits
 from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
@@ -209,7 +210,7 @@ class Batch:
         self._patience = 0.0 if at_once else 1e9 * PATIENCE * seconds
 
     def __call__(
-        self, point: Library, args: Sequence[Any], out: Any, threads: int, progress: Progress | None
+        self, point: MachineCode, args: Sequence[Any], out: Any, threads: int, progress: Progress | None
     ) -> list[Any]:
         """Return the results, one array per output; `point` is the machine code for one point."""
         if not isinstance(threads, int | np.integer) or threads < 1:
@@ -222,7 +223,7 @@ class Batch:
             put_back(beside)
         return results
 
-    def code(self, point: Library, count: int) -> Code:
+    def code(self, point: MachineCode, count: int) -> Code:
         """Return what runs so many points: machine code for one point, or for several side by side."""
         with self._lock:
             code = self._code
@@ -236,7 +237,7 @@ class Batch:
             self._code = code
             return code
 
-    def _compiled(self) -> Library:
+    def _compiled(self) -> MachineCode:
         tier = "default" if self.options.tier == "auto" else self.options.tier
         return self.shelf.library(f"{tier}, {self.lanes.type}", lambda: self._object_code(LEVELS[tier]))
 

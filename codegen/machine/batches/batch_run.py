@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from codegen.code_memory import MachineCode
 from codegen.engine import Library, Once, compile_text
 from codegen.errors import WorkspaceError
 from codegen.lanes import Lanes
@@ -35,12 +36,12 @@ ENTRY = ctypes.CFUNCTYPE(
 class Code:
     """What runs a block of points: a kernel's machine code, its lanes, and an estimate of its nanoseconds per point."""
 
-    library: Library
+    library: MachineCode
     lanes: Lanes
     nanoseconds: float
     driver: Callable[..., int]
 
-    def __init__(self, library: Library, lanes: Lanes, nanoseconds: float) -> None:
+    def __init__(self, library: MachineCode, lanes: Lanes, nanoseconds: float) -> None:
         self.library, self.lanes, self.nanoseconds = library, lanes, nanoseconds
         self.address: int = library.addresses["kernel"]
         _, self.driver = _driver(lanes)

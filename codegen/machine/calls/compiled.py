@@ -11,10 +11,10 @@ from functools import singledispatch
 from math import prod
 from typing import Any, TypeAlias
 
+from codegen.code_memory import MachineCode
 from codegen.emission.emit import Emitted, Form
 from codegen.emission.schedule import Schedule
 from codegen.emission.straight import StraightPlan, SweepPlan
-from codegen.engine import Library
 from codegen.expressions.printing import rolled_text
 from codegen.ir.machine_rows import LEAVES, Row, operands_of
 from codegen.ir.program import Program, operations_of
@@ -174,7 +174,7 @@ class Compiled:
     """What a kernel is made of: the program, its machine code, the options and the statistics."""
 
     program: Program | RolledProgram
-    library: Library
+    library: MachineCode
     options: Options
     stats: Stats
     release: bool  # long enough to release the GIL

@@ -359,3 +359,27 @@ def _make_type(base: type) -> type:
     make = prototype(("PyType_FromSpecWithBases", ctypes.pythonapi))
     made: type = make(ctypes.byref(spec), (base,))
     return made
+
+
+PROBE = """
+define i32 @kernel(ptr %in,ptr %out) {
+ %x=load ptr,ptr %in,align 8
+ %s.at=getelementptr ptr,ptr %in,i64 1
+ %s.pointer=load ptr,ptr %s.at,align 8
+ %s=load double,ptr %s.pointer,align 8
+ %x0=load double,ptr %x,align 8
+ %x1.at=getelementptr double,ptr %x,i64 1
+ %x1=load double,ptr %x1.at,align 8
+ %y0=fadd double %x0,%s
+ %y1=fadd double %x1,%s
+ %total=fadd double %y0,%y1
+ %y=load ptr,ptr %out,align 8
+ store double %y0,ptr %y,align 8
+ %y1.at=getelementptr double,ptr %y,i64 1
+ store double %y1,ptr %y1.at,align 8
+ %t.at=getelementptr ptr,ptr %out,i64 1
+ %t=load ptr,ptr %t.at,align 8
+ store double %total,ptr %t,align 8
+ ret i32 0
+}
+"""

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from codegen.engine import Library, assembly, compile_text
+from codegen.code_memory import MachineCode, MappedCode
+from codegen.encoding.disassembly import mapped_listing
+from codegen.engine import assembly, compile_text
 from codegen.errors import ArgumentError, WorkspaceError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
@@ -20,6 +22,7 @@ from codegen.ir.strictness import fall_back
 from codegen.lanes import FLOAT64
 from codegen.machine.batches.batch import Batch, signature
 from codegen.machine.batches.batch_run import Progress
+from codegen.machine.batches.gufunc import Gufunc, require_arrays
 from codegen.machine.calls.arguments import (
     Array,
     as_input,
@@ -34,9 +37,9 @@ from codegen.machine.calls.arguments import (
 from codegen.machine.calls.background import Promise, later
 from codegen.machine.calls.callables import CFunction
 from codegen.machine.calls.compiled import Compiled, Pack, Unpack, write
-from codegen.machine.calls.gate import attach, describe, native_type
+from codegen.machine.calls.gate import PROBE, attach, describe, native_type
 from codegen.machine.calls.kernel_page import heading, kernel_page
-from codegen.machine.calls.statistics import Stats
+from codegen.machine.calls.statistics import LLVM, Stats
 from codegen.machine.gpu.gpu_kernel import GpuKernel
 from codegen.machine.storage.kernel_files import containers_of, write_kernel
 from codegen.machine.storage.portable import encode
@@ -82,7 +85,7 @@ class Kernel(CFunction):
     def __init__(self, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> None:
         self._compiled = compiled
         self._plain = None
-        self._retired: Library | None = None
+        self._retired: MachineCode | None = None
         self._improvement: Promise | None = None
         self._entry = ENTRY(self.address)
         self.pack, self.unpack = pack, unpack
@@ -187,6 +190,14 @@ class Kernel(CFunction):
             return self.unpack(results)
         return results[0] if len(results) == 1 else tuple(results)
 
+    def gufunc(self, threads: int = 1) -> Gufunc:
+        """Return the kernel as a function of arrays with leading axes, for dask, xarray and other processes (`Gufunc`).
+
+        ArgumentError for a kernel that takes or returns containers.
+        """
+        require_arrays(self._flat is not None)
+        return Gufunc(self, threads, self.__reduce__)
+
     def gpu(self, arch: str | None = None, device: int = 0) -> GpuKernel:
         """Return the kernel for many points on an NVIDIA GPU, with the bits of `batch` (`GpuKernel`).
 
@@ -222,7 +233,7 @@ class Kernel(CFunction):
         """The program that was compiled."""
         return self._compiled.program
 
-    def improve_later(self, compile_again: Callable[[], Library]) -> None:
+    def improve_later(self, compile_again: Callable[[], MachineCode]) -> None:
         """Compile again in the background, and go on with that machine code; calls go on meanwhile.
 
         Where that fails the first code stays, which is told, and `wait` raises.
@@ -239,10 +250,11 @@ class Kernel(CFunction):
 
         self._improvement = later(self, made)
 
-    def _swap(self, library: Library) -> None:
+    def _swap(self, library: MachineCode) -> None:
         """Take other machine code; the old one lives on, because other threads may be running it."""
         self._retired = self._compiled.library
-        self._compiled = replace(self._compiled, library=library, tier="default")
+        stats = replace(self._compiled.stats, generator=LLVM)
+        self._compiled = replace(self._compiled, library=library, tier="default", stats=stats)
         self._entry = ENTRY(self.address)
         if self._table is not None:
             self._table[0] = self.address
@@ -306,8 +318,9 @@ class Kernel(CFunction):
 
     @property
     def assembly(self) -> str:
-        """Assembly of the kernel on this machine, by the tier that answers now (generated anew)."""
-        return assembly(self.llvm, LEVELS[self.tier])
+        """Assembly of the kernel on this machine, by the tier that answers now (generated anew, or what is run)."""
+        code = self._compiled.library
+        return mapped_listing(code) if isinstance(code, MappedCode) else assembly(self.llvm, LEVELS[self.tier])
 
     @property
     def stats(self) -> Stats:
@@ -325,7 +338,11 @@ class Kernel(CFunction):
         It holds the program and its options as plain data, no machine code, so that it can be loaded on any machine.
         ArgumentError for a file that cannot be written, and containers other than tuples, lists, dicts and None.
         """
-        write_kernel(path, encode(self.program, self.options, containers_of(self.pack, self.unpack)))
+        write_kernel(path, self.portable())
+
+    def portable(self) -> bytes:
+        """Return what `save` writes."""
+        return encode(self.program, self.options, containers_of(self.pack, self.unpack))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._compiled.revive, (encode(self.program, self.options), self.pack, self.unpack)
@@ -373,27 +390,3 @@ def _native_calls_work(made: type) -> bool:
             results += [call(x, 0.5), call(x, 0.5, out=out)]
             results.append(call([1, 2], 0.5))
     return all(array.tolist() == [1.5, 2.5] and float(total) == 4.0 for array, total in results)
-
-
-PROBE = """
-define i32 @kernel(ptr %in,ptr %out) {
- %x=load ptr,ptr %in,align 8
- %s.at=getelementptr ptr,ptr %in,i64 1
- %s.pointer=load ptr,ptr %s.at,align 8
- %s=load double,ptr %s.pointer,align 8
- %x0=load double,ptr %x,align 8
- %x1.at=getelementptr double,ptr %x,i64 1
- %x1=load double,ptr %x1.at,align 8
- %y0=fadd double %x0,%s
- %y1=fadd double %x1,%s
- %total=fadd double %y0,%y1
- %y=load ptr,ptr %out,align 8
- store double %y0,ptr %y,align 8
- %y1.at=getelementptr double,ptr %y,i64 1
- store double %y1,ptr %y1.at,align 8
- %t.at=getelementptr ptr,ptr %out,i64 1
- %t=load ptr,ptr %t.at,align 8
- store double %total,ptr %t,align 8
- ret i32 0
-}
-"""

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
+LLVM, ENCODER = "LLVM", "encoder"  # generators of machine code
+
 
 @dataclass(frozen=True, slots=True)
 class RegionStats:
@@ -38,7 +40,9 @@ class Stats:
     fused: int  # multiplications that went into fused multiply-adds
     chunks: int = 1
     workspace: int = 0  # float64 values passed between chunks or loops
-    seconds: dict[str, float] = field(default_factory=dict)  # lower, schedule, emit, parse, codegen; or load
+    seconds: dict[str, float] = field(
+        default_factory=dict
+    )  # lower, schedule, emit, parse, codegen; or lower, encode; or load
     code_bytes: int = 0
     strategy: str = "straight"  # or "sweep", see codegen.emission.straight, or "rolled", see codegen.ir.region
     executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
@@ -47,6 +51,7 @@ class Stats:
         tuple[str, int, int]
     ] = ()  # of accuracy "fast": name, operations before and after, fused ones once
     regions: tuple[RegionStats, ...] = ()  # the loops of a rolled kernel, whose operations are those of all bodies
+    generator: str = LLVM  # of the machine code: that, ENCODER, or LLVM with the reason why not the encoder
     plan: Any = None  # why it was compiled so, from who asked for it; kept in no file
 
     @property
@@ -70,6 +75,7 @@ def figures(stats: Stats) -> list[tuple[str, str]]:
         ("loops", "; ".join(f"{loop.count:,} of {loop.origin or 'a body'}" for loop in stats.regions)),
         ("build", "from the disk cache" if stats.cached else f"{_milliseconds(sum(stats.seconds.values()))}: {stages}"),
         ("machine code", f"{stats.code_bytes:,} bytes" + (f", {stats.chunks} functions" if stats.chunks > 1 else "")),
+        ("generator", stats.generator),
         ("workspace", f"{stats.workspace:,} numbers" if stats.workspace else ""),
         ("plan", "" if stats.plan is None else str(stats.plan)),
     ]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from codegen.emission.emit import Emitted
 from codegen.emission.straight import declaration
 from codegen.engine import Library, Once, compile_text
-from codegen.functions.symbols import Symbol
+from codegen.functions.symbols import Symbol, addresses_of
 
 OWN = "symad."
 NAMED = re.compile(r" %\w+")
@@ -43,7 +43,7 @@ def apart(emitted: Emitted) -> tuple[Emitted, dict[str, str]]:
             kept[name] = symbols[name]
             if name.startswith(OWN):
                 kept[name] = replace(symbols[name], text=NAMED.sub("", declaration(symbols[name].text)))
-                texts[name] = _complete(name, symbols)
+                texts[name] = complete(name, symbols)
             waiting.append(kept[name].text)
     return Emitted(emitted.chunks, emitted.functions, kept), texts
 
@@ -55,11 +55,11 @@ def own_addresses(texts: Mapping[str, str]) -> dict[str, int]:
 
 @Once
 def _library(name: str, text: str) -> Library:
-    return compile_text(text, (name,), {})
+    return compile_text(text, (name,), {} if name.startswith(OWN) else addresses_of([name]))
 
 
-def _complete(name: str, symbols: Mapping[str, Symbol]) -> str:
-    """A function that others can call, with all that it needs."""
+def complete(name: str, symbols: Mapping[str, Symbol]) -> str:
+    """Return the text of a function that others can call, with all that it needs."""
     needed, waiting = {name: symbols[name].text.replace("define internal", "define", 1)}, [symbols[name].text]
     while waiting:
         for other in CALLED.findall(waiting.pop()):

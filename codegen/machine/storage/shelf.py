@@ -4,30 +4,50 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from codegen.code_memory import MachineCode, MappedCode
 from codegen.emission.emit import Emitted
 from codegen.emission.straight import modules
-from codegen.engine import Image, Library, compile_modules, link
+from codegen.encoding.encode import Encoded
+from codegen.engine import Image, compile_modules, link
 from codegen.errors import LoweringError, WorkbenchError
 from codegen.functions.symbols import addresses_of
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.machine.storage.cache import Cache, key_of
-from codegen.machine.storage.own_functions import apart, own_addresses
+from codegen.machine.storage.own_functions import apart, complete, own_addresses
 from codegen.machine.storage.portable import encode
 from codegen.options import Options
 
 
 @dataclass(frozen=True)
+class Places:
+    """Where code without an object file begins, is entered, and has the addresses of functions."""
+
+    begin: int
+    entry: int
+    called: dict[str, int]
+
+    @property
+    def entries(self) -> dict[str, int]:
+        """Where functions begin: the kernel, and the operations that it goes on to."""
+        return {"kernel": self.entry, "kernel.0": self.begin}
+
+
+@dataclass(frozen=True)
 class ObjectCode:
-    """Object files, the functions that they call, by name and ours as text, and what else is kept (data for JSON)."""
+    """Object files, the functions that they call, by name and ours as text, and what else is kept (data for JSON).
+
+    What was encoded here (`codegen.encoding`) is no object file, but the machine code itself, with its `places`.
+    """
 
     image: Image
     symbols: tuple[str, ...]
     own: dict[str, str]
     facts: dict[str, Any] = field(default_factory=dict)
+    places: Places | None = None
 
     @classmethod
     def of(cls, emitted: Emitted, level: int) -> ObjectCode:
@@ -36,9 +56,26 @@ class ObjectCode:
         symbols = tuple(name for name, found in emitted.symbols.items() if found.addresses)
         return cls(compile_modules(modules(emitted), level), symbols, own)
 
-    def linked(self) -> Library:
+    @classmethod
+    def encoded(cls, made: Encoded, seconds: float) -> ObjectCode:
+        """Take what was encoded in so many seconds."""
+        texts = {name: made.symbols[name].text for name in made.called}
+        own = {name: complete(name, made.symbols) for name, text in texts.items() if not text.startswith("declare")}
+        symbols = tuple(name for name in made.called if name not in own)
+        image = Image((made.code,), (0.0, seconds))
+        return cls(image, symbols, own, places=Places(made.begin, made.entry, made.called))
+
+    @property
+    def code_bytes(self) -> int:
+        """Size of the machine code alone."""
+        return self.image.code_bytes if self.places is None else len(self.image.code) - self.places.begin
+
+    def linked(self) -> MachineCode:
         """Bind the functions that it calls; LoweringError for one that this machine lacks."""
-        return link(self.image, ("kernel",), addresses_of(self.symbols) | own_addresses(self.own))
+        addresses = addresses_of(self.symbols) | own_addresses(self.own)
+        if self.places is None:
+            return link(self.image, ("kernel",), addresses)
+        return MappedCode(self.image.code, self.places.called, addresses, self.places.entries)
 
 
 class Shelf:
@@ -57,13 +94,15 @@ class Shelf:
             except WorkbenchError:  # a program that files cannot hold is compiled each time, or refused there
                 self._cache = None
 
-    def load(self, label: str) -> tuple[ObjectCode, Library] | None:
+    def load(self, label: str) -> tuple[ObjectCode, MachineCode] | None:
         """Return what was stored, linked; None for nothing, and where it calls a function that this machine lacks."""
         found = None if self._cache is None else self._cache.load(self._entry(label))
         if found is None:
             return None
         content, parts = found
-        code = ObjectCode(Image(tuple(parts), (0.0, 0.0)), tuple(content["symbols"]), content["own"], content["facts"])
+        places = None if content["places"] is None else Places(**content["places"])
+        image = Image(tuple(parts), (0.0, 0.0))
+        code = ObjectCode(image, tuple(content["symbols"]), content["own"], content["facts"], places)
         try:
             return code, code.linked()
         except LoweringError:
@@ -78,10 +117,11 @@ class Shelf:
                 "symbols": code.symbols,
                 "own": code.own,
                 "facts": code.facts,
+                "places": None if code.places is None else asdict(code.places),
             }
             self._cache.store(self._entry(label), content, code.image.parts)
 
-    def library(self, label: str, make: Callable[[], ObjectCode]) -> Library:
+    def library(self, label: str, make: Callable[[], ObjectCode]) -> MachineCode:
         """Return the machine code of a label, made and stored where it is not there."""
         found = self.load(label)
         if found is not None:

@@ -172,7 +172,7 @@ def _truncation(power: int) -> Callable[[int], float]:
 ROUTES: tuple[Route, ...] = (
     Route("sympy.diff, lambdify", SYMBOLIC, lambda problem, _: _symbolic(problem, sp.lambdify, tree=True)),
     Route("sympy.diff, codegen", SYMBOLIC,
-          lambda problem, _: _symbolic(problem, partial(codegen.lambdify, cache=False), tree=False)),
+          lambda problem, _: _symbolic(problem, partial(codegen.lambdify, modules="native", cache=False), tree=False)),
     Route("AD", AD, _mixed_modes, variants=mode_words),
     Route("AD", AD, _hessian, lambda order, shape: order == 2, lambda order: ("edge", "dyadic")),
     Route("AD tensor", AD, _tensor, lambda order, shape: order > 2 and len(shape) > 0,

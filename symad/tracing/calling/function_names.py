@@ -35,6 +35,12 @@ def argument_names(f: Callable[..., Any] | None, count: int) -> list[str]:
 
 def check_function(f: object) -> None:
     """Raise ArgumentError for what cannot be called: often the result of a function in place of the function."""
+    if isinstance(f, sp.Basic) and not callable(f):
+        raise ArgumentError(
+            f"the expression {f} in place of a function",
+            why="it does not say which symbols are its arguments",
+            do="make a function of it: sa.from_sympy([x], expression)",
+        )
     if not callable(f):
         raise ArgumentError(
             f"a value of type {type(f).__name__} in place of a function",

@@ -30,6 +30,7 @@ _WORDS = frozenset({
 })  # fmt: skip
 _MODULES = frozenset({"time", "random", "secrets", "numpy.random"})
 _RANDOM = (np.random.Generator, np.random.RandomState, random.Random)
+_PLAIN = frozenset({int, float, bool, complex, str, bytes, type(None), np.ndarray, np.float64, np.int64})
 _CONTAINERS = (list, tuple, set, frozenset)
 _LEFT_OUT = frozenset({"builtins", "numpy", "scipy", "sympy", "mpmath", "numba", "optree", "symad", "codegen"})
 _MAKERS = frozenset({"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__"})
@@ -63,11 +64,7 @@ class Reached:
         """Whether one of them may ask for something outside."""
         seen = set[int]()
         for value in self.waiting:  # which grows
-            if (
-                type(value) in ProxyTypes
-                or id(value) in seen
-                or isinstance(value, int | float | str | bytes | np.ndarray | np.generic)
-            ):
+            if (kind := type(value)) in _PLAIN or kind in ProxyTypes or id(value) in seen:
                 continue
             seen.add(id(value))
             if len(seen) > REACHED or self._asks(value):
@@ -78,10 +75,12 @@ class Reached:
         """Whether a value itself has such words; what it leads to is looked at later."""
         if isinstance(value, types.FunctionType):
             return self._of_function(value)
-        if isinstance(value, _CONTAINERS):
-            self.waiting.extend(value)
-        elif isinstance(value, dict):
-            self.waiting.extend(value.values())
+        if isinstance(value, np.ndarray | np.generic | int | float | str | bytes):
+            return False
+        if isinstance(value, (*_CONTAINERS, dict)):
+            parts = value.values() if isinstance(value, dict) else value
+            if not _PLAIN.issuperset(map(type, parts)):  # there may be millions
+                self.waiting.extend(parts)
         elif isinstance(value, types.MethodType):
             self.waiting.extend([value.__func__, value.__self__])
         elif isinstance(value, functools.partial):

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial, reduce
+from itertools import count
 from types import CodeType, FrameType
 from typing import Any, NoReturn
 
 import optree
-import sympy as sp
 
 from codegen.ir.copy_rows import copy_rows
 from codegen.ir.program import needed
@@ -56,7 +56,7 @@ from symad.tracing.control.decisions import (
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.control.path_results import RAISED, Guards, UnlikeResultsError, lifted, of_all_paths
 from symad.tracing.control.surroundings import Surroundings
-from symad.tracing.values.bounds import Bounds, bounds_of
+from symad.tracing.values.bounds import Bounds, truth_by_bounds
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.container_types import NAMESPACE
 from symad.tracing.values.mask_selection import settled
@@ -70,12 +70,6 @@ MERGED_STEPS = 8  # of loops, for each path that there may be
 # What a function raises is said to have no value there; but for these, which tell of mistakes in the code
 _MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, NotImplementedError)
 _MATHS = ("math domain error", "expected a ")  # how the math module words its ValueError
-
-
-_COMPARED = {  # how comparisons are read as < or <=, and which of both
-    sp.StrictLessThan: (1, True), sp.LessThan: (1, False),
-    sp.StrictGreaterThan: (-1, True), sp.GreaterThan: (-1, False),
-}  # fmt: skip
 
 
 class Paths:
@@ -116,7 +110,7 @@ class Paths:
         self._met = dict[int, Any]()  # where conditions hold
         self._static: dict[int, Bounds] = {}  # of nodes, whatever the path
         self.bounded: dict[str, int] = {} if around is None else around.bounded  # loops that got a bound: their places
-        self._merged_steps: list[None] = [] if around is None else around._merged_steps
+        self._merged_steps: count[int] = count(1) if around is None else around._merged_steps
         self._loops = set[Any]()  # those that were decided
         self._inside: Guards  # under which parts of what is run have no value
         self._start(())
@@ -131,7 +125,7 @@ class Paths:
         copy_rows(graph, needed(graph, [truth], self._bare), graph, self._bare, lambda leaf: leaf)
         condition = self._bare[truth]
         known = self._knowledge.truth(condition)
-        known = self._by_bounds(condition) if known is None else known
+        known = truth_by_bounds(graph, condition, self._static) if known is None else known
         if known is not None:
             return known
         self._count_step()
@@ -148,20 +142,6 @@ class Paths:
         self._knowledge.assume(condition, decision.outcome)
         return decision.outcome
 
-    def _by_bounds(self, condition: int) -> bool | None:
-        """Return the truth of a comparison that the bounds of both sides decide; NaN makes it false."""
-        sides = _COMPARED.get(self._graph.heads[condition])
-        if sides is None:
-            return None
-        left, right = (
-            bounds_of(self._graph, node, found=self._static) for node in self._graph.operands[condition][:: sides[0]]
-        )
-        strict = sides[1]
-        if left.low > right.high or (strict and left.low == right.high):
-            return False
-        holds = left.high < right.low or (not strict and left.high == right.low)
-        return True if holds and not (left.nan or right.nan) else None
-
     @property
     def _most(self) -> int:
         """How many paths there may be: each loop that ends by a value has one more for each of its steps."""
@@ -169,10 +149,10 @@ class Paths:
 
     def _count_step(self) -> None:
         """Count a decision of a `while`; at its bound the path ends, without a value."""
-        count, loop = self._steps.count(Paths._value.__code__)
+        steps, loop = self._steps.count(Paths._value.__code__)
         if loop is not None:
             self._loops.add(loop)
-        if count > self.limit:
+        if steps > self.limit:
             self.end()
 
     def repeats(self) -> None:
@@ -182,8 +162,7 @@ class Paths:
 
     def count_merged_step(self) -> None:
         """Count a step of a loop whose steps are merged; there are too many where such loops stand in each other."""
-        self._merged_steps.append(None)
-        if len(self._merged_steps) > self.limit * MERGED_STEPS:
+        if next(self._merged_steps) > self.limit * MERGED_STEPS:
             raise too_many_steps(self._name, self.limit * MERGED_STEPS, self._deciding)
 
     def unfinished(self, node: int) -> None:

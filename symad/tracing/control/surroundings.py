@@ -27,6 +27,7 @@ from symad.tracing.calling.jitted import python_form
 from symad.tracing.calling.loop_steps import own_code
 from symad.tracing.calling.outside_words import members_of
 from symad.tracing.calling.user_place import is_installed, is_library, user_place
+from symad.tracing.control.identities import Identities
 from symad.tracing.values.array import Array
 from symad.tracing.values.exactly import same, same_bytes
 from symad.tracing.values.traced import Traced
@@ -54,6 +55,8 @@ class Surroundings:
             tuple[Callable[[], Any], Any, Callable[[Any], Any], str]
         ] = []  # (state now, state, put back, what)
         self._shared: list[tuple[Callable[[], Any], Any, str, str]] = []  # (state now, state, global name, what)
+        self._quickly = Identities()  # what of both is asked for by identity first; and the rest (state now, state)
+        self._slowly: list[tuple[Callable[[], Any], Any]] = []
         self._containers: dict[int, int] = {}  # lists and dicts by what gives their states, all by their ids
         self._caches: list[tuple[Any, Any]] = []  # functions that keep their results, and how many
         self._names: dict[int, tuple[str, Any]] = {}  # global names, by what they stand for
@@ -75,6 +78,8 @@ class Surroundings:
 
     def unchanged(self) -> bool:
         """Whether all of it is as it was."""
+        if self._quickly.hold() and all(_same(now(), before) for now, before in self._slowly):
+            return True
         return all(_same(now(), before) for now, before, _, _ in self._shared) and not self._changed_here()
 
     def differences(self, left: Collection[int] = ()) -> dict[str, str]:
@@ -126,10 +131,21 @@ class Surroundings:
                 waiting += self._keep(value)
 
     def _note(
-        self, now: Callable[[], Any], put_back: Callable[[Any], Any], what: str, copy: Callable[[], Any] | None = None
+        self,
+        now: Callable[[], Any],
+        put_back: Callable[[Any], Any],
+        what: str,
+        copy: Callable[[], Any] | None = None,
+        *,
+        quickly: bool = False,
     ) -> None:
-        """Note what `now()` gives, or a `copy` of what it always gives but may change inside."""
+        """Note what `now()` gives, or a `copy` of what it always gives but may change inside.
+
+        `quickly` says that it is among the identities.
+        """
         before = (copy or now)()
+        if not quickly:
+            self._slowly.append((now, before))
         if self._name:
             self._shared.append((now, before, self._name, what))
         else:
@@ -166,7 +182,10 @@ class Surroundings:
             self._note(self._of(value, tuple), lambda old: (value.clear(), value.extend(old)), "a list")
             return list(value)
         if isinstance(value, dict | set):
-            self._note(self._of(value, _entries), lambda old: (value.clear(), value.update(old)), "a dict or a set")
+            if not value:
+                self._quickly.empty(value)
+            now, what = self._of(value, _entries), "a dict or a set"
+            self._note(now, lambda old: (value.clear(), value.update(old)), what, quickly=not value)
             return list(value.values()) if isinstance(value, dict) else []
         return self._keep_function(value)
 
@@ -193,7 +212,8 @@ class Surroundings:
                 return _functions_in(value)
             self._globals(value)
             if not _is_ours(value):
-                self._note(lambda: _text_of(value), functools.partial(_rewrite, value), "a function")
+                self._quickly.of_function(value)
+                self._note(lambda: _text_of(value), functools.partial(_rewrite, value), "a function", quickly=True)
             attributes = [] if _is_ours(value) else [vars(value)]
             return [
                 *self._cells(value),
@@ -247,9 +267,9 @@ class Surroundings:
             found = _contents(cell)
             reached += found
             if found:  # or it is not yet bound
-                self._note(
-                    functools.partial(_contents, cell), functools.partial(_refill_cell, cell), f"the variable {name}"
-                )
+                now, put_back = functools.partial(_contents, cell), functools.partial(_refill_cell, cell)
+                self._quickly.in_cell(cell)
+                self._note(now, put_back, f"the variable {name}", quickly=True)
         return reached
 
     def _globals(self, f: types.FunctionType) -> None:
@@ -260,7 +280,8 @@ class Surroundings:
             codes += [part for part in code.co_consts if isinstance(part, types.CodeType)]
             if self._of_kernel:
                 for name in set(code.co_names) - space.keys():
-                    self._note(functools.partial(space.get, name), bool, name)
+                    self._quickly.in_space(space, name)
+                    self._note(functools.partial(space.get, name), bool, name, quickly=True)
             for name in set(code.co_names) & space.keys():
                 self._share(space, name, name)
                 if isinstance(space[name], types.ModuleType) and not is_library(
@@ -270,6 +291,7 @@ class Surroundings:
                         self._share(vars(space[name]), attribute, f"{name}.{attribute}")
 
     def _share(self, space: dict[str, Any], key: str, name: str) -> None:
+        self._quickly.in_space(space, key)
         self._shared.append((functools.partial(space.get, key), space[key], name, "a global name"))
         self._names.setdefault(id(space[key]), (name, space[key]))
 

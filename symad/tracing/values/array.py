@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,12 @@ from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope, innermost_scope, join
 from symad.tracing.calling.swallowed import forgive, innermost_watch
 from symad.tracing.calling.user_place import has_labels, is_library, stores_item, user_place
-from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.array_form import ArrayForm
 from symad.tracing.values.computed_places import picked, stored
 from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import Nodes, SymbolicValueError, shown_value, truth_of, value_of, values_of
 from symad.tracing.values.mask_selection import Selection, settled
-from symad.tracing.values.node_arrays import all_truths, converted, elementwise, like
+from symad.tracing.values.node_arrays import all_truths, elementwise, like
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making
 from symad.tracing.values.scalar import Scalar
@@ -29,7 +30,6 @@ from symad.tracing.values.traced import (
     IndexNumberError,
     NumberError,
     StoreError,
-    Traced,
     refuse_attribute,
     refuse_number,
     store_error,
@@ -41,7 +41,7 @@ from symad.tracing.values.whole_numbers import are_whole
 _SHARING = {"require", "asarray_chkfinite", "as_strided"}  # NumPy's functions in Python whose result shares memory
 
 
-class Array(Traced, NDArrayOperatorsMixin):
+class Array(ArrayForm, NDArrayOperatorsMixin):
     """A traced array of numbers or truth values: `nodes` holds one node of the graph of `scope` per element.
 
     Slices and reshaped forms are views, as in NumPy: writing into one writes into the array it was taken from.
@@ -54,12 +54,8 @@ class Array(Traced, NDArrayOperatorsMixin):
     ((3,), dtype('float64'), 0)
     """
 
-    __slots__ = ("nodes", "scope")
+    __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, nodes: Nodes, scope: Scope) -> None:
-        self.nodes: Nodes = nodes
-        self.scope = scope
 
     def __mul__(self, other: Any) -> Any:
         """Multiply elementwise; a SymPy matrix answers itself, with the matrix product (as for ndarrays)."""
@@ -68,68 +64,17 @@ class Array(Traced, NDArrayOperatorsMixin):
     def __rmul__(self, other: Any) -> Any:
         return NotImplemented if isinstance(other, sp.MatrixBase) else np.multiply(other, self)
 
+    def _made(self, nodes: Nodes) -> Array:
+        return Array(nodes, self.scope)
+
     # User code that asks isinstance(x, np.ndarray) has to take its array branch; NumPy's own C code is not fooled.
     __class__ = property(lambda self: np.ndarray)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape, as of the NumPy array it stands for."""
-        return self.nodes.shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self.nodes.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.nodes.size
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float64, or bool for an array of truth values."""
-        return np.dtype(bool if all_truths(self.scope.graph, self.nodes) else np.float64)
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one element of that dtype."""
-        return self.dtype.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the NumPy array it stands for."""
-        return self.size * self.itemsize
-
-    @property
-    def strides(self) -> tuple[int, ...]:
-        """Bytes between neighbours along each axis: those of its nodes, which are views where NumPy has views."""
-        return tuple([step // self.nodes.itemsize * self.itemsize for step in self.nodes.strides])
-
-    @property
-    def T(self) -> Array:  # noqa: N802 (NumPy's name)
-        """The transposed array, a view."""
-        return Array(self.nodes.T, self.scope)
-
-    @property
-    def mT(self) -> Array:  # noqa: N802 (NumPy's name)
-        """The array with its last two axes swapped, a view."""
-        return Array(self.nodes.mT, self.scope)
-
-    @property
-    def imag(self) -> Array:
-        """Zeros: traced values are real."""
-        check_real(".imag")
-        return Array(np.full(self.shape, self.scope.graph.number(0.0)), self.scope)
 
     @property
     def flat(self) -> Array:
         """The elements in C order; like NumPy's `flat` it can be read, iterated and assigned."""
         nodes = self.nodes.reshape(-1)
         return Array(nodes, self.scope) if np.may_share_memory(nodes, self.nodes) else Flat(nodes, self)
-
-    def __len__(self) -> int:
-        return len(self.nodes)
 
     def __iter__(self) -> Iterator[Any]:
         if self.ndim == 0:
@@ -300,23 +245,6 @@ class Array(Traced, NDArrayOperatorsMixin):
     def __format__(self, specification: str) -> str:
         return TracedText(format(str(self), specification))
 
-    def __copy__(self) -> Array:
-        return Array(self.scope.graph.arrays.copied(self.nodes), self.scope)
-
-    def __deepcopy__(self, memo: object) -> Array:
-        return self.__copy__()
-
-    def copy(self, order: str = "C") -> Array:
-        """Return an independent array of the same nodes, in this order in memory."""
-        return Array(self.scope.graph.arrays.copied(self.nodes, order), self.scope)
-
-    def view(self, *args: Any, **kwargs: Any) -> Array:
-        """Return a view; other dtypes and subclasses (np.matrix) are refused."""
-        if args or kwargs:
-            why = "traced arrays are plain arrays of float64"
-            raise TraceError("view() of a traced array as another type", where=user_place(), why=why, do="leave it out")
-        return Array(self.nodes.view(), self.scope)
-
     def item(self, *index: Any) -> Scalar:
         """Return one element, as a traced scalar."""
         return Scalar(int(self.nodes.item(*index)), self.scope)
@@ -329,26 +257,6 @@ class Array(Traced, NDArrayOperatorsMixin):
         """Set every element."""
         self[...] = value
 
-    def reshape(self, *shape: Any, order: Any = "C") -> Array:
-        """Return the array in another shape, as a view where NumPy makes one."""
-        return Array(self.nodes.reshape(*shape, order=order), self.scope)
-
-    def transpose(self, *axes: Any) -> Array:
-        """Return the array with its axes permuted, as a view."""
-        return Array(self.nodes.transpose(*axes), self.scope)
-
-    def flatten(self, order: Any = "C") -> Array:
-        """Return a 1-D copy."""
-        return Array(self.nodes.flatten(order), self.scope)
-
-    def astype(self, dtype: Any, order: Any = "K", *, copy: bool = True, **keywords: Any) -> Array:
-        """Return the array as float; bool and int follow NumPy's rules (int truncates). A copy, unless copy=False."""
-        own = np.dtype(bool if all_truths(self.scope.graph, self.nodes) else float)
-        if not copy and np.dtype(dtype) == own:
-            return self
-        made = converted(self.scope.graph, self.nodes, dtype)
-        return Array(made if order == "K" else np.array(made, order=order), self.scope)
-
     def __getattr__(self, name: str) -> Any:
         """Answer the ndarray methods that are NumPy functions of the same name: `.sum()`, `.ravel()`, `.argmax()`..."""
         if name == "flags" and has_labels(sys._getframe(1).f_code.co_filename):
@@ -356,7 +264,7 @@ class Array(Traced, NDArrayOperatorsMixin):
         whole = getattr(np, name, None) if name in _METHODS else None
         if whole is None:
             refuse_attribute("a traced array", np.ndarray, name)
-        return _Method(whole, self)
+        return partial(whole, self)
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """Sort in place, following the values."""
@@ -376,18 +284,6 @@ class Array(Traced, NDArrayOperatorsMixin):
         if self.size != 1 or self.ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return Scalar(int(self.nodes.flat[0]), self.scope)
-
-
-class _Method:
-    """An ndarray method that is the NumPy function of the same name."""
-
-    __slots__ = ("array", "function")
-
-    def __init__(self, function: Callable[..., Any], array: Array) -> None:
-        self.function, self.array = function, array
-
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
-        return self.function(self.array, *args, **keywords)
 
 
 class Picked(Array):

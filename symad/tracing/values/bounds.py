@@ -25,6 +25,10 @@ class Bounds(NamedTuple):
 
 
 ANY = Bounds()
+_COMPARED = {  # how comparisons are read as < or <=, and which of both
+    sp.StrictLessThan: (1, True), sp.LessThan: (1, False),
+    sp.StrictGreaterThan: (-1, True), sp.GreaterThan: (-1, False),
+}  # fmt: skip
 Known = Callable[[int], Bounds]
 
 
@@ -52,6 +56,25 @@ def bounds_of(graph: Graph, node: int, known: Known | None = None, found: dict[i
             bounds = _of(graph, top, [found[operand] for operand in operands])
             found[top] = bounds if known is None else _within(bounds, known(top))
     return found[node]
+
+
+def truth_by_bounds(graph: Graph, condition: int, found: dict[int, Bounds]) -> bool | None:
+    """Return the truth of a comparison that the bounds of both sides decide, None for any other; NaN makes it false.
+
+    >>> graph = Graph()
+    >>> square = graph.node(sp.Abs, graph.leaf(sp.Symbol("x")))
+    >>> truth_by_bounds(graph, graph.node(sp.StrictLessThan, square, graph.number(0)), {})
+    False
+    """
+    sides = _COMPARED.get(graph.heads[condition])
+    if sides is None:
+        return None
+    order, strict = sides
+    left, right = (bounds_of(graph, node, found=found) for node in graph.operands[condition][::order])
+    if left.low > right.high or (strict and left.low == right.high):
+        return False
+    holds = left.high < right.low or (not strict and left.high == right.low)
+    return True if holds and not (left.nan or right.nan) else None
 
 
 def whole_leaves(graph: Graph, node: int) -> Bounds | None:

@@ -9,11 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-import sympy as sp
 import sympy.core.cache
 
-from symad.tracing.calling.handlers import catches_divisions
-from symad.tracing.calling.instructions import is_in_place
 from symad.tracing.calling.scope import Scope, join
 from symad.tracing.calling.subscripts import subscripted
 from symad.tracing.calling.user_place import formats_text, is_library, stores_item, user_place
@@ -22,12 +19,25 @@ from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import shown_value, truth_of
 from symad.tracing.values.node_arrays import converted
-from symad.tracing.values.object_arrays import boxed, check_making, check_order, check_truth
+from symad.tracing.values.object_arrays import boxed, check_making, check_truth
+from symad.tracing.values.scalar_operators import (
+    NUMBERS,
+    TracedNumber,
+    binary,
+    bitwise,
+    division,
+    equality,
+    order,
+    power,
+    reflected,
+    repeating,
+    swapped,
+    unary,
+)  # fmt: skip
 from symad.tracing.values.traced import (
     IndexNumberError,
     NumberError,
     ScalarIndexError,
-    Traced,
     refuse_attribute,
     refuse_number,
     store_error,
@@ -38,146 +48,14 @@ from symad.tracing.values.whole_numbers import are_whole, as_integer, is_integer
 from symad.tracing.values.whole_values import key_hash, text_of, whole_of
 
 _SYMPY_CACHE = sympy.core.cache.__file__
-_NUMBERS = frozenset({int, float, bool})
-_NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
-_NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
 _OF_BITS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "invert"})
-_SEQUENCES = frozenset({list, tuple, str, bytes, bytearray})
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"f": float, "i": int, "u": int, "b": bool, "c": complex}
 
 
-def _binary(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
-    build = UFUNCS[ufunc.__name__]
-
-    def method(self: Scalar, other: Any) -> Any:
-        kind, scope = type(other), self.scope
-        if kind is Scalar:
-            if other.scope is not scope:
-                scope = join(scope, other.scope)
-            right = other.node
-        elif kind in _NUMBERS:
-            right = scope.graph.number(other)
-        elif kind in _NUMPY_NUMBERS:
-            right = scope.graph.number(other.item())
-        elif isinstance(other, sp.MatrixBase):
-            return NotImplemented  # SymPy's rules for matrices: 2 * M is a matrix, and its * is the matrix product
-        else:
-            return ufunc(self, other) if getattr(kind, "__array_ufunc__", True) is not None else NotImplemented
-        if not scope.open:
-            scope.check_open()
-        node = build(scope.graph, self.node, right)
-        if node >= scope.graph.placed:
-            frame = sys._getframe(1)
-            scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)  # x**y, x == y
-        return Scalar(node, scope)
-
-    return method
-
-
-def _repeating(multiply: Callable[[Scalar, Any], Any]) -> Callable[[Scalar, Any], Any]:
-    """* of a whole number, which is a plain count then, repeats a list, a tuple or a text."""
-
-    def method(self: Scalar, other: Any) -> Any:
-        if type(other) not in _SEQUENCES or not are_whole(self.scope.graph, self.node):
-            return multiply(self, other)
-        count, in_place = self.__index__(), is_in_place(sys._getframe(1))
-        if in_place:
-            other *= count
-        return other if in_place else other * count
-
-    return method
-
-
-def _equality(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
-    """== and != also answer (by identity) what is no number at all: None, texts, dicts, sets."""
-    compare, equal = _binary(ufunc), ufunc is np.equal
-
-    def method(self: Scalar, other: Any) -> Any:
-        if isinstance(other, _NO_NUMBERS):
-            return NotImplemented
-        if isinstance(other, bool) and is_boolean(self.scope.graph, self.node):
-            return self if other is equal else ~self  # c == True is c: SymPy's Piecewise asks it of its conditions
-        return compare(self, other)
-
-    return method
-
-
-def _order(ufunc: np.ufunc, sign: str) -> Callable[[Scalar, Any], Any]:
-    """<, <=, >, >=: those that compiled code asks for may be NumPy's, in a loop over objects."""
-    compare = _binary(ufunc)
-
-    def method(self: Scalar, other: Any) -> Any:
-        check_order(sys._getframe(1), self.scope, self.node, other, sign)
-        return compare(self, other)
-
-    return method
-
-
-def _reflected(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
-    build = UFUNCS[ufunc.__name__]
-
-    def method(self: Scalar, other: Any) -> Any:
-        scope = self.scope
-        if type(other) not in _NUMBERS:
-            return NotImplemented if isinstance(other, sp.MatrixBase) else ufunc(other, self)
-        if not scope.open:
-            scope.check_open()
-        node = build(scope.graph, scope.graph.number(other), self.node)
-        if node >= scope.graph.placed:
-            frame = sys._getframe(1)
-            scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)
-        return Scalar(node, scope)
-
-    return method
-
-
-def _division(operator: Callable[[Scalar, Any], Any], *, reflected: bool = False) -> Callable[[Scalar, Any], Any]:
-    """A division, which raises an error at zero where the user's code catches it: there it is meant for floats."""
-
-    def method(self: Scalar, other: Any) -> Any:
-        if catches_divisions(sys._getframe(1)):
-            divisor = self if reflected else other
-            if isinstance(divisor, Scalar | int | float) and divisor == 0:
-                raise ZeroDivisionError("division by zero")
-        return operator(self, other)
-
-    return method
-
-
-def _unary(ufunc: np.ufunc) -> Callable[[Scalar], Scalar]:
-    build = UFUNCS[ufunc.__name__]
-
-    def method(self: Scalar) -> Scalar:
-        scope = self.scope
-        if not scope.open:
-            scope.check_open()
-        node = build(scope.graph, self.node)
-        if node >= scope.graph.placed:
-            scope.graph.place(sys._getframe(1))
-        return Scalar(node, scope)
-
-    return method
-
-
-def _bitwise(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
-    """An operator of truth values, and of whole numbers by their bits."""
-    of_truths = _binary(ufunc) if ufunc.__name__ in UFUNCS else None
-
-    def method(self: Scalar, other: Any) -> Any:
-        if of_truths is not None and is_boolean(self.scope.graph, self.node):
-            return of_truths(self, other)
-        return ufunc(self, other)
-
-    return method
-
-
-def _swapped(ufunc: np.ufunc) -> Callable[[Scalar, Any], Any]:
-    return lambda self, other: ufunc(other, self)
-
-
-class Scalar(Traced):
+class Scalar(TracedNumber):
     """A traced number: node `node` of the graph of `scope`. Immutable; works with operators and NumPy functions.
 
+    >>> import sympy as sp
     >>> from symad.tracing.calling.scope import open_scope
     >>> with open_scope() as scope:
     ...     x = Scalar(scope.graph.leaf(sp.Symbol("x")), scope)
@@ -186,14 +64,10 @@ class Scalar(Traced):
     ('Add', ())
     """
 
-    __slots__ = ("node", "scope")
+    __slots__ = ()
     shape: ClassVar[tuple[int, ...]] = ()
     ndim: ClassVar[int] = 0
     size: ClassVar[int] = 1
-
-    def __init__(self, node: int, scope: Scope) -> None:
-        self.node: int = node
-        self.scope = scope
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -208,25 +82,25 @@ class Scalar(Traced):
             return np.bool_
         return int if is_integer(self.scope.graph, self.node) else np.float64
 
-    __add__, __radd__ = _binary(np.add), _reflected(np.add)
-    __sub__, __rsub__ = _binary(np.subtract), _reflected(np.subtract)
-    __mul__, __rmul__ = _repeating(_binary(np.multiply)), _repeating(_reflected(np.multiply))
-    __truediv__ = _division(_binary(np.true_divide))
-    __rtruediv__ = _division(_reflected(np.true_divide), reflected=True)
-    __floordiv__ = _division(_binary(np.floor_divide))
-    __rfloordiv__ = _division(_reflected(np.floor_divide), reflected=True)
-    __mod__ = _division(_binary(np.remainder))
-    __rmod__ = _division(_reflected(np.remainder), reflected=True)
-    __and__, __rand__ = _bitwise(np.bitwise_and), _swapped(np.bitwise_and)
-    __or__, __ror__ = _bitwise(np.bitwise_or), _swapped(np.bitwise_or)
-    __xor__, __rxor__ = _bitwise(np.bitwise_xor), _swapped(np.bitwise_xor)
-    __lshift__, __rlshift__ = _bitwise(np.left_shift), _swapped(np.left_shift)
-    __rshift__, __rrshift__ = _bitwise(np.right_shift), _swapped(np.right_shift)
-    _power, __rpow__ = _binary(np.power), _reflected(np.power)
-    __lt__, __le__ = _order(np.less, "<"), _order(np.less_equal, "<=")
-    __gt__, __ge__ = _order(np.greater, ">"), _order(np.greater_equal, ">=")
-    __eq__, __ne__ = _equality(np.equal), _equality(np.not_equal)
-    __neg__, __pos__, __abs__ = _unary(np.negative), _unary(np.positive), _unary(np.absolute)
+    __add__, __radd__ = binary(np.add), reflected(np.add)
+    __sub__, __rsub__ = binary(np.subtract), reflected(np.subtract)
+    __mul__, __rmul__ = repeating(binary(np.multiply)), repeating(reflected(np.multiply))
+    __truediv__ = division(binary(np.true_divide))
+    __rtruediv__ = division(reflected(np.true_divide), reflected=True)
+    __floordiv__ = division(binary(np.floor_divide))
+    __rfloordiv__ = division(reflected(np.floor_divide), reflected=True)
+    __mod__ = division(binary(np.remainder))
+    __rmod__ = division(reflected(np.remainder), reflected=True)
+    __and__, __rand__ = bitwise(np.bitwise_and), swapped(np.bitwise_and)
+    __or__, __ror__ = bitwise(np.bitwise_or), swapped(np.bitwise_or)
+    __xor__, __rxor__ = bitwise(np.bitwise_xor), swapped(np.bitwise_xor)
+    __lshift__, __rlshift__ = bitwise(np.left_shift), swapped(np.left_shift)
+    __rshift__, __rrshift__ = bitwise(np.right_shift), swapped(np.right_shift)
+    __pow__, __rpow__ = power(binary(np.power)), reflected(np.power)
+    __lt__, __le__ = order(np.less, "<"), order(np.less_equal, "<=")
+    __gt__, __ge__ = order(np.greater, ">"), order(np.greater_equal, ">=")
+    __eq__, __ne__ = equality(np.equal), equality(np.not_equal)
+    __neg__, __pos__, __abs__ = unary(np.negative), unary(np.positive), unary(np.absolute)
 
     def __invert__(self) -> Any:
         return np.invert(self)
@@ -241,9 +115,6 @@ class Scalar(Traced):
 
     def __trunc__(self) -> Any:
         return as_integer(np.trunc(self))
-
-    def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return self._power(other) if modulus is None else NotImplemented
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
         return self // other, self % other
@@ -453,7 +324,7 @@ def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:
             if value.scope is not scope and join(value.scope, scope) is not scope:
                 return None
             nodes.append(value.node)
-        elif type(value) in _NUMBERS:
+        elif type(value) in NUMBERS:
             nodes.append(scope.graph.number(value))
         else:
             return None

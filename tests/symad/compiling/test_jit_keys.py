@@ -6,6 +6,7 @@ import contextlib
 import copy
 import enum
 import math
+import sys
 import types
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -361,3 +362,48 @@ def test_what_python_notes_in_a_class_compiles_nothing_again(compiled: list[Any]
     assert len(compiled) == 1
     Kind.order = 4
     assert jitted(given) == 8.0
+
+
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [
+        (lambda x: math.sin(x) * x, 1.0),
+        (lambda x: np.sin(x[0]) * x[1] * FACTOR, np.array([1.0, 2.0])),
+        (lambda x, y: x @ y + FACTOR, np.array([1.0, 2.0])),
+    ],
+    ids=["number", "array", "two arrays"],
+)
+def test_a_call_asks_little(function: Any, argument: Any) -> None:
+    """Of numbers and arrays: a kernel takes some 40 ns, and what jit asks before it a microsecond."""
+    given = [argument] * function.__code__.co_argcount
+    jitted = sa.jit(function)
+    jitted(*given)
+    events: list[str] = []
+    sys.setprofile(lambda frame, event, value: events.append(event))
+    try:
+        jitted(*given)
+    finally:
+        sys.setprofile(None)
+    assert events.count("call") <= 10, events
+    assert events.count("c_call") <= 20, events
+
+
+def test_a_name_that_stands_for_an_equal_number_compiles_nothing_again(
+    monkeypatch: pytest.MonkeyPatch, compiled: list[Any]
+) -> None:
+    jitted = sa.jit(lambda x: x * FACTOR)
+    assert jitted(1.5) == 3.0
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", float("2.0"))  # another object
+    assert (jitted(1.5), len(compiled)) == (3.0, 1)
+    monkeypatch.setattr(sys.modules[__name__], "FACTOR", 4.0)
+    assert (jitted(1.5), len(compiled)) == (6.0, 2)
+
+
+def test_an_attribute_of_a_function_that_had_none(compiled: list[Any]) -> None:
+    def factor(x: Any) -> Any:
+        return x * getattr(factor, "by", 1.0)
+
+    jitted = sa.jit(lambda x: factor(x))
+    assert jitted(3.0) == 3.0
+    factor.by = 2.0  # type: ignore[attr-defined]
+    assert (jitted(3.0), len(compiled)) == (6.0, 2)

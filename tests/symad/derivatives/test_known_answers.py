@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 import sympy as sp
-from scipy import special
+from scipy import optimize, special
 
 import symad as sa
 from tests.support import mixes
@@ -155,6 +155,18 @@ def test_sparse_hessians():
     assert np.array_equal(np.diag(arrow.toarray()), [16, 16, 16, 16, 16, 80])
     assert np.array_equal(arrow.toarray()[-1, :-1], [8, 8, 8, 8, 8])
     assert arwhead(np.ones(6)) == 15
+
+
+@pytest.mark.parametrize("mode", mixes.HESSIAN_MODES)
+@pytest.mark.parametrize("count", [2, 3, 7, 40])
+def test_scipys_rosenbrock_function_has_scipys_hessian(mode, count):
+    """SciPy's own function is traced; of any length, at a point that is no optimum."""
+    point = np.linspace(-1.3, 1.7, count)
+    wanted = optimize.rosen_hess(point)
+    found = sa.hessian(optimize.rosen, mode=mode)
+    for matrix in (found(point), sa.compile(found, point)(point)):
+        assert matrix == pytest.approx(wanted, rel=1e-14, abs=1e-11)
+    assert sa.grad(optimize.rosen)(point) == pytest.approx(optimize.rosen_der(point), rel=1e-13, abs=1e-11)
 
 
 @pytest.mark.parametrize("mode", mixes.HESSIAN_MODES)

@@ -58,8 +58,9 @@ def test_what_cannot_be_read_is_refused() -> None:
         read_llvm(sa.compile(lambda x: np.sum(np.sin(x)), np.ones(300), roll="never"))
 
 
-def test_assembly_has_the_operations_of_the_kernel() -> None:
-    kernel = sa.compile(CASES["product"][0], 0.5)
+@pytest.mark.parametrize("tier", ["default", "fast"])
+def test_assembly_has_the_operations_of_the_kernel(tier: str) -> None:
+    kernel = sa.compile(CASES["product"][0], 0.5, tier=tier)
     count = read_assembly(kernel).count()
     operations = kernel.stats.machine_operations
     assert count["call"] == operations["call"] == 1

@@ -259,7 +259,7 @@ def test_lambdify_takes_the_same_arguments():
     with pytest.raises(codegen.UnboundSymbolError, match=r"a\[3\]"):
         codegen.lambdify([VECTOR], VECTOR[3])
     with pytest.raises(codegen.LoweringError, match="unevaluated Integral"):
-        codegen.lambdify([x], sp.Integral(x * i, (i, 0, 1)))
+        codegen.lambdify([x], sp.Integral(x * i, (i, 0, 1)), "native")
 
 
 def test_column_matrices_keep_their_shape():
@@ -276,3 +276,14 @@ def test_a_symbol_given_as_argument_keeps_its_name():
     assert [str(traced.graph.atoms[node]) for node in traced.inputs.flat] == ["x", "y"]
     with pytest.raises(sa.ArgumentError, match="the symbol y in the traced function"):
         sa.trace(lambda a: a * y, y)
+
+
+def test_a_lambdified_function_is_differentiated():
+    f = codegen.lambdify([x, [i, Q]], sp.sin(x) * i + Q**2)
+    g = sa.grad(f, argnums=(0, 1))
+    assert g(0.5, [2.0, 3.0]) == (pytest.approx(2 * np.cos(0.5)), [pytest.approx(np.sin(0.5)), 6.0])
+    assert sa.compile(sa.derivative(codegen.lambdify(x, x**3)), 2.0)(2.0) == 12.0
+    with pytest.raises(
+        sa.ArgumentError, match=r"expression x\*\*2 .*; make a function of it: sa.from_sympy\(\[x\], expression"
+    ):
+        sa.grad(x**2)

@@ -1,0 +1,102 @@
+"""One kernel on many processes: `python -m benchmarks.cluster [--points N] [--workers N]`.
+
+A LocalCluster of dask.distributed evaluates the Hessian of a pair potential at N points, made where they are evaluated;
+what comes back of each part is its sum. In the middle one worker is killed: dask does its parts again elsewhere, and
+the sum has the bits that it has in this process. Beside the seconds: the rate of this process alone on one core, the
+share of it that the cluster reaches on each core that there is, and how often each process compiled the kernel.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import symad as sa
+from symad.extras import optional
+
+PART = 2**18  # points of one part
+
+
+def potential(x: Any, y: Any) -> Any:
+    """Return the energy of two atoms."""
+    inverse = 1 / np.sum((x - y) ** 2) ** 3
+    return 4 * (inverse * inverse - inverse)
+
+
+def gufunc() -> Any:
+    """Return the Hessian in the first atom."""
+    return sa.compile(sa.hessian(potential), np.zeros(3), np.ones(3)).gufunc()
+
+
+def part(kernel: Any, number: int) -> float:
+    """Return the sum of all results of one part, whose points are drawn from its number."""
+    points = np.random.default_rng(number).uniform(1.0, 2.0, (PART, 3))
+    return float(kernel(points, np.zeros(3)).sum())
+
+
+def compiled_here(kernel: Any) -> tuple[int, int]:
+    """Return this process, and how many kernels it made of those that came to it."""
+    from codegen.machine.batches.gufunc import revived  # noqa: PLC0415 - in the worker
+
+    return os.getpid(), revived.cache_info().misses
+
+
+def in_process(kernel: Any, parts: int) -> tuple[float, float]:
+    """Return seconds of parts in this process, and their sum."""
+    begin = time.perf_counter()
+    total = sum(part(kernel, number) for number in range(parts))
+    return time.perf_counter() - begin, total
+
+
+def on_cluster(kernel: Any, parts: int, workers: int) -> tuple[float, float, list[int]]:
+    """Return seconds of parts on a cluster, one worker of which is killed, their sum, and kernels of each process."""
+    distributed = optional("distributed", "a cluster")
+    with (
+        distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        sent = client.scatter(kernel, broadcast=True)
+        begin = time.perf_counter()
+        futures = client.map(lambda number, kernel: part(kernel, number), range(parts), kernel=sent, pure=False)
+        for done, _ in enumerate(distributed.as_completed(futures), start=1):
+            if done == parts // 2:
+                break
+        victim = next(iter(client.run(os.getpid).values()))
+        os.kill(victim, signal.SIGKILL)
+        total = sum(client.gather(futures))
+        seconds = time.perf_counter() - begin
+        made = client.run(lambda kernel: compiled_here(kernel), kernel)
+    return seconds, total, [count for _, count in made.values()]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the rates; 1 where the sums differ."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--points", type=float, default=1e8)
+    parser.add_argument("--workers", type=int, default=4)
+    given = parser.parse_args(arguments)
+    parts = max(2, round(given.points / PART))
+    kernel = gufunc()
+    few = max(1, parts // 16)
+    alone, _ = in_process(kernel, few)
+    rate = few * PART / alone
+    seconds, total, made = on_cluster(kernel, parts, given.workers)
+    cores = min(given.workers, len(os.sched_getaffinity(0)))
+    reached = parts * PART / seconds
+    print(f"{parts * PART:.3g} points, {given.workers} workers on {cores} cores, one killed: {seconds:.1f} s")
+    print(f"this process alone: {rate / 1e6:.2f} M points/s; the cluster: {reached / 1e6:.2f} M points/s")
+    print(f"share of that rate on each core: {reached / rate / cores:.2f}; kernels compiled in each process: {made}")
+    same = total == in_process(kernel, parts)[1] if parts <= 64 else None
+    print("the sum has the bits of this process" if same else "the sum is not compared" if same is None else "WRONG")
+    return int(same is False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Disassembly: machine code of the encoder as text, in the form of LLVM's assembler.
+
+It reads bytes and knows nothing of the kernel. What it writes, LLVM assembles to the same bytes
+(`tests/codegen/encoding/test_disassembly.py`).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+
+from codegen.code_memory import MappedCode
+from codegen.encoding.x86_instructions import FORMS, NEXT, RBP, RSP
+from codegen.errors import InvariantError
+
+POINTERS = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{k}" for k in range(8, 16)))
+KNOWN = {(form.prefix, form.map, form.opcode): code for code, form in FORMS.items()}
+WORDS = {bytes.fromhex(code): text for code, text in {
+    "55": "pushq %rbp", "4889e5": "movq %rsp, %rbp", "53": "pushq %rbx", "4154": "pushq %r12", "4155": "pushq %r13",
+    "4156": "pushq %r14", "4157": "pushq %r15", "4989fc": "movq %rdi, %r12", "4989f5": "movq %rsi, %r13",
+    "488d65d8": "leaq -40(%rbp), %rsp", "415f": "popq %r15", "415e": "popq %r14", "415d": "popq %r13",
+    "415c": "popq %r12", "5b": "popq %rbx", "5d": "popq %rbp", "c3": "retq", "4889e3": "movq %rsp, %rbx",
+    "4885c0": "testq %rax, %rax", "4889c3": "movq %rax, %rbx", "31c0": "xorl %eax, %eax", "4889df": "movq %rbx, %rdi",
+    "31f6": "xorl %esi, %esi",
+}.items()}  # fmt: skip
+NUMBERS = {  # what a number follows: its bytes, and the text
+    b"\x48\x83\xec": (1, "subq ${}, %rsp"), b"\x48\x81\xec": (4, "subq ${}, %rsp"), b"\xbf": (4, "movl ${}, %edi"),
+    b"\xba": (4, "movl ${}, %edx"), b"\xb8": (4, "movl ${}, %eax"), b"\x75": (1, "jne .+2+{}"),
+    b"\xe9": (4, "jmp kernel.0"), b"\xff\x15": (4, "callq *{}(%rip)"),
+}  # fmt: skip
+
+RELATIVE = (b"\xe9", b"\xff\x15")
+
+
+def instructions(code: bytes, start: int, end: int) -> Iterator[tuple[int, str, int | None]]:
+    """Yield the end of each instruction, its text, and the place that it reads or goes to, relative to itself.
+
+    >>> list(instructions(bytes.fromhex("c5f358c2 c3"), 0, 5))
+    [(4, 'vaddsd %xmm2, %xmm1, %xmm0', None), (5, 'retq', None)]
+    """
+    while start < end:
+        if code[start] in (0xC4, 0xC5):
+            after, text, displacement = _vector(code, start)
+        else:
+            after, text, displacement = _plain(code, start)
+        yield after, text, None if displacement is None else after + displacement
+        start = after
+
+
+def listing(code: bytes, begin: int, entry: int, called: Mapping[str, int]) -> str:
+    """Return the text of a kernel's code: the operations, then how it is entered; with constants and functions named.
+
+    `called` has the places of functions' addresses.
+    """
+    names = {place: name for name, place in called.items()}
+    lines = []
+    for label, first, last, end in (("kernel.0", begin, entry, ".Lfunc_end0"), ("kernel", entry, len(code), "")):
+        lines.append(f"{label}:")
+        for _, text, place in instructions(code, first, last):
+            note = ""
+            if place is not None and place < begin:  # a jump goes on behind that
+                note = f"  # {names.get(place) or _number(code, place)}"
+            lines.append(f"\t{text}{note}")
+        lines += [f"{end}:"] if end else []
+    return "\n".join([*lines, ""])
+
+
+def mapped_listing(mapped: MappedCode) -> str:
+    """Return the text of machine code in memory.
+
+    >>> mapped_listing(MappedCode(b"\\xc3", {}, {}, {"kernel.0": 0, "kernel": 1})).split()
+    ['kernel.0:', 'retq', '.Lfunc_end0:', 'kernel:']
+    """
+    return listing(mapped.code, mapped.entries["kernel.0"], mapped.entries["kernel"], mapped.places)
+
+
+def _number(code: bytes, place: int) -> float:
+    found: float = struct.unpack_from("<d", code, place)[0]
+    return found
+
+
+def _vector(code: bytes, start: int) -> tuple[int, str, int | None]:
+    """An instruction on xmm registers."""
+    if code[start] == 0xC5:
+        high, group, fields, at = code[start + 1], 1, code[start + 1], start + 2
+        extended = 0
+    else:
+        high, group, fields, at = code[start + 1], code[start + 1] & 31, code[start + 2], start + 3
+        extended = 8 * (1 - (high >> 5 & 1))
+    name = KNOWN.get((fields & 3, group, code[at]))
+    if name is None:
+        raise InvariantError(f"byte {start} of encoded code", why="it begins no known instruction")
+    form = FORMS[name]
+    first = 8 * (1 - (high >> 7)) + (code[at + 1] >> 3 & 7)
+    after, last, displacement = _operand(code, at + 1, extended, xmm=True)
+    operands = [f"%xmm{first}", last] if form.operands == 2 else [f"%xmm{first}", f"%xmm{~fields >> 3 & 15}", last]
+    if name in ("store", "moved"):
+        operands.reverse()
+    if form.immediate:
+        operands.append(f"%xmm{code[after] >> 4}" if name == "blend" else f"${code[after]}")
+        after += 1
+    return after, f"{form.name} {', '.join(reversed(operands))}", displacement
+
+
+def _plain(code: bytes, start: int) -> tuple[int, str, int | None]:
+    """Any other instruction."""
+    for length in (4, 3, 2, 1):
+        head = code[start : start + length]
+        if head in WORDS:
+            return start + len(head), WORDS[head], None
+        if head in NUMBERS:
+            size, text = NUMBERS[head]
+            after = start + length + size
+            number = int.from_bytes(code[start + length : after], "little", signed=True)
+            return after, text.format(number), number if head in RELATIVE else None
+    if code[start] & 0xF8 != 0x48 or code[start + 1] != 0x8B:
+        raise InvariantError(f"byte {start} of encoded code", why="it begins no known instruction")
+    first = (code[start] & 4) << 1 | code[start + 2] >> 3 & 7
+    after, source, displacement = _operand(code, start + 2, 8 * (code[start] & 1), xmm=False)
+    return after, f"movq {source}, %{POINTERS[first]}", displacement
+
+
+def _operand(code: bytes, at: int, extended: int, *, xmm: bool) -> tuple[int, str, int | None]:
+    """The last operand, from the byte that names it on: its end, its text, and its displacement from there."""
+    mode, low = code[at] >> 6, code[at] & 7
+    if mode == 3:
+        return at + 1, f"%xmm{low + extended}" if xmm else f"%{POINTERS[low + extended]}", None
+    base = NEXT if not mode and low == RBP else low + extended
+    at += 2 if low == RSP else 1
+    size = 4 if base == NEXT else {0: 0, 1: 1, 2: 4}[mode]
+    number = int.from_bytes(code[at : at + size], "little", signed=True)
+    text = f"{number or ''}(%{'rip' if base == NEXT else POINTERS[base]})"
+    return at + size, text, number if base == NEXT else None

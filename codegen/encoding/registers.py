@@ -1,0 +1,118 @@
+"""Registers: which value is in which one while operations are written down in order, and what has to leave them.
+
+Every value has a place in memory too: constants among the code, inputs in their arrays, and what an operation has
+computed in a workspace, once it has to leave its register: the one whose next use is furthest away. A place of the
+workspace is free again after the last use of its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from codegen.encoding.x86_instructions import REGISTERS
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row
+
+NEVER = 1 << 60
+
+
+def uses_in_order(rows: Sequence[Row], order: Sequence[int]) -> dict[int, list[int]]:
+    """Return when each row is read, as numbers of operations, the next one last.
+
+    >>> uses_in_order([("input", 0), ("mul", 0, 0), ("add", 0, 1)], [1, 2])
+    {1: [1], 0: [1, 0, 0]}
+    """
+    uses: dict[int, list[int]] = {}
+    first = FIRST_OPERAND
+    for time in range(len(order) - 1, -1, -1):
+        row = rows[order[time]]
+        if row[0] in LEAVES:
+            continue
+        for operand in row[: first.get(row[0], 1) - 1 : -1]:
+            if operand in uses:
+                uses[operand].append(time)
+            else:
+                uses[operand] = [time]
+    return uses
+
+
+class Registers:
+    """The registers and the workspace; `read(register, row)` and `save(register, place)` write the moves."""
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        uses: dict[int, list[int]],
+        read: Callable[[int, int], None],
+        save: Callable[[int, int], None],
+    ) -> None:
+        self.rows, self.uses, self.read, self.save = rows, uses, read, save
+        self.of: dict[int, int] = {}  # register of a row
+        self.row_in = [-1] * REGISTERS
+        self.free = list(range(REGISTERS - 1, -1, -1))
+        self.places: dict[int, int] = {}  # of rows in the workspace
+        self.unused: list[int] = []  # places
+        self.size = 0
+
+    def take(self, keep: Sequence[int] = ()) -> int:
+        """Return a register for a new value, none of those to be kept."""
+        if self.free:
+            return self.free.pop()
+        uses, furthest, found = self.uses, -1, -1
+        for register, row in enumerate(self.row_in):
+            if register not in keep:
+                left = uses[row]
+                when = left[-1] if left else NEVER
+                if when > furthest:
+                    furthest, found = when, register
+        row = self.row_in[found]
+        self.keep_in_memory(row)
+        del self.of[row]
+        return found
+
+    def hold(self, register: int, row: int) -> None:
+        """Note that a register has the value of a row."""
+        self.of[row] = register
+        self.row_in[register] = row
+
+    def wanted(self, row: int, keep: Sequence[int] = ()) -> int:
+        """Return the register of a row, loaded where it is in none."""
+        register = self.of.get(row)
+        if register is None:
+            register = self.take(keep)
+            self.read(register, row)
+            self.hold(register, row)
+        return register
+
+    def leave(self, row: int) -> int:
+        """Return the register of a row that has been read for the last time; it belongs to nobody."""
+        return self.of.pop(row)
+
+    def release(self, row: int) -> None:
+        """Free the register of a row that has been read for the last time."""
+        register = self.of.pop(row, None)
+        if register is not None:
+            self.free.append(register)
+
+    def forget(self, row: int) -> None:
+        """Free the place in the workspace of a row that has been read for the last time."""
+        place = self.places.pop(row, None)
+        if place is not None:
+            self.unused.append(place)
+
+    def keep_in_memory(self, row: int) -> None:
+        """Save a value in the workspace, unless memory has it."""
+        if row in self.places or self.rows[row][0] in LEAVES:
+            return
+        if not self.unused:
+            self.unused.append(self.size)
+            self.size += 1
+        place = self.places[row] = self.unused.pop()
+        self.save(self.of[row], place)
+
+    def empty(self) -> None:
+        """Save what will be read, and free all registers."""
+        for row in self.of:
+            if self.uses[row]:
+                self.keep_in_memory(row)
+        self.of.clear()
+        self.free = list(range(REGISTERS - 1, -1, -1))

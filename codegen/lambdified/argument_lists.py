@@ -1,0 +1,126 @@
+"""The arguments of a lambdified function: what each one is in a kernel, and how a call is taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.tensor.array.expressions import ArraySymbol
+from sympy.utilities.exceptions import sympy_deprecation_warning
+
+from codegen.errors import ArgumentError
+from codegen.expressions.sympy_forms import can_be_input
+from codegen.machine.calls.arguments import in_positions
+
+
+class CallError(ArgumentError, TypeError):
+    """A call has too many arguments, too few, or of another structure."""
+
+
+_SINGLE = (sp.IndexedBase, sp.MatrixSymbol, ArraySymbol, sp.Function)
+_LISTS = (list, tuple, set, frozenset, sp.Tuple, sp.MatrixBase, sp.NDimArray, Iterator)
+
+
+@dataclass
+class Arguments:
+    """What a function takes: names, the kernel's arguments, and nested lists that are ragged, which come apart.
+
+    >>> x, y, z = sp.symbols("x y z")
+    >>> taken = Arguments.of((x, (y, [z])))
+    >>> taken.inputs, taken.apart((1, (2, [3])), {})
+    ([x, y, z], [1, 2, 3])
+    """
+
+    names: list[str]
+    inputs: list[Any] = field(default_factory=list)
+    structures: list[Any] = field(default_factory=list)  # None where the kernel takes the argument as it is
+    replaced: dict[Any, Any] = field(default_factory=dict)  # expressions that are arguments, by what stands for them
+
+    @classmethod
+    def of(cls, given: Any) -> Arguments:
+        """Return the arguments of a list, or one that stands alone."""
+        if isinstance(given, str):
+            raise ArgumentError("a text as arguments", why="no text is evaluated", do="write sp.symbols(text)")
+        if isinstance(given, set | frozenset):
+            sympy_deprecation_warning(
+                "Passing the function arguments to lambdify() as a set is deprecated. Use a list or tuple.",
+                deprecated_since_version="1.6.3",
+                active_deprecations_target="deprecated-lambdify-arguments-set",
+                stacklevel=4,
+            )
+        single = can_be_input(given) or isinstance(given, _SINGLE)
+        if not single and not isinstance(given, _LISTS):
+            raise ArgumentError(
+                f"{given} as the arguments",
+                why="an argument is a symbol, x(t), a derivative or sin(t), or a list of them",
+            )
+        arguments = [given] if single else list(given.flat() if isinstance(given, sp.MatrixBase) else given)
+        made = cls([])
+        for argument in arguments:
+            made._add(argument)
+        return made
+
+    def _add(self, argument: Any) -> None:
+        self.names.append(str(argument) if isinstance(argument, sp.Basic) else f"argument{len(self.names)}")
+        if isinstance(argument, sp.Function) and not isinstance(argument, AppliedUndef):
+            self.replaced[argument] = argument = sp.Dummy("argument")
+        ragged = isinstance(argument, list | tuple | sp.Tuple) and not _is_regular(argument)
+        self.structures.append(_structure(argument) if ragged else None)
+        self.inputs += _leaves(argument) if ragged else [argument]
+
+    @property
+    def plain(self) -> bool:
+        """Whether the kernel takes all arguments as they are."""
+        return not any(self.structures)
+
+    def apart(self, args: Sequence[Any], keywords: dict[str, Any]) -> list[Any]:
+        """Return the kernel's arguments of a call; CallError where there are too many, or others."""
+        if keywords:
+            args = in_positions(tuple(args), keywords, self.names)
+        if len(args) != len(self.names):
+            raise CallError(f"{len(args)} arguments", why=f"the function takes {len(self.names)}")
+        found: list[Any] = []
+        for value, structure, name in zip(args, self.structures, self.names, strict=True):
+            found += [value] if structure is None else _matching(value, structure, name)
+        return found
+
+
+def _is_regular(value: Any) -> bool:
+    """Whether nested lists have a shape."""
+    return len({_shape(item) for item in value}) <= 1 and all(
+        _is_regular(item) for item in value if isinstance(item, list | tuple | sp.Tuple)
+    )
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    if isinstance(value, sp.MatrixBase | sp.NDimArray):
+        return tuple(value.shape)
+    if not isinstance(value, list | tuple | sp.Tuple):
+        return ()
+    return len(value), *(_shape(value[0]) if len(value) else ())
+
+
+def _structure(value: Any) -> Any:
+    """Return nested lists with None in place of each leaf."""
+    return [_structure(item) for item in value] if isinstance(value, list | tuple | sp.Tuple) else None
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple | sp.Tuple):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
+
+
+def _matching(value: Any, structure: Any, name: str) -> list[Any]:
+    """Return the leaves of a value of that structure."""
+    if structure is None:
+        return [value]
+    if not isinstance(value, list | tuple | np.ndarray) or len(value) != len(structure):
+        raise CallError(f"a value of type {type(value).__name__}", where=name, why=f"it is a list of {len(structure)}")
+    return [leaf for item, part in zip(value, structure, strict=True) for leaf in _matching(item, part, name)]

@@ -1,0 +1,99 @@
+"""A kernel as a generalized ufunc, for what splits arrays up and sends the parts to processes: dask, xarray."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from codegen.errors import ArgumentError
+from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram
+from codegen.machine.batches.batch import signature
+from codegen.machine.batches.batch_run import Progress
+from codegen.options import Options
+
+REVIVED = 16  # kernels that one process keeps of those that came to it
+
+
+class Pointwise(Protocol):
+    """A kernel, as far as it is called at many points."""
+
+    def batch(self, *args: Any, out: Any = None, threads: int = 1, progress: Progress | None = None) -> Any:
+        """Evaluate at many points."""
+
+    @property
+    def program(self) -> Program | RolledProgram:
+        """The program that was compiled."""
+
+    @property
+    def options(self) -> Options:
+        """The options that it was compiled with."""
+
+
+class Gufunc:
+    """A kernel that takes arrays with leading axes, as a gufunc of NumPy does; `signature` says how.
+
+    It pickles, and a process compiles it once, however many parts of an array come to it. `sizes` has what
+    `dask.array.apply_gufunc` asks for beside the signature.
+
+    >>> import sympy as sp
+    >>> from codegen import lambdify
+    >>> x, y = sp.symbols("x y")
+    >>> norm = lambdify([[x, y]], sp.sqrt(x**2 + y**2)).kernel.gufunc()
+    >>> norm.signature, norm(np.array([[3.0, 4.0], [5.0, 12.0]])), norm([3, 4])
+    ('(2)->()', array([ 5., 13.]), array(5.))
+    """
+
+    def __init__(self, kernel: Pointwise, threads: int, revive: Callable[[], tuple[Any, tuple[Any, ...]]]) -> None:
+        self._kernel, self._threads, self._revive = kernel, threads, revive
+        self.__name__: str = kernel.program.name
+
+    def __call__(self, *args: Any) -> Any:
+        """Evaluate at all points; ArgumentError for arrays that do not end in the declared shapes."""
+        results = self._kernel.batch(*args, threads=self._threads)
+        return tuple(map(np.asarray, results)) if isinstance(results, tuple) else np.asarray(results)
+
+    @property
+    def signature(self) -> str:
+        """Shapes of arguments and results in NumPy's notation: lengths stand for their own names."""
+        program = self._kernel.program
+        return signature(program.arguments, program.outputs)
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The keywords `output_dtypes`, and `output_sizes` of axes that no argument has."""
+        program = self._kernel.program
+        dtype = self._kernel.options.number.dtype
+        taken, given = (set(re.findall(r"\d+", part)) for part in self.signature.split("->"))
+        dtypes = [dtype] * len(program.outputs)
+        return {
+            "output_dtypes": dtypes if len(dtypes) > 1 else dtype,
+            "output_sizes": {name: int(name) for name in sorted(given - taken)},
+        }
+
+    def __repr__(self) -> str:
+        return f"<Gufunc {self.__name__} {self.signature}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        revive, (data, *_) = self._revive()
+        return revived, (revive, data, self._threads)
+
+
+@lru_cache(maxsize=REVIVED)
+def revived(revive: Callable[..., Any], data: bytes, threads: int) -> Gufunc:
+    """Return a gufunc in another process, where it is compiled when it comes for the first time."""
+    found: Gufunc = revive(data, None, None).gufunc(threads=threads)
+    return found
+
+
+def require_arrays(structured: bool) -> None:
+    """Raise ArgumentError for a kernel that takes or returns containers."""
+    if structured:
+        raise ArgumentError(
+            "a gufunc of a kernel that takes or returns containers", why="a gufunc takes arrays and returns arrays",
+            do="compile a function of arrays",
+        )  # fmt: skip

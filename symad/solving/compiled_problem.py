@@ -1,0 +1,126 @@
+"""Compiled problems: kernels, bounds and parameters, all that a solver asks for; functions are no part of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from symad.errors import ArgumentError
+from symad.solving.callbacks import Bounds, Callbacks, Kernels, Progress, Request, Solution, bounds_of
+from symad.solving.saved_problems import Saved, write_problem
+from symad.solving.with_ipopt import solved_by_ipopt
+from symad.solving.with_scipy import Method, solved_by_scipy
+
+SolverName = Literal[Method, "ipopt"]
+
+
+class CompiledProblem:
+    """What `symad.load(folder)` returns of a problem: its kernels, for the shapes that they were compiled for.
+
+    >>> import tempfile
+    >>> import symad as sa
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sa.Problem(lambda x: np.sum((x - 3) ** 2)).save(folder, np.zeros(2))
+    ...     loaded = sa.load(folder)
+    >>> loaded.minimize(np.zeros(2)).x.round(6)
+    array([3., 3.])
+    """
+
+    parameters: tuple[Any, ...]
+    bounds: tuple[Any, Any]
+    constraint_bounds: tuple[Any, Any]
+
+    def __init__(self, saved: Saved) -> None:
+        self.parameters, self.bounds, self.constraint_bounds = saved.parameters, saved.bounds, saved.constraint_bounds
+        self._kernels: dict[Any, Kernels] = dict(saved.kernels)  # of each shape that was met
+
+    def kernels(self, x: Any, *parameters: Any) -> Kernels:
+        """Return what solvers call, for the shapes of arguments; it is compiled at the first call.
+
+        >>> import symad as sa
+        >>> made = sa.Problem(lambda x: np.sum(x**4), lambda x: x[1:] * x[:-1]).kernels(np.ones(3))
+        >>> made.gradient(np.ones(3)), made.hessian.sparsity.nnz
+        (array([4., 4., 4.]), 5)
+        """
+        examples = (np.asarray(x, dtype=np.float64), *(parameters or self.parameters))
+        key = tuple(map(np.shape, examples))
+        if key not in self._kernels:
+            self._kernels[key] = self._compiled(*examples)
+        return self._kernels[key]
+
+    def _compiled(self, *examples: Any) -> Kernels:
+        """Return kernels for other shapes, of which there are none here."""
+        shapes = " or ".join(", ".join(map(str, shapes)) for shapes in self._kernels)
+        raise ArgumentError(
+            f"x and parameters of shapes {', '.join(str(np.shape(example)) for example in examples)}",
+            why=f"a loaded problem has kernels for {shapes}, and no functions to make others of",
+            do="make the problem of its functions",
+        )
+
+    def save(self, folder: str | os.PathLike[str], *examples: Any) -> None:
+        """Write all kernels that were compiled, and those for examples of x and parameters, into a folder.
+
+        `symad.load(folder)` reads it: nothing is traced or differentiated again. Bounds and parameters are saved too,
+        and the functions are not: what is loaded solves problems of the same shapes. A process that is killed leaves
+        the problem that was there before, or the new one. ArgumentError where nothing was compiled, or the folder
+        cannot be written.
+
+        >>> import tempfile
+        >>> import symad as sa
+        >>> nearest = sa.Problem(lambda x, a: np.sum((x - a) ** 2), bounds=(0, 1), parameters=(2.0,))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     nearest.save(folder, np.zeros(2))
+        ...     sa.load(folder).minimize(np.zeros(2), solver="l-bfgs-b").x
+        array([1., 1.])
+        """
+        if examples:
+            self.kernels(*examples)
+        if not self._kernels:
+            raise ArgumentError(
+                "nothing was compiled", do="give an example of x and of the parameters: save(folder, x)"
+            )
+        write_problem(folder, Saved(self.bounds, self.constraint_bounds, self.parameters, self._kernels))
+
+    def minimize(
+        self,
+        x0: Any,
+        *parameters: Any,
+        solver: SolverName = "trust-constr",
+        multipliers: Any = None,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        options: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
+    ) -> Solution:
+        """Return what a solver finds from x0 on: "ipopt" (the extra `ipopt`), or a method of `scipy.optimize`.
+
+        `multipliers` of the constraints let Ipopt start warm; `options` go to the solver as they are; `progress(
+        iteration, value, violation)` is called after each iteration. What the solver says of its end is in the
+        solution: an infeasible problem, or too many iterations, raise nothing. ArgumentError for bounds that cross,
+        hold NaN or do not fit, for a solver that has no bounds or constraints, or that is not installed.
+
+        >>> import symad as sa
+        >>> problem = sa.Problem(lambda x, a: np.sum((x - a) ** 2), bounds=(0.0, 1.0))
+        >>> problem.minimize(np.ones(2), np.array([0.5, 2.0]), solver="l-bfgs-b").x.round(6)
+        array([0.5, 1. ])
+        """
+        asked = Request(multipliers, tolerance, max_iterations, options or {}, progress)
+        return self._found(x0, parameters, solver, asked)[0]
+
+    def _bounds(self, shape: tuple[int, ...], rows: int) -> tuple[Bounds, Bounds]:
+        return bounds_of(self.bounds, shape, "bounds"), bounds_of(self.constraint_bounds, (rows,), "constraint_bounds")
+
+    def _found(
+        self, x0: Any, parameters: tuple[Any, ...], solver: SolverName, asked: Request
+    ) -> tuple[Solution, Callbacks]:
+        names = [*get_args(Method), "ipopt"]
+        if solver not in names:
+            raise ArgumentError(f"solver={solver!r}", do=f"use one of {', '.join(names)}")
+        start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
+        callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
+        box, limits = self._bounds(start.shape, callbacks.kernels.rows)
+        solve = solved_by_ipopt if solver == "ipopt" else solved_by_scipy
+        return solve(solver, callbacks, start.ravel(), box, limits, asked), callbacks

@@ -1,0 +1,126 @@
+"""Integration by `scipy.integrate.solve_ivp`: compiled right-hand sides, their exact Jacobians, events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
+
+from codegen.machine.calls.kernel import Kernel
+from symad.compiling.native import compile
+from symad.errors import ArgumentError, ConvergenceError
+from symad.extras import optional
+from symad.solving.callbacks import Array
+from symad.transforms.first_order import jacobian
+
+Method = Literal["LSODA", "BDF", "Radau", "RK45", "DOP853", "RK23"]
+IMPLICIT = ("LSODA", "BDF", "Radau")  # which take a Jacobian
+FACTORIZED = ("BDF", "Radau")  # which take a sparse one
+DENSE = 40  # numbers up to which a dense matrix is factorized sooner
+LARGE = 100  # numbers from which on sparse matrices are what counts
+FILLED = 0.25  # the density from which on a dense matrix is
+
+
+@dataclass(frozen=True)
+class Integrator:
+    """How an integrator of SciPy is called; without a method LSODA for small systems, and BDF for large ones."""
+
+    method: Method | None = None
+    rtol: float = 1e-8
+    atol: Any = 1e-10
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.method is not None and self.method not in get_args(Method):
+            raise ArgumentError(f"method={self.method!r}", do=f"use one of {', '.join(get_args(Method))}")
+
+    def method_for(self, size: int) -> Method:
+        """Return the method for a number of unknowns."""
+        return self.method or ("LSODA" if size < LARGE else "BDF")
+
+
+class SystemKernels:
+    """A right-hand side f(t, z, q) compiled, and its Jacobian in z where one is asked for."""
+
+    right: Kernel
+
+    def __init__(self, f: Callable[..., Any], state: Array, q: Array) -> None:
+        self._f, self._examples = f, (0.0, state, q)
+        self.right = compile(f, *self._examples)
+
+    @cached_property
+    def jacobian(self) -> Kernel:
+        """The entries of the Jacobian that may be non-zero, column by column."""
+        return compile(jacobian(self._f, argnums=1, sparse=True, format="csc"), *self._examples)
+
+    def of(self, q: Array) -> Callable[[float, Array], Array]:
+        """Return the right-hand side for parameters."""
+        right = self.right
+        return lambda t, z: right(t, z, q)
+
+    def jacobian_of(self, q: Array, *, sparse: bool) -> Callable[[float, Array], Any]:
+        """Return the Jacobian for parameters: as a sparse matrix where that may be, and is worth it."""
+        kernel = self.jacobian
+        pattern = kernel.sparsity
+        if sparse and pattern.shape[0] > DENSE and pattern.density < FILLED:
+            return lambda t, z: pattern.scipy(kernel(t, z, q))
+        rows, columns = pattern
+
+        def dense(t: float, z: Array) -> Array:
+            matrix = np.zeros(pattern.shape)
+            matrix[rows, columns] = kernel(t, z, q)
+            return matrix
+
+        return dense
+
+
+class Callables(Protocol):
+    """What makes functions of (t, z) for parameters."""
+
+    def of(self, q: Array) -> Callable[[float, Array], Array]:
+        """Return the right-hand side."""
+
+    def jacobian_of(self, q: Array, *, sparse: bool) -> Callable[[float, Array], Any]:
+        """Return its Jacobian."""
+
+
+def integrated(
+    kernels: Callables, q: Array, span: tuple[float, float], start: Array, by: Integrator, **asked: Any
+) -> Any:
+    """Return what `solve_ivp` finds, its method and status too; what becomes infinite or NaN has failed.
+
+    ArgumentError for a right-hand side that is NaN or infinite at the start, ConvergenceError where SciPy itself stops
+    with an error.
+    """
+    integrate = optional("scipy.integrate", "an integrator")
+    right, method = kernels.of(q), by.method_for(start.size)
+    _check_start(start, right(span[0], start), span[0])
+    if method in IMPLICIT:
+        asked["jac"] = kernels.jacobian_of(q, sparse=method in FACTORIZED)
+    try:
+        with np.errstate(all="ignore"):  # NaN ends a step, as SciPy sees to
+            found = integrate.solve_ivp(
+                right, span, start, method=method, rtol=by.rtol, atol=by.atol, **asked, **by.options
+            )
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
+        raise ConvergenceError(
+            f"{method} stopped between t = {span[0]:g} and {span[1]:g}", why=str(error),
+            do="see where the right-hand side is NaN or infinite, or try another method",
+        ) from error  # fmt: skip
+    found.method = method
+    if found.success and not np.isfinite(found.y).all():
+        found.success, found.status = False, -1
+        found.message = "The state became infinite or NaN."
+    return found
+
+
+def _check_start(start: Array, slope: Array, t: float) -> None:
+    for values, name in ((start, "the initial state"), (slope, "the right-hand side")):
+        wrong = np.nonzero(~np.isfinite(values))[0]
+        if wrong.size:
+            raise ArgumentError(
+                f"{name} is {values[wrong[0]]} in number {wrong[0]} at t = {t:g}", do="begin where it is finite"
+            )

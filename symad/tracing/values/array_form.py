@@ -1,0 +1,120 @@
+"""ArrayForm: what a traced array answers without its values: its shape and type, views, copies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from symad.errors import TraceError
+from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.known_numbers import Nodes
+from symad.tracing.values.node_arrays import all_truths, converted
+from symad.tracing.values.traced import Traced
+
+
+class ArrayForm(Traced):
+    """One node of the graph of `scope` per element, in an ordinary array, whose views and copies are NumPy's own."""
+
+    __slots__ = ("nodes", "scope")
+
+    def __init__(self, nodes: Nodes, scope: Scope) -> None:
+        self.nodes: Nodes = nodes
+        self.scope = scope
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape, as of the NumPy array it stands for."""
+        return self.nodes.shape
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return self.nodes.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.nodes.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float64, or bool for an array of truth values."""
+        return np.dtype(bool if all_truths(self.scope.graph, self.nodes) else np.float64)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element of that dtype."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the NumPy array it stands for."""
+        return self.size * self.itemsize
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes between neighbours along each axis: those of its nodes, which are views where NumPy has views."""
+        return tuple([step // self.nodes.itemsize * self.itemsize for step in self.nodes.strides])
+
+    @property
+    def T(self) -> Any:  # noqa: N802 (NumPy's name)
+        """The transposed array, a view."""
+        return self._made(self.nodes.T)
+
+    @property
+    def mT(self) -> Any:  # noqa: N802 (NumPy's name)
+        """The array with its last two axes swapped, a view."""
+        return self._made(self.nodes.mT)
+
+    @property
+    def imag(self) -> Any:
+        """Zeros: traced values are real."""
+        check_real(".imag")
+        return self._made(np.full(self.shape, self.scope.graph.number(0.0)))
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __copy__(self) -> Any:
+        return self._made(self.scope.graph.arrays.copied(self.nodes))
+
+    def __deepcopy__(self, memo: object) -> Any:
+        return self.__copy__()
+
+    def copy(self, order: str = "C") -> Any:
+        """Return an independent array of the same nodes, in this order in memory."""
+        return self._made(self.scope.graph.arrays.copied(self.nodes, order))
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a view; other dtypes and subclasses (np.matrix) are refused."""
+        if args or kwargs:
+            why = "traced arrays are plain arrays of float64"
+            raise TraceError("view() of a traced array as another type", where=user_place(), why=why, do="leave it out")
+        return self._made(self.nodes.view())
+
+    def reshape(self, *shape: Any, order: Any = "C") -> Any:
+        """Return the array in another shape, as a view where NumPy makes one."""
+        return self._made(self.nodes.reshape(*shape, order=order))
+
+    def transpose(self, *axes: Any) -> Any:
+        """Return the array with its axes permuted, as a view."""
+        return self._made(self.nodes.transpose(*axes))
+
+    def flatten(self, order: Any = "C") -> Any:
+        """Return a 1-D copy."""
+        return self._made(self.nodes.flatten(order))
+
+    def astype(self, dtype: Any, order: Any = "K", *, copy: bool = True, **keywords: Any) -> Any:
+        """Return the array as float; bool and int follow NumPy's rules (int truncates). A copy, unless copy=False."""
+        own = np.dtype(bool if all_truths(self.scope.graph, self.nodes) else float)
+        if not copy and np.dtype(dtype) == own:
+            return self
+        made = converted(self.scope.graph, self.nodes, dtype)
+        return self._made(made if order == "K" else np.array(made, order=order))
+
+    def _made(self, nodes: Nodes) -> Any:
+        """Return the traced array of other nodes of this scope."""
+        raise NotImplementedError

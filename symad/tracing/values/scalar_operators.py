@@ -1,0 +1,176 @@
+"""Operators of traced numbers: those of Python, as NumPy's functions, on the nodes of the graph.
+
+They are the inner loop of tracing: a number of Python or another traced number is answered without NumPy.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from symad.tracing.calling.handlers import catches_divisions
+from symad.tracing.calling.instructions import is_in_place
+from symad.tracing.calling.scope import Scope, join
+from symad.tracing.numpy.ufuncs import UFUNCS
+from symad.tracing.values.constant_nodes import is_boolean
+from symad.tracing.values.object_arrays import check_order
+from symad.tracing.values.traced import Traced
+from symad.tracing.values.whole_numbers import are_whole
+
+Operator = Callable[..., Any]  # a method of traced numbers
+NUMBERS = frozenset({int, float, bool})
+_NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
+_NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
+_SEQUENCES = frozenset({list, tuple, str, bytes, bytearray})
+
+
+class TracedNumber(Traced):
+    """What operators know of a traced number: its node in the graph of its scope. Immutable."""
+
+    __slots__ = ("node", "scope")
+
+    def __init__(self, node: int, scope: Scope) -> None:
+        self.node: int = node
+        self.scope = scope
+
+
+def binary(ufunc: np.ufunc) -> Operator:
+    build = UFUNCS[ufunc.__name__]
+
+    def method(self: TracedNumber, other: Any) -> Any:
+        kind, scope = type(other), self.scope
+        if kind is type(self):
+            if other.scope is not scope:
+                scope = join(scope, other.scope)
+            right = other.node
+        elif kind in NUMBERS:
+            right = scope.graph.number(other)
+        elif kind in _NUMPY_NUMBERS:
+            right = scope.graph.number(other.item())
+        elif isinstance(other, sp.MatrixBase):
+            return NotImplemented  # SymPy's rules for matrices: 2 * M is a matrix, and its * is the matrix product
+        else:
+            return ufunc(self, other) if getattr(kind, "__array_ufunc__", True) is not None else NotImplemented
+        if not scope.open:
+            scope.check_open()
+        node = build(scope.graph, self.node, right)
+        if node >= scope.graph.placed:
+            frame = sys._getframe(1)
+            scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)  # x**y, x == y
+        return type(self)(node, scope)
+
+    return method
+
+
+def repeating(multiply: Operator) -> Operator:
+    """* of a whole number, which is a plain count then, repeats a list, a tuple or a text."""
+
+    def method(self: Any, other: Any) -> Any:
+        if type(other) not in _SEQUENCES or not are_whole(self.scope.graph, self.node):
+            return multiply(self, other)
+        count, in_place = self.__index__(), is_in_place(sys._getframe(1))
+        if in_place:
+            other *= count
+        return other if in_place else other * count
+
+    return method
+
+
+def equality(ufunc: np.ufunc) -> Operator:
+    """== and != also answer (by identity) what is no number at all: None, texts, dicts, sets."""
+    compare, equal = binary(ufunc), ufunc is np.equal
+
+    def method(self: Any, other: Any) -> Any:
+        if isinstance(other, _NO_NUMBERS):
+            return NotImplemented
+        if isinstance(other, bool) and is_boolean(self.scope.graph, self.node):
+            return self if other is equal else ~self  # c == True is c: SymPy's Piecewise asks it of its conditions
+        return compare(self, other)
+
+    return method
+
+
+def order(ufunc: np.ufunc, sign: str) -> Operator:
+    """<, <=, >, >=: those that compiled code asks for may be NumPy's, in a loop over objects."""
+    compare = binary(ufunc)
+
+    def method(self: TracedNumber, other: Any) -> Any:
+        check_order(sys._getframe(1), self.scope, self.node, other, sign)
+        return compare(self, other)
+
+    return method
+
+
+def reflected(ufunc: np.ufunc) -> Operator:
+    build = UFUNCS[ufunc.__name__]
+
+    def method(self: TracedNumber, other: Any) -> Any:
+        scope = self.scope
+        if type(other) not in NUMBERS:
+            return NotImplemented if isinstance(other, sp.MatrixBase) else ufunc(other, self)
+        if not scope.open:
+            scope.check_open()
+        node = build(scope.graph, scope.graph.number(other), self.node)
+        if node >= scope.graph.placed:
+            frame = sys._getframe(1)
+            scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)
+        return type(self)(node, scope)
+
+    return method
+
+
+def division(operator: Operator, *, reflected: bool = False) -> Operator:
+    """A division, which raises an error at zero where the user's code catches it: there it is meant for floats."""
+
+    def method(self: TracedNumber, other: Any) -> Any:
+        if catches_divisions(sys._getframe(1)):
+            divisor = self if reflected else other
+            if isinstance(divisor, TracedNumber | int | float) and divisor == 0:
+                raise ZeroDivisionError("division by zero")
+        return operator(self, other)
+
+    return method
+
+
+def power(raise_to: Operator) -> Operator:
+    """**, and pow() with two arguments."""
+
+    def method(self: TracedNumber, other: Any, modulus: Any = None) -> Any:
+        return raise_to(self, other) if modulus is None else NotImplemented
+
+    return method
+
+
+def unary(ufunc: np.ufunc) -> Operator:
+    build = UFUNCS[ufunc.__name__]
+
+    def method(self: TracedNumber) -> TracedNumber:
+        scope = self.scope
+        if not scope.open:
+            scope.check_open()
+        node = build(scope.graph, self.node)
+        if node >= scope.graph.placed:
+            scope.graph.place(sys._getframe(1))
+        return type(self)(node, scope)
+
+    return method
+
+
+def bitwise(ufunc: np.ufunc) -> Operator:
+    """An operator of truth values, and of whole numbers by their bits."""
+    of_truths = binary(ufunc) if ufunc.__name__ in UFUNCS else None
+
+    def method(self: TracedNumber, other: Any) -> Any:
+        if of_truths is not None and is_boolean(self.scope.graph, self.node):
+            return of_truths(self, other)
+        return ufunc(self, other)
+
+    return method
+
+
+def swapped(ufunc: np.ufunc) -> Operator:
+    return lambda self, other: ufunc(other, self)

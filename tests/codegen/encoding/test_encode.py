@@ -1,0 +1,187 @@
+"""The encoder: kernels with the bits of LLVM's; what it leaves to LLVM is told; its pages are never written and run."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+import platform
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy as sp
+
+import codegen.encoding.encode
+from codegen import Input, Output, compile_program
+from codegen.code_memory import MappedCode
+from codegen.encoding.encode import encode, why_not
+from codegen.encoding.registers import Registers
+from codegen.errors import WorkbenchError
+from codegen.expressions.sympy_in import program_from_sympy
+from codegen.lowering.passes import prepare
+from codegen.machine.storage.shelf import ObjectCode
+from codegen.options import Options
+from tests.support.draws import seeded
+from tests.support.encoded_fuzz import ENTRY, Operations, check, make, pointers
+
+X, Y = sp.symbols("x y", real=True)
+PROGRAM = program_from_sympy([X, Y], [sp.exp(X) * Y + sp.sqrt(X), X / Y])
+
+
+def bits(found: Any) -> bytes:
+    return np.asarray(found).tobytes()
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_random_operations(seed: int) -> None:
+    assert check(make(seeded(seed))) == "same bits"
+
+
+def many_values(count: int) -> Operations:
+    """All products first, then their sum from the last to the first: as many values live at once."""
+    rows: list[Any] = [("input", k) for k in range(2)]
+    rows += [("mul", 0, 1)] + [("add", 2 + k, 0) for k in range(count)]
+    total = len(rows) - 1
+    for k in range(count - 1, 1, -1):
+        rows.append(("mul", total, 1 + k))
+        total = len(rows) - 1
+    return Operations(rows, [1, 1], [(1, None, [total])], 3)
+
+
+@pytest.mark.parametrize("count", [10, 30, 1000, 9000])
+def test_more_values_than_registers(count: int) -> None:
+    """The largest has a workspace on the heap."""
+    case = many_values(count)
+    assert check(case) == "same bits"
+    made = encode(*case.program())
+    assert (made.workspace > 8192) == ("malloc" in made.called) == ("free" in made.called)
+    assert (made.workspace > 8192) == (count == 9000)
+
+
+def test_no_memory_for_the_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = ObjectCode.encoded(encode(*many_values(9000).program()), 0.0)
+    assert code.places is not None
+    nothing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t)(lambda size: None)
+    address = ctypes.cast(nothing, ctypes.c_void_p).value
+    assert address is not None
+    mapped = MappedCode(code.image.code, code.places.called, {"malloc": address, "free": 0}, code.places.entries)
+    arrays = [np.ones(1), np.ones(1)], [np.full(1, 5.0)]
+    assert ENTRY(mapped.addresses["kernel"])(*map(pointers, arrays)) == 1
+    assert arrays[1][0] == 5.0
+
+
+def test_the_quick_tiers_use_it_and_the_default_does_not() -> None:
+    kernels = {tier: compile_program(PROGRAM, tier=tier, cache=False) for tier in ("default", "fast", "auto")}
+    assert kernels["fast"].stats.generator == "encoder"
+    assert kernels["default"].stats.generator == "LLVM"
+    assert list(kernels["fast"].stats.seconds) == ["lower", "encode"]
+    assert kernels["fast"].stats.code_bytes > 0
+    assert kernels["auto"].wait()
+    assert kernels["auto"].stats.generator == "LLVM"
+    assert len({bits(kernel(0.7, 1.3)) for kernel in kernels.values()}) == 1
+    assert "fmadd" in kernels["fast"].assembly
+    assert kernels["fast"].assembly.startswith("kernel.0:")
+
+
+REASONS: list[tuple[Any, str]] = [
+    ({"chunk": 10}, "chunk functions were asked for"),
+    ({"dtype": "float32"}, "numbers are float32"),
+    ({"accuracy": "fast"}, 'accuracy="fast" allows vector functions'),
+]
+
+
+@pytest.mark.parametrize(("options", "reason"), REASONS)
+def test_what_llvm_has_to_do_is_told(options: Any, reason: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="symad.codegen"):
+        kernel = compile_program(PROGRAM, tier="fast", cache=False, **options)
+    assert kernel.stats.generator == f"LLVM, level 0: {reason}"
+    assert f"machine code by LLVM, and not by the encoder: {reason}" in caplog.text
+    assert reason in kernel.stats._repr_html_().replace("&quot;", '"')
+    assert bits(kernel(0.7, 1.3)) == bits(compile_program(PROGRAM, cache=False, **options)(0.7, 1.3))
+
+
+def test_other_machines_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = prepare(PROGRAM, Options(tier="fast"))
+    assert why_not(prepared) == ""
+    told = "the encoder writes for x86-64 with AVX under Linux"
+    with monkeypatch.context() as patch:
+        patch.setattr(platform, "machine", lambda: "aarch64")
+        assert why_not(prepared) == told
+        assert compile_program(PROGRAM, tier="fast", cache=False).stats.generator == f"LLVM, level 0: {told}"
+    monkeypatch.setattr(codegen.encoding.encode, "host", lambda: ("", "+sse2,-avx"))
+    assert why_not(prepared) == told
+    monkeypatch.undo()
+    huge = replace(prepared, program=replace(PROGRAM, outputs=(Output((2**29,), (), ()),)))
+    assert why_not(huge) == "a displacement has 32 bits"
+    swept = replace(prepared, program=replace(PROGRAM, inputs=(*PROGRAM.inputs, Input("s", (2,))), seeded=True))
+    assert why_not(swept) == "a sweep fills vector registers"
+
+
+def test_pages_are_never_writable_and_executable() -> None:
+    kernel = compile_program(PROGRAM, tier="fast", cache=False)
+    found = []
+    for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
+        first, last, rights = re.match(r"(\w+)-(\w+) (\S+)", line).groups()  # type: ignore[union-attr]
+        if int(first, 16) <= kernel.address < int(last, 16):
+            found.append(rights)
+    assert found == ["r-xp"]
+
+
+def test_pages_go_with_the_kernel() -> None:
+    def mapped(address: int) -> bool:
+        ranges = re.findall(r"^(\w+)-(\w+) r-xp", Path("/proc/self/maps").read_text(encoding="utf-8"), re.MULTILINE)
+        return any(int(first, 16) <= address < int(last, 16) for first, last in ranges)
+
+    kernel = compile_program(PROGRAM, tier="fast", cache=False)
+    address = kernel.address
+    assert mapped(address)
+    del kernel
+    gc.collect()
+    assert not mapped(address)
+
+
+def test_a_system_that_runs_no_pages_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refusing:
+        def mprotect(self, *given: object) -> int:
+            return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *given, **options: Refusing())
+    with pytest.raises(WorkbenchError, match="the system does not let it be run"):
+        MappedCode(b"\xc3", {}, {}, {"kernel": 0})
+
+
+def test_a_cache_keeps_encoded_code(tmp_path: Path) -> None:
+    made = compile_program(PROGRAM, tier="fast", cache=tmp_path)
+    found = compile_program(PROGRAM, tier="fast", cache=tmp_path)
+    assert not made.stats.cached
+    assert found.stats.cached
+    assert found.stats.generator == "encoder"
+    assert found.assembly == made.assembly
+    assert bits(found(0.7, 1.3)) == bits(made(0.7, 1.3))
+
+
+def test_functions_of_scipy_and_complex_numbers() -> None:
+    program = program_from_sympy([X], [sp.loggamma(X) + sp.erfinv(X / 10)])
+    kernels = [compile_program(program, tier=tier, cache=False) for tier in ("default", "fast")]
+    assert kernels[1].stats.generator == "encoder"
+    assert bits(kernels[0](1.5)) == bits(kernels[1](1.5))
+    analytic = program_from_sympy([X], [sp.exp(X) * X])
+    parts = [compile_program(analytic, tier=tier, cache=False, dtype="complex128") for tier in ("default", "fast")]
+    assert parts[1].stats.generator == "encoder"
+    assert bits(parts[0](0.3 + 2j)) == bits(parts[1](0.3 + 2j))
+
+
+def test_the_value_that_is_needed_last_leaves_its_register() -> None:
+    uses = {row: [100 - row] for row in range(17)}
+    saved = []
+    registers = Registers([("add", 0, 0)] * 17, uses, lambda register, row: None, lambda *given: saved.append(given))
+    for row in range(16):
+        registers.hold(registers.take(), row)
+    register = registers.take((registers.of[0],))
+    assert saved == [(register, 0)]
+    assert set(registers.of) == {0, *range(2, 16)}
+    assert registers.places == {1: 0}

@@ -1,0 +1,224 @@
+"""lambdify in the place of sympy.lambdify: its parameters, calls of every kind, what users of SymPy reported."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import pickle
+import warnings
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.sparse
+import sympy as sp
+from sympy.physics.mechanics import dynamicsymbols
+from sympy.utilities.lambdify import implemented_function
+
+from codegen import ArgumentError, Lambdified, LoweringError, UnboundSymbolError, lambdify
+from codegen.errors import FallbackWarning
+from tests.sympy_lambdify import REASONS, outcomes
+
+X, Y, Z = sp.symbols("x y z")
+
+
+def test_sympys_own_tests_pass_or_have_a_reason() -> None:
+    found = list(outcomes())
+    assert {outcome.name for outcome in found if outcome.kind in ("failed", "refused")} == set(REASONS)
+    passed = [outcome for outcome in found if outcome.kind == "passed"]
+    assert len(passed) >= 121
+    assert sum(outcome.native for outcome in passed) >= 60
+
+
+def test_the_parameters_are_those_of_sympy() -> None:
+    theirs, ours = (list(inspect.signature(f).parameters.values()) for f in (sp.lambdify, lambdify))
+    assert [p.name for p in ours[2:8]] == [p.name for p in theirs[2:]]
+    assert [p.default for p in ours[2:8]] == [p.default for p in theirs[2:]]
+
+
+@pytest.mark.parametrize("modules", [None, "native", "numpy", "scipy", "math", ["scipy", "numpy"]])
+def test_modules_that_are_machine_code(modules: Any) -> None:
+    f = lambdify([X, Y], sp.sin(X) * Y, modules)
+    assert isinstance(f, Lambdified)
+    assert f(0.5, 2.0) == pytest.approx(2 * math.sin(0.5), rel=1e-15)
+
+
+def test_modules_that_are_python() -> None:
+    with mp.workdps(40):
+        assert lambdify(X, sp.sin(X), "mpmath")(mp.mpf(1)) == mp.sin(1)
+    assert lambdify(X, sp.sin(X) + Y, "sympy")(Z) == sp.sin(Z) + Y
+    assert lambdify(X, sp.sin(X), {"sin": lambda x: 7})(1.0) == 7
+    assert lambdify(X, sp.sqrt(X), "cmath")(-1) == 1j
+    with pytest.raises(ArgumentError, match=r"dtype=\.\.\. with modules='mpmath' or a printer: it is for machine code"):
+        lambdify(X, X, "mpmath", dtype="float32")
+    with pytest.raises(ArgumentError, match=r"roll=\.\.\. with modules='sympy'"):
+        lambdify(X, X, "sympy", roll="never")
+
+
+def test_what_has_no_machine_code_is_told_or_refused() -> None:
+    integral = sp.Integral(sp.exp(-(X**2)), (X, 0, Y))
+    with pytest.warns(
+        FallbackWarning, match=r"unevaluated Integral .*SymPy's own Python code evaluates it, which is slow"
+    ):
+        f = lambdify(Y, integral)
+    assert f(1.0) == pytest.approx(float(integral.subs(Y, 1).evalf()), rel=1e-12)
+    with pytest.raises(LoweringError, match="unevaluated Integral"):
+        lambdify(Y, integral, "native")
+    with pytest.raises(UnboundSymbolError, match="symbol y: it is no argument"):
+        lambdify(X, X * Y)
+    with pytest.raises(ArgumentError, match=r"the text 'x\*\*2': no text is evaluated; write sp.sympify"):
+        lambdify(X, ["x**2"])
+    with pytest.raises(ArgumentError, match="a text as arguments: no text is evaluated"):
+        lambdify("x", X)
+
+
+def test_functions_of_the_users_own() -> None:
+    f = implemented_function("f", lambda x: x + 100)
+    with pytest.warns(FallbackWarning, match="f is a Python function"):
+        assert lambdify(X, f(X) + 1)(2.0) == 103.0
+    with pytest.raises(UnboundSymbolError, match=r"f\(x\)"):
+        lambdify(X, f(X), use_imps=False)
+    with pytest.raises(UnboundSymbolError, match=r"f\(x\)"):
+        lambdify(X, f(X), "native")
+
+
+def test_keywords_symbols_and_complex_numbers() -> None:
+    f = lambdify([X, Y], X / Y)
+    assert f(y=2.0, x=3.0) == f(3.0, y=2.0) == 1.5
+    with pytest.raises(ArgumentError):
+        f(3.0, z=1.0)
+    assert f(Z, 2) == Z / 2
+    assert f(sp.pi, 2) == math.pi / 2
+    assert f(1j, 2) == 0.5j
+    assert f(np.array([1j, 2.0]), 2).tolist() == [0.5j, 1.0]
+    with pytest.raises(TypeError, match="expressions as arguments: the function computes with numbers"):
+        lambdify(X, X + 1, "math")(Z)
+    assert lambdify([X, Y], [X, sp.cos(Y)])(Z, 1 + 0 * Z) == [Z, sp.cos(1)]
+    with pytest.warns(FallbackWarning, match="Abs"):
+        assert lambdify(X, sp.Abs(X))(3 + 4j) == 5.0
+    with pytest.raises(LoweringError, match="Abs"):
+        lambdify(X, sp.Abs(X), "native")(3 + 4j)
+
+
+def test_relations_are_truth_values() -> None:
+    f = lambdify([X, Y], [X > Y, sp.And(X > 0, Y > 0), X])
+    assert f(2.0, 1.0) == [True, True, 2.0]
+    assert [type(part) for part in f(2.0, 1.0)] == [bool, bool, float]
+    assert lambdify(X, X >= 1)(np.array([0.0, 1.0])).tolist() == [False, True]
+    assert lambdify(X, X >= 1)(np.array([0.0, 1.0])).dtype == bool
+    assert lambdify([], sp.true)() is True
+
+
+def test_sparse_matrices() -> None:
+    matrix = sp.SparseMatrix(3, 4, {(0, 1): X, (2, 3): X * Y})
+    found = lambdify([X, Y], matrix)(2.0, 3.0)
+    assert isinstance(found, scipy.sparse.coo_matrix)
+    assert (found.nnz, found.shape, found.toarray()[2, 3]) == (2, (3, 4), 6.0)
+    assert lambdify([X, Y], matrix, "numpy")(2.0, 3.0).tolist() == found.toarray().tolist()
+    assert [type(part) for part in lambdify([X, Y], [X, matrix])(2.0, 3.0)] == [float, scipy.sparse.coo_matrix]
+    with pytest.raises(ArgumentError, match="a sparse matrix at many points"):
+        lambdify([X, Y], matrix)(np.ones(3), 3.0)
+
+
+def test_ragged_arguments_functions_and_arrays() -> None:
+    w = sp.Symbol("w")
+    f = lambdify((X, (Y, [[w], Z])), [X, Y, w, Z])
+    assert f(1, (2, [[3], 4])) == [1.0, 2.0, 3.0, 4.0]
+    with pytest.raises(TypeError, match="it is a list of 2"):
+        f(1, 2)
+    q, u = dynamicsymbols("q u")
+    assert lambdify([q, q.diff(), u], q.diff() + q * u)(1.0, 2.0, 3.0) == 5.0
+    assert lambdify([sp.sin(X), Y], 2 * sp.sin(X) + Y)(3.0, 1.0) == 7.0
+    column, whole = sp.MatrixSymbol("c", 3, 1), sp.MatrixSymbol("A", 3, 3)
+    assert lambdify([whole, column], whole * column)(np.eye(3), [1, 2, 3]).tolist() == [[1.0], [2.0], [3.0]]
+    a, i, n = sp.IndexedBase("a"), sp.Symbol("i", integer=True), sp.Symbol("n", integer=True)
+    with pytest.warns(FallbackWarning, match="its size is not known"):
+        assert lambdify([a, n], sp.Sum(a[i] ** 2, (i, 0, n - 1)))([1, 2, 3], 3) == 14
+    known = sp.IndexedBase("a", shape=(3,))
+    assert lambdify(known, sp.Sum(known[i] ** 2, (i, 0, 2)))([1.0, 2.0, 3.0]) == 14.0
+
+
+@pytest.mark.parametrize("cse", [False, True, sp.cse, lambda e: sp.cse(e, symbols=sp.numbered_symbols(cls=sp.Dummy))])
+def test_common_parts_however_they_are_found(cse: Any) -> None:
+    expressions = [sp.sin(X * Y) + X * Y, [sp.Matrix([[X * Y, sp.sin(X * Y)]]), X > Y]]
+    found, want = lambdify([X, Y], expressions, cse=cse)(0.5, 3.0), lambdify([X, Y], expressions)(0.5, 3.0)
+    assert found[0] == pytest.approx(want[0], rel=1e-15)
+    assert found[1][0] == pytest.approx(want[1][0], rel=1e-15)
+    assert found[1][1] is False
+
+
+def test_the_pair_that_cse_gives_is_taken() -> None:
+    expressions = [sp.sin(X * Y) + X * Y, sp.cos(X * Y) ** 2]
+    assert lambdify([X, Y], sp.cse(expressions))(0.5, 3.0) == pytest.approx(lambdify([X, Y], expressions)(0.5, 3.0))
+    matrix = sp.Matrix(2, 1, expressions)
+    assert lambdify([X, Y], sp.cse(matrix))(0.5, 3.0) == pytest.approx(lambdify([X, Y], matrix)(0.5, 3.0))
+    a, b = sp.symbols("a b")
+    assert lambdify([a, b], ([(a, b)], [a]))(1.0, 2.0) == ([(1.0, 2.0)], [1.0])  # arguments: pairs as a result
+
+
+def test_what_it_says_of_itself() -> None:
+    f = lambdify([X, Y], X**2 + Y)
+    assert repr(f) == "<Lambdified f(x, y) = x**2 + y>"
+    assert (f.__doc__ or "").splitlines()[2] == "func(x, y)"
+    assert (f.__doc__ or "").endswith("Expression:\n\nx**2 + y")
+    assert "REDACTED" in (lambdify([X, Y], X**2 + Y, docstring_limit=3).__doc__ or "")
+    long = lambdify([X], sum(X**k for k in range(60)), docstring_limit=None)
+    assert repr(long).endswith("...>")
+
+
+def deep(count: int) -> Any:
+    """Return an expression of that depth, made without SymPy looking through it."""
+    expression: Any = X
+    for _ in range(count // 2):
+        expression = sp.sin(sp.Add(expression, X, evaluate=False), evaluate=False)
+    return expression
+
+
+def test_a_hundred_thousand_operations_in_each_other() -> None:
+    """sympy/sympy#24673: a RecursionError there."""
+    f = lambdify(X, deep(10**5))
+    value = 0.3
+    for _ in range(50_000):
+        value = math.sin(value + 0.3)
+    assert f(0.3) == pytest.approx(value, rel=1e-12)
+    assert "REDACTED" in (f.__doc__ or "")
+    assert pickle.loads(pickle.dumps(f))(0.3) == f(0.3)  # sympy/sympy#12023: there is nothing to pickle
+
+
+def test_common_parts_beside_derivatives() -> None:
+    """sympy/sympy#27006: cse takes apart what is an argument."""
+    t = sp.Symbol("t")
+    x = sp.Function("x")(t)
+    for cse in (False, True):
+        f = lambdify([x, x.diff(t)], x.diff(t) ** 2 + sp.sin(x.diff(t) ** 2) + x, cse=cse)
+        assert f(1.0, 2.0) == pytest.approx(5.0 + math.sin(4.0), rel=1e-15)
+
+
+def test_a_function_its_gradient_and_hessian_share_parts() -> None:
+    """sympy/sympy#29583: one list of all, of which equal parts are computed once."""
+    x = sp.symbols("x:5")
+    f = sp.exp(sum(sp.sin(a * b) for a, b in itertools.pairwise(x)))
+    everything = [f, sp.Matrix([f]).jacobian(x), sp.hessian(f, x)]
+    together = lambdify([x], everything)
+    apart = [lambdify([x], part) for part in everything]
+    point = np.linspace(0.1, 0.9, 5)
+    for found, single in zip(together(point), apart, strict=True):
+        np.testing.assert_allclose(found, single(point), rtol=1e-13)
+    operations = together.kernel.stats.operations_after
+    assert operations < 1.3 * max(single.kernel.stats.operations_after for single in apart)
+
+
+def test_a_pickled_function_says_that_it_has_no_expressions() -> None:
+    assert pickle.loads(pickle.dumps(lambdify([X, Y], [X + Y, X > Y])))(1.0, y=2.0) == [3.0, False]
+    again = pickle.loads(pickle.dumps(lambdify([X, Y], [X + Y])))
+    assert again(1j, 2.0) == [2 + 1j]
+    with pytest.raises(TypeError, match="and not of a pickle"):
+        again(Z, 1)
+
+
+def test_nothing_is_told_where_all_is_machine_code() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        lambdify([X, Y], [sp.Piecewise((X, X > Y), (Y, True)), sp.Matrix([[X]]), sp.Max(X, Y)], "numpy")(1.0, 2.0)

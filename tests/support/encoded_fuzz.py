@@ -1,0 +1,186 @@
+"""Random machine operations: the encoder's code gives the bits of LLVM's.
+
+`python -m tests.fuzz encoder 10000` tries that many programs. The bits of NaN are not compared: which of two a sum
+passes on is the processor's affair, and LLVM exchanges operands at will.
+"""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import math
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from codegen.emission.straight import StraightPlan
+from codegen.encoding.encode import encode
+from codegen.encoding.encoder import CONDITIONS, ROUNDINGS
+from codegen.ir.machine_rows import Row
+from codegen.ir.program import Input, Output, Program
+from codegen.lowering.lower import Lowered
+from codegen.machine.storage.shelf import ObjectCode
+from tests.support.draws import SEEDS, Draw
+from tests.support.fuzzing import counted
+
+Vector = npt.NDArray[np.float64]
+ARITHMETIC = ("add", "sub", "mul", "div", "fma", "fms", "fnma", "fnms", "neg", "abs", "sqrt", "select", "number")
+OPERANDS = {"neg": 1, "abs": 1, "sqrt": 1, "fma": 3, "fms": 3, "fnma": 3, "fnms": 3}
+FUNCTIONS = {
+    **dict.fromkeys((*ROUNDINGS, "exp", "tanh", "llvm.sin.f64", "llvm.cos.f64", "tgamma"), 1),
+    **dict.fromkeys(("llvm.maximum.f64", "llvm.minimum.f64", "llvm.copysign.f64", "pow", "atan2"), 2),
+}  # fmt: skip
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, math.inf, -math.inf, math.nan, 5e-324, 1e-310, 1.7e308, 3.0, -7.25)
+ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Rows, results as (flat places or None for all, rows), sizes of inputs, and the seed of their numbers."""
+
+    rows: list[Row]
+    inputs: list[int]
+    outputs: list[tuple[int, list[int] | None, list[int]]]  # size, places, rows
+    seed: int
+
+    def program(self) -> tuple[Program, Lowered]:
+        """The same as an argument of the encoder, and of LLVM's writer."""
+        arrays = tuple(Input(f"x{k}", (size,)) for k, size in enumerate(self.inputs))
+        outputs = tuple(
+            Output((size,), tuple(rows), None if places is None else tuple(places))
+            for size, places, rows in self.outputs
+        )
+        stores = [
+            (k, place, row)
+            for k, (_, places, rows) in enumerate(self.outputs)
+            for place, row in zip(range(len(rows)) if places is None else places, rows, strict=True)
+        ]
+        return Program([], [], {}, arrays, outputs), Lowered(self.rows, stores, 0, 0, 0)
+
+    def points(self) -> list[Vector]:
+        """Inputs: ordinary numbers, and special ones among them."""
+        rng = np.random.default_rng(self.seed)
+        found = []
+        for size in self.inputs:
+            values = rng.normal(size=size) * 10.0 ** rng.integers(-3, 3, size)
+            odd = rng.random(size) < 0.1
+            values[odd] = rng.choice(SPECIAL, int(odd.sum()))
+            found.append(values)
+        return found
+
+
+class Author:
+    """Draws operations; `reach` is how far back most of their operands lie."""
+
+    def __init__(self, draw: Draw, inputs: int) -> None:
+        self.draw, self.inputs, self.reach = draw, inputs, draw.choice((4, 16, 60))
+        self.rows: list[Row] = []
+        self.numbers = [self.add("input", k) for k in range(inputs)]
+        self.truths: list[int] = []
+
+    def add(self, *row: object) -> int:
+        if row in self.rows:
+            return self.rows.index(row)
+        self.rows.append(row)
+        return len(self.rows) - 1
+
+    def number(self) -> int:
+        draw = self.draw
+        if draw.chance(0.1):
+            value = draw.choice(SPECIAL) if draw.chance(0.5) else draw.real(-3.0, 3.0)
+            return self.add("const", struct.pack(">d", value))
+        some = self.numbers if draw.chance(0.2) else self.numbers[-self.reach :]
+        return draw.choice(some)
+
+    def truth(self) -> int:
+        if not self.truths or self.draw.chance(0.1):
+            return self.add(self.draw.choice(("true", "false")))
+        return self.draw.choice(self.truths[-self.reach :])
+
+    def operation(self, calls: float) -> None:
+        draw = self.draw
+        if draw.chance(calls):
+            function = draw.choice(list(FUNCTIONS))
+            operands = [self.number() for _ in range(FUNCTIONS[function])]
+            if "copysign" in function:  # the sign of a NaN that was computed is anybody's
+                operands[1] = draw.below(self.inputs)
+            made = self.add("call", function, *operands)
+        elif draw.chance(0.15):
+            self.condition()
+            return
+        else:
+            code = draw.choice(ARITHMETIC)
+            truths = [self.truth()] if code in ("select", "number") else []
+            numbers = 2 if code == "select" else 0 if code == "number" else OPERANDS.get(code, 2)
+            made = self.add(code, *truths, *[self.number() for _ in range(numbers)])
+        self.numbers.append(made)
+
+    def condition(self) -> None:
+        draw = self.draw
+        if draw.chance(0.5) or not self.truths:
+            made = self.add("compare", draw.choice(list(CONDITIONS)), self.number(), self.number())
+        elif draw.chance(0.7):
+            made = self.add("logic", draw.choice(("and", "or", "xor")), self.truth(), self.truth())
+        else:
+            made = self.add("not", self.truth())
+        self.truths.append(made)
+
+
+def make(draw: Draw) -> Operations:
+    """Draw operations on a few arrays."""
+    inputs = [draw.integer(0, 20) for _ in range(draw.integer(1, 4))] + [draw.integer(1, 20)]
+    author = Author(draw, sum(inputs))
+    calls = draw.choice((0.0, 0.0, 0.02, 0.2))
+    for _ in range(draw.integer(1, draw.choice((8, 40, 150)))):
+        draw.part(lambda: author.operation(calls))
+    outputs = []
+    for _ in range(draw.integer(1, 4)):
+        size = draw.integer(0, 12)
+        places = None if draw.chance(0.6) else sorted(draw.sample(range(size), draw.integer(0, size)))
+        rows = [author.number() for _ in range(size if places is None else len(places))]
+        outputs.append((size, places, rows))
+    outputs.append((1, None, [author.numbers[-1]]))
+    return Operations(author.rows, inputs, outputs, draw.below(SEEDS))
+
+
+def check(case: Operations) -> str:
+    """Compare the bits of both; the encoder's code leaves inputs as they are, and says that all went well."""
+    program, lowered = case.program()
+    points = case.points()
+    found = results(ObjectCode.encoded(encode(program, lowered), 0.0), program, points)
+    wanted = results(ObjectCode.of(StraightPlan.of(program, lowered).emit(), 0), program, points)
+    for k, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        same = (one.view(np.uint64) == other.view(np.uint64)) | (np.isnan(one) & np.isnan(other))
+        assert same.all(), f"result {k}: {one[~same]} is {other[~same]} by LLVM"
+        counted("numbers", one.size)
+    return "same bits"
+
+
+def results(code: ObjectCode, program: Program, points: list[Vector]) -> list[Vector]:
+    """What machine code computes."""
+    library = code.linked()
+    arrays = [np.full(output.size, 123.0) for output in program.outputs]
+    before = [point.tobytes() for point in points]
+    status = ENTRY(library.addresses["kernel"])(*(pointers(each) for each in (points, arrays)))
+    assert status == 0
+    assert [point.tobytes() for point in points] == before
+    return arrays
+
+
+def pointers(arrays: list[Vector]) -> ctypes.Array[ctypes.c_void_p]:
+    """Return a table of the addresses of arrays."""
+    return (ctypes.c_void_p * len(arrays))(*[array.ctypes.data for array in arrays])
+
+
+def written(case: Operations) -> str:
+    """Return the operations as text."""
+    lines = "\n".join(f"{row!r}," for row in case.rows)
+    return f"([\n{lines}\n],\n{case.inputs!r},\n{case.outputs!r},\n{case.seed})\n"
+
+
+def read(text: str) -> Operations:
+    """Return the operations of a text."""
+    body = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    return Operations(*ast.literal_eval(body))
