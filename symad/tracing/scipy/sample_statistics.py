@@ -51,9 +51,8 @@ def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: st
     """The same, of the mean and the deviation of other values."""
     _only("zscore", nan_policy=nan_policy != "propagate")
     compare, along = _flat(compare, axis)
-    mean, deviation = (
-        found(compare, axis=along, keepdims=True, **more) for found, more in ((np.mean, {}), (np.std, {"ddof": ddof}))
-    )
+    mean = np.mean(compare, axis=along, keepdims=True)
+    deviation = np.std(compare, axis=along, ddof=ddof, keepdims=True)
     return (array(scores) - mean) / deviation if axis is not None else (array(scores) - mean[0]) / deviation[0]
 
 
