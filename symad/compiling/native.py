@@ -14,6 +14,7 @@ import numpy as np
 import codegen
 import symad.tracing.values.containers as containers
 from codegen import Kernel
+from codegen.collector import fewer_collections
 from codegen.ir.program import Program
 from codegen.limits import limits
 from codegen.loops.optimise.contraction import SAVED, contracted
@@ -113,7 +114,7 @@ def compile(
            [4., 0.]])
     """
     check_names(options, NAMES)
-    with limits(max_ops, max_seconds, max_bytes), telling(), compilation(name_of(f), LISTING):
+    with limits(max_ops, max_seconds, max_bytes), telling(), fewer_collections(), compilation(name_of(f), LISTING):
         made = plan(
             f, *example_args, strategy=strategy, roll=roll, checkpoints=checkpoints, max_paths=max_paths,
             freeze=freeze, dtype=options.get("dtype", "float64"),

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import symad.tracing.values.containers as containers
+from codegen.collector import fewer_collections
 from codegen.functions.libraries import EXTRA
 from codegen.functions.linear_algebra import has_library
 from codegen.ir.program import Program, operations_of
@@ -100,7 +101,7 @@ def plan(
     if dtype != "float64":
         example_args = containers.real_parts(example_args)
     given = (max_ops, max_seconds, max_bytes)
-    with limits(*given) if any(each is not None for each in given) else nullcontext(), telling():
+    with limits(*given) if any(each is not None for each in given) else nullcontext(), telling(), fewer_collections():
         return _planned(f, example_args, asked)
 
 
