@@ -38,9 +38,14 @@ POLISHED = 2  # steps of Newton's method after another method's last one
 
 
 def in_kernel() -> bool:
-    """Whether values may have no numbers here: the function is traced to be compiled, along all its paths."""
+    """Whether values may have no numbers here: a function is traced with its loops and all its paths, to be compiled.
+
+    A trace that is shown, or that is to be straight lines, would be thousands of steps.
+    """
     scope = innermost_scope()
-    return scope is not None and scope.paths is not None
+    if scope is None or scope.paths is None:
+        return False
+    return any(around.loops is not None for around in scope.chain())
 
 
 def has_symbols(scope: Scope, nodes: Sequence[int]) -> bool:

@@ -152,9 +152,22 @@ def test_a_condition_on_what_a_loop_found():
     assert [kernel(1.0), kernel(8.0)] == pytest.approx([f(1.0), f(8.0)])
 
 
-def test_unrolled_steps_have_the_same_numbers():
-    """Where nothing is a loop, the steps are written out and chosen between."""
+@pytest.mark.parametrize("f", [SOLVED["brentq"], SOLVED["root"]])
+def test_straight_lines_and_traces_have_no_steps(f):
+    """Those would be thousands of operations, which nobody reads."""
+    for made in (lambda: sa.trace(f, POINT), lambda: sa.compile(f, POINT, roll="never")):
+        with pytest.raises(TraceError, match="needs numbers"):
+            made()
+
+
+@pytest.mark.parametrize("transform", [sa.jacfwd, sa.jacrev, sa.jit])
+def test_other_ways_to_a_kernel(transform):
     f = SOLVED["brentq"]
-    kernel = sa.compile(sa.value_and_grad(f), POINT, roll="never")
-    for found, wanted in zip(kernel(POINT), sa.compile(sa.value_and_grad(f), POINT)(POINT), strict=True):
-        assert found == pytest.approx(wanted, rel=1e-13)
+    found = transform(f)(POINT) if transform is sa.jit else sa.compile(transform(f), POINT)(POINT)
+    wanted = f(POINT) if transform is sa.jit else transform(f)(POINT)
+    assert found == pytest.approx(wanted, rel=1e-9)
+
+
+def test_a_sparse_hessian_of_a_kernel():
+    f = sa.hessian(lambda p: SOLVED["brentq"](p) + np.sum(p**3), sparse="lower")
+    assert sa.compile(f, POINT)(POINT) == pytest.approx(f(POINT).toarray()[np.tril_indices(2)], rel=1e-9)
