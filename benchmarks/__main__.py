@@ -12,7 +12,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import batch, derivatives, goals, growth, higher, machine, meta_gradient, overhead, peak, scale, trace
+from benchmarks import (
+    batch,
+    build_stages,
+    derivatives,
+    goals,
+    growth,
+    higher,
+    machine,
+    meta_gradient,
+    overhead,
+    peak,
+    scale,
+    trace,
+)
 from benchmarks.peers import CANDIDATES, Limits
 from benchmarks.plots import Painter, draw
 from benchmarks.problems import make_problems
@@ -25,6 +38,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "batch": ("Batches of 4096 points", batch.section),
     "overhead": ("The call itself", overhead.section),
     "build": ("Build time and memory, 10^3 to 10^6 nodes", growth.section),
+    "stages": ("Where a build of straight lines goes", build_stages.section),
     "trace": ("What tracing costs", trace.section),
     "scale": ("Long chains and shared towers", scale.section),
     "higher": ("Derivatives of higher order", higher.section),

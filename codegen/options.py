@@ -15,7 +15,9 @@ from codegen.lanes import NUMBER_TYPES, Dtype, NumberType
 Tier = Literal["default", "fast", "auto"]
 Accuracy = Literal["strict", "fast"]
 LANES = (None, 1, 2, 4, 8, 16)
-LEVELS = {"default": 2, "fast": 0, "auto": 0}  # LLVM code generation level of the first machine code
+# LLVM's code generation level of the first machine code. Level 2 adds nothing but a scheduler behind the allocation of
+# registers on some processors (of AMD), which takes up to a third of the time and gains nothing.
+LEVELS = {"default": 1, "fast": 0, "auto": 0}
 
 
 class OptionFields(TypedDict, total=False):
@@ -44,7 +46,7 @@ class Options:
     (`codegen.loops.emit.thread_blocks`); it never changes a bit either. Code without such loops runs on one.
 
     >>> Options(accuracy="fast").level
-    2
+    1
     """
 
     tier: Tier = "default"

@@ -29,6 +29,7 @@ ORDER = {
             "visible",
             "deprecation",
             "code_memory",
+            "collector",
             "errors",
             "heads",
             "special_heads",

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import codegen.machine.storage.cache
 from codegen.code_memory import MachineCode
+from codegen.collector import fewer_collections
 from codegen.emission.emit import Emitted, Form
 from codegen.emission.straight import modules
 from codegen.encoding.disassembly import listing
@@ -70,7 +71,7 @@ def compile_program(
     check_names(options)
     chosen = Options(**options)
     _check(program, chosen)
-    with within_compilation(program.name, LISTING) as opened:
+    with fewer_collections(), within_compilation(program.name, LISTING) as opened:
         stage("program", program)
         found = codegen.machine.storage.cache.chosen(cache)
         shelf = Shelf(None if watched() else found, program, chosen)

@@ -14,6 +14,7 @@ import numpy as np
 import codegen
 import symad.tracing.values.containers as containers
 from codegen import Kernel
+from codegen.collector import fewer_collections
 from codegen.ir.program import Program
 from codegen.limits import limits
 from codegen.loops.optimise.contraction import SAVED, contracted
@@ -22,10 +23,11 @@ from codegen.machine.calls.compiled import LISTING, Pack, Unpack
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields, check_names
 from codegen.stages import carried_out, compilation, stage
+from symad.compiling.asked import Strategy
 from symad.compiling.candidates import Rolled
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
 from symad.compiling.plan import CompilationPlan
-from symad.compiling.planning import Strategy, plan
+from symad.compiling.planning import plan
 from symad.compiling.static_arguments import STATIC, Instances, Roots, Variants
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.signatures import P, R
@@ -112,7 +114,7 @@ def compile(
            [4., 0.]])
     """
     check_names(options, NAMES)
-    with limits(max_ops, max_seconds, max_bytes), telling(), compilation(name_of(f), LISTING):
+    with limits(max_ops, max_seconds, max_bytes), telling(), fewer_collections(), compilation(name_of(f), LISTING):
         made = plan(
             f, *example_args, strategy=strategy, roll=roll, checkpoints=checkpoints, max_paths=max_paths,
             freeze=freeze, dtype=options.get("dtype", "float64"),

@@ -2,13 +2,14 @@
 
 In the Hessian of a chain of squares, repetition k adds to places k and k + 1 of the diagonal. Vectors that are added to
 memory one place apart would wait for each other; instead, the lanes of the later sum move up, the last ones come in
-from the vector before, and all go to memory at once (`Overlap`).
+from the vector before, and all go to memory at once (`Overlap`). So it is where the diagonal lies among other entries
+that are stored in the same steps: with those, it fills whole vectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -46,7 +47,7 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Sums at places that follow each other, by result number: how far their places are from those of the first."""
+    """Sums at places that follow each other, perhaps in steps, by result number: how many steps from the first."""
 
     distances: dict[int, int]
 
@@ -70,11 +71,17 @@ class Columns:
     results: tuple[Column, ...]
     overlaps: tuple[Overlap, ...] = ()
 
+    def known(self, stored: AbstractSet[int]) -> Columns:
+        """Return the same where it is known which results are stored: sums in steps go together only as stores."""
+        kept = [one for one in self.overlaps if self.results[one.first].step == 1 or one.distances.keys() <= stored]
+        return replace(self, overlaps=tuple(kept))
+
     def places(self, overlap: Overlap) -> Places:
         """Places of all sums of an overlap, each as often as vectors are added there."""
         column = self.results[overlap.first]
         parts = zip(column.starts.tolist() * (len(self.runs) // len(column.starts)), self.runs.lengths, strict=True)
-        return np.concatenate([np.arange(first, first + length + overlap.longest) for first, length in parts])
+        reach = [(first, column.step * int(length + overlap.longest)) for first, length in parts]
+        return np.concatenate([np.arange(first, first + far, column.step) for first, far in reach])
 
 
 def columns_of(region: Region, width: int) -> Columns:
@@ -120,18 +127,23 @@ def _whole(number: int, use: Use) -> Column:
 
 
 def _overlaps(results: Sequence[Result], columns: Sequence[Column], width: int) -> list[Overlap]:
-    """Return the sums whose first places are less than a vector apart, at the same distance in all runs."""
-    families: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+    """Return the sums whose first places are less than a vector apart, at the same distance in all runs.
+
+    What is stored in longer steps than 1 counts if nothing is left out between.
+    """
+    families: dict[tuple[int, tuple[int, ...], int], list[int]] = {}
     for c, (use, column) in enumerate(zip(results, columns, strict=True)):
-        if use.kind == "add" and column.side_by_side:
-            families.setdefault((use.buffer, use.table.shifts), []).append(c)
+        if use.kind != "last" and column.index is None and 1 <= column.step <= LONGEST_ROW:
+            families.setdefault((use.buffer, use.table.shifts, column.step), []).append(c)
     found = []
-    for family in families.values():
-        left = sorted(family, key=lambda c: int(columns[c].starts[0]))
+    for (_, _, step), family in families.items():
+        if len({int(columns[c].starts[0]) % step for c in family}) < step:
+            continue  # there are gaps between what is stored
+        left = sorted((c for c in family if results[c].kind == "add"), key=lambda c: int(columns[c].starts[0]))
         while left:
             apart = [columns[c].starts - columns[left[0]].starts for c in left]
-            near = [(part == part[0]).all() and part[0] < width for part in apart]
-            group = {c: int(part[0]) for c, part, close in zip(left, apart, near, strict=True) if close}
+            near = [(part == part[0]).all() and part[0] % step == 0 and part[0] < width * step for part in apart]
+            group = {c: int(part[0]) // step for c, part, close in zip(left, apart, near, strict=True) if close}
             found += [Overlap(group)] if len(group) > 1 else []
             left = [c for c in left if c not in group]
     return found

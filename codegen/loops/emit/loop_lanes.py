@@ -75,8 +75,9 @@ class LaneFunction(Function):
         return self.new(f"icmp ult <{width} x i64> {number},{end}")
 
     def call(self, kind: str, operation: str, arguments: list[tuple[str, str]]) -> str:
-        """A load or store of the lanes that are on."""
-        name = f"llvm.masked.{operation}.{self.lanes.suffix}.p0"
+        """A load or store of the lanes that are on; a scatter has a pointer for each."""
+        pointers = f"v{self.lanes.width}p0" if operation == "scatter" else "p0"
+        name = f"llvm.masked.{operation}.{self.lanes.suffix}.{pointers}"
         parameters = ",".join(one for one, _ in arguments)
         self.symbols[name] = Symbol(name, f"declare {kind} @{name}({parameters})")
         return f"call {kind} @{name}({','.join(f'{one} {value}' for one, value in arguments)})"
@@ -135,6 +136,9 @@ class LaneFunction(Function):
 
     def store_some(self, column: Column, value: str, mask: str, k: str, *, adds: bool) -> None:
         """Store lanes that a mask allows, all without one, from the place of repetition k on, or add them there."""
+        if column.step != 1:
+            self.store_some_in_steps(column, value, mask, k)
+            return
         vector, on = self.lanes.type, (self.lanes.truth, mask)
         place = self.new(self.element(self.name(column), k))
         where = [("ptr", place), ("i32", str(self.lanes.size)), on]
@@ -149,6 +153,16 @@ class LaneFunction(Function):
             self.write(self.call("void", "store", [(vector, value), *where]))
         else:
             self.write(f"store {vector} {value},ptr {place},align {self.lanes.size}")
+
+    def store_some_in_steps(self, column: Column, value: str, mask: str, k: str) -> None:
+        """Store lanes that a mask allows at places that are some steps apart: the ends of runs alone."""
+        vector, width = self.lanes.type, self.lanes.width
+        lane = f"<{','.join(f'i64 {column.step * lane}' for lane in range(width))}>"
+        first = self.vector_of("i64", self.new(f"mul i64 {k},{column.step}"))
+        numbers = self.new(f"add <{width} x i64> {first},{lane}")
+        places = self.new(f"getelementptr {self.scalar.type},ptr {self.name(column)},<{width} x i64> {numbers}")
+        where = [(f"<{width} x ptr>", places), ("i32", str(self.lanes.size)), (self.lanes.truth, mask)]
+        self.write(self.call("void", "scatter", [(vector, value), *where]))
 
     def leave_lanes(self, column: Column, value: str, *, adds: bool) -> None:
         """Store the values of the lanes, the last one first, or add them one after the other, the first one first.
@@ -176,13 +190,45 @@ class LaneFunction(Function):
         return vectors
 
     def store_rows(self, first: Column, values: Sequence[str]) -> None:
-        """Store values whose places stand side by side, from a column on: a row of each lane, the last one first."""
+        """Store values whose places stand side by side, from a column on: a row of each lane, the last one first.
+
+        Rows without a gap between them are stored as whole vectors.
+        """
+        if first.step == len(values) > 1 and not self.mask:
+            place = self.new(self.element(self.name(first), self.new(f"mul i64 {self.k},{first.step}")))
+            for k, row in enumerate(self.in_turns(values)):
+                at = self.offset(place, k * self.lanes.width)
+                self.write(f"store {self.lanes.type} {row},ptr {at},align {self.lanes.size}")
+            return
         vectors, places, width = self.rows(values), self.places(first), self.lanes.width
         for lane in reversed(range(width)):
             vector, begin = divmod(lane * len(vectors), width)
             for k in range(0, len(values), width):
                 part = self.piece(vectors[vector + k // width], begin, min(width, len(values) - k))
                 self.write(f"store {part},ptr {self.offset(places[lane], k)},align {self.lanes.size}")
+
+    def in_turns(self, values: Sequence[str]) -> list[str]:
+        """Return one value of each vector in turns, lane by lane, as so many vectors."""
+        width, count, kind = self.lanes.width, len(values), self.lanes.type
+        if count & (count - 1) == 0:
+            return self.rows(values)
+        found = []
+        for first in range(0, width * count, width):
+            sources = [divmod(first + lane, count) for lane in range(width)]  # lane and vector of each
+            made = values[0]
+            for number in range(1, count):
+                places = (self._from(lane, source, number) for lane, source in enumerate(sources))
+                order = ",".join(f"i32 {place}" for place in places)
+                made = self.new(f"shufflevector {kind} {made},{kind} {values[number]},<{width} x i32> <{order}>")
+            found.append(made)
+        return found
+
+    def _from(self, lane: int, source: tuple[int, int], number: int) -> int:
+        """Where a lane comes from when one more vector is mixed in: from that, the first one, or where it is."""
+        from_lane, vector = source
+        if vector == number:
+            return self.lanes.width + from_lane
+        return from_lane if number == 1 else lane
 
     def interleave(self, left: str, right: str, *, upper: bool) -> str:
         """One half of the lanes of two vectors in turns."""

@@ -64,7 +64,10 @@ class _Vector(LaneFunction):
         self.overlapping = {c: overlap for overlap in self.overlaps for c in overlap.distances}
         self.sums = [c for c, column in enumerate(self.results) if column.fixed and job.adds(c)]
         self.kept = [c for c in self.sums if len(self.runs) > 1 and _same(self.results[c].starts)]
-        self.strided = [c for c, column in enumerate(self.results) if _in_steps(column) and not job.adds(c)]
+        firsts = {c: self.overlapping[c].first if c in self.overlapping else c for c in range(len(self.results))}
+        self.strided = [
+            c for c, column in enumerate(self.results) if _in_steps(column) and not job.adds(c) and firsts[c] == c
+        ]
         self.waiting: dict[int, str] = {}  # by result: values that are stored in steps, at the end of the repetition
         self.moved: dict[int, str] = {}  # by result: the values of the lanes where they overlap with others
         self.passed: Left = {}  # by result: what the vectors before leave, a sum or the lanes that move up
@@ -163,7 +166,7 @@ class _Vector(LaneFunction):
     def compute(self, k: str, left: Left, leave: Callable[[int, str], None], mask: str = "") -> None:
         """Write the body for one vector."""
         self.k, self.passed, self.mask = k, dict(left), mask
-        self.numbers, self.moved = [], {}
+        self.numbers, self.moved, self.waiting = [], {}, {}
         self.body([self.uniform[c] or self.read(column) for c, column in enumerate(self.reads)], leave)
 
     def warmed(self, before: str, left: Left) -> tuple[str, Left]:
@@ -199,9 +202,9 @@ class _Vector(LaneFunction):
 
     def store_in_steps(self) -> None:
         """Store what goes to places in steps: vectors turned into rows, a row for each lane."""
-        for group in rows_of([self.results[c] for c in self.strided]):
-            column = self.results[self.strided[group[0]]]
-            self.store_rows(column, [self.waiting[self.strided[k]] for k in group])
+        strided = [c for c in self.strided if c in self.waiting]
+        for group in rows_of([self.results[c] for c in strided]):
+            self.store_rows(self.results[strided[group[0]]], [self.waiting[strided[k]] for k in group])
 
     def of_run(self, values: Places) -> str:
         """The number of this run: a constant where it is the same in all."""
@@ -262,7 +265,10 @@ class _Vector(LaneFunction):
         for term in others:
             total = self.new(f"fadd {self.lanes.type} {total},{term}")
         adds = any(map(self.job.adds, overlap.distances))
-        self.store_some(self.results[overlap.first], total, mask, k, adds=adds)
+        if overlap.first in self.strided and not mask:
+            self.waiting[overlap.first] = total
+        else:
+            self.store_some(self.results[overlap.first], total, mask, k, adds=adds)
 
     def moved_up(self, distance: int, before: str, value: str) -> str:
         """Move the lanes up; the first ones come from the vector before."""

@@ -138,7 +138,7 @@ class RolledPlan:
         ((region, counts), prepared), blocks = self.regions[number], self.blocks_kept[number]
         job = Job(
             f"{form.name}.region{number}", region, prepared.fused, len(counts), shared.memory, tables,
-            self.writes.stored[number], shared.memory.workspace, fast, self.columns[number], blocks, shared.names,
+            self.writes.stored[number], shared.memory.workspace, fast, self.columns_known[number], blocks, shared.names,
         )  # fmt: skip
         with part(f"region {number}"):
             written = _write(job, self.wide[number])
@@ -189,9 +189,15 @@ class RolledPlan:
         return writes(self.program, self.columns)
 
     @cached_property
+    def columns_known(self) -> list[Columns | None]:
+        """The columns, of which it is known what they store."""
+        known = zip(self.columns, self.writes.stored, strict=True)
+        return [None if found is None else found.known(stored) for found, stored in known]
+
+    @cached_property
     def blocks(self) -> list[Blocks | None]:
         """The blocks of each region, see `codegen.loops.emit.thread_blocks`."""
-        known = zip(self.regions, self.wide, self.columns, self.writes.stored, strict=True)
+        known = zip(self.regions, self.wide, self.columns_known, self.writes.stored, strict=True)
         return [
             blocks_of(region, prepared.fused, lanes.width, found, stored)
             for ((region, _), prepared), lanes, found, stored in known

@@ -18,7 +18,7 @@ from codegen.ir.body_parts import copy, identities
 from codegen.ir.program import Output
 from codegen.ir.region import Gather, Region, Result, RolledProgram, Step
 from codegen.ir.sparsity import Format, SparsityPattern
-from codegen.ir.tables import Affine, Places, table
+from codegen.ir.tables import Affine, Places, runs, table
 from codegen.loops.optimise.draft import Draft
 from codegen.pricing.price import Use, Work, places_work
 from codegen.pricing.price_table import NANOSECONDS
@@ -119,12 +119,43 @@ def writing(entries: Sequence[Entry], positions: Sequence[Places], alone: Sequen
     """Return what it costs to write entries to positions; `alone` says for each whether it is stored or added."""
     drafts = {id(entry.draft): entry.draft for entry in entries}
     uses: dict[int, list[Use]] = {}
+    written: dict[int, list[int]] = {number: [] for number in drafts}
     for number, draft in drafts.items():
         uses[number] = [("gather", table_of(places)) for _, _, places in draft.slots]
         uses[number] += [(result.kind, result.table) for _, result in draft.results]
     for entry, places, single in zip(entries, positions, alone, strict=True):
+        written[id(entry.draft)].append(len(uses[id(entry.draft)]))
         uses[id(entry.draft)].append(("store" if single else "add", table_of(places)))
-    return sum(Work(places_work(draft.count, uses[number])).price.call for number, draft in drafts.items())
+    total = 0.0
+    for number, draft in drafts.items():
+        packed = without_gaps(draft.count, uses[number], written[number], alone=len(drafts) == 1)
+        total += Work(places_work(draft.count, uses[number], packed)).price.call
+    return total
+
+
+def without_gaps(count: int, uses: Sequence[Use], written: Sequence[int], *, alone: bool = True) -> list[int]:
+    """Return those of the uses that write to one matrix in steps between which they leave out nothing.
+
+    They are brought side by side in registers, and stored as whole vectors (`codegen.loops.emit`); not so sums, to
+    which others are added elsewhere when this loop is not alone.
+
+    >>> uses = [("store", Affine(1, 3, 9)), ("add", Affine(2, 3, 9)), ("add", Affine(3, 3, 9))]
+    >>> without_gaps(9, uses, range(3)), without_gaps(9, uses, range(2)), without_gaps(9, uses, range(3), alone=False)
+    ([0, 1, 2], [], [])
+    """
+    found = runs([each for _, each in uses], count)
+    if found is None:
+        return []
+    families: dict[int, list[int]] = {}
+    for number in written:
+        if alone or uses[number][0] == "store":
+            families.setdefault(found.steps[number], []).append(number)
+    full = [
+        family
+        for step, family in families.items()
+        if 1 < step <= WIDEST and len({int(found.starts[number][0]) % step for number in family}) == step
+    ]
+    return [number for family in full for number in family]
 
 
 Made = tuple[Output, int]  # an output and its buffer
