@@ -75,7 +75,7 @@ def _rewritten(lowered: Lowered, rules: Mapping[str, Callable[[list[Row], list[i
         rule = rules.get(row[0])
         if rule is not None and uses[index]:
             rule(rows, uses, index)
-    return replace(lowered, rows=rows)
+    return lowered if rows == lowered.rows else replace(lowered, rows=rows)
 
 
 def _scale_of(rows: list[Row], uses: list[int], part: int) -> float | None:

@@ -245,8 +245,12 @@ class _Expander:
 def _operations_as_tree(program: Program, order: Sequence[int], wanted: Sequence[int]) -> float:
     """Operations of the outputs written out without any sharing (inf where that exceeds a float)."""
     size: dict[int, float] = {}
+    heads, operands = program.heads, program.operands
     for row in order:
-        parts = program.operands[row]
-        own = 0.0 if not parts else float(len(parts) - 1) if program.heads[row] in VARIADIC else 1.0
+        parts = operands[row]
+        if len(parts) == 2:  # most of them
+            size[row] = 1.0 + (size[parts[0]] + size[parts[1]])
+            continue
+        own = 0.0 if not parts else float(len(parts) - 1) if heads[row] in VARIADIC else 1.0
         size[row] = own + sum([size[part] for part in parts])
     return sum([size[row] for row in wanted], 0.0)

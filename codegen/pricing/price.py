@@ -117,8 +117,13 @@ def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int] | None 
     >>> longest_chain(program, range(len(program))), longest_chain(program, range(len(program)), [1])
     (3, 1)
     """
-    longest = dict.fromkeys(order, 0) if given is None else dict.fromkeys(given, 0)
     operands = rows.operands
+    if given is None:
+        waits: dict[int, int] = {}
+        for row in order:
+            waits[row] = 1 + max([waits[part] for part in parts]) if (parts := operands[row]) else 0
+        return max(waits.values(), default=0)
+    longest = dict.fromkeys(given, 0)
     for row in order:
         known = [longest[part] for part in operands[row] if part in longest]
         if known:

@@ -126,14 +126,23 @@ def kinds(rows: Rows, wanted: Sequence[int] | range) -> Counter[Kind]:
     >>> [(head.__name__, *map(str, more)) for head, *more in kinds(program, range(len(program)))]
     [('exp', '1', 'None'), ('Add', '2', 'None'), ('Pow', '2', '-1.0')]
     """
-    return Counter([kind_of(rows, row) for row in wanted if rows.operands[row]])
+    heads, operands = rows.heads, rows.operands
+    found: list[Kind] = []
+    for row in wanted:
+        if parts := operands[row]:
+            head = heads[row]
+            found.append(kind_of(rows, row) if head is sp.Add or head is sp.Pow else (head, len(parts), None))
+    return Counter(found)
 
 
 def kind_of(rows: Rows, row: int) -> Kind:
     """Return the kind of a row that is no leaf."""
-    head, operands = rows.heads[row], rows.operands[row]
-    if head is sp.Add and any(rows.heads[part] is sp.Add for part in operands):
-        return head, len(operands), "sum"
+    heads, operands = rows.heads, rows.operands[row]
+    head = heads[row]
+    if head is sp.Add:
+        for part in operands:
+            if heads[part] is sp.Add:
+                return head, len(operands), "sum"
     if head is not sp.Pow:
         return head, len(operands), None
     exponent = rows.atoms.get(operands[1])

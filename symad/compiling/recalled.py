@@ -62,18 +62,18 @@ def _copied(traced: Trace, graph: Graph, given: list[int]) -> dict[int, int]:
     """Return the nodes of a graph that stand for those that the results of a trace need, with the user's lines."""
     source = traced.graph
     made = dict(zip(traced.inputs.flat, given, strict=True))
-    instruction = None
-    for node in reachable(source, traced.whole.flat if traced.raised is None else [*traced.whole.flat, traced.raised]):
+    heads, operands, instruction = source.heads, source.operands, None
+    nodes = reachable(source, traced.whole.flat if traced.raised is None else [*traced.whole.flat, traced.raised])
+    for node, now in zip(nodes, source.instructions_of(nodes), strict=True):
         if node in made:
             continue
-        now = source.instruction_of(node)
         if now != instruction:
             graph.place_at(instruction)
             instruction = now
-        head, operands = source.heads[node], [made[operand] for operand in source.operands[node]]
+        head, parts = heads[node], tuple([made[operand] for operand in operands[node]])
         if head is Alias:
-            made[node] = graph.alias(operands[0])
+            made[node] = graph.alias(parts[0])
         else:
-            made[node] = graph.node(head, *operands) if operands else graph.leaf(source.atoms[node])
+            made[node] = graph.row(head, parts) if parts else graph.leaf(source.atoms[node])
     graph.place_at(instruction)
     return made

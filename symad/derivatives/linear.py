@@ -209,8 +209,12 @@ def total(build: Builder, terms: Sequence[Term]) -> Term:
 
 def totals(build: Builder, terms: Mapping[K, Sequence[Term]]) -> dict[K, Term]:
     """Return the sums of terms at each place; a place none of whose terms can hold is a structural zero."""
-    sums = {place: total(build, collected) for place, collected in terms.items()}
-    return {place: term for place, term in sums.items() if term[1] != build.never}
+    found, never = {}, build.never
+    for place, collected in terms.items():
+        term = collected[0] if len(collected) == 1 else total(build, collected)
+        if term[1] != never:
+            found[place] = term
+    return found
 
 
 Half: TypeAlias = tuple[int | None, int, bool]  # of a guard p: p itself, a condition, and whether it holds

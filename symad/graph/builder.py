@@ -58,10 +58,12 @@ class Builder:
 
     def constant(self, node: int) -> Exact | float | None:
         """Return the value of a finite numeric leaf (int or Fraction when exact, float for a Float), else None."""
-        atom = self.graph.atoms.get(node)
-        if atom is None:
+        if self.graph.operands[node]:  # asked of every operand: most are no leaves
             return None
         if node not in self._constants:
+            atom = self.graph.atoms.get(node)
+            if atom is None:
+                return None
             self._constants[node] = plain_number(atom) if isinstance(atom, sp.Rational | sp.Float) else None
         return self._constants[node]
 
@@ -84,7 +86,8 @@ class Builder:
 
     def mul(self, left: int, right: int, *more: int) -> int:
         """Return the product, from left to right, without factors of one."""
-        product = self._product(left, right)
+        one = self.one
+        product = right if left == one else left if right == one else self._pair(sp.Mul, left, right)
         for factor in more:
             product = self._product(product, factor)
         return product
@@ -191,8 +194,8 @@ class Builder:
         return left if right == self.one else self._pair(sp.Mul, left, right)
 
     def _pair(self, head: Head, left: int, right: int) -> int:
-        atoms = self.graph.atoms
-        if left in atoms and right in atoms:
+        operands = self.graph.operands
+        if not (operands[left] or operands[right]):
             a, b = self.constant(left), self.constant(right)
             if a is not None and b is not None:
                 return self.number(simplest(a + b if head is sp.Add else a * b))

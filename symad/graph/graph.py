@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
 from types import CodeType, FrameType
@@ -89,6 +89,17 @@ class Graph(Table):
         """Return the code object and the instruction that made a node, None when that was not noted."""
         at = bisect_right(self.marks, node, key=itemgetter(0))
         return None if at == len(self.marks) else self.marks[at][1:]
+
+    def instructions_of(self, nodes: Iterable[int]) -> Iterator[tuple[CodeType, int] | None]:
+        """Yield the same for each of ascending nodes."""
+        marks, at, following = self.marks, -1, 0
+        found: tuple[CodeType, int] | None = None
+        for node in nodes:
+            while following < len(marks) and marks[following][0] <= node:
+                following += 1
+            if following != at:
+                at, found = following, None if following == len(marks) else marks[following][1:]
+            yield found
 
     def place_at(self, instruction: tuple[CodeType, int] | None) -> None:
         """Note that the nodes made since the last call belong to an instruction, unless that is not known."""
