@@ -23,10 +23,11 @@ from codegen.machine.calls.compiled import LISTING, Pack, Unpack
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields, check_names
 from codegen.stages import carried_out, compilation, stage
+from symad.compiling.asked import Strategy
 from symad.compiling.candidates import Rolled
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
 from symad.compiling.plan import CompilationPlan
-from symad.compiling.planning import Strategy, plan
+from symad.compiling.planning import plan
 from symad.compiling.static_arguments import STATIC, Instances, Roots, Variants
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.signatures import P, R

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import symad.tracing.values.containers as containers
 from codegen.collector import fewer_collections
@@ -25,8 +24,10 @@ from codegen.matrices.matrix_loops import asks_library, only_whole
 from codegen.pricing.price import Halves, halves_of, rolled_work, rows_work, straight_work, sweep_work, unrolled_work
 from codegen.pricing.price_table import Way, cheapest
 from codegen.stages import allowed, stage
+from symad.compiling.asked import Asked, Strategy
 from symad.compiling.candidates import (
     MATRICES,
+    RULES,
     Primal,
     Rolled,
     differentiated_loops,
@@ -40,7 +41,7 @@ from symad.compiling.candidates import (
 from symad.compiling.plan import WAYS, Candidate, CompilationPlan
 from symad.compiling.recalled import can_be_recalled, recalled
 from symad.derivatives.in_code import Recipe
-from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
+from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.modes import record
 from symad.errors import ArgumentError, InvariantError, LimitError, WorkbenchError
 from symad.tracing.calling.function_names import name_of
@@ -57,12 +58,12 @@ from symad.tracing.values.container_types import static_parts
 from symad.transforms.first_order import derivative, grad, hessian, jacobian, value_and_grad
 
 Function = Callable[..., Any]
-Strategy = Literal["auto", "straight", "sweep"]
 
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
 ONLY_LOOPS = "an operation on a whole array (a factorization, an order) has no other form"
+SEARCHES = "a loop that ends when it has found something would not end in straight lines"
 NO_COLUMNS = "only a dense Hessian or Jacobian in one array has columns"
 LEFT_OUT = "SYMAD_BISECT leaves it out"
 WIDTH = 160  # of the text of a plan in a file
@@ -95,7 +96,7 @@ def plan(
     >>> found.chosen, [each.way for each in found.candidates], found.refused
     ('rolled', ['straight', 'rolled'], {'sweep': 'only a dense Hessian or Jacobian in one array has columns'})
     """
-    asked = _Asked(strategy, roll, checkpoints, max_paths, dtype, freeze)
+    asked = Asked(strategy, roll, checkpoints, max_paths, dtype, freeze)
     asked.check()
     if dtype != "float64":
         example_args = containers.real_parts(example_args)
@@ -104,7 +105,7 @@ def plan(
         return _planned(f, example_args, asked)
 
 
-def _planned(f: Function, example_args: tuple[Any, ...], asked: _Asked) -> CompilationPlan:
+def _planned(f: Function, example_args: tuple[Any, ...], asked: Asked) -> CompilationPlan:
     with complex_points(asked.dtype == "complex128"):
         watched = None if asked.freeze else Watched(f, *static_parts(example_args))
         search = _Search(f, example_args, asked)
@@ -116,55 +117,10 @@ def _planned(f: Function, example_args: tuple[Any, ...], asked: _Asked) -> Compi
     return made
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """The options of a plan."""
-
-    strategy: Strategy
-    roll: Roll
-    checkpoints: Checkpoints
-    max_paths: int
-    dtype: str
-    freeze: bool = False
-
-    def check(self) -> None:
-        check_checkpoints(self.checkpoints)
-        for name, value, words in (("strategy", self.strategy, Strategy), ("roll", self.roll, Roll)):
-            if value not in get_args(words):
-                raise ArgumentError(f"{name}={value!r}", do=f"use one of {', '.join(get_args(words))}")
-        if self.without_loops and self.needs_loops:
-            raise ArgumentError(
-                f"{self.needs_loops} with {self.without_loops}",
-                why="loops are written for real numbers, and straight lines or a sweep have none",
-                do="leave out one of the two",
-            )
-
-    @property
-    def without_loops(self) -> str:
-        """The option that has no loops, "" where none does."""
-        if self.strategy != "auto":
-            return f"strategy={self.strategy!r}"
-        return "dtype='complex128'" if self.dtype == "complex128" else "roll='never'" if self.roll == "never" else ""
-
-    @property
-    def needs_loops(self) -> str:
-        """The option that asks for loops, "" where none does."""
-        if self.roll == "always":
-            return "roll='always'"
-        return "" if self.checkpoints == "all" else f"checkpoints={self.checkpoints!r}"
-
-    @property
-    def sweeps(self) -> bool:
-        """Whether a sweep may be taken."""
-        return self.strategy == "sweep" or (
-            self.strategy == "auto" and self.dtype == "float64" and not self.needs_loops
-        )
-
-
 class _Search:
     """The ways of one function, looked at one after the other."""
 
-    def __init__(self, f: Function, args: tuple[Any, ...], asked: _Asked) -> None:
+    def __init__(self, f: Function, args: tuple[Any, ...], asked: Asked) -> None:
         self.f, self.args, self.asked, self.name = f, args, asked, name_of(f)
         self.base, self.recipes = taken_apart(f)
         self.refused: dict[Way, str] = {}
@@ -196,6 +152,11 @@ class _Search:
     def written_down(self) -> Sequence[Loop]:
         """Loops that stand in the trace as they were written."""
         return self.traced.loops if isinstance(self.traced, StructuredTrace) else ()
+
+    @property
+    def searches(self) -> bool:
+        """Whether a loop ends when it has found something: written out, it would not."""
+        return any(loop.stop is not None for loop in self.written_down)
 
     @cached_property
     def again(self) -> Function:
@@ -232,7 +193,7 @@ class _Search:
     def only_loops(self, loops: Candidate) -> bool:
         """Whether no other way may be taken."""
         assert loops.rolled is not None
-        return bool(self.asked.needs_loops) or only_whole(loops.rolled.program)
+        return bool(self.asked.needs_loops) or self.searches or only_whole(loops.rolled.program)
 
     def ways(self, loops: Candidate | None) -> list[Candidate]:
         """All ways that may be taken, loops among them where there are some."""
@@ -258,7 +219,7 @@ class _Search:
         if asks_library(program) and not has_library():
             self.notes += (f"matrix operations are loops, as SciPy's BLAS and LAPACK are missing: {EXTRA}",)
         assert self.primal is not None
-        if not self.asked.needs_loops and not repeats_enough(program) and not only_whole(program):
+        if not (self.asked.needs_loops or self.searches or repeats_enough(program) or only_whole(program)):
             self.refuse(
                 "rolled", f"little is repeated: {program.executed} operations a call, {program.operations} written"
             )
@@ -274,6 +235,10 @@ class _Search:
             self.primal = primal_of(self.traced, self.name, bool(self.recipes))
             return differentiated_loops(self.primal, self.args, self.recipes, self.asked.checkpoints)
         except StraightError as reason:
+            if str(reason) == RULES and self.recipes and self.searches:  # derivatives are taken around these loops
+                self.base, self.recipes = self.f, []
+                self.traced = self.traced_again()
+                return self.differentiated()
             if not of_matrix:
                 raise
             self.arrays = False
@@ -372,6 +337,8 @@ class _Search:
             return option
         if chosen.rolled is not None and only_whole(chosen.rolled.program):
             return ONLY_LOOPS
+        if chosen.rolled is not None and self.searches:
+            return SEARCHES
         if len(ways) == 1:
             return self.refused["rolled"]
         others = [each for each in ways if each is not chosen]

@@ -26,6 +26,15 @@ from symad.derivatives.elimination import Entries, forward
 from symad.derivatives.level import deliver
 from symad.derivatives.linear import linearize
 from symad.derivatives.solvers import Matrix, fixed_point_iteration, newton
+from symad.derivatives.symbolic_equations import (
+    SymbolicEquation,
+    called,
+    checked,
+    has_symbols,
+    in_kernel,
+    iterated_on_symbols,
+    newton_on_symbols,
+)
 from symad.errors import ArgumentError, ConvergenceError, LimitError, TraceError
 from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
@@ -35,6 +44,7 @@ from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.shadows import call
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.array import wrap as wrap_array
+from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.node_operands import holds_traced, nodes_of
 from symad.tracing.values.node_trees import Nodes, Tree, lift, lift_result, paths_of, wrap
@@ -53,7 +63,8 @@ def root(f: Function, initial: Any, *args: Any, solver: Solver | None = None, to
     `solver(residual, initial)` gets a function of y alone, on plain numbers, and returns y (Newton's method with step
     halving when None; bisection or `scipy.optimize.brentq` do as well). y is differentiated in `args` and in traced
     values that f captures. ConvergenceError when y is no root: when Newton's next step would move it by more than
-    `tolerance` relative to 1 + |y|, or dF/dy is singular there. TraceError when compiled: a solver needs numbers.
+    `tolerance` relative to 1 + |y|, or dF/dy is singular there. In a kernel it is Newton's method, 100 steps at most,
+    and NaN where that ends at no root; TraceError for another solver, which needs numbers.
     Source: Griewank and Walther, "Evaluating Derivatives" (2008), chapter 15.
 
     >>> import symad as sa
@@ -62,7 +73,8 @@ def root(f: Function, initial: Any, *args: Any, solver: Solver | None = None, to
     (1.0, 0.25)
     """
     chosen = solver or newton
-    return solve(f, initial, args, lambda equation, start: chosen(equation.residual, start), tolerance)
+    on_symbols = newton_on_symbols if solver is None else None
+    return solve(f, initial, args, lambda equation, start: chosen(equation.residual, start), tolerance, on_symbols)
 
 
 def fixed_point(
@@ -70,8 +82,8 @@ def fixed_point(
 ) -> Any:
     """Return y with `y = g(y, *args)`, in the structure of `initial`; its derivatives of every order are exact.
 
-    Without a solver, g is iterated until y no longer changes (ConvergenceError after 100,000 steps). Errors, and what
-    is differentiated, as for `root`, whose residual is y - g(y).
+    Without a solver, g is iterated until y no longer changes (ConvergenceError after 100,000 steps; in a kernel NaN,
+    after 500). Errors, and what is differentiated, as for `root`, whose residual is y - g(y).
 
     >>> fixed_point(lambda y: np.cos(y), 0.5)
     0.7390851332151607
@@ -82,16 +94,32 @@ def fixed_point(
         leaves, _ = containers.flatten(y)
         return containers.unflatten(structure, [leaf - part for leaf, part in zip(leaves, image, strict=True)])
 
-    return root(residual, initial, *args, solver=solver or fixed_point_iteration, tolerance=tolerance)
+    chosen = solver or fixed_point_iteration
+    on_symbols = iterated_on_symbols if solver is None else None
+    return solve(
+        residual, initial, args, lambda equation, start: chosen(equation.residual, start), tolerance, on_symbols
+    )
 
 
 def solve(
-    f: Function, initial: Any, args: tuple[Any, ...], solver: Callable[[Equation, Any], Any], tolerance: float
+    f: Function,
+    initial: Any,
+    args: tuple[Any, ...],
+    solver: Callable[[Equation, Any], Any],
+    tolerance: float,
+    on_symbols: Callable[[SymbolicEquation], tuple[Any, Any]] | None = None,
 ) -> Any:
-    """Return the root that `solver(equation, initial)` finds; see `root`."""
+    """Return the root that `solver(equation, initial)` finds; see `root`.
+
+    In a kernel it is what `on_symbols(equation)` returns, a vector, where the truth value behind it holds.
+    """
     with open_scope() as scope:
         start = lift(scope, initial, containers.paths(initial, "initial"))
         arguments = lift(scope, args, paths_of(args, argument_names(f, len(args) + 1)[1:]))
+        if on_symbols is not None and _is_symbolic(scope, f, start, arguments):
+            return deliver(
+                scope, _symbolic_solution(SymbolicEquation(scope, f, start, arguments), on_symbols, tolerance)
+            )
         try:
             equation, plain = Equation(scope, f, start, arguments), plain_values(scope, start)
             solution = equation.solution(solver(equation, plain), tolerance)
@@ -103,6 +131,49 @@ def solve(
                 do="take derivatives at numbers; to compile, write the solver's steps as plain code",
             ) from error
         return deliver(scope, solution)
+
+
+def is_symbolic_call(f: Function, start: Any, args: Sequence[Any], *others: Any) -> bool:
+    """Whether f(start, *args), or what else a solver is given, depends on values that have no numbers, in a kernel."""
+    if not in_kernel():
+        return False
+    with open_scope() as scope:
+        begin, given, more = (
+            lift(scope, value, containers.paths(value, "")) for value in (start, tuple(args), [*_without_none(others)])
+        )
+        return has_symbols(scope, more.flat) or _is_symbolic(scope, f, begin, given)
+
+
+def _without_none(values: Sequence[Any]) -> list[Any]:
+    return [value for value in values if value is not None]
+
+
+def _is_symbolic(scope: Scope, f: Function, start: Tree, arguments: Tree) -> bool:
+    """Whether an equation in a kernel depends on values that have no numbers."""
+    if not in_kernel() or has_symbols(scope, [*start.flat, *arguments.flat]):
+        return in_kernel()
+    made = called(f, lambda inner: (wrap(inner, start), *wrap(scope, arguments)))
+    return has_symbols(scope, made.flat)
+
+
+def _symbolic_solution(
+    equation: SymbolicEquation, find: Callable[[SymbolicEquation], tuple[Any, Any]], tolerance: float
+) -> Tree:
+    """Return the nodes of the root that a bounded iteration finds, with the rule of the implicit function theorem."""
+    graph, start = equation.scope.graph, equation.start
+    y, holds = find(equation)
+    values, factor = checked(equation, y, holds, tolerance)
+    trial = [graph.alias(value) for value in values]
+    operands = _operands(equation.scope, equation.arguments, equation.residual(trial), trial)
+    return start.refill(_implicit(graph, values, operands, equation.residual, factor))
+
+
+def _operands(scope: Scope, arguments: Tree, residual: Sequence[int], trial: Sequence[int]) -> list[int]:
+    """The arguments, and the parameters of open levels that the residual reaches otherwise: captured values."""
+    parameters = {node for around in scope.chain() for node in around.parameters}
+    given = {node for node in arguments.flat if node not in scope.graph.atoms}
+    reached = dependencies(scope.graph, residual, parameters | given | set(trial), elements=True)
+    return sorted(reached - set(trial))
 
 
 class Equation:
@@ -141,7 +212,7 @@ class Equation:
         nodes = _implicit(
             graph,
             numbers,
-            self._operands(residual.flat, trial.flat),
+            _operands(self.scope, self.arguments, residual.flat, trial.flat),
             lambda nodes: self._traced(self.start.refill(nodes)).flat,
         )
         return self.start.refill(nodes)
@@ -152,13 +223,6 @@ class Equation:
         result = lift_result(self.scope, made, name_of(self.f))
         self._check(result)
         return result
-
-    def _operands(self, residual: Sequence[int], trial: Sequence[int]) -> list[int]:
-        """The arguments, and the parameters of open levels that the residual reaches otherwise: captured values."""
-        parameters = {node for around in self.scope.chain() for node in around.parameters}
-        arguments = {node for node in self.arguments.flat if node not in self.scope.graph.atoms}
-        reached = dependencies(self.scope.graph, residual, parameters | arguments | set(trial), elements=True)
-        return sorted(reached - set(trial))
 
     def _check(self, result: Tree) -> None:
         if not result.is_like(self.start):
@@ -193,10 +257,17 @@ class Equation:
 
 
 def _implicit(
-    graph: Graph, numbers: Sequence[int], operands: Sequence[int], residual_of: Callable[[list[int]], list[int]]
+    graph: Graph,
+    numbers: Sequence[int],
+    operands: Sequence[int],
+    residual_of: Callable[[list[int]], list[int]],
+    factor: int | None = None,
 ) -> list[int]:
-    """Return nodes y with the values `numbers` that solve residual_of(y) = 0 for all values of the operands."""
-    rule = _ImplicitRule(graph, operands)
+    """Return nodes y with the values `numbers` that solve residual_of(y) = 0 for all values of the operands.
+
+    Their derivatives have the `factor`.
+    """
+    rule = _ImplicitRule(graph, operands, factor)
     nodes = [
         graph.ruled(number, operands, lambda k, row=row: rule.partial(row, k))  # type: ignore[misc]
         for row, number in enumerate(numbers)
@@ -210,8 +281,8 @@ class _ImplicitRule:
 
     equation: tuple[list[int], list[int]]  # y and F
 
-    def __init__(self, graph: Graph, operands: Sequence[int]) -> None:
-        self._graph, self._operands = graph, operands
+    def __init__(self, graph: Graph, operands: Sequence[int], factor: int | None) -> None:
+        self._graph, self._operands, self._factor = graph, operands, factor
         self._solved: Nodes | None = None
 
     def partial(self, row: int, position: int) -> int | None:
@@ -239,7 +310,10 @@ class _ImplicitRule:
         with open_scope(graph=graph) as scope:
             if size <= IN_GRAPH:
                 matrix = wrap_array(_dense(build, left, (size, size)), scope)
-                solved = nodes_of(np.linalg.solve(matrix, -wrap_array(constants, scope)), scope)
+                found = np.linalg.solve(matrix, -wrap_array(constants, scope))
+                if self._factor is not None:
+                    found = found * from_nodes(np.array(self._factor, dtype=np.int64), scope)
+                solved = nodes_of(found, scope)
                 return np.where(_pattern(left, right, solved.shape), solved, build.zero)
             numbers = Matrix.of(scope, left, (size, size)).solve(-Matrix.of(scope, right, constants.shape).dense())
         rows: list[dict[int, int]] = [{} for _ in y]

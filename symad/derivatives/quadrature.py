@@ -62,7 +62,7 @@ _CLOSE = 1e-11  # how far the two formulas may differ for the integrand, relativ
 _ENOUGH = 1e-6  # and for its derivatives; the error of the better formula is far smaller
 _AGREES = 1e-6  # what is found here with what the caller's quadrature finds
 
-_JUMPS = {sp.Piecewise, sp.sign, sp.floor, sp.ceiling, sp.Mod, heads.rint, heads.trunc}  # heads that may jump
+JUMPS = {sp.Piecewise, sp.sign, sp.floor, sp.ceiling, sp.Mod, heads.rint, heads.trunc}  # heads that may jump
 
 
 def integral(f: Function, a: Any, b: Any, args: tuple[Any, ...], find: Finder, points: Sequence[float] = ()) -> Any:
@@ -203,14 +203,14 @@ def _refined(f: Callable[[float], float], low: float, high: float, points: Seque
     if not finite:
         edges = [-1.0 if math.isinf(low) else 0.0, 1.0 if math.isinf(high) else 0.0]
     waiting, done, total = list(pairwise(edges)), list[Any](), 0.0
-    formula = _formula()
+    places_and_weights = formula()
     while waiting:
         left, right = waiting.pop()
         middle, half = (left + right) / 2, (right - left) / 2
-        inner = middle + half * formula[0]
+        inner = middle + half * places_and_weights[0]
         places, stretch = _unfolded(inner, low, high)
         numbers = np.array([f(t) for t in places.tolist()])
-        weights, gauss = (half * part * stretch for part in formula[1:])
+        weights, gauss = (half * part * stretch for part in places_and_weights[1:])
         total = max(total, float(np.abs(weights) @ np.abs(numbers)))
         is_last = len(done) + len(waiting) >= _INTERVALS or half < 1e-12 * abs(middle)
         if is_last or abs((weights - gauss) @ numbers) <= _CLOSE * total:
@@ -233,7 +233,7 @@ def _unfolded(s: Any, low: float, high: float) -> tuple[Any, Any]:
     return high + s / (1 + s), 1 / (1 + s) ** 2
 
 
-def _formula() -> tuple[Any, Any, Any]:
+def formula() -> tuple[Any, Any, Any]:
     """Return the places between -1 and 1, and the weights of Gauss and Kronrod, and of Gauss."""
     places, weights = np.array(_PLACES), np.array(_WEIGHTS)
     gauss = np.zeros(11)
@@ -294,22 +294,22 @@ class _Answers:
             asked = [(np.ravel(of), answer) for of, _, answer in heard if self._depends(of, reached)]
             used = set(reachable(self.graph, [node])) if asked else set()
             if any(answer.dtype != bool and not used.issuperset(of.tolist()) for of, answer in asked):
-                _refuse(name)  # it went on with a number, as int(x) does
+                refuse_moving_choice(name)  # it went on with a number, as int(x) does
             ways.add(tuple([answer.tobytes() for _, answer in asked if answer.dtype == bool]))
         if len(ways) > 1:
-            _refuse(name)
+            refuse_moving_choice(name)
 
     def check_choices(self, nodes: list[int], reached: set[int], name: str) -> None:
         """Refuse to differentiate what chooses at a place which depends on the operands."""
         if len({tuple(self._choices([node], reached)) for node in nodes}) > 1:
-            _refuse(name)
+            refuse_moving_choice(name)
 
     def _choices(self, nodes: list[int], reached: set[int]) -> list[Any]:
         """Return what is chosen in the nodes, of conditions that depend on the operands."""
         found: list[Any] = []
         for node in reachable(self.graph, nodes):
             head, operands = self.graph.heads[node], self.graph.operands[node]
-            conditions = list(operands[1::2] if head is sp.Piecewise else operands) if head in _JUMPS else []
+            conditions = list(operands[1::2] if head is sp.Piecewise else operands) if head in JUMPS else []
             if conditions and self._depends(np.array(conditions), reached):
                 found.append((head, tuple(_decided(head, self.numbers([node, *conditions])))))
         return found
@@ -334,7 +334,7 @@ def _decided(head: Any, values: NDArray[np.float64]) -> list[float]:
     return [float(np.floor(operands[0] / operands[1]))] if head is sp.Mod else [value]
 
 
-def _refuse(name: str) -> NoReturn:
+def refuse_moving_choice(name: str) -> NoReturn:
     raise TraceError(
         f"the integrand {name} changes its formula at a place that depends on what is differentiated",
         where=user_place(),

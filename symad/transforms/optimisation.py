@@ -26,6 +26,8 @@ from symad.derivatives.implicit import TOLERANCE, Equation, Solver, solve
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.derivatives.solvers import Layout, least_squares, linearized, newton
+from symad.derivatives.symbolic_equations import SymbolicEquation
+from symad.derivatives.symbolic_minima import free_minimum
 from symad.errors import ArgumentError, ConvergenceError
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import user_place
@@ -190,7 +192,8 @@ def argmin(
     With `constraints`, a function of the same arguments that returns a vector, y keeps `constraints(y, *args) = 0`.
     `solver(objective, initial)` gets a function of y alone, on plain numbers, and returns y; without one it is Newton's
     method. ConvergenceError when y is no strict local minimum (a saddle point, a maximum, a flat direction) or when the
-    solver stops elsewhere. What is differentiated, and the other errors, as for `root`.
+    solver stops elsewhere; in a kernel it is NaN then, and constraints and solvers are refused. What is differentiated,
+    and the other errors, as for `root`.
 
     >>> import symad as sa
     >>> nearest = lambda p: argmin(lambda y, p: (y - p) ** 2 + y**4, 0.0, p)
@@ -199,7 +202,8 @@ def argmin(
     """
     problem = _Problem(f, constraints, solver)
     if constraints is None:
-        return solve(problem.slope, initial, args, problem.minimum, tolerance)
+        on_symbols = None if solver is not None else problem.minimum_on_symbols
+        return solve(problem.slope, initial, args, problem.minimum, tolerance, on_symbols)
     count = sum(np.size(leaf) for leaf in containers.flatten(constraints(initial, *args))[0])
     y, _ = solve(problem.conditions, (initial, np.zeros(count)), args, problem.constrained_minimum, tolerance)
     return y
@@ -235,6 +239,10 @@ class _Problem:
         found = newton(equation.residual, found)
         self._check(equation, initial, found, 0)
         return found
+
+    def minimum_on_symbols(self, equation: SymbolicEquation) -> tuple[Any, Any]:
+        """Return the minimiser in a kernel, and whether it is one."""
+        return free_minimum(equation, self.f)
 
     def constrained_minimum(self, equation: Equation, start: Any) -> Any:
         """Return the minimiser under constraints, and its multipliers."""

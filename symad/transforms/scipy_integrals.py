@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import UnboundSymbolError
+from symad.derivatives.implicit import is_symbolic_call
 from symad.derivatives.quadrature import integral
+from symad.derivatives.symbolic_quadrature import integral_on_symbols
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.scipy.objects import package
 from symad.tracing.values.known_numbers import SymbolicValueError
@@ -33,6 +35,13 @@ def quad(
     """The integral of a function of one variable, and an estimate of its error, which is a plain number."""
     name = "scipy.integrate.quad"
     args = args if isinstance(args, tuple) else (args,)
+    inside = 0.0 if holds_traced((a, b)) else _inside(float(a), float(b))
+    if is_symbolic_call(func, inside, args, a, b):
+        if full_output or weight is not None or keywords.get("complex_func"):
+            refuse_function(
+                f"{name} with full_output=, weight= or complex_func=", "it has no traced form", "leave it out"
+            )
+        return integral_on_symbols(_of_floats(func), a, b, args, () if points is None else list(points))
     ends = [float(numbers(name, end)) for end in (a, b)]
     options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
     if not is_traced_call(func, _inside(*ends), args, a, b):

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 
 import symad.tracing.values.containers as containers
+from symad.derivatives.implicit import is_symbolic_call
 from symad.errors import ConvergenceError, TraceError
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import refuse_function
-from symad.transforms.first_order import grad, jacfwd
+from symad.transforms.first_order import grad
+from symad.transforms.kernel_minima import minimum_of_one, minimum_on_symbols
 from symad.transforms.optimisation import argmin
 from symad.transforms.scipy_solvers import Function, is_traced_call, numbers, on_numbers, own
 
@@ -63,7 +65,7 @@ def _held(name: str, plain: Function, found: Any, y: Any, low: Any, high: Any) -
     return np.asarray((at_low & (slope > 0)) | (at_high & (slope < 0)))
 
 
-def _ends(name: str, bounds: Any) -> Any:
+def ends_of(name: str, bounds: Any) -> Any:
     """Return the lower and the upper ends of plain bounds, as SciPy takes them."""
     if bounds is None:
         return None
@@ -93,9 +95,17 @@ def minimize(
     """A minimum of a function of several variables, by one of several methods."""
     name = "scipy.optimize.minimize"
     args = args if isinstance(args, tuple) else (args,)
-    start = np.array(numbers(name, x0), dtype=float, ndmin=1)
     objective = _scalar((lambda y, *args: fun(y, *args)[0]) if jac is True else fun)
     rules = [constraints] if isinstance(constraints, dict) else list(constraints)
+    if (begin := symbolic_start(objective, x0, args)) is not None:
+        if rules:
+            refuse_function(
+                f"{name} with constraints= in a kernel", "it has no form there", "take derivatives at numbers"
+            )
+        return _symbolic_result(
+            objective, minimum_on_symbols(name, objective, begin, args, ends_of(name, bounds)), args
+        )
+    start = np.array(numbers(name, x0), dtype=float, ndmin=1)
     if not (is_traced_call(objective, start, args, x0) or any(_has_traced(rule, start) for rule in rules)):
         return own("minimize")(fun, x0, args, method, jac, hess, hessp, bounds, constraints, tol, callback, options)
     plain = {key: on_numbers(name, f, start, args) for key, f in (("jac", jac), ("hess", hess)) if callable(f)}
@@ -105,8 +115,20 @@ def minimize(
         callback=callback, options=options, **plain,
     )  # fmt: skip
     more = _equalities(name, rules, known, found.x)
-    found.x = minimum(name, objective, found.x, args, _ends(name, bounds), **more)
+    found.x = minimum(name, objective, found.x, args, ends_of(name, bounds), **more)
     return _with_value(found, objective(found.x, *args))
+
+
+def symbolic_start(objective: Function, x0: Any, args: Any) -> Any:
+    """Return where a solver begins in a kernel whose values have no numbers, None elsewhere."""
+    begin = np.reshape(x0, -1) if holds_traced((x0,)) else np.array(x0, dtype=float, ndmin=1)
+    return begin if is_symbolic_call(objective, begin, args) else None
+
+
+def _symbolic_result(objective: Function, x: Any, args: Any) -> Any:
+    """Return what is known of a minimum in a kernel, which is NaN where there is none."""
+    found = np.logical_not(np.any(np.isnan(x)))
+    return own("OptimizeResult")(x=x, fun=objective(x, *args), success=found)
 
 
 def _has_traced(rule: Any, start: Any) -> bool:
@@ -152,9 +174,11 @@ def minimize_scalar(
     """A minimum of a function of one variable."""
     name = "scipy.optimize.minimize_scalar"
     args = args if isinstance(args, tuple) else (args,)
+    objective = _scalar(fun)
+    if is_symbolic_call(objective, 1.0, args, *(bracket or ()), *(bounds or ())):
+        return _symbolic_result(objective, minimum_of_one(name, objective, args, bracket, bounds), args)
     ends = None if bounds is None else tuple(float(numbers(name, end)) for end in bounds)
     first = 1.0 if bounds is None else 0.5 * sum(ends or ())
-    objective = _scalar(fun)
     if not is_traced_call(objective, first, args, bracket, bounds):
         return own("minimize_scalar")(fun, bracket, bounds, args, method, tol, options)
     if bounds is not None and holds_traced(tuple(bounds)):
@@ -174,6 +198,14 @@ def _point_only(name: str, first: Callable[..., Any], scalar: bool, bounded: boo
         full = f"scipy.optimize.{name}"
         args = args if isinstance(args, tuple) else (args,)
         objective = _scalar(func)
+        beginning = 1.0 if scalar else np.ravel(given[0])
+        if is_symbolic_call(objective, beginning, args, *given):
+            if full_output or len(given) > (2 if bounded else 1) or keywords.get("retall"):
+                refuse_function(f"{full} with full_output= or retall=", "only the minimum is traced", "leave it out")
+            if not scalar:
+                return minimum_on_symbols(full, objective, beginning, args)
+            near = keywords.get("brack") if not bounded else None
+            return minimum_of_one(full, objective, args, near, given[:2] if bounded else None)
         start = first(*[numbers(full, value) for value in given[: 2 if bounded else 1]])
         if not is_traced_call(objective, start, args, *given):
             return own(name)(func, *given, args=args, full_output=full_output, **keywords)
@@ -202,95 +234,7 @@ for _name in ("brent", "golden"):
 _point_only("fminbound", lambda low, high: 0.5 * (low + high), scalar=True, bounded=True)
 
 
-# ---- least squares
-
-
-@stands_in_for("scipy.optimize.least_squares", always=True)
-def least_squares(fun: Function, x0: Any, jac: Any = "2-point", bounds: Any = (-math.inf, math.inf), *others: Any,
-                  args: Any = (), kwargs: Any = None, **keywords: Any) -> Any:  # fmt: skip
-    """The parameters for which a sum of squares is least."""
-    name = "scipy.optimize.least_squares"
-    start = np.array(numbers(name, x0), dtype=float, ndmin=1)
-
-    def residuals(y: Any, *args: Any) -> Any:
-        leaves = containers.flatten(fun(y, *args, **(kwargs or {})))[0]
-        return np.concatenate([np.ravel(leaf) for leaf in leaves])
-
-    if not is_traced_call(residuals, start, args, x0):
-        return own("least_squares")(fun, x0, jac, bounds, *others, args=args, kwargs=kwargs or {}, **keywords)
-    if others or keywords.get("loss", "linear") != "linear":
-        refuse_function(f"{name} with loss=", "only sums of squares are traced", "use scipy.optimize.minimize")
-    plain = on_numbers(name, residuals, start, args)
-    slopes = on_numbers(name, jac, start, args) if callable(jac) else jac
-    found = own("least_squares")(plain, start, slopes, bounds, **keywords)
-    ends = bounds if hasattr(bounds, "lb") else tuple(np.broadcast_to(end, start.shape) for end in bounds)
-    ends = _ends(name, ends) if hasattr(ends, "lb") else ends
-    is_free = all(np.all(np.isinf(end)) for end in ends)
-
-    def cost(y: Any, *args: Any) -> Any:
-        return 0.5 * np.sum(residuals(y, *args) ** 2)
-
-    found.x = minimum(name, cost, found.x, tuple(args), None if is_free else ends)
-    found.cost, found.fun = cost(found.x, *args), residuals(found.x, *args)
-    for key in ("jac", "grad", "optimality"):
-        found.pop(key, None)
-    return found
-
-
-@stands_in_for("scipy.optimize.leastsq", always=True)
-def leastsq(func: Function, x0: Any, args: Any = (), Dfun: Any = None, full_output: Any = False,  # noqa: N803
-            **keywords: Any) -> Any:  # fmt: skip
-    """The same, by MINPACK, and how it ended."""
-    args = args if isinstance(args, tuple) else (args,)
-    start = np.array(numbers("scipy.optimize.leastsq", x0), dtype=float, ndmin=1)
-
-    def residuals(y: Any, *args: Any) -> Any:
-        return np.concatenate([np.ravel(leaf) for leaf in containers.flatten(func(y, *args))[0]])
-
-    if full_output or not is_traced_call(residuals, start, args, x0):
-        return own("leastsq")(func, x0, args, Dfun, full_output, **keywords)
-    plain = on_numbers("scipy.optimize.leastsq", residuals, start, args)
-    found, ended = own("leastsq")(plain, start, **{k: v for k, v in keywords.items() if k != "col_deriv"})
-
-    def cost(y: Any, *args: Any) -> Any:
-        return 0.5 * np.sum(residuals(y, *args) ** 2)
-
-    return minimum("scipy.optimize.leastsq", cost, found, args), ended
-
-
-@stands_in_for("scipy.optimize.curve_fit", always=True)
-def curve_fit(
-    f: Function, xdata: Any, ydata: Any, p0: Any = None, sigma: Any = None, absolute_sigma: bool = False,
-    *others: Any, bounds: Any = (-math.inf, math.inf), **keywords: Any,
-) -> Any:  # fmt: skip
-    """The parameters with which a function fits data best, and their covariances."""
-    name = "scipy.optimize.curve_fit"
-    count = f.__code__.co_argcount - 1 - hasattr(f, "__self__") if p0 is None else np.size(p0)
-    start = np.ones(count) if p0 is None else np.array(numbers(name, p0), dtype=float, ndmin=1)
-    given = (xdata, ydata, sigma)
-
-    def model(y: Any, xdata: Any) -> Any:
-        return f(xdata, *[y[k] for k in range(count)])
-
-    if not is_traced_call(model, start, (xdata,), ydata, sigma):
-        return own("curve_fit")(f, xdata, ydata, p0, sigma, absolute_sigma, *others, bounds=bounds, **keywords)
-    has_bounds = not all(np.all(np.isinf(end)) for end in bounds)
-    if others or has_bounds or keywords.get("full_output") or (sigma is not None and np.ndim(sigma) > 1):
-        refuse_function(f"{name} with bounds=, full_output= or a matrix sigma=", "", "use scipy.optimize.least_squares")
-    plain = on_numbers(name, model, start, (xdata,))
-    data, values, errors = (None if part is None else numbers(name, part) for part in given)
-    found = own("curve_fit")(lambda _, *y: plain(np.array(y)), data, values, start, errors, absolute_sigma, **keywords)
-
-    def residuals(y: Any) -> Any:
-        off = np.ravel(model(y, xdata)) - np.ravel(ydata)
-        return off if sigma is None else off / sigma
-
-    best = minimum(name, lambda y: 0.5 * np.sum(residuals(y) ** 2), found[0], ())
-    slopes = jacfwd(residuals)(best)
-    spread = np.linalg.inv(np.transpose(slopes) @ slopes)
-    if not absolute_sigma:
-        spread = spread * np.sum(residuals(best) ** 2) / (np.size(numbers(name, ydata)) - count)
-    return best, spread
+# ---- minimisers that look everywhere
 
 
 def _global(name: str, is_bounded: bool) -> None:
@@ -300,7 +244,7 @@ def _global(name: str, is_bounded: bool) -> None:
         full = f"scipy.optimize.{name}"
         args = args if isinstance(args, tuple) else (args,)
         objective = _scalar(func)
-        ends = _ends(full, where) if is_bounded else None
+        ends = ends_of(full, where) if is_bounded else None
         start = _vector(numbers(full, where)) if ends is None else 0.5 * (ends[0] + ends[1])
         if not is_traced_call(objective, start, args, where, *given):
             return own(name)(func, where, *given, **({"args": args} if args else {}), **keywords)
@@ -316,33 +260,7 @@ for _name, _is_bounded in (("differential_evolution", True), ("dual_annealing", 
     _global(_name, _is_bounded)
 
 
-# ---- linear problems
-
-
-@stands_in_for("scipy.optimize.lsq_linear", held=())
-def lsq_linear(A: Any, b: Any, bounds: Any = (-math.inf, math.inf), *others: Any, **keywords: Any) -> Any:  # noqa: N803
-    """The least-squares solution of a linear system, within bounds."""
-    name = "scipy.optimize.lsq_linear"
-    found = own("lsq_linear")(numbers(name, A), numbers(name, b), bounds, *others, **keywords)
-    ends = (
-        _ends(name, bounds) if hasattr(bounds, "lb") else tuple(np.broadcast_to(end, found.x.shape) for end in bounds)
-    )
-    is_free = all(np.all(np.isinf(end)) for end in ends)
-    found.x = minimum(name, lambda y: 0.5 * np.sum((A @ y - b) ** 2), found.x, (), None if is_free else ends)
-    found.fun = A @ found.x - b
-    found.cost = 0.5 * np.sum(found.fun**2)
-    found.pop("unbounded_sol", None)
-    return found
-
-
-@stands_in_for("scipy.optimize.nnls", held=())
-def nnls(A: Any, b: Any, **keywords: Any) -> Any:  # noqa: N803 (SciPy's name)
-    """The least-squares solution that is nowhere negative, and the norm of the residual."""
-    name = "scipy.optimize.nnls"
-    found, _ = own("nnls")(numbers(name, A), numbers(name, b), **keywords)
-    ends = np.zeros(len(found)), np.full(len(found), math.inf)
-    x = minimum(name, lambda y: 0.5 * np.sum((A @ y - b) ** 2), found, (), ends)
-    return x, np.sqrt(np.sum((A @ x - b) ** 2))
+# ---- what is not differentiated
 
 
 @stands_in_for("scipy.optimize.linear_sum_assignment", held=())

@@ -7,6 +7,7 @@ it is one. A solver of a function without traced values in it is SciPy's own.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,21 +15,29 @@ import numpy as np
 
 import symad.tracing.values.containers as containers
 from codegen.errors import UnboundSymbolError
-from symad.derivatives.implicit import TOLERANCE, Equation, solve
+from symad.derivatives.implicit import TOLERANCE, Equation, fixed_point as implicit_fixed_point, is_symbolic_call, solve
 from symad.derivatives.solvers import newton
-from symad.errors import ConvergenceError, TraceError
+from symad.derivatives.symbolic_equations import (
+    FAR,
+    STEPS as NEWTON_STEPS,
+    SymbolicEquation,
+    called,
+    in_kernel,
+    newton_on_symbols,
+    polished,
+)
+from symad.errors import BoundWarning, ConvergenceError, TraceError
 from symad.tracing.calling.scope import innermost_scope, open_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.scipy.objects import package
 from symad.tracing.values.known_numbers import SymbolicValueError, values_of
 from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
-from symad.tracing.values.node_trees import lift, paths_of
+from symad.tracing.values.node_trees import lift, paths_of, wrap
 from symad.tracing.values.traced import refuse_function
+from symad.transforms.kernel_roots import METHODS, RTOL, STEPS, XTOL, bracketed, open_root
 
 Function = Callable[..., Any]
-
-_FAR = 1e-3  # how far Newton's method may move what SciPy found, relative to 1 + |y|
 
 
 def own(name: str) -> Function:
@@ -44,6 +53,8 @@ def is_traced_call(f: Function, start: Any, args: Sequence[Any], *others: Any) -
         return False
     if holds_traced(containers.flatten((start, tuple(args), others))[0]):
         return True
+    if scope.paths is not None:  # a kernel's function: its paths are followed for themselves
+        return not scope.graph.atoms.keys() >= set(called(f, lambda _: (start, *args)).flat)
     arrays, asked = scope.graph.arrays, list[Any]()
     before, arrays.asked = arrays.asked, asked
     try:
@@ -99,7 +110,7 @@ def on_numbers(name: str, f: Function, start: Any, args: Sequence[Any]) -> Funct
 def near(name: str, found: Any, better: Any) -> Any:
     """Return what Newton's method made of a solution, where that is the same one."""
     first, second = (np.concatenate([np.ravel(leaf) for leaf in containers.flatten(y)[0]]) for y in (found, better))
-    if np.max(np.abs(second - first) / (1 + np.abs(first)), initial=0.0) <= _FAR:
+    if np.max(np.abs(second - first) / (1 + np.abs(first)), initial=0.0) <= FAR:
         return better
     raise ConvergenceError(
         f"what {name} found is no root",
@@ -118,6 +129,41 @@ def solved(name: str, f: Function, start: Any, args: Sequence[Any], found: Any) 
     return solve(f, start, tuple(args), polished, TOLERANCE)
 
 
+def solved_on_symbols(f: Function, start: Any, args: Sequence[Any], find: Callable[[SymbolicEquation], Any]) -> Any:
+    """Return the root that `find(equation)` finds in a kernel, a number or an array, where what it says holds."""
+
+    def moved(equation: SymbolicEquation) -> tuple[Any, Any]:
+        found, ended = find(equation)
+        better, is_near = polished(equation, np.ravel(found))
+        return better, ended & is_near
+
+    return solve(f, start, tuple(args), lambda *_: start, TOLERANCE, moved)
+
+
+def as_function(f: Any, args: Sequence[Any]) -> Any:
+    """Return a function of y alone of traced values, with its paths merged; None where there is none."""
+    if f is None:
+        return None
+
+    def at(y: Any) -> Any:
+        made = called(f, lambda _: (y, *args))
+        scope = innermost_scope()
+        assert scope is not None
+        return wrap(scope, made)
+
+    return at
+
+
+def tell(name: str, method: str, steps: int) -> None:
+    """Warn that a kernel has another method than SciPy."""
+    warnings.warn(
+        f"{user_place()}: {name} in a kernel is {method}, {steps} steps at most; where it finds nothing the kernel "
+        "returns NaN, and of several solutions it may find another one than SciPy",
+        BoundWarning,
+        stacklevel=2,
+    )
+
+
 # ---- roots of one equation
 
 
@@ -128,6 +174,8 @@ def _bracketed(name: str) -> None:
         if not is_traced_call(f, a, args, b):
             return own(name)(f, a, b, args, *others, **keywords)
         full_name = f"scipy.optimize.{name}"
+        if is_symbolic_call(f, a, args, b):
+            return _bracketed_on_symbols(name, f, a, b, args, others, keywords)
         first, last = (float(numbers(full_name, end)) for end in (a, b))
         plain = on_numbers(full_name, f, first, args)
         found = own(name)(plain, first, last, (), *others, **keywords)
@@ -135,6 +183,21 @@ def _bracketed(name: str) -> None:
         return (root, found[1]) if full else root
 
     stands_in_for(f"scipy.optimize.{name}", always=True)(handler)
+
+
+def _bracketed_on_symbols(
+    name: str, f: Function, a: Any, b: Any, args: Any, others: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """Return the root in a kernel, by SciPy's own method."""
+    names = ("xtol", "rtol", "maxiter", "full_output", "disp")
+    given = {"xtol": XTOL, "rtol": RTOL, "maxiter": STEPS} | dict(zip(names, others, strict=False)) | keywords
+    if name not in METHODS or given.get("full_output"):
+        what = f"scipy.optimize.{name}" + (" with full_output=True" if name in METHODS else "")
+        refuse_function(f"{what} in a kernel", "it has no form there", "use scipy.optimize.brentq for its root")
+    options = given["xtol"], given["rtol"], given["maxiter"]
+    return solved_on_symbols(
+        f, 1.0 * a, args, lambda equation: bracketed(name, equation.number_at, 1.0 * a, 1.0 * b, *options)
+    )
 
 
 for _name in ("brentq", "brenth", "ridder", "bisect", "toms748"):
@@ -148,15 +211,26 @@ def newton_root(
 ) -> Any:  # fmt: skip
     """A root by the method of Newton, Halley or the secant."""
     name = "scipy.optimize.newton"
-    start = _floats(numbers(name, x0))
-    if not is_traced_call(func, start, args, x0, x1):
+    args = args if isinstance(args, tuple) else (args,)
+    is_symbolic = is_symbolic_call(func, x0, args, x1)
+    start = x0 if is_symbolic else _floats(numbers(name, x0))
+    if not is_symbolic and not is_traced_call(func, start, args, x0, x1):
         return own("newton")(func, x0, fprime, args, tol, maxiter, fprime2, x1, rtol, full_output, disp)
     if full_output:
         refuse_function("scipy.optimize.newton with full_output=True", "only its root is traced", "leave it out")
+    if is_symbolic:
+        return _open_on_symbols(func, start, args, (fprime, fprime2), x1, (tol, rtol, maxiter))
     slopes = [None if f is None else on_numbers(name, f, start, args) for f in (fprime, fprime2)]
     plain = on_numbers(name, func, start, args)
     found = own("newton")(plain, start, slopes[0], (), tol, maxiter, slopes[1], numbers(name, x1), rtol, disp=disp)
     return solved(name, func, start, args, _floats(found))
+
+
+def _open_on_symbols(f: Function, start: Any, args: Any, slopes: Any, second: Any, options: Any) -> Any:
+    """Return the root near a point in a kernel, by SciPy's own method."""
+    function, slope, curvature = (as_function(g, args) for g in (f, *slopes))
+    begin = 1.0 * (start if holds_traced((start,)) else _floats(start))
+    return solved_on_symbols(f, begin, args, lambda _: open_root(function, slope, curvature, begin, second, *options))
 
 
 def _floats(value: Any) -> Any:
@@ -177,6 +251,8 @@ def root_scalar(
     given = {"fprime": fprime, "fprime2": fprime2}
     if start is None or fprime is True or not is_traced_call(f, start, args, bracket, x1):
         return own("root_scalar")(f, args, bracket=bracket, x0=x0, x1=x1, **given, **more)
+    if is_symbolic_call(f, start, args, *([] if bracket is None else bracket), x1):
+        return _scalar_on_symbols(f, args, method, bracket, (fprime, fprime2), (x0, x1), (xtol, rtol, maxiter))
     first = float(numbers(name, start))
     plain = {key: on_numbers(name, g, first, args) if callable(g) else g for key, g in given.items()}
     ends = None if bracket is None else [float(numbers(name, end)) for end in bracket]
@@ -184,6 +260,23 @@ def root_scalar(
     found = own("root_scalar")(on_numbers(name, f, first, args), **places, **plain, **more)
     found.root = solved(name, f, first, args, float(found.root))
     return found
+
+
+def _scalar_on_symbols(
+    f: Function, args: Any, method: Any, bracket: Any, slopes: Any, places: Any, options: Any
+) -> Any:
+    """Return what root_scalar returns in a kernel."""
+    if bracket is not None and method in (None, *METHODS, "toms748"):
+        given = {k: v for k, v in zip(("xtol", "rtol", "maxiter"), options, strict=True) if v is not None}
+        low, high = bracket
+        root = _bracketed_on_symbols(method or "brentq", f, low, high, args, (), given)
+    else:
+        slopes = (None, None) if method == "secant" else slopes
+        defaults = (1.48e-8, 0.0, 50)
+        chosen = tuple(v if v is not None else d for v, d in zip(options, defaults, strict=True))
+        start = places[0] if places[0] is not None else bracket[0]
+        root = _open_on_symbols(f, start, args, slopes, places[1], chosen)
+    return own("OptimizeResult")(root=root, converged=np.logical_not(np.isnan(root)), method=method)
 
 
 # ---- systems of equations
@@ -202,10 +295,16 @@ def _as_system(f: Function) -> Function:
 def _system(name: str, f: Function, x0: Any, args: Any, run: Callable[[Function, Any], Any]) -> Any:
     """Return what SciPy returns for a system of equations, and its root as an implicit function; or None."""
     args = args if isinstance(args, tuple) else (args,)
+    equations = _as_system(f)
+    if in_kernel() and is_symbolic_call(
+        equations, begin := np.atleast_1d(1.0 * np.asarray(x0) if not holds_traced((x0,)) else x0), args
+    ):
+        tell(name, "Newton's method with halved steps", NEWTON_STEPS)
+        y = solve(equations, begin, args, lambda *_: begin, TOLERANCE, newton_on_symbols)
+        return own("OptimizeResult")(fun=equations(y, *args), success=np.logical_not(np.any(np.isnan(y)))), y
     start = np.array(numbers(name, x0), dtype=float, ndmin=1)
     if not is_traced_call(f, start, args, x0):
         return None
-    equations = _as_system(f)
     found, y = run(on_numbers(name, equations, start, args), start)
     return found, solved(name, equations, start, args, np.reshape(y, start.shape))
 
@@ -249,6 +348,9 @@ def fixed_point(func: Function, x0: Any, args: Any = (), xtol: float = 1e-8, max
                 method: str = "del2") -> Any:  # fmt: skip
     """A point that a function leaves as it is."""
     name = "scipy.optimize.fixed_point"
+    args = args if isinstance(args, tuple) else (args,)
+    if is_symbolic_call(lambda y, *args: y - func(y, *args), x0, args):
+        return implicit_fixed_point(func, 1.0 * (x0 if holds_traced((x0,)) else _floats(x0)), *args)
     start = _floats(numbers(name, x0))
     if not is_traced_call(func, start, args, x0):
         return own("fixed_point")(func, x0, args, xtol, maxiter, method)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from symad.errors import TraceError
-from symad.tracing.calling.user_place import library_function
+from symad.tracing.calling.user_place import in_library_of_objects, library_function
 from symad.tracing.values.traced import NumberError, StoreError
 
 _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
@@ -47,12 +47,15 @@ def is_conversion(error: BaseException) -> bool:
         return False
     if names_a_traced_value(error):
         return True
+    if any(text in str(error) for text in _PLACES) and in_library_of_objects(error):
+        return True
     library = library_function(error)
     if library.startswith("numba."):  # whose compiler has no type for it
         return "pyobject" in str(error) or isinstance(error, AttributeError)
     return library.startswith("scipy.") and not isinstance(error, RuntimeError)
 
 
+_PLACES = ("object has no attribute 'ndim'", "Cannot index by location index")  # pandas' words for a traced place
 _OUR_TYPES = (
     "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
     "not Scalar", "not Array", "Object of type float64 is not JSON",

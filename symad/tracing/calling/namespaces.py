@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import statistics
 import sys
 import sysconfig
+import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
@@ -15,7 +17,7 @@ from typing import Any
 from symad.tracing.calling.jitted import jitted_forms, python_form
 from symad.tracing.calling.merged_calls import call_forms
 from symad.tracing.calling.stand_ins import owners, replaced
-from symad.tracing.calling.user_place import FILES, is_library, library_function, user_frames
+from symad.tracing.calling.user_place import FILES, in_library_of_objects, is_library, library_function, user_frames
 from symad.tracing.numpy.distributions import MODULES
 from symad.tracing.values.indexed import is_table
 
@@ -103,12 +105,16 @@ def identity(namespace: Names) -> int:
 
 
 def of_scipy(error: BaseException) -> list[Names]:
-    """Return the members of SciPy's classes whose methods have stand-ins, if an error came out of their package.
+    """Return the members of classes of SciPy and pandas whose methods have stand-ins, if an error came from them.
 
     Of distributions those of their modules too: their formulas are Python code like a user's.
     """
+    frames = traceback.walk_tb(error.__traceback__)
+    if any(frame.f_globals is vars(statistics) for frame, _ in frames):
+        return [vars(statistics)]  # NormalDist and others are Python code like a user's, of functions of math
     package = ".".join(library_function(error).split(".")[:2])
-    if not package.startswith("scipy."):
+    package = package if package.startswith("scipy.") else in_library_of_objects(error)
+    if not package:
         return []
     names: list[Names] = []
     if package == "scipy.stats":

@@ -263,11 +263,11 @@ def _explain(error: BaseException) -> None:
         raise objects_refusal(package, error, raised_place(error)) from error
     if isinstance(error, TraceError) or not is_conversion(error):
         return
-    if str(error).startswith("only integers") and not caused_by(error, NumberError):
+    name = library_function(error)
+    if str(error).startswith("only integers") and not name and not caused_by(error, NumberError):
         return  # of an index that is no number either
     if "read-only" in str(error) and "<traced " not in str(error):
         return  # an array may be read-only because the user wants it so
-    name = library_function(error)
     if name:
         said = error.__cause__ if isinstance(error, SystemError) and error.__cause__ is not None else error
         raise library_refusal(name, said, raised_place(error)) from error

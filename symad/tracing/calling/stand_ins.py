@@ -282,6 +282,7 @@ _STATISTICS: dict[str, Function] = {
     "mean": np.mean, "fmean": np.average, "median": np.median, "pvariance": np.var, "pstdev": np.std,
     "variance": lambda values: np.var(values, ddof=1), "stdev": lambda values: np.std(values, ddof=1),
     "geometric_mean": lambda values: np.exp(np.mean(np.log(traced(values)))),
+    "_normal_dist_inv_cdf": lambda p, mu, sigma: mu + sigma * _of_row("ndtri")(p),
     "covariance": lambda x, y: np.cov(traced(x), traced(y))[0, 1],
     "correlation": lambda x, y: np.corrcoef(traced(x), traced(y))[0, 1],
 }  # fmt: skip

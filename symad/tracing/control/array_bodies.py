@@ -12,7 +12,7 @@ import sympy as sp
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
 from symad.graph.graph import Graph
-from symad.tracing.control.written_bodies import rows_of
+from symad.tracing.control.equal_bodies import rows_of
 from symad.tracing.trace import add_rows
 from symad.tracing.values.array_blocks import TEMPLATES, Kind, Template, new_template
 from symad.tracing.values.constant_nodes import as_number

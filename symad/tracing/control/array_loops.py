@@ -27,7 +27,8 @@ from codegen.matrices.product_loops import matrix_product, sums_of_products
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_bodies import element_body, program_of, slots_on
 from symad.tracing.control.derivative_blocks import NOTHING
-from symad.tracing.control.written_bodies import Kind as ResultKind, digest, keep, leaves, origin, rows_of
+from symad.tracing.control.equal_bodies import digest, rows_of
+from symad.tracing.control.written_bodies import Kind as ResultKind, keep, leaves, origin
 from symad.tracing.values.array_blocks import (
     CONSTANTS,
     Kind,

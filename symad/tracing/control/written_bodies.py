@@ -6,7 +6,6 @@ not is the same in every repetition, and is computed once, outside: a number of 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame, user_place
+from symad.tracing.control.equal_bodies import digest, key_of, rows_of, without_aliases
 from symad.tracing.control.gathers import gathered
 from symad.tracing.control.path_results import with_nan
 from symad.tracing.control.paths import MAX_PATHS, Paths
@@ -63,6 +63,7 @@ class Body:
     gathers: dict[bytes, int] = field(default_factory=dict)  # the slots of `x[k]`, by what they read
     start: int = 0  # the nodes of the body are not below
     made: dict[int, Loop] = field(default_factory=dict)  # what loops in the body compute
+    home: Scope | None = None  # of the function around that has the loop, where nothing is differentiated through it
 
     def row(self, operands: Operands, *, reverse: bool = False) -> Callable[[], Any]:
         """Return what makes the arguments of the repetition that stands for all, afresh: slots in place of pieces."""
@@ -123,23 +124,27 @@ class Body:
 
 
 @contextmanager
-def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = False) -> Iterator[Body]:
+def body_of(
+    count: int, *reached: Any, nested: bool = False, endless: bool = False, home: Scope | None = None
+) -> Iterator[Body]:
     """Open the scope of a body, inside a function that is traced with its loops; `reached` is what it works with.
 
-    In a `nested` one, loops are written down too, but for endless ones.
+    In a `nested` one, loops are written down too, but for endless ones. The loop is kept by `home`, a scope around the
+    innermost one, where only its values matter.
 
     Whatever goes wrong in the block raises NotOneBodyError, and what the body has changed outside is put back:
     carried out repetition by repetition it works, or fails with an error of its own.
     """
     scope = innermost_scope()
-    if scope is None or scope.loops is None or count < 2 or (endless and scope.gather is not None):
+    loops = None if scope is None else (home or scope).loops
+    if scope is None or loops is None or count < 2 or (endless and scope.gather is not None):
         raise NotOneBodyError
-    surroundings, written, failure = Surroundings(*reached), len(scope.loops), None
+    surroundings, written, failure = Surroundings(*reached), len(loops), None
     if surroundings.runs_out:
         raise NotOneBodyError("it uses an iterator, which gives another value each time")
     try:
         with forgiving(), open_scope() as inner:
-            body = Body(scope, inner, count, start=len(scope.graph))
+            body = Body(scope, inner, count, start=len(scope.graph), home=home)
             inner.gather, inner.loops = body.gather, {} if nested else None
             yield body
     except LimitError:
@@ -149,8 +154,8 @@ def body_of(count: int, *reached: Any, nested: bool = False, endless: bool = Fal
     changed = surroundings.changed()
     if changed or failure is not None:
         surroundings.restore()
-        while len(scope.loops) > written:
-            scope.loops.popitem()
+        while len(loops) > written:
+            loops.popitem()
         if failure is not None and not isinstance(failure, NotOneBodyError) and is_defect(failure):
             fall_back(f"the loop at {short(user_place())}", "its body cannot be traced", failure)
         raise NotOneBodyError(*reason(changed, failure)) from failure
@@ -193,7 +198,8 @@ def write_down(
     if not numbers and not any(map(is_nodes, reads)) and all(constant(graph, node) is not None for node in first):
         raise NotOneBodyError
     inside = tuple(map(key_of, loops))
-    key = (rows_of(program), body.count, tuple(map(digest, reads)), tuple(first), kind, stop is None, inside)
+    bare = without_aliases(graph, first)
+    key = (rows_of(program), body.count, tuple(map(digest, reads)), bare, kind, stop is None, inside)
 
     def written() -> Loop:
         last: Kind = "last"
@@ -204,7 +210,7 @@ def write_down(
         final = None if stop is None else len(wanted)
         return Loop(program, body.count, tuple(reads), results, carries, final, origin(), inside=loops)
 
-    found = [result.nodes for result in keep(scope, key, written).results]
+    found = [result.nodes for result in keep(body.home or scope, key, written).results]
     becomes = body.carries | {slot: int(nodes[0]) for slot, nodes in zip(moving, found, strict=False)}
     return list(becomes.values()), found[len(moving) :]
 
@@ -278,7 +284,7 @@ def _parts(graph: Graph, body: Body, outputs: Sequence[int]) -> tuple[set[int], 
         if node in inside or node in invariant:
             continue
         if node in moving or _is_number(graph, node) or graph.is_boolean(node):
-            if node in graph.rules:  # whose derivative is the user's: rows would lose it
+            if node in graph.rules and body.home is None:  # whose derivative is the user's: rows would lose it
                 raise NotOneBodyError(
                     "a custom or implicit derivative in its body belongs to one node, and not to a loop"
                 )
@@ -339,28 +345,6 @@ def read_by(loop: Loop) -> list[int]:
     columns = [column for column in (*loop.reads, *(use.initial for use in loop.carries)) if is_nodes(column)]
     found: list[int] = distinct(np.concatenate([distinct(column) for column in columns])).tolist() if columns else []
     return found
-
-
-def key_of(loop: Loop) -> Any:
-    """Return what tells loops apart."""
-    columns = [*loop.reads, *(use.initial for use in loop.carries), *(use.nodes for use in loop.results)]
-    kinds = tuple((use.output, use.kind) for use in loop.results)
-    outputs = tuple(use.output for use in loop.carries)
-    return rows_of(loop.body), loop.count, tuple(map(digest, columns)), kinds, outputs, tuple(map(key_of, loop.inside))
-
-
-def rows_of(program: Program) -> Any:
-    """Return what tells programs apart."""
-    outputs = tuple(output.rows for output in program.outputs)
-    atoms = tuple((row, type(atom), sp.srepr(atom)) for row, atom in program.atoms.items())
-    return tuple(program.heads), tuple(program.operands), atoms, outputs
-
-
-def digest(column: Reads) -> bytes:
-    """Return what tells columns apart."""
-    if column.strides == (0,):
-        return b"%d times %d" % (len(column), column[0])
-    return column.dtype.char.encode() + hashlib.blake2b(column.tobytes(), digest_size=32).digest()
 
 
 def origin() -> str:

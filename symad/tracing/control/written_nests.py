@@ -17,17 +17,9 @@ from numpy.typing import NDArray
 from codegen.ir.program import operations_of
 from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from symad.graph.graph import Graph
+from symad.tracing.control.equal_bodies import digest, rows_of
 from symad.tracing.control.reasons import NotOneBodyError
-from symad.tracing.control.written_bodies import (
-    Body,
-    digest,
-    keep,
-    leaves,
-    moving_nodes,
-    read_by,
-    rows_of,
-    write_down,
-)
+from symad.tracing.control.written_bodies import Body, keep, leaves, moving_nodes, read_by, write_down
 from symad.tracing.values.node_arrays import constants
 
 LARGEST = 2**24  # pairs of repetitions

@@ -76,9 +76,14 @@ def _multiple(left: Any, right: Any) -> Any:
     return np.where(divisor == 0, 0, np.abs(left * right) / np.where(divisor == 0, 1, divisor))
 
 
+def _shifted(value: Any, by: Any) -> Any:
+    """A number times a power of two, in a form that is seen to be whole."""
+    return np.trunc(value * 2.0**by) if is_traced(by) else value * np.left_shift(1, by)
+
+
 INTEGERS: dict[str, Callable[..., Any]] = {
     "bitwise_and": _and, "bitwise_or": _or, "bitwise_xor": _xor, "invert": lambda u: -u - 1,
-    "left_shift": lambda u, n: u * 2.0**n, "right_shift": lambda u, n: np.floor(u / 2.0**n),
+    "left_shift": _shifted, "right_shift": lambda u, n: np.floor(u / 2.0**n),
     "bitwise_count": _bit_count, "gcd": _divisor, "lcm": _multiple,
 }  # fmt: skip
 _OF_TRUTHS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "invert"})

@@ -27,10 +27,13 @@ import symad.tracing.numpy.spectra
 import symad.tracing.numpy.ufunc_methods
 import symad.tracing.scipy.grids
 import symad.tracing.scipy.linear_maps
+import symad.tracing.scipy.matrix_roots
 import symad.tracing.scipy.neighbourhoods
 import symad.tracing.scipy.pandas_functions
 import symad.tracing.scipy.piecewise_polynomials
 import symad.tracing.scipy.refused_names
+import symad.tracing.scipy.sample_statistics
 import symad.tracing.scipy.sampled_integrals
 import symad.tracing.scipy.sparse_products
 import symad.tracing.scipy.splines
+import symad.tracing.scipy.structured_systems

@@ -74,7 +74,7 @@ _OF_LINALG: dict[str, tuple[str, str]] = {  # functions: the reason, and what to
         "it comes from an iteration that has no traced form",
         "of a symmetric matrix np.linalg.eigh has derivatives",
     ),
-    "logm sqrtm fractional_matrix_power funm signm cosm sinm tanm coshm sinhm tanhm polar": (
+    "fractional_matrix_power funm signm cosm sinm tanm coshm sinhm tanhm polar": (
         "it has no traced form",
         "of a symmetric matrix write (V * f(w)) @ V.T with w, V = np.linalg.eigh(a)",
     ),
@@ -82,14 +82,7 @@ _OF_LINALG: dict[str, tuple[str, str]] = {  # functions: the reason, and what to
         "its factors have no traced form",
         "use lu_factor with lu_solve, cholesky, or np.linalg.qr",
     ),
-    "solve_banded solveh_banded cholesky_banded cho_solve_banded solve_circulant solve_toeplitz matmul_toeplitz": (
-        "it has no traced form",
-        "write the matrix and solve(a, b) or a @ b",
-    ),
-    "solve_sylvester solve_continuous_lyapunov solve_discrete_lyapunov solve_lyapunov": (
-        "it has no traced form",
-        "write it as one linear system: solve(np.kron(a, eye) + np.kron(eye, b.T), q.ravel())",
-    ),
+    "cho_solve_banded": ("it has no traced form", "use solveh_banded"),
     "solve_continuous_are solve_discrete_are": ("it has no traced form", "use symad.root with the equation"),
     "null_space orth subspace_angles orthogonal_procrustes pinvh diagsvd matrix_balance expm_cond expm_frechet": (
         "it has no traced form",

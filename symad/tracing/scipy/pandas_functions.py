@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,6 +45,27 @@ def nansem(values: Any, *, axis: Any = None, skipna: bool = True, ddof: int = 1,
     numbers = traced(values)
     count = np.sum(~np.isnan(numbers), axis=axis) if skipna else np.shape(numbers)[axis or 0]
     return nanstd(numbers, axis=axis, skipna=skipna, ddof=ddof) / np.sqrt(count)
+
+
+def _place(name: str, find: Callable[..., Any]) -> None:
+    """Register what gives the place, or the label, of the largest or smallest element: a number, also in a kernel."""
+
+    def place(self: Any, axis: Any = None, skipna: bool = True, *args: Any, **keywords: Any) -> int:
+        values = traced(self._values)
+        if skipna:
+            values = np.where(np.isnan(values), -np.inf if find is np.argmax else np.inf, values)
+        return operator.index(find(values))
+
+    def label(self: Any, *args: Any, **keywords: Any) -> Any:
+        return self.index[place(self, *args, **keywords)]
+
+    stands_in_for(f"pandas.core.base.IndexOpsMixin.arg{name}", held=("_values",))(place)
+    stands_in_for(f"pandas.core.series.Series.arg{name}", held=("_values",))(place)
+    stands_in_for(f"pandas.core.series.Series.idx{name}", held=("_values",))(label)
+
+
+_place("max", np.argmax)
+_place("min", np.argmin)
 
 
 @stands_in_for("pandas.core.algorithms.take_nd", "pandas.core.array_algos.take.take_nd")

@@ -63,7 +63,7 @@ _REFUSED: dict[str, dict[str, tuple[str, str]]] = {  # packages: functions, the 
         "cg cgs bicg bicgstab gmres lgmres minres qmr gcrotmk tfqmr lsqr lsmr": (
             "its steps follow plain numbers", "use scipy.sparse.linalg.spsolve",
         ),
-        "expm expm_multiply eigs eigsh svds lobpcg onenormest splu spilu factorized inv norm aslinearoperator "
+        "expm expm_multiply eigs eigsh svds lobpcg onenormest spilu inv norm aslinearoperator "
         "LinearOperator.matvec LinearOperator.__matmul__ LinearOperator.dot": (
             "it has no traced form", "use spsolve, A @ x, or the functions of scipy.linalg with A.toarray()",
         ),

@@ -207,3 +207,32 @@ def spsolve_triangular(
 ) -> Any:  # fmt: skip
     """The solution of a triangular system."""
     return solve_triangular(_square("spsolve_triangular", A), b, 0, lower, unit_diagonal)
+
+
+class _Factored:
+    """Stands for what `splu` gives: its solutions, of ordinary values by SciPy's own factors."""
+
+    def __init__(self, matrix: Any) -> None:
+        self.matrix, self.shape = matrix, matrix.shape
+
+    def solve(self, rhs: Any, trans: str = "N") -> Any:
+        """Return the solution of a system of the matrix, or of its transpose."""
+        if is_plain(rhs) and is_plain(self.matrix.data):
+            return package("sparse.linalg").splu(package("sparse").csc_array(self.matrix)).solve(rhs, trans)
+        matrix = traced(_square("splu", self.matrix))
+        return np.linalg.solve(matrix if trans == "N" else matrix.T, traced(rhs))
+
+    def __getattr__(self, name: str) -> NoReturn:
+        refuse_function("scipy.sparse.linalg.splu", "its factors have no traced form", "use solve of what it returns")
+
+
+@stands_in_for(f"{_LINALG}.splu", always=True)
+def splu(A: Any, *others: Any, **keywords: Any) -> Any:  # noqa: N803 (SciPy's name)
+    """Factors of a sparse matrix, which solve systems of it."""
+    return _Factored(A)
+
+
+@stands_in_for(f"{_LINALG}.factorized", always=True)
+def factorized(A: Any) -> Any:  # noqa: N803 (SciPy's name)
+    """A function that solves systems of a sparse matrix."""
+    return _Factored(A).solve

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -48,6 +49,7 @@ from symad.tracing.values.whole_numbers import are_whole, as_integer, is_integer
 from symad.tracing.values.whole_values import key_hash, text_of, whole_of
 
 _SYMPY_CACHE = sympy.core.cache.__file__
+_OF_INTEGERS = frozenset({"as_integer_ratio", "bit_count", "bit_length", "denominator", "numerator", "to_bytes"})
 _OF_BITS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "invert"})
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {"f": float, "i": int, "u": int, "b": bool, "c": complex}
 
@@ -227,6 +229,8 @@ class Scalar(TracedNumber):
 
     def __getattr__(self, name: str) -> Any:
         """Answer `.sin()`, `.arctan2(other)`...: what NumPy's loops over object arrays call, and ndarray methods."""
+        if name in _OF_INTEGERS and is_integer(self.scope.graph, self.node):
+            return getattr(operator.index(self), name)
         if name in UFUNCS and isinstance(getattr(np, name, None), np.ufunc):
             ufunc = getattr(np, name)
             return lambda *others: ufunc(self, *others)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
+from symad.errors import TraceError
 from symad.tracing.calling.handlers import catches_divisions
-from symad.tracing.calling.instructions import is_in_place
+from symad.tracing.calling.instructions import is_in_place, is_operator
 from symad.tracing.calling.scope import Scope, join
+from symad.tracing.calling.user_place import segment_at, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.object_arrays import check_order
@@ -72,12 +75,27 @@ def repeating(multiply: Operator) -> Operator:
     def method(self: Any, other: Any) -> Any:
         if type(other) not in _SEQUENCES or not are_whole(self.scope.graph, self.node):
             return multiply(self, other)
-        count, in_place = self.__index__(), is_in_place(sys._getframe(1))
+        count, in_place = self.__index__(), _repeats_in_place(sys._getframe(1), other)
         if in_place:
             other *= count
         return other if in_place else other * count
 
     return method
+
+
+def _repeats_in_place(frame: FrameType, other: Any) -> bool:
+    """Whether a sequence is repeated in place: by an operator, or by a function, `operator.imul`."""
+    if type(other) is not list or is_operator(frame):
+        return is_in_place(frame)
+    text = segment_at(frame.f_code, frame.f_lasti)
+    if "mul(" not in text:
+        raise TraceError(
+            "a list is repeated by a function that is called with a traced number",
+            where=user_place(),
+            why="whether it changes the list itself cannot be told",
+            do="write values * n, or values *= n",
+        )
+    return "imul(" in text
 
 
 def equality(ufunc: np.ufunc) -> Operator:

@@ -173,8 +173,8 @@ def test_what_cannot_be_solved_is_refused():
     with pytest.raises(ArgumentError, match=r"returned shapes \[\(2,\)\]: the unknown has shapes \[\(\)\]"):
         sa.root(lambda y: np.stack([y, y]), 1.0)
     for asked in (
-        lambda: sa.compile(cubic, 1.0),
-        lambda: sa.compile(captured_cubic, 1.0),
+        lambda: sa.compile(lambda a: sa.root(lambda y: y**3 + y - a, 1.0, solver=bisection), 1.0),
+        lambda: sa.compile(lambda a: nearest_on_the_circle(np.stack([a, a])), 1.0),
         lambda: cubic(sp.Symbol("a")),
     ):
         with pytest.raises(TraceError, match="asked for at symbolic values: a solver needs numbers"):

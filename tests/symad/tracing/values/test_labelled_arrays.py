@@ -52,6 +52,7 @@ SERIES: dict[str, Callable[[Any], Any]] = {
     "columns": lambda p: TABLE.mul(p, axis=0).sum().sum() + (TABLE.assign(z=p)["z"] ** 2).sum(),
     "joined": lambda p: (pd.concat([p, DATA]) ** 2).sum(),
     "stores": stores,
+    "labels and places of extremes": lambda p: p[p.idxmax()] ** 2 * p[p.idxmin()] + p.iloc[p.argmax()] * p.argmin(),
     "quantiles": lambda p: p.quantile(0.3),
     "statistics": lambda p: p.corr(DATA) + np.mean(p) + np.std(p),
     "functions of NumPy": lambda p: np.linalg.norm(p) + np.polyval(p, 0.5) + np.interp(1.5, DATA, p),

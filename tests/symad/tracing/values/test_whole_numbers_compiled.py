@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import operator
 
 import numpy as np
 import pytest
@@ -295,6 +296,12 @@ def repeated_in_place(x):
     return sines(other)
 
 
+def repeated_by_imul(x):
+    values = [x[0], x[2]]
+    operator.imul(values, min(max(int(x[1]), 0), 4))
+    return sines(values)
+
+
 REPEATED = {
     "a list": lambda x: sines([x[0], x[2]] * min(max(int(x[1]), 0), 4)),
     "a tuple, reflected": lambda x: sines(min(max(int(x[1]), 0), 4) * (x[0], x[2])),
@@ -304,6 +311,8 @@ REPEATED = {
     "arguments": lambda x: (lambda *values: len(values) * x[0])(*[1.0] * len(x[x > 0.35])),
     "a text": lambda x: len("ab" * min(max(int(x[1]), 0), 4)) * x[0],
     "in place": repeated_in_place,
+    "in place, by a function": repeated_by_imul,
+    "by a function": lambda x: sines(operator.mul([x[0], x[2]], min(max(int(x[1]), 0), 4))),
 }
 
 
@@ -314,6 +323,15 @@ def test_whole_numbers_repeat_what_python_repeats(name):
     for x in points:
         np.testing.assert_allclose([kernels[0](x), sa.value_and_grad(f)(x)[0]], f(x), rtol=1e-14)
         np.testing.assert_allclose(kernels[1](x), sa.grad(f)(x), rtol=1e-14)
+
+
+def test_a_list_that_is_repeated_out_of_sight_is_refused():
+    def f(x):
+        repeat = operator.imul
+        return sum(repeat([x[0], x[2]], min(max(int(x[1]), 0), 4)))
+
+    with pytest.raises(sa.TraceError, match="a list is repeated by a function"):
+        sa.compile(f, np.array([0.5, 3.2, 1.7]))
 
 
 LAYERS = {"k1": 2.0, "k03": 4.0, "k3": 8.0}

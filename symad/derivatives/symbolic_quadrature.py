@@ -1,0 +1,311 @@
+"""Integrals where no numbers are known, as in kernels: steps whose width follows the error, as a loop of values.
+
+The integrand is traced once, at a symbol; the loop evaluates it at the places of Gauss and Kronrod on a piece of the
+interval, halves the piece where two formulas differ, and doubles it where they do not. Derivatives are integrals of the
+integrand's derivatives, all of one order in one such loop, and the integrand at the bounds. What is not exact enough
+after STEPS pieces is NaN. Inside of another integrand the pieces are as many as PANELS, and their error is checked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from codegen.heads import Alias
+from codegen.ir.program import needed
+from symad.derivatives.custom import dependencies
+from symad.derivatives.elimination import forward
+from symad.derivatives.level import deliver
+from symad.derivatives.linear import linearize
+from symad.derivatives.quadrature import JUMPS, formula, refuse_moving_choice
+from symad.derivatives.symbolic_equations import called, factor_of
+from symad.errors import ArgumentError
+from symad.graph.builder import Builder
+from symad.graph.graph import Graph
+from symad.tracing.calling.function_names import argument_names, name_of
+from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.control.value_loops import repeated
+from symad.tracing.control.written_bodies import leaves
+from symad.tracing.scipy.objects import is_plain
+from symad.tracing.values.array import wrap as wrap_array
+from symad.tracing.values.constant_nodes import constant
+from symad.tracing.values.containers import from_nodes
+from symad.tracing.values.node_operands import nodes_of
+from symad.tracing.values.node_trees import Tree, lift, paths_of, wrap
+
+Function = Callable[..., Any]
+
+STEPS = 400
+PANELS = 4
+CLOSE = 1e-11  # how far the two formulas may differ on a piece, relative to the integral of the absolute value
+ENOUGH = 1e-6  # and on all pieces
+LEAST = 2.0**-90  # of the interval: a piece that is taken as it is
+
+
+def integral_on_symbols(
+    f: Function, a: Any, b: Any, args: tuple[Any, ...], points: Sequence[float] = ()
+) -> tuple[Any, Any]:
+    """Return the integral of f(t, *args) over t from a to b in a kernel, and an estimate of its error."""
+    with open_scope() as scope:
+        arguments = lift(scope, args, paths_of(args, argument_names(f, len(args) + 1)[1:]))
+        graph = scope.graph
+        ends = [int(nodes_of(end, scope)) for end in (a, b)]
+        (variable,) = leaves(graph, 1).tolist()
+        node = _at(scope, f, arguments, variable, inside=True)
+        at_ends = [_at_end(scope, f, arguments, end) for end in ends]
+        present = [found[1] for found in at_ends if found[1] is not None]
+        reached = dependencies(graph, [node, *present], _active(scope, arguments), elements=True)
+        operands = sorted(reached - {place for place, _ in at_ends} - {variable})
+        family = _Family(graph, name_of(f), variable, ends, tuple(points), operands, scope.gather is not None)
+        (value,), error, factor = family.integrated([node])
+        made = [family.made(value, factor, node, at_ends), error]
+        structure = lift(scope, (0.0, 0.0), ["", ""]).structure
+        found: tuple[Any, Any] = deliver(scope, Tree(structure, [np.array(part, dtype=np.int64) for part in made]))
+        return found
+
+
+def _at(scope: Scope, f: Function, arguments: Tree, place: int, *, inside: bool = False) -> int:
+    """Return the node of the integrand at a place; `inside`, nothing in it may be a loop."""
+
+    def given(inner: Scope) -> Sequence[Any]:
+        if inside:
+            inner.gather = _is_not_known
+        return from_nodes(np.array(place, dtype=np.int64), inner), *wrap(scope, arguments)
+
+    found = called(f, given).flat
+    if len(found) != 1:
+        raise ArgumentError(
+            f"the integrand {name_of(f)} returned {len(found)} numbers", where=user_place(), do="return one"
+        )
+    return found[0]
+
+
+def _is_not_known(nodes: Any, key: Any) -> None:
+    return None
+
+
+def _at_end(scope: Scope, f: Function, arguments: Tree, end: int) -> tuple[int, int | None]:
+    place = scope.graph.alias(end)
+    return place, None if end in scope.graph.atoms and not _is_symbol(scope.graph, end) else _at(
+        scope, f, arguments, place
+    )
+
+
+def _is_symbol(graph: Graph, node: int) -> bool:
+    return isinstance(graph.atoms.get(node), sp.Symbol)
+
+
+def _active(scope: Scope, arguments: Tree) -> set[int]:
+    """The arguments and the parameters of open levels: what may be differentiated in."""
+    parameters = {node for around in scope.chain() for node in around.parameters}
+    return parameters | {node for node in arguments.flat if node not in scope.graph.atoms}
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What all derivatives of an integral have in common: the variable, the bounds, and what they are taken in.
+
+    `is_inside` another integrand, or the body of a loop, no loop is made.
+    """
+
+    graph: Graph
+    name: str
+    variable: int
+    ends: list[int]
+    points: tuple[float, ...]
+    operands: list[int]
+    is_inside: bool
+
+    def made(self, value: int, factor: int, node: int, at_ends: list[tuple[int, int | None]]) -> int:
+        """Return the node of an integral, of its value and the integrand at the variable and at the bounds.
+
+        Its derivatives have the factor.
+        """
+        bounds = [k for k, (_, at_end) in enumerate(at_ends) if at_end is not None]
+        rule = _Rule(self, factor, node, at_ends, bounds)
+        return self.graph.ruled(value, [*self.operands, *[self.ends[k] for k in bounds]], rule.partial)
+
+    def integrated(self, nodes: list[int]) -> tuple[list[int], int, int]:
+        """Return the nodes of the values, of an estimate of the largest error, and of 1 where all values are known."""
+        with open_scope(graph=self.graph) as scope:
+            a, b = (_end(scope, end) for end in self.ends)
+            low, high = _ascending(a, b)
+            edges = [low, *(np.minimum(np.maximum(point, low), high) for point in sorted(self.points)), high]
+            sums: list[Any] = [np.zeros(len(nodes))] * 3
+            for left, right in pairwise(edges):
+                piece = _Piece(self.graph, self.variable, nodes, left, right)
+                found = piece.by_panels() if self.is_inside else piece.by_steps()
+                sums = [one + more for one, more in zip(sums, found, strict=True)]
+            total, off, size = sums
+            sign = np.where(np.less(a, b), 1.0, -1.0)
+            known = np.all(off <= ENOUGH * size + 1e-300) & np.all(np.isfinite(total))
+            values = nodes_of(np.where(known, sign * total, np.nan), scope)
+            return values.ravel().tolist(), int(nodes_of(np.max(off), scope)), factor_of(scope, known)
+
+
+def _end(scope: Scope, node: int) -> Any:
+    """Return a bound, as a plain number where it is one."""
+    known = constant(scope.graph, node)
+    return from_nodes(np.array(node, dtype=np.int64), scope) if known is None else float(known)
+
+
+def _ascending(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return two bounds, the lower one first; plain ones may be infinite."""
+    if _is_at(a, -math.inf) or _is_at(b, math.inf) or (is_plain(a, b) and a <= b):
+        return a, b
+    if _is_at(b, -math.inf) or _is_at(a, math.inf) or is_plain(a, b):
+        return b, a
+    return np.minimum(a, b), np.maximum(a, b)
+
+
+def _is_at(end: Any, infinity: float) -> bool:
+    return is_plain(end) and end == infinity
+
+
+class _Piece:
+    """An interval, whose points are those of u between 0 and 1, and what is integrated over it."""
+
+    def __init__(self, graph: Graph, variable: int, nodes: list[int], low: Any, high: Any) -> None:
+        self.graph, self.variable, self.nodes, self.low, self.high = graph, variable, nodes, low, high
+        self.moving = _moving(graph, variable, nodes)
+
+    def at(self, u: Any) -> tuple[Any, Any]:
+        """Return t at u, and dt/du."""
+        ends = [end if is_plain(end) else 0.0 for end in (self.low, self.high)]
+        if not any(map(math.isinf, ends)):
+            return self.low + (self.high - self.low) * u, self.high - self.low
+        start = -1.0 if math.isinf(ends[0]) else 0.0
+        width = (1.0 if math.isinf(ends[1]) else 0.0) - start
+        s = start + width * u
+        if start and width == 2.0:
+            return s / (1 - s * s), width * (1 + s * s) / (1 - s * s) ** 2
+        if start:
+            return self.high + s / (1 + s), width / (1 + s) ** 2
+        return self.low + s / (1 - s), width / (1 - s) ** 2
+
+    def summed(self, u: Any, width: Any) -> tuple[Any, Any, Any]:
+        """Return the integrals over a part of it, what two formulas differ by, and the integrals of absolute values."""
+        places, weights, gauss = formula()
+        t, slope = self.at(u + width * (1 + places) / 2)
+        scope = innermost_scope()
+        assert scope is not None
+        rows = [self._at(node) for node in nodes_of(t, scope).ravel().tolist()]
+        values = wrap_array(np.array(rows, dtype=np.int64), scope) * np.reshape(slope * np.ones(len(places)), (-1, 1))
+        half = width / 2
+        found, coarse = (half * np.sum(part[:, None] * values, axis=0) for part in (weights, gauss))
+        return found, np.abs(found - coarse), half * np.sum(weights[:, None] * np.abs(values), axis=0)
+
+    def _at(self, place: int) -> list[int]:
+        """Return the nodes at a place: values, in which no rule counts."""
+        graph, row_of = self.graph, {self.variable: place}
+        for row in self.moving:
+            parts = [row_of.get(part, part) for part in graph.operands[row]]
+            row_of[row] = parts[0] if graph.heads[row] is Alias else graph.node(graph.heads[row], *parts)
+        return [row_of.get(node, node) for node in self.nodes]
+
+    def by_steps(self) -> tuple[Any, Any, Any]:
+        """Return the integrals, errors and sizes, in steps whose width follows the error; NaN where they do not end."""
+        nothing = np.zeros(len(self.nodes))
+
+        def step(carry: Any) -> tuple[Any, Any]:
+            u, width, total, off, size, largest = carry
+            found, error, absolute = self.summed(u, width)
+            largest = np.maximum(largest, absolute)
+            takes = np.all(error <= CLOSE * largest) | (width <= LEAST)
+            u = np.where(takes, u + width, u)
+            sums = [np.where(takes, old + new, old) for old, new in ((total, found), (off, error), (size, absolute))]
+            width = np.where(takes, np.minimum(2 * width, 1 - u), width / 2)
+            return (u, width, *sums, largest), (u >= 1) | np.isnan(np.sum(found))
+
+        u, _, total, off, size, _ = repeated(step, (0.0, 1.0, nothing, nothing, nothing, nothing), STEPS)
+        return np.where(u >= 1, total, np.nan), off, size
+
+    def by_panels(self) -> tuple[Any, Any, Any]:
+        """Return the same in a fixed number of steps."""
+        sums: list[Any] = [np.zeros(len(self.nodes))] * 3
+        for k in range(PANELS):
+            sums = [one + more for one, more in zip(sums, self.summed(k / PANELS, 1 / PANELS), strict=True)]
+        return sums[0], sums[1], sums[2]
+
+
+def _moving(graph: Graph, variable: int, nodes: list[int]) -> list[int]:
+    """Return the rows that depend on the variable, operands first."""
+    seen = {variable}
+    found = []
+    for row in needed(graph, nodes, {variable}):
+        if not seen.isdisjoint(graph.operands[row]):
+            seen.add(row)
+            found.append(row)
+    return found
+
+
+class _Rule:
+    """The derivatives of an integral: integrals of derivatives, and the integrand at the bounds."""
+
+    def __init__(
+        self, family: _Family, factor: int, node: int, at_ends: list[tuple[int, int | None]], bounds: list[int]
+    ) -> None:
+        self.family, self.factor, self.node, self.at_ends, self.bounds = family, factor, node, at_ends, bounds
+        self.inner: dict[int, int] | None = None
+
+    def partial(self, position: int) -> int | None:
+        """Return the derivative of the integral in an operand."""
+        count = len(self.family.operands)
+        if position >= count:
+            k = self.bounds[position - count]
+            node = self.at_ends[k][1]
+            assert node is not None
+            build = Builder(self.family.graph)
+            return build.mul(node if k else build.neg(node), self.factor)
+        if self.inner is None:
+            self.inner = self._made()
+        return self.inner.get(position)
+
+    def _made(self) -> dict[int, int]:
+        """Return the derivatives in all operands that the integrand depends on, all integrated at once."""
+        family, build = self.family, Builder(self.family.graph)
+        _check_choices(family, self.node)
+        present = [(place, node) for place, node in self.at_ends if node is not None]
+        outputs = [self.node, *[node for _, node in present]]
+        inputs = [*family.operands, *[place for place, _ in present]]
+        entries = forward(build, linearize(build, outputs, inputs))
+        columns = {
+            k: [entries.get((row, k), build.zero) for row in range(len(outputs))] for k in range(len(family.operands))
+        }
+        wanted = {k: column for k, column in columns.items() if any(node != build.zero for node in column)}
+        values, _, factor = family.integrated([column[0] for column in wanted.values()]) if wanted else ([], 0, 0)
+        found: dict[int, int] = {}
+        for (k, column), value in zip(wanted.items(), values, strict=True):
+            last = iter(column[1:])
+            ends = [(place, None if node is None else next(last)) for place, node in self.at_ends]
+            found[k] = build.mul(family.made(value, factor, column[0], ends), self.factor)
+        return found
+
+
+def _check_choices(family: _Family, node: int) -> None:
+    """Refuse to differentiate an integrand that chooses at a place which depends on what is differentiated."""
+    graph, operands = family.graph, set(family.operands)
+    for row in _differentiated(graph, node):
+        head, parts = graph.heads[row], graph.operands[row]
+        conditions = list(parts[1::2] if head is sp.Piecewise else parts) if head in JUMPS else []
+        met = dependencies(graph, conditions, operands | {family.variable}, elements=True)
+        if family.variable in met and not met.isdisjoint(operands):
+            refuse_moving_choice(family.name)
+
+
+def _differentiated(graph: Graph, node: int) -> set[int]:
+    """Return the rows of a node that are differentiated: where there is a rule, its value is not looked at."""
+    seen, stack = {node}, [node]
+    while stack:
+        row = stack.pop()
+        fresh = [part for part in graph.operands[row][row in graph.rules :] if part not in seen]
+        seen.update(fresh)
+        stack += fresh
+    return seen
