@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from types import FrameType
 from typing import Any
 
@@ -107,9 +109,14 @@ def equality(ufunc: np.ufunc) -> Operator:
             return NotImplemented
         if isinstance(other, bool) and is_boolean(self.scope.graph, self.node):
             return self if other is equal else ~self  # c == True is c: SymPy's Piecewise asks it of its conditions
-        return compare(self, other)
+        return compare(self, _exact(other) if type(other) is Decimal else other)
 
     return method
+
+
+def _exact(value: Decimal) -> Fraction | float:
+    """Return a decimal number as it is compared with floats: exactly."""
+    return Fraction(value) if value.is_finite() else float(value)
 
 
 def order(ufunc: np.ufunc, sign: str) -> Operator:
@@ -118,7 +125,7 @@ def order(ufunc: np.ufunc, sign: str) -> Operator:
 
     def method(self: TracedNumber, other: Any) -> Any:
         check_order(sys._getframe(1), self.scope, self.node, other, sign)
-        return compare(self, other)
+        return compare(self, _exact(other) if type(other) is Decimal else other)
 
     return method
 

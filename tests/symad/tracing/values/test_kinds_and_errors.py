@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -41,12 +42,17 @@ def bits_of_a_number(x):
     return ((k & 6) + (3 | k) + (k << 2) + (k >> 1)) * x[1] ** 2
 
 
+def by_a_decimal_number(x):
+    near = x[0] == Decimal("0.3") or Decimal("Infinity") < x[0]
+    return x[0] ** 2 if Decimal("0.29") > x[0] or near else x[1] ** 3 + float(Decimal("1.5")) * x[0]
+
+
 def divisors(x):
     return np.sum(np.gcd(np.abs(x * 11.3).astype(int), 6) * np.lcm((x * 7.1).astype(int), 4) * x)
 
 
 @pytest.mark.parametrize(
-    "f", [by_type, by_the_type_of_an_element, by_the_name_of_a_type, bits, bits_of_a_number, divisors],
+    "f", [by_type, by_the_type_of_an_element, by_the_name_of_a_type, bits, bits_of_a_number, by_a_decimal_number, divisors],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_kinds(f):
