@@ -6,6 +6,7 @@
 
 import gc
 import os
+from collections import Counter
 
 import pytest
 
@@ -33,6 +34,46 @@ WIDE = {  # the same again, for more sizes, orders and programs: `sh .ci/wide`
     "test_every_mode_gives_the_hessian_of_fifty_digit_sympy[network]",
     "test_values_and_derivatives_are_those_on_numbers[steps_controlled]",
 }  # fmt: skip
+HALVED = {  # of these tables every other row is a wide test: each takes seconds, and a row is like its neighbours
+    "test_bisecting": {"test_with_any_number_of_optional_passes_the_numbers_are_right"},
+    "test_book": {"test_all_forms"}, "test_bounded_loops": {"test_loops_of_numbers"},
+    "test_distributions": {"test_continuous"},
+    "test_dump": {"test_with_any_number_of_optional_passes_the_numbers_are_right"},
+    "test_expand": {"test_the_expression_of_every_head_has_the_value_of_the_graph"},
+    "test_expand_page": {"test_pages_have_all_forms"},
+    "test_export_transforms": {"test_sweeps_have_the_same_bits_in_every_form"},
+    "test_fourier": {
+        "test_convolutions_are_scipys", "test_derivatives_of_every_order_and_mode", "test_real_transforms_are_scipys",
+    },
+    "test_fuzz": {"test_random_programs"}, "test_jacobians": {"test_random_programs_with_branches_by_every_order"},
+    "test_kinks_in_loops": {
+        "test_all_modes_agree_at_singular_points", "test_loops_and_straight_lines_agree_at_singular_points",
+    },
+    "test_known_answers_in_loops": {"test_known_derivatives"},
+    "test_labelled_arrays": {"test_a_series_has_a_series_of_derivatives"},
+    "test_layouts": {"test_a_store_is_seen_where_numpy_has_a_view"},
+    "test_masks_stored": {"test_what_is_stored_in_what_a_mask_picks_reaches_it"},
+    "test_matrix_rules": {
+        "test_derivatives_of_rounds_are_those_of_operations_one_by_one",
+        "test_first_and_second_derivatives_are_those_of_loops",
+    },
+    "test_merged_paths": {"test_derivatives_of_many_paths"}, "test_nan_policy": {"test_conventions_of_one_variable"},
+    "test_nests_bodies": {"test_values_and_gradients"}, "test_numpy_table": {"test_kernels"},
+    "test_object_arrays": {"test_every_array_is_that_of_floats"},
+    "test_objectives_corpus": {"test_compiled", "test_derivatives"},
+    "test_optimisers": {"test_optimisers_by_every_mode_and_by_complex_steps"},
+    "test_orders": {"test_all_modes_agree", "test_kernels_have_the_derivatives_at_points"},
+    "test_rolling": {"test_scalars"},
+    "test_rolling_in_code": {"test_transforms_in_the_code_have_the_values_of_straight_lines"},
+    "test_scipy_matrices": {"test_values_and_derivatives"},
+    "test_scipy_table": {"test_kernels_of_scipy_calls", "test_second_derivatives_of_scipy_calls"},
+    "test_special": {"test_values_and_derivatives"}, "test_spectra": {"test_derivatives_on_numbers", "test_kernels"},
+    "test_stepped_loops": {"test_values_and_derivatives_are_those_on_numbers"},
+    "test_sweep": {"test_hessians_by_sweep_agree_with_straight_line_code"},
+    "test_tables": {"test_second_partials_are_40_digit_derivatives"},
+    "test_tensor": {"test_dense_and_sparse_tensors_against_nested_forward_mode"},
+    "test_words": {"test_every_word_gives_the_same_directional_derivative"},
+}  # fmt: skip
 
 
 gc.disable()  # while tests are collected: nothing dies, and a quarter of that time went into looking
@@ -40,10 +81,13 @@ gc.disable()  # while tests are collected: nothing dies, and a quarter of that t
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the quick tests, and the wide ones."""
+    rows = Counter[tuple[str, str]]()
     for item in items:
-        if item.name in WIDE:
+        table = item.path.stem, getattr(item, "originalname", item.name)
+        rows[table] += 1
+        if item.name in WIDE or (table[1] in HALVED.get(table[0], ()) and not rows[table] % 2):
             item.add_marker(pytest.mark.wide)
-        if item.path.stem.removeprefix("test_") in QUICK and getattr(item, "originalname", item.name) not in SLOW:
+        if item.path.stem.removeprefix("test_") in QUICK and table[1] not in SLOW:
             item.add_marker(pytest.mark.quick)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -13,7 +14,7 @@ from types import FrameType
 from symad.errors import ArgumentError, LimitError
 
 LONGEST = 1e9  # seconds: 30 years, which every timer can hold
-AGAIN = 0.1  # seconds until an error comes again that was lost, in what the garbage collector called perhaps
+AGAIN = 0.1  # seconds until an error comes again that was lost, or would have been
 
 
 @contextmanager
@@ -38,7 +39,7 @@ def time_limit(seconds: float, what: str, place: Callable[[], str] = str) -> Ite
     def expired(number: int, frame: FrameType | None) -> None:
         if 0 < around < seconds and callable(before):
             before(number, frame)  # it is the limit around this one that has ended
-        elif not over and not any(each in raised for each in _handled()):
+        elif not (over or _is_lost_in(frame) or any(each in raised for each in _handled())):
             raised.append(
                 LimitError(
                     f"{what} took longer than {seconds:g} s",
@@ -61,6 +62,16 @@ def time_limit(seconds: float, what: str, place: Callable[[], str] = str) -> Ite
         signal.signal(signal.SIGALRM, before)
         if around:
             signal.setitimer(signal.ITIMER_REAL, max(around - (time.monotonic() - start), 1e-6), AGAIN)
+
+
+def _is_lost_in(frame: FrameType | None) -> bool:
+    """Whether Python would print an error that is raised here, and go on: in what the garbage collector calls."""
+    called = {getattr(callback, "__code__", None) for callback in gc.callbacks}
+    while frame is not None:
+        if frame.f_code in called or frame.f_code.co_name == "__del__":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _handled() -> Iterator[BaseException]:

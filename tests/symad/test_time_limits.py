@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import signal
 import time
 
@@ -87,3 +88,30 @@ def test_a_limit_holds_while_another_is_handled():
     except LimitError:
         with pytest.raises(LimitError, match="the second"), time_limit(0.05, "the second"):
             wait(5.0)
+
+
+class Slow:
+    def __del__(self):
+        wait(0.2)
+
+
+def collected(phase, info):
+    if phase == "start":
+        wait(0.2)
+
+
+@pytest.mark.parametrize("leave", [lambda: Slow() and None, gc.collect], ids=["__del__", "a callback of the collector"])
+def test_a_limit_waits_where_python_ignores_errors(leave):
+    """There an error would be printed, and the block go on: hypothesis has such a callback, in every test."""
+
+    def lost():
+        with time_limit(0.05, "all of it"):
+            leave()
+            wait(5.0)
+
+    gc.callbacks.append(collected)
+    try:
+        with pytest.raises(LimitError, match="all of it"):
+            lost()
+    finally:
+        gc.callbacks.remove(collected)

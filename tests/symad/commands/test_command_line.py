@@ -208,7 +208,7 @@ def on_a_terminal(*arguments: str) -> tuple[str, str]:
 
 
 def test_a_terminal_shows_how_long_there_is_to_go() -> None:
-    words = ["verify", "exp(sin(x))*erf(x)", "--box", "-9", "9", "--points", "8000"]
+    words = ["verify", "exp(sin(x))*erf(x)", "--box", "-9", "9", "--points", "8000", "--max-seconds", "600"]
     printed, shown = on_a_terminal(*words)
     assert re.search(r"symad verify: \d+ of 8000, \d+ s, \d+ s to go", shown)
     assert shown.endswith("\r\x1b[K")
