@@ -139,8 +139,8 @@ class Stages:
 
 
 STAGES = (
-    "trace", "numbers_of", "differentiate", "plan", "straight", "encoded", "loops", "later", "call", "call_on_threads",
-    "batch", "store", "save",
+    "trace", "numbers_of", "differentiate", "plan", "straight", "encoded", "loops", "later", "call",
+    "call_on_threads", "batch", "store", "save",
 )  # fmt: skip
 
 
