@@ -48,16 +48,23 @@ class Lambdified:
         self._symbolic, self._numeric = symbolic, numeric  # which make SymPy's functions
         self._complex: Kernel | None = None
         self._plain = arguments.plain
+        shape = results.shape
+        numbers = type(shape) in (list, tuple) and len(shape) > 0 and all(type(part) is str for part in shape)
+        self._listed: Any = type(shape) if numbers and set(shape) == {NUMBER} else None  # floats and nothing else
+        declared = kernel.program.arguments
+        self._first = declared[0].shape if declared else ()  # an array of this shape is one point
         self._direct = results.shape in (NUMBER, MATRIX)  # what a kernel returns is the result
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Evaluate at one point, or at all points of arrays that broadcast against each other."""
         if keywords or not self._plain:
             args = tuple(self._arguments.apart(args, keywords))
-        if args and type(args[0]) is float:
+        if args and (type(args[0]) is float or (type(args[0]) is np.ndarray and args[0].shape == self._first)):
             try:
                 found = self.kernel(*args)
-                return found if self._direct else self._results.fill(found)
+                if self._direct:
+                    return found
+                return self._results.fill(found) if self._listed is None else self._listed(found.tolist())
             except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
                 pass
         if len(args) != len(self.kernel.program.arguments):

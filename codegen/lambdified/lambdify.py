@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Unpack, get_args, overload
 
 import sympy as sp
@@ -76,9 +76,14 @@ def lambdify(
     """
     check_names(options, OPTIONS | {"roll", "cache"})
 
+    args = list(args) if isinstance(args, Iterator) else args
+    kept = _copied(expressions)  # a matrix may be written later
+
     def theirs(modules: Any) -> Any:
-        return by_sympy(args, expressions, modules, printer=printer, use_imps=use_imps, dummify=dummify or False,
-                        cse=cse, docstring_limit=docstring_limit)  # fmt: skip
+        return by_sympy(
+            args, kept, None if modules == "native" else modules, printer=printer, use_imps=use_imps,
+            dummify=dummify or False, cse=cse, docstring_limit=docstring_limit,
+        )  # fmt: skip
 
     if not is_native(modules) or printer is not None:
         _refuse_options(modules, {**options, **({"roll": roll} if roll != "auto" else {})})
@@ -128,9 +133,17 @@ def _expressions(expressions: Any, taken: Arguments) -> tuple[Any, Any]:
     return expressions, ()
 
 
+def _copied(expressions: Any) -> Any:
+    if isinstance(expressions, list | tuple):
+        parts = list(map(_copied, expressions))
+        return parts if isinstance(expressions, list) else tuple(parts)
+    return expressions.copy() if isinstance(expressions, sp.MatrixBase) else expressions
+
+
 def _substituted(expressions: Any, replaced: dict[Any, Any]) -> Any:
     if isinstance(expressions, list | tuple):
-        return type(expressions)(_substituted(part, replaced) for part in expressions)
+        parts = [_substituted(part, replaced) for part in expressions]
+        return parts if isinstance(expressions, list) else tuple(parts)
     return sp.sympify(expressions).xreplace(replaced)
 
 

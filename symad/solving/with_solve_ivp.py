@@ -41,6 +41,18 @@ class Integrator:
         """Return the method for a number of unknowns."""
         return self.method or ("LSODA" if size < LARGE else "BDF")
 
+    def atol_for(self, size: int) -> Any:
+        """Return the absolute tolerances of a number of unknowns: those of y for its derivatives too.
+
+        ArgumentError for another number of them.
+        """
+        given = np.ravel(np.asarray(self.atol, dtype=np.float64))
+        if np.ndim(self.atol) == 0:
+            return float(given[0])
+        if given.size == 0 or size % given.size:
+            raise ArgumentError(f"{given.size} tolerances in atol", do="give one, or one for each number of y")
+        return np.tile(given, size // given.size)
+
 
 class SystemKernels:
     """A right-hand side f(t, z, q) compiled, and its Jacobian in z where one is asked for."""
@@ -92,8 +104,8 @@ def integrated(
 ) -> Any:
     """Return what `solve_ivp` finds, its method and status too; what becomes infinite or NaN has failed.
 
-    ArgumentError for a right-hand side that is NaN or infinite at the start, ConvergenceError where SciPy itself stops
-    with an error.
+    ArgumentError for a right-hand side that is NaN or infinite at the start, and what SciPy says of its arguments;
+    ConvergenceError where it stops with an error on the way.
     """
     integrate = optional("scipy.integrate", "an integrator")
     right, method = kernels.of(q), by.method_for(start.size)
@@ -103,18 +115,26 @@ def integrated(
     try:
         with np.errstate(all="ignore"):  # NaN ends a step, as SciPy sees to
             found = integrate.solve_ivp(
-                right, span, start, method=method, rtol=by.rtol, atol=by.atol, **asked, **by.options
+                right, span, start, method=method, rtol=by.rtol, atol=by.atol_for(start.size), **asked, **by.options
             )
-    except (ValueError, ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
-        raise ConvergenceError(
-            f"{method} stopped between t = {span[0]:g} and {span[1]:g}", why=str(error),
-            do="see where the right-hand side is NaN or infinite, or try another method",
-        ) from error  # fmt: skip
+    except (ValueError, TypeError) as error:
+        if "infs or NaNs" not in str(error):
+            raise ArgumentError(f"{method} from t = {span[0]:g} to {span[1]:g}", why=str(error)) from error
+        raise _stopped(method, span, error) from error
+    except (ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
+        raise _stopped(method, span, error) from error
     found.method = method
     if found.success and not np.isfinite(found.y).all():
         found.success, found.status = False, -1
         found.message = "The state became infinite or NaN."
     return found
+
+
+def _stopped(method: str, span: tuple[float, float], error: Exception) -> ConvergenceError:
+    return ConvergenceError(
+        f"{method} stopped between t = {span[0]:g} and {span[1]:g}", why=str(error),
+        do="see where the right-hand side is NaN or infinite, or try another method",
+    )  # fmt: skip
 
 
 def _check_start(start: Array, slope: Array, t: float) -> None:

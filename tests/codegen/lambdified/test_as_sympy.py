@@ -15,6 +15,7 @@ import pytest
 import scipy.sparse
 import sympy as sp
 from sympy.physics.mechanics import dynamicsymbols
+from sympy.printing.pycode import PythonCodePrinter
 from sympy.utilities.lambdify import implemented_function
 
 from codegen import ArgumentError, Lambdified, LoweringError, UnboundSymbolError, lambdify
@@ -222,3 +223,12 @@ def test_nothing_is_told_where_all_is_machine_code() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lambdify([X, Y], [sp.Piecewise((X, X > Y), (Y, True)), sp.Matrix([[X]]), sp.Max(X, Y)], "numpy")(1.0, 2.0)
+
+
+def test_what_is_written_later_changes_nothing() -> None:
+    matrix = sp.Matrix([[X]])
+    f = lambdify(iter([X, Y]), [matrix, Y])
+    matrix[0, 0] = 7
+    assert f(Z, 1) == [sp.Matrix([[Z]]), 1]
+    assert f(2.0, 1.0)[0] == 2.0
+    assert lambdify(X, X + 1, "native", PythonCodePrinter)(1) == 2

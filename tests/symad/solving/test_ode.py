@@ -354,6 +354,35 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
         GROWTH.solve(3)  # type: ignore[arg-type]
 
 
+def test_tolerances_of_each_number_and_options() -> None:
+    by: Any = {"method": "DOP853", "rtol": 1e-10}
+    swing = sa.ode(lambda t, y, k: [y[1], -k * y[0]], [1.0, 0.0], (4.0,))
+    found = swing.solve((0.0, 1.0), times=[1.0], sensitivities=1, atol=[1e-12, 1e-10], **by)
+    assert found.y[0, 0] == pytest.approx(np.cos(2.0), rel=1e-9)
+    value, slope = swing.value_and_grad(lambda y, k: y[-1, 0], [0.0, 1.0], atol=[1e-12, 1e-10], **by)
+    assert (value, slope) == (pytest.approx(np.cos(2.0), rel=1e-8), pytest.approx(-np.sin(2.0) / 4, rel=1e-6))
+    with pytest.raises(ArgumentError, match="3 tolerances in atol; give one, or one for each number of y"):
+        swing.solve((0.0, 1.0), atol=[1e-12] * 3)
+    with pytest.raises(ArgumentError, match=r"LSODA from t = 0 to 1: Values in `t_eval` are not within `t_span`"):
+        swing.solve((0.0, 1.0), times=[0.0, 2.0])
+    with pytest.raises(ArgumentError, match=r"BDF from t = 0 to 1: .*multiple values for keyword argument 'jac'"):
+        swing.solve((0.0, 1.0), method="BDF", options={"jac": None})
+    steps = swing.solve((0.0, 1.0), method="RK45", options={"max_step": 0.01})
+    assert np.max(np.diff(steps.t)) <= 0.01 * (1 + 1e-12)
+
+
+def test_branches_and_a_state_that_is_a_matrix() -> None:
+    turning = sa.ode(
+        lambda t, y, a: np.where(t < 0.5, a, -a) * y @ np.array([[0.0, 1.0], [-1.0, 0.0]]), np.eye(2), (0.7,)
+    )
+    found = turning.solve((0.0, 1.0), times=[0.25, 1.0], sensitivities=2, **EXPLICIT, options={"max_step": 0.1})
+    assert found.second_sensitivities is not None
+    assert (found.y.shape, found.second_sensitivities.shape) == ((2, 2, 2), (2, 2, 1, 1, 2))
+    assert found.y[..., 1] == pytest.approx(np.eye(2), abs=1e-8)
+    assert found.y[0, 0, 0] == pytest.approx(np.cos(0.25 * 0.7), rel=1e-12)
+    assert found.second_sensitivities[0, 0, 0, 0, 0] == pytest.approx(-np.cos(0.25 * 0.7) / 16, rel=1e-10)
+
+
 def test_an_event_that_never_happens() -> None:
     found = ORBIT.solve((0.0, 1.0), sensitivities=1)
     assert [len(found.t_events[0]), found.t_event_sensitivities[0].shape] in ([0, (0, 2)], [1, (1, 2)])
