@@ -24,7 +24,7 @@ def sessions(page: Path) -> list[str]:
 
 
 def case(page: Path) -> object:
-    """A page as a case of the test; the one about C needs a compiler of C, that about many points dask, that about JAX JAX."""
+    """A page as a case of the test; the one about C needs a compiler of C, two others dask and JAX."""
     marks = {"export": [needs_compiler], "batch": [needs_dask], "jax": [needs_jax]}
     return pytest.param(page, id=page.stem, marks=marks.get(page.stem, []))
 
