@@ -18,7 +18,8 @@ from codegen.errors import (
 __all__ = [
     "ArgumentError", "BoundWarning", "CacheWarning", "ConvergenceError", "DeviceError", "EscapedValueError",
     "FallbackWarning", "FrozenValueWarning", "InvariantError", "LimitError", "LoweringError", "MemoryLimitError",
-    "NotationWarning", "NumbaWarning", "RuleError", "TraceError", "WorkbenchError", "WorkspaceError",
+    "NotationWarning", "NumbaWarning", "RuleError", "TraceError", "UncompiledWarning", "WorkbenchError",
+    "WorkspaceError",
 ]  # fmt: skip
 
 
@@ -50,6 +51,10 @@ class FrozenValueWarning(UserWarning):
 
 class NumbaWarning(UserWarning):
     """The Python function is traced that a function compiled by numba was made of."""
+
+
+class UncompiledWarning(UserWarning):
+    """A transform of a function was called many times on numbers, where `jit` would compile it once."""
 
 
 class NotationWarning(UserWarning):

@@ -200,7 +200,7 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
     else:
         prepared = prepare(program, options)
         clock.append(time.perf_counter())
-        reason = why_not(prepared)
+        reason = "" if options.tier == "default" else why_not(prepared)
         if options.tier != "default" and not reason:
             return _encoded(prepared, clock)
         planned = plan(prepared)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import sys
+import warnings
 from collections.abc import Callable
 from functools import wraps
+from itertools import count
 from typing import Any, get_args
 
 from codegen.ir.sparsity import Format
@@ -15,11 +18,15 @@ from symad.derivatives.in_code import Recipe, noted
 from symad.derivatives.level import Level, in_level
 from symad.derivatives.selection import Selection
 from symad.derivatives.signatures import P, R
-from symad.errors import ArgumentError
+from symad.errors import ArgumentError, UncompiledWarning
 from symad.tracing.calling.function_names import check_function, name_of
+from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.user_place import is_symad
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import Entries, Triangle
+
+MANY = 100  # calls on numbers
 
 
 def known_options(transform: Callable[P, R]) -> Callable[P, R]:
@@ -47,11 +54,27 @@ def known_options(transform: Callable[P, R]) -> Callable[P, R]:
 def described(apply: Function, f: Function, what: str, recipe: Recipe | None = None) -> Function:
     """Return `apply` as the function that a transform made of f: with a name, a docstring, its recipe, f behind it."""
     check_function(f)
-    transformed: Any = door(apply)
+    transformed: Any = door(_counted(apply, f"the {what} of {name_of(f)}"))
     transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
     transformed.__doc__ = f"The {what} of {name_of(f)}."
     transformed.__wrapped__ = f
     return transformed if recipe is None else noted(transformed, recipe)
+
+
+def _counted(apply: Function, what: str) -> Function:
+    """Return a function that tells a user who calls it a hundred times on numbers that `jit` exists."""
+    calls = count(1)
+
+    def counted(*args: Any, **keywords: Any) -> Any:
+        by_user = innermost_scope() is None and not is_symad(sys._getframe(2).f_code.co_filename)
+        if by_user and next(calls) == MANY:
+            warnings.warn(
+                f"{what} was called {MANY} times, and is not compiled: sa.jit(...) of it compiles it at the first call",
+                UncompiledWarning, stacklevel=3,
+            )  # fmt: skip
+        return apply(*args, **keywords)
+
+    return wraps(apply)(counted)
 
 
 def either_way(chosen: Selection, made: Callable[[Level], Any], arrays: bool) -> Any:

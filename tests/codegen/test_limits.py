@@ -283,10 +283,13 @@ def test_a_limit_is_kept_inside_of_a_stage(
 
 def test_long_straight_lines_ask_for_the_time_again_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: Counter[str] = Counter()
-    for module in ("codegen.ir.machine_rows", "codegen.lowering.fuse", "codegen.emission.schedule"):
-        monkeypatch.setattr(importlib.import_module(module), "EVERY", 64)
-        monkeypatch.setattr(importlib.import_module(module), "check", lambda doing: asked.update([doing]))
+    for name in ("ir.machine_rows", "lowering.fuse", "emission.schedule", "encoding.encoder"):
+        module = importlib.import_module(f"codegen.{name}")
+        monkeypatch.setattr(module, "EVERY", 64)
+        monkeypatch.setattr(module, "check", lambda doing: asked.update([doing]))
     sa.compile(unlike, np.linspace(0.5, 1.0, 40), roll="never")
+    sa.compile(unlike, np.linspace(0.5, 1.0, 40), roll="never", tier="fast")
+    assert asked["encoding machine operations"] > 2
     assert asked["writing machine operations"] > 4
     assert asked["rewriting machine operations"] > 4
     assert asked["ordering machine operations"] > 2

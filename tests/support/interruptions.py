@@ -84,6 +84,10 @@ class Stages:
         """Straight lines."""
         sa.compile(sa.hessian(valley, sparse="lower"), np.ones(200), roll="never", cache=False)
 
+    def encoded(self) -> None:
+        """Straight lines without LLVM."""
+        sa.compile(sa.hessian(valley, sparse="lower"), np.ones(200), roll="never", tier="fast", cache=False)
+
     def loops(self) -> None:
         """Loops that are found, and loops that are written down."""
         sa.compile(sa.grad(network), np.ones(16), cache=False)
@@ -135,8 +139,8 @@ class Stages:
 
 
 STAGES = (
-    "trace", "numbers_of", "differentiate", "plan", "straight", "loops", "later", "call", "call_on_threads", "batch",
-    "store", "save",
+    "trace", "numbers_of", "differentiate", "plan", "straight", "encoded", "loops", "later", "call",
+    "call_on_threads", "batch", "store", "save",
 )  # fmt: skip
 
 

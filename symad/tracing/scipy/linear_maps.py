@@ -151,3 +151,14 @@ def _with_state(b: Any, a: Any, x: Any, axis: int, zi: Any) -> Any:
 
     found = along("scipy.signal.lfilter", values, 0, both)
     return found[: len(values)], found[len(values) :]
+
+
+@stands_in_for("scipy.signal.deconvolve", held=())
+def deconvolve(signal: Any, divisor: Any) -> Any:
+    """The quotient of two polynomials, or what was convolved, and the rest."""
+    values, by = array(signal), array(divisor)
+    count = len(values) - len(by) + 1
+    if count < 1:
+        return np.zeros(0), values
+    found = lfilter(values, by, np.eye(1, count)[0])
+    return found, values - np.convolve(by, found)

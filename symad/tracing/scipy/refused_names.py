@@ -24,7 +24,7 @@ _REFUSED: dict[str, dict[str, tuple[str, str]]] = {  # packages: functions, the 
         ),
     },
     "signal": {
-        "wiener order_filter sepfir2d symiirorder1 symiirorder2 deconvolve lfiltic lfilter_zi sosfilt_zi freqz "
+        "wiener order_filter sepfir2d symiirorder1 symiirorder2 lfiltic lfilter_zi sosfilt_zi freqz "
         "sosfreqz lsim dlsim": ("it has no traced form", "use lfilter, fftconvolve, or np.fft"),
         "hilbert hilbert2 welch periodogram csd coherence stft istft spectrogram": (
             "it has no traced form", "write it with np.fft.rfft of windows of the signal",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import reduce
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -144,7 +145,22 @@ def _between(low: float, high: float) -> _Rule:
 
 
 def _sum(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
+    if _cancels(graph, *graph.operands[node]) and (
+        operands[0].nan or math.isfinite(operands[0].high - operands[0].low)
+    ):
+        return 0.0, 0.0  # or NaN, at infinity
     return sum(each.low for each in operands), sum(each.high for each in operands)
+
+
+def _cancels(graph: Graph, *terms: int) -> bool:
+    """Whether a sum is that of a number and its negative."""
+    if len(terms) != 2:
+        return False
+    return any(
+        graph.heads[minus] is sp.Mul
+        and any(one == plus and constant(graph, other) == -1 for one, other in permutations(graph.operands[minus], 2))
+        for plus, minus in permutations(terms)
+    )
 
 
 def _product(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:

@@ -5,8 +5,11 @@ They are the inner loop of tracing: a number of Python or another traced number 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from types import FrameType
 from typing import Any
 
@@ -107,9 +110,26 @@ def equality(ufunc: np.ufunc) -> Operator:
             return NotImplemented
         if isinstance(other, bool) and is_boolean(self.scope.graph, self.node):
             return self if other is equal else ~self  # c == True is c: SymPy's Piecewise asks it of its conditions
-        return compare(self, other)
+        return compare(self, _as_float(other) if type(other) is Decimal else other)
 
     return method
+
+
+def _decimal_order(ufunc: np.ufunc, value: Decimal) -> tuple[Operator, float]:
+    """Return the comparison with a float that is the one with a decimal number, which Python compares exactly."""
+    near = float(value)
+    if not math.isfinite(near) or Fraction(near) == Fraction(value):
+        return binary(ufunc), near
+    is_below = Fraction(near) < Fraction(value)
+    if ufunc in (np.less, np.less_equal):
+        return binary(np.less_equal if is_below else np.less), near
+    return binary(np.greater if is_below else np.greater_equal), near
+
+
+def _as_float(value: Decimal) -> float:
+    """Return the float that a decimal number equals, NaN where there is none."""
+    near = float(value)
+    return near if not math.isfinite(near) or Fraction(near) == Fraction(value) else math.nan
 
 
 def order(ufunc: np.ufunc, sign: str) -> Operator:
@@ -118,6 +138,9 @@ def order(ufunc: np.ufunc, sign: str) -> Operator:
 
     def method(self: TracedNumber, other: Any) -> Any:
         check_order(sys._getframe(1), self.scope, self.node, other, sign)
+        if type(other) is Decimal:
+            compare_float, near = _decimal_order(ufunc, other)
+            return compare_float(self, near)
         return compare(self, other)
 
     return method

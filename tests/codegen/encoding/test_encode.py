@@ -185,3 +185,13 @@ def test_the_value_that_is_needed_last_leaves_its_register() -> None:
     assert saved == [(register, 0)]
     assert set(registers.of) == {0, *range(2, 16)}
     assert registers.places == {1: 0}
+
+
+def test_results_without_operations_and_many_arrays() -> None:
+    nothing = program_from_sympy([X], [[], [sp.Float(1), sp.Integer(0), sp.pi, X]])
+    many = program_from_sympy([X], [X * k for k in range(300)])
+    for program in (nothing, many):
+        kernels = [compile_program(program, tier=tier, cache=False) for tier in ("default", "fast")]
+        assert kernels[1].stats.generator == "encoder"
+        results = [list(kernel(0.3)) for kernel in kernels]
+        assert [bits(one) for one in results[0]] == [bits(one) for one in results[1]]

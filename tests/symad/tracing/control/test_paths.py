@@ -510,3 +510,20 @@ def test_joined_conditions_exclude_each_other():
 
     assert sa.trace(f, 1.0).paths == 3
     assert [sa.compile(f, 1.0)(x) for x in (0.5, 2.0, -1.0)] == [0.5, 4.0, -2.0]
+
+
+def test_a_difference_of_a_number_and_itself_is_no_path():
+    """As statsmodels' homogeneous_subsets asks it: the list would be empty where x - x > 0.5."""
+
+    def f(x):
+        values, found = list(x), 0.0
+        while values[-1] - values[0] > 0.5:
+            values = values[1:]
+            found = found + values[0] ** 2
+        return found
+
+    kernel = sa.compile(sa.value_and_grad(f), np.array([0.1, 0.4, 2.0]))
+    for x in (np.array([0.1, 0.4, 2.0]), np.array([0.1, 0.2, 0.3])):
+        value, gradient = kernel(x)
+        assert value == f(x)
+        assert gradient == pytest.approx(sa.grad(f)(x))

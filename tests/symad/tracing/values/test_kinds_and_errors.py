@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -41,16 +42,44 @@ def bits_of_a_number(x):
     return ((k & 6) + (3 | k) + (k << 2) + (k >> 1)) * x[1] ** 2
 
 
+def by_a_decimal_number(x):
+    near = x[0] == Decimal("0.3") or Decimal("Infinity") < x[0]
+    return x[0] ** 2 if Decimal("0.29") > x[0] or near else x[1] ** 3 + float(Decimal("1.5")) * x[0]
+
+
+def by_decimal_numbers_beside(x):
+    """0.3 and 1.7 are no floats: the nearest ones are less and less, that of 0.8 is more."""
+    found = 1.0
+    for k, text in enumerate(("0.3", "1.7", "0.8")):
+        for answer in (x[k % 2] < Decimal(text), x[0] <= Decimal(text), x[1] > Decimal(text), x[0] >= Decimal(text)):
+            found = found * 1.1 + (2.0 if answer else 3.0) * x[k]
+    return found
+
+
 def divisors(x):
     return np.sum(np.gcd(np.abs(x * 11.3).astype(int), 6) * np.lcm((x * 7.1).astype(int), 4) * x)
 
 
 @pytest.mark.parametrize(
-    "f", [by_type, by_the_type_of_an_element, by_the_name_of_a_type, bits, bits_of_a_number, divisors],
+    "f",
+    [
+        by_type, by_the_type_of_an_element, by_the_name_of_a_type, bits, bits_of_a_number, by_a_decimal_number,
+        divisors,
+    ],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_kinds(f):
     same_as_called(f, VECTORS)
+
+
+def test_decimal_numbers_are_compared_exactly():
+    """At the floats next to them, on either side."""
+    near = [float(text) for text in ("0.3", "1.7", "0.8")]
+    kernel = sa.compile(by_decimal_numbers_beside, np.array(near))
+    for x in (np.array(near), np.nextafter(near, 9), np.nextafter(near, -9), np.array([1.7, 0.8, 0.3])):
+        wanted = pytest.approx(by_decimal_numbers_beside(x), rel=1e-14)
+        assert kernel(x) == wanted
+        assert sa.value_and_grad(by_decimal_numbers_beside)(x)[0] == wanted
 
 
 def test_floats_have_no_bits():
