@@ -7,10 +7,13 @@
 import gc
 import os
 from collections import Counter
+from importlib.util import find_spec
 
 import pytest
 
 os.environ.setdefault("SYMAD_STRICT", "1")  # see codegen.ir.strictness
+
+collect_ignore = [] if find_spec("jax") else ["symad/solving/with_jax.py"]  # its example takes JAX
 
 QUICK = {
     "arrays", "check", "contraction", "copy_rows", "derive", "fusion", "golden_plans", "interpret", "layering",

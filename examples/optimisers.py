@@ -17,7 +17,7 @@ def loss(x, slope):
     return np.cosh(x[0] - 1) + (x[1] - x[0] ** 2) ** 2 + slope * x[0] + 0.1 * x[1] ** 4
 
 
-loss_gradient = sa.grad(loss)
+loss_gradient = sa.jit(sa.grad(loss))
 
 
 def gradient_descent(x, slope, rates, gradient=loss_gradient):

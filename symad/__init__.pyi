@@ -48,6 +48,7 @@ from symad.solving.ode import (
     odeint as odeint,
 )
 from symad.solving.problem import Problem as Problem
+from symad.solving.with_jax import to_jax as to_jax
 from symad.teaching.answers.answer_check import (
     CheckedAnswer as CheckedAnswer,
     check_derivative as check_derivative,

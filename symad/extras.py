@@ -14,6 +14,7 @@ EXTRAS = {
     "scipy": "special",
     "ipyopt": "ipopt",
     "distributed": "cluster",
+    "jax": "jax",
 }
 
 

@@ -27,6 +27,7 @@ REASONS = {
     "test_issue_15827": "leaves the symbol k without a value: refused by name",
     "test_issue_17898": "asks for a complex value at a real number, where machine code for real numbers gives NaN",
     "test_issue_20070": "has numba compile the function's Python code, and there is none",
+    "test_jax_array_arg_using_numpy": "asks for an array of JAX, where machine code gives NumPy's",
     "test_lambdify_Derivative_custom_printer": "asks for another error: refused by name",
     "test_lambdify_inspect": "reads the function's Python code, and there is none",
     "test_lambdify_linecache": "reads the function's Python code, and there is none",

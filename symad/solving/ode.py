@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from codegen.errors import UnboundSymbolError
 from symad.derivatives.implicit import TOLERANCE, Equation, solve
 from symad.derivatives.solvers import newton
-from symad.errors import ArgumentError, ConvergenceError
+from symad.errors import ArgumentError, ConvergenceError, TraceError
 from symad.solving.adjoint import value_and_gradient
 from symad.solving.callbacks import Array
 from symad.solving.events import Event, moved
@@ -19,6 +20,8 @@ from symad.solving.flows import flow
 from symad.solving.systems import System
 from symad.solving.with_solve_ivp import Integrator, Method, integrated
 from symad.tracing.calling.function_names import check_function, name_of
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import Traced
 
@@ -156,11 +159,18 @@ class InitialValueProblem:
         return np.reshape(rows[:, 0], (len(rows), *self.shape))
 
     def _rows(self, times: Any, q: Any, by: Integrator) -> Any:
-        if holds_traced([times[0]]):  # the beginning moves
-            since = np.stack([time - times[0] for time in times])
-            return flow(self._system.shifted(), 0, by)(since, np.append(q, times[0]))
-        moving = isinstance(times, Traced) or holds_traced(list(times))
-        return flow(self._system, 0, by)(np.stack(list(times)) if moving else np.asarray(times, dtype=float), q)
+        try:
+            if holds_traced([times[0]]):  # the beginning moves
+                since = np.stack([time - times[0] for time in times])
+                return flow(self._system.shifted(), 0, by)(since, np.append(q, times[0]))
+            moving = isinstance(times, Traced) or holds_traced(list(times))
+            return flow(self._system, 0, by)(np.stack(list(times)) if moving else np.asarray(times, dtype=float), q)
+        except (SymbolicValueError, UnboundSymbolError) as error:
+            raise TraceError(
+                "the solution of a differential equation was asked for at symbolic values", where=user_place(),
+                why="an integrator needs numbers, and a kernel or a SymPy expression has none",
+                do="take derivatives at numbers; to compile, write steps of a fixed method as a loop (sa.scan)",
+            ) from error  # fmt: skip
 
     def event_time(
         self, span: tuple[float, float], *parameters: Any, event: int = 0, occurrence: int = 0,

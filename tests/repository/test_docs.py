@@ -13,6 +13,7 @@ from tests.support.exported import needs_compiler
 
 PAGES = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+needs_jax = pytest.mark.skipif(find_spec("jax") is None, reason="pip install -e '.[jax]'")
 needs_dask = pytest.mark.skipif(find_spec("dask") is None, reason="pip install -e '.[cluster]'")
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
@@ -23,8 +24,8 @@ def sessions(page: Path) -> list[str]:
 
 
 def case(page: Path) -> object:
-    """A page as a case of the test; the one about C needs a compiler of C, that about many points dask."""
-    marks = {"export": [needs_compiler], "batch": [needs_dask]}
+    """A page as a case of the test; the one about C needs a compiler of C, two others dask and JAX."""
+    marks = {"export": [needs_compiler], "batch": [needs_dask], "jax": [needs_jax]}
     return pytest.param(page, id=page.stem, marks=marks.get(page.stem, []))
 
 

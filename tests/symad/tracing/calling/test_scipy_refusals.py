@@ -164,7 +164,6 @@ def test_compiled_code_with_typed_arguments(name, made):
 signal = pytest.importorskip("scipy.signal")
 OF_OBJECTS = {
     "scipy.signal.order_filter": lambda x: signal.order_filter(x, np.ones(3), 1)[1],
-    "scipy.signal.deconvolve": lambda x: signal.deconvolve(x, [1.0, 2.0])[0][0],
     "scipy.signal.lfiltic": lambda x: signal.lfiltic([1.0], [1.0, 0.5], x)[0],
     "scipy.ndimage.binary_hit_or_miss": lambda x: ndimage.binary_hit_or_miss(x)[0] * x[0],
     "scipy.ndimage.grey_opening": lambda x: ndimage.grey_opening(x, 3)[1],

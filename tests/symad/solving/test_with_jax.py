@@ -1,0 +1,91 @@
+"""Compiled functions inside JAX: the numbers of JAX's own derivatives, in every mix of its transforms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symad as sa
+from symad.errors import ArgumentError
+
+jax = pytest.importorskip("jax")
+jnp = jax.numpy
+
+
+def formula(x: Any, a: Any, xp: Any) -> Any:
+    return xp.sum(xp.sin(x) * x[0] * a) + a**3
+
+
+def vector(x: Any, a: Any, xp: Any) -> Any:
+    return xp.stack([x[0] * x[1] * a, xp.exp(x[1]), a * a])
+
+
+@pytest.fixture(autouse=True)
+def _double() -> Any:
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+X, A = np.array([0.3, 0.4, 0.5]), 1.3
+
+TRANSFORMS = {
+    "value": lambda f: f,
+    "gradient": lambda f: jax.grad(lambda x, a: jnp.sum(f(x, a)), (0, 1)),
+    "jacobian": lambda f: jax.jacrev(f),
+    "mixed": lambda f: jax.jit(jax.jacfwd(jax.jacrev(f, 1), 0)),
+    "hessian": jax.hessian,
+    "around": lambda f: jax.grad(lambda x, a: jnp.sum(jax.hessian(f)(jnp.sin(x), a) ** 2)),
+    "jvp": lambda f: lambda x, a: jax.jvp(f, (x, a), (jnp.ones(3), 2.0)),
+    "mapped": lambda f: lambda x, a: jax.vmap(jax.jacrev(f), (0, None))(jnp.stack([x, 2 * x]), a),
+    "mapped twice": lambda f: (
+        lambda x, a: jax.jit(jax.vmap(jax.vmap(f, (None, 0)), (0, None)))(jnp.stack([x, 2 * x]), jnp.arange(4.0))
+    ),
+}
+
+
+@pytest.mark.parametrize("f", [formula, vector], ids=["scalar", "vector"])
+@pytest.mark.parametrize("transform", TRANSFORMS)
+def test_as_jax_itself(f: Any, transform: str) -> None:
+    ours = sa.to_jax(lambda x, a: f(x, a, np), np.zeros(3), 1.0)
+    found, want = (TRANSFORMS[transform](g)(X, A) for g in (ours, lambda x, a: f(x, a, jnp)))
+    for part, exact in zip(jax.tree.leaves(found), jax.tree.leaves(want), strict=True):
+        assert (part.shape, part.dtype) == (exact.shape, exact.dtype)
+        np.testing.assert_allclose(part, exact, rtol=1e-13, atol=1e-14)
+
+
+def test_many_points_have_the_bits_of_a_batch() -> None:
+    points = np.random.default_rng(0).normal(size=(100_000, 3))
+    kernel = sa.compile(lambda x: formula(x, 2.0, np), np.zeros(3))
+    found = jax.jit(jax.vmap(sa.to_jax(lambda x: formula(x, 2.0, np), np.zeros(3))))(points)
+    assert np.asarray(found).tobytes() == kernel.batch(points).tobytes()
+
+
+def test_single_precision_and_whole_numbers() -> None:
+    f = sa.to_jax(lambda x, n: np.sum(x**2) * n, np.zeros(2), 1.0)
+    assert jax.grad(f)(np.array([1.0, 2.0]), 3).tolist() == [6.0, 12.0]
+    jax.config.update("jax_enable_x64", False)
+    found = jax.grad(f)(jnp.array([1.0, 2.0]), 3)
+    assert (found.dtype, found.tolist()) == (jnp.float32, [6.0, 12.0])
+
+
+def test_a_derivative_of_symads_is_differentiated_by_jax() -> None:
+    f = sa.to_jax(lambda x: sa.hessian(lambda y: np.sum(y**3 * y[0]))(x), np.zeros(2))
+    found = jax.jacobian(f)(X[:2])
+    assert found.shape == (2, 2, 2)
+    np.testing.assert_allclose(found[1, 1], [6 * X[1], 6 * X[0]], rtol=1e-14)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    f = sa.to_jax(lambda x: np.sum(x), np.zeros(2))
+    with pytest.raises(
+        ArgumentError, match=r"arguments of shapes \(3,\): the function was made for \(2,\); use jax.vmap"
+    ):
+        f(np.zeros(3))
+    with pytest.raises(ArgumentError, match="for JAX: it takes or returns several arrays in a container"):
+        sa.to_jax(lambda x: {"a": x}, 1.0)
+    with pytest.raises(ArgumentError, match="with 2 example arguments"):
+        sa.to_jax(lambda x: x, 1.0, 2.0)
