@@ -16,7 +16,8 @@ Arrays = list[np.ndarray]
 def run(program: RolledProgram, arrays: Sequence[np.ndarray], *, scratch: bool = False) -> Arrays:
     """Return the output arrays; AssertionError where a place is written or read against the rules.
 
-    With `scratch`, a place may be stored again, as in the workspace of one round of a nest, and sums begin at a zero.
+    With `scratch`, a place may be stored again, as in the workspace of one round of a nest, and sums begin at a zero, or
+    with a copy of what was summed up elsewhere (docs/design/rolled-programs.md).
     """
     machine = _Machine(program, arrays, scratch)
     for region, rounds in regions_in_time(program.steps):
@@ -71,7 +72,8 @@ class _Machine:
             values = evaluate(region.body, rows, dict(enumerate(slots)))
             for use, at in zip(region.results, targets, strict=True):
                 if use.kind != "last":
-                    self.leave(use.buffer, int(at[k]), use.kind, values[use.output])
+                    copied = use.kind == "store" and rows[use.output] < len(region.body.inputs)
+                    self.leave(use.buffer, int(at[k]), "copy" if copied else use.kind, values[use.output])
             for queue, carry in zip(queues, region.carries, strict=True):
                 queue[:] = [*queue[1:], values[carry.output]]
             if region.stop is not None and values[region.stop]:
@@ -82,11 +84,12 @@ class _Machine:
 
     def leave(self, buffer: int, place: int, kind: str, value: float) -> None:
         before = self.kinds[buffer][place]
-        if self.scratch and kind == "store":
+        if self.scratch and kind in ("store", "copy"):
             self.read[buffer][place] = False
         else:
             assert not self.read[buffer][place], f"place {place} of buffer {buffer} was read before it was written"
-            begun = before == "add" or (self.scratch and before == "store" and self.buffers[buffer][place] == 0)
+            at_zero = before == "store" and self.buffers[buffer][place] == 0
+            begun = before == "add" or (self.scratch and (at_zero or before == "copy"))
             assert kind == "add" if begun else not before, f"place {place} of {buffer}: {before}, {kind}"
         self.kinds[buffer][place] = kind
-        self.buffers[buffer][place] = value if kind == "store" else self.buffers[buffer][place] + value
+        self.buffers[buffer][place] = value if kind in ("store", "copy") else self.buffers[buffer][place] + value
