@@ -16,8 +16,8 @@ Arrays = list[np.ndarray]
 def run(program: RolledProgram, arrays: Sequence[np.ndarray], *, scratch: bool = False) -> Arrays:
     """Return the output arrays; AssertionError where a place is written or read against the rules.
 
-    With `scratch`, a place may be stored again, as in the workspace of one round of a nest, and sums begin at a zero, or
-    with a copy of what was summed up elsewhere (docs/design/rolled-programs.md).
+    With `scratch`, a place may be stored again, as in the workspace of one round of a nest, and sums begin at a zero,
+    or with a copy of what was summed up elsewhere (docs/design/rolled-programs.md).
     """
     machine = _Machine(program, arrays, scratch)
     for region, rounds in regions_in_time(program.steps):
