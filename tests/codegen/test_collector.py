@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -75,7 +76,8 @@ def test_what_is_set_meanwhile_stays() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no forks")
 def test_a_fork_has_the_threshold_of_before() -> None:
-    with fewer_collections(), fewer_collections():
+    with fewer_collections(), fewer_collections(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*JAX is multithreaded", RuntimeWarning)  # another test may have imported it
         child = os.fork()
         if not child:
             as_before = gc.get_threshold() == (700, 10, 10)

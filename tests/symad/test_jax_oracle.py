@@ -43,7 +43,7 @@ def test_stores_become_copies() -> None:
 @pytest.mark.parametrize("name", ["arrays", "arrays-large", "nested"])
 def test_jax_agrees(name: str) -> None:
     pytest.importorskip("jax")
-    done = campaign(name, jax_oracle.with_jax(FUZZERS[name], name), range(6), shrink=False)
+    done = campaign(name, jax_oracle.with_jax(FUZZERS[name], name), range(10), shrink=False)
     assert not done.failures
     assert done.outcomes["right"] > 2
 

@@ -274,13 +274,6 @@ REFUSALS = {
         "<line>: scipy.linalg.schur was called with a traced value: it comes from an iteration that has "
         "no traced form; of a symmetric matrix np.linalg.eigh has derivatives",
     ),
-    "scipy.stats.linregress": (
-        lambda: sa.grad(lambda x: scipy.stats.linregress(np.arange(3.0), x).slope)(X),
-        sa.TraceError,
-        "<line>: scipy.stats.linregress got a traced value ('float' object has no attribute 'shape'): it "
-        "computes with plain numbers, which would lose the derivative; write this step with NumPy "
-        "functions, or with those of scipy.special",
-    ),
     "a distance without a traced form": (
         lambda: sa.grad(lambda x: scipy.spatial.distance.cdist(x[None], x[None] + 1, "hamming").sum())(X),
         sa.TraceError,
