@@ -5,6 +5,7 @@ Coefficients of polynomials stand highest power first.
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,7 @@ def linspace(
     axis: int = 0, **_: Any,
 ) -> Any:  # fmt: skip
     """Evenly spaced numbers between two traced ends."""
+    num = operator.index(num)
     if num < 0:
         raise ValueError(f"Number of samples, {num}, must be non-negative.")
     first, last = np.broadcast_arrays(*together(start, stop))

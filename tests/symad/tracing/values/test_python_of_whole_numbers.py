@@ -49,6 +49,7 @@ sum(k * v for k, v in enumerate(V, n)) * x[0]
 sum(range(n, 9, n + 1)) * x[0]
 sum(v * k for k, v in zip(reversed(range(n)), V)) * x[0]
 np.zeros(n).size * x[0]
+np.sum(np.linspace(0.0, x[0], n + 2))
 np.sum(np.eye(n + 1)) * x[0]
 np.take(V, n) * x[0]
 np.partition(np.array(V) * x[0], n)[0]
