@@ -211,26 +211,9 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
 
 def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Roots) -> Callable[..., Any]:
     """Return a jitted function, of which also what `read_too` gives is compared at each call."""
-    kernels, lock = OrderedDict[Any, tuple[Callable[..., Any], Surroundings]](), Lock()
+    kernels = _Kernels(function, options, read_too)
     variants = Variants(function, lambda bound: _jitted(bound, options, read_too), KERNELS)
     instances = Instances(function, lambda bound, roots: _jitted(bound, options, roots), KERNELS)
-
-    def of(key: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
-        with lock:
-            run, read = kernels.get(key, (None, None))
-            if run is not None:
-                kernels.move_to_end(key)
-        if run is not None and read and read.unchanged():
-            return run
-        kernel = compile(function, *args, **options)  # unlocked: it may call this function too
-        read = _read_by(function, *read_too(), *static_parts(args))
-        run = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix)
-        with lock:
-            kernels[key] = run, read
-            kernels.move_to_end(key)
-            if len(kernels) > KERNELS:
-                kernels.popitem(last=False)
-        return run
 
     def call(*args: Any, **keywords: Any) -> Any:
         if keywords:
@@ -247,13 +230,40 @@ def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Root
                 return variants.of(static)(*[arg for k, arg in enumerate(args) if k not in static])
             key = structure, tuple(map(_kind, leaves))
         try:
-            run = of(key, args)
+            run = kernels.of(key, args)
         except Exception as error:
             leave_out_ours(error)
             raise
         return run(*args)
 
     return update_wrapper(call, function)
+
+
+class _Kernels:
+    """The kernels of a jitted function for the last kinds of arguments, each with what the function read for it."""
+
+    def __init__(self, function: Callable[..., Any], options: CompileFields, read_too: Roots) -> None:
+        self._function, self._options, self._read_too = function, options, read_too
+        self._made: OrderedDict[Any, tuple[Callable[..., Any], Surroundings]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, key: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
+        """Return the kernel for arguments of a kind, which is compiled where there is none or something has changed."""
+        with self._lock:
+            found = self._made.get(key)
+            if found is not None:
+                self._made.move_to_end(key)
+        if found is not None and found[1].unchanged():
+            return found[0]
+        kernel = compile(self._function, *args, **self._options)  # unlocked: it may call this function too
+        read = _read_by(self._function, *self._read_too(), *static_parts(args))
+        run = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix)
+        with self._lock:
+            self._made[key] = run, read
+            self._made.move_to_end(key)
+            if len(self._made) > KERNELS:
+                self._made.popitem(last=False)
+        return run
 
 
 def _plain_key(args: tuple[Any, ...]) -> Any:
