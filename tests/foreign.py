@@ -115,7 +115,7 @@ def _beside(call: Call, by: float) -> Call:
 def _is_rounding(call: Call) -> bool:
     """Whether doubles lose half of the digits of what is computed: the kernel's program at 50 digits says so."""
     try:
-        with limited(SECONDS):
+        with limited(LONGEST):
             kernel = sa.compile(sa.value_and_grad(call.of_list), call.start)
             return sa.verify(kernel, call.start).worst_ulp > HALF
     except (Exception, TooLongError):
