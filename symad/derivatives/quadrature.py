@@ -202,7 +202,9 @@ def _refined(f: Callable[[float], float], low: float, high: float, points: Seque
     edges = sorted({low, high, *points})
     if not finite:
         edges = [-1.0 if math.isinf(low) else 0.0, 1.0 if math.isinf(high) else 0.0]
-    waiting = [(0.0, 1.0, piece) for piece in pairwise(edges)] if finite else [(*edges, (low, high))]
+    waiting: list[tuple[float, float, tuple[float, float]]] = [(edges[0], edges[1], (low, high))]
+    if finite:
+        waiting = [(0.0, 1.0, piece) for piece in pairwise(edges)]
     done, total = list[Any](), 0.0
     places_and_weights = formula()
     while waiting:

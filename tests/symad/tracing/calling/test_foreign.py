@@ -142,7 +142,7 @@ def not_to_be_helped(x):
     """What only a number answers, and an error of that caught.
 
     >>> not_to_be_helped(0.5)
-    0.25
+    0.2500...
     """
     try:
         return nextafter(x, 9.0) ** 2
