@@ -75,6 +75,22 @@ def test_prices_add_up():
     assert (work + work).price.call == 2 * work.price.call
 
 
+def test_functions_are_priced_in_groups_where_they_do_not_wait_for_each_other():
+    """Written out and from loops: of 40 tangents side by side four go at once, 40 in a chain are calls one by one."""
+
+    def chain(x):
+        for _ in range(40):
+            x = np.tan(x)
+        return x
+
+    side_by_side = lambda x: np.sum(np.tan(x))  # noqa: E731
+    for f, x, amount in ((side_by_side, np.ones(40), {"lanes tan": 10}), (chain, 0.5, {"tan": 40})):
+        written = straight_work(straight(f, x)).call
+        unrolled = unrolled_work(rolled(f, x)).call
+        for call in (written, unrolled):
+            assert {name: count for name, count in call.items() if name.endswith("tan")} == amount
+
+
 def rolled(f, *args) -> RolledProgram:
     program = sa.compile(f, *args, roll="always", cache=False).program
     assert isinstance(program, RolledProgram)
