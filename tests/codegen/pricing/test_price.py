@@ -76,15 +76,15 @@ def test_prices_add_up():
 
 
 def test_functions_are_priced_in_groups_where_they_do_not_wait_for_each_other():
-    """Written out and from loops: of 40 tangents side by side four go at once, 40 in a chain are calls one by one."""
+    """Written out and from loops: of 100 tangents side by side four go at once, 100 in a chain are calls one by one."""
 
     def chain(x):
-        for _ in range(40):
-            x = np.tan(x)
+        for _ in range(100):
+            x = np.tan(x) * 0.5 + 0.1
         return x
 
     side_by_side = lambda x: np.sum(np.tan(x))  # noqa: E731
-    for f, x, amount in ((side_by_side, np.ones(40), {"lanes tan": 10}), (chain, 0.5, {"tan": 40})):
+    for f, x, amount in ((side_by_side, np.ones(100), {"lanes tan": 25}), (chain, 0.5, {"tan": 100})):
         written = straight_work(straight(f, x)).call
         unrolled = unrolled_work(rolled(f, x)).call
         for call in (written, unrolled):
