@@ -23,6 +23,7 @@ from codegen.pricing.price_table import (
     CACHED,
     LANES_AT_ONCE,
     LONG,
+    LONGER,
     NANOSECONDS,
     NEAREST,
     SECONDS,
@@ -103,6 +104,7 @@ def rows_work(
     call = _in_groups(found, operations(alone or {})) + Counter(
         store=stored, cache=stored * (stored > NEAREST), zero=_zero(zeros), far=total * (total > LONG)
     )
+    call["farther"] = max(0, total - LONGER)
     call["wait"] = max(0, round(waits - total / AT_ONCE))
     grouped = total - found["operation"] - found["sum"]
     return Work(call, Counter({"kernel": 1, "row": rows, "emitted": total, "grouped": grouped, "result": stored}))

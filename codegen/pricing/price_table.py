@@ -24,6 +24,7 @@ from codegen.ir.program import Head, Rows
 
 LANES_AT_ONCE = 4  # doubles that go through the processor as fast as one: longer registers take two turns
 LONG = 30_000  # operations of straight lines that do not fit into the caches next to the processor
+LONGER = 250_000  # operations whose code (7 bytes each) and numbers do not fit into the caches of one processor
 NEAREST, CACHED = 2**12, 2**17  # numbers that fit into the nearest cache, and into the caches
 CALL = 100.0  # nanoseconds of a call from Python, whatever it computes: 50 to 150; in no price
 
@@ -37,6 +38,7 @@ NANOSECONDS: dict[str, float] = {
     "operation": 0.035,  # an addition, a product, a choice...
     "average": 0.12,  # the same where nothing is known of what it waits for
     "far": 0.027,  # besides, where the code is long
+    "farther": 0.6,  # besides, for each operation beyond those that the caches hold
     "div": 0.81,
     "sqrt": 1.6,
     "sum": 0.32,  # an addition that goes on with a sum, besides
