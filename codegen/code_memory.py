@@ -20,8 +20,9 @@ class MachineCode(Protocol):
 class MappedCode:
     """Machine code in pages that are written first, and can only be read and run from then on.
 
-    `called` says where in the code the addresses of `functions` belong, `entries` where functions begin. The pages are
-    given back when the object dies, which takes no lock. WorkbenchError where the system does not let pages be run.
+    `called` says where in the code the addresses of `functions` belong, `entries` where functions begin, `inside` where
+    addresses in the code itself belong. The pages are given back when the object dies, which takes no lock.
+    WorkbenchError where the system does not let pages be run.
 
     >>> MappedCode(b"", {}, {}, {}).addresses
     {}
@@ -32,14 +33,17 @@ class MappedCode:
     places: dict[str, int]  # of the addresses of what they call
 
     def __init__(
-        self, code: bytes, called: Mapping[str, int], functions: Mapping[str, int], entries: Mapping[str, int]
-    ) -> None:
+        self, code: bytes, called: Mapping[str, int], functions: Mapping[str, int], entries: Mapping[str, int],
+        inside: Mapping[int, int] | None = None,
+    ) -> None:  # fmt: skip
         written = bytearray(code)
         for name, place in called.items():
             written[place : place + 8] = functions[name].to_bytes(8, "little")
         self._pages = mmap.mmap(-1, max(len(written), 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        self._pages.write(written)
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._pages))
+        for place, target in (inside or {}).items():
+            written[place : place + 8] = (start + target).to_bytes(8, "little")
+        self._pages.write(written)
         library = ctypes.CDLL(None, use_errno=True)
         size = ctypes.c_size_t(len(written))
         if library.mprotect(ctypes.c_void_p(start), size, mmap.PROT_READ | mmap.PROT_EXEC):

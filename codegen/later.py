@@ -13,6 +13,8 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from codegen.collector import fewer_collections
+
 
 def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package, for its `__init__` to bind.
@@ -27,7 +29,8 @@ def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], 
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         module, attribute = places[name]
-        found = import_module(f"{package}.{name}" if module == package else module)
+        with fewer_collections():
+            found = import_module(f"{package}.{name}" if module == package else module)
         value = found if module == package else getattr(found, attribute)
         setattr(sys.modules[package], name, value)  # so that it is asked for once
         return value

@@ -6,6 +6,7 @@ what is no real number (unevaluated integrals, orders, units). Sums and products
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any, NoReturn
@@ -14,7 +15,6 @@ import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 from sympy.functions.elementary.piecewise import ExprCondPair
 from sympy.matrices.expressions.matexpr import MatrixElement
-from sympy.tensor.array.expressions import ArraySymbol
 
 from codegen.errors import LoweringError
 from codegen.functions.intrinsics import INTRINSICS
@@ -61,7 +61,7 @@ def can_be_input(expression: Any) -> bool:
     """
     if isinstance(expression, sp.Derivative):
         return isinstance(expression.expr, AppliedUndef)
-    if isinstance(expression, sp.IndexedBase | sp.MatrixSymbol | ArraySymbol):
+    if isinstance(expression, sp.IndexedBase | sp.MatrixSymbol) or is_array_symbol(expression):
         return False
     return isinstance(expression, AppliedUndef) or getattr(expression, "is_symbol", False)
 
@@ -83,13 +83,19 @@ def array_of(value: Any) -> tuple[tuple[int, ...], list[sp.Basic]] | None:
     >>> array_of(sp.IndexedBase("x", shape=(3,)))
     ((3,), [x[0], x[1], x[2]])
     """
-    if not isinstance(value, sp.IndexedBase | sp.MatrixExpr | ArraySymbol):
+    if not (isinstance(value, sp.IndexedBase | sp.MatrixExpr) or is_array_symbol(value)):
         return None
     if value.shape is None or not all(sp.sympify(size).is_Integer for size in value.shape):
         refuse(f"{value} of shape {value.shape}", "its size is not known", "give numbers as its shape")
     shape = tuple(int(size) for size in value.shape)
     array = value.as_explicit() if isinstance(value, sp.MatrixExpr) else value
     return shape, [array[index] for index in product(*map(range, shape))]
+
+
+def is_array_symbol(value: Any) -> bool:
+    """Whether a value is a symbol of SymPy's array expressions, which are not imported where nobody has any."""
+    module = sys.modules.get("sympy.tensor.array.expressions")
+    return module is not None and isinstance(value, module.ArraySymbol)
 
 
 def refuse(what: str, why: str, do: str = "") -> NoReturn:

@@ -7,10 +7,16 @@ from itertools import product
 from typing import Any
 
 import sympy as sp
-from sympy.tensor.array.expressions import ArraySymbol
 
 from codegen.errors import ArgumentError, UnboundSymbolError
-from codegen.expressions.sympy_forms import Form, array_of, can_be_input, is_input_head, read_form
+from codegen.expressions.sympy_forms import (
+    Form,
+    array_of,
+    can_be_input,
+    is_array_symbol,
+    is_input_head,
+    read_form,
+)
 from codegen.ir.program import Head, Input, Output, Program
 from codegen.ir.row_table import COMMUTATIVE, Table
 
@@ -172,7 +178,7 @@ def flattened(value: Any, where: str) -> tuple[tuple[int, ...], list[sp.Basic]]:
     """Shape and flat items (C order) of a scalar, a nested sequence or a matrix, level by level."""
     shape: tuple[int, ...] = ()
     items = [value]
-    while any(isinstance(item, _ARRAYS) for item in items):
+    while any(isinstance(item, _ARRAYS) or is_array_symbol(item) for item in items):
         parts = [_parts(item) for item in items]
         if len({part_shape for part_shape, _ in parts}) != 1:
             raise ArgumentError("a ragged nested list", where=where, do="give every row the same length")
@@ -181,7 +187,7 @@ def flattened(value: Any, where: str) -> tuple[tuple[int, ...], list[sp.Basic]]:
     return shape, [item if isinstance(item, sp.Basic) else sp.sympify(item) for item in items]
 
 
-_ARRAYS = (list, tuple, sp.MatrixBase, sp.NDimArray, sp.Tuple, sp.MatrixExpr, sp.IndexedBase, ArraySymbol)
+_ARRAYS = (list, tuple, sp.MatrixBase, sp.NDimArray, sp.Tuple, sp.MatrixExpr, sp.IndexedBase)
 
 
 def _parts(item: Any) -> tuple[tuple[int, ...], list[Any]]:

@@ -307,6 +307,20 @@ _RESULTS: dict[str, Callable[[Rolled, tuple[Any, ...], Recipe], Rolled | None]] 
 }
 
 
+def columns_of(f: Function, args: tuple[Any, ...]) -> int | None:
+    """Return how many columns a transform has, None for what is no transform with columns of one array.
+
+    >>> import numpy as np
+    >>> from symad.transforms.first_order import hessian
+    >>> columns_of(hessian(lambda x: np.prod(x)), (np.ones(4),))
+    4
+    """
+    recipe = recipe_of(f)
+    if recipe is None or recipe.columns is None or not _is_array(args, recipe.columns.argument):
+        return None
+    return np.size(args[recipe.columns.argument])
+
+
 def seeded_program(f: Function, args: tuple[Any, ...], max_paths: int) -> Program | None:
     """Return a function's matrix as a sweep over its columns, None where f is not a transform with columns.
 

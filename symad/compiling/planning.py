@@ -30,6 +30,7 @@ from symad.compiling.candidates import (
     RULES,
     Primal,
     Rolled,
+    columns_of,
     differentiated_loops,
     primal_of,
     seeded_program,
@@ -282,6 +283,10 @@ class _Search:
         if self.primal is not None and self.primal.program.executed > LARGEST_SWEEP and loops is not None:
             self.refuse("sweep", f"its function has more than {LARGEST_SWEEP} operations")
             return None
+        few = columns_of(self.again, self.args)
+        if self.asked.strategy != "sweep" and few is not None and few < FEWEST_COLUMNS:
+            self.refuse("sweep", f"{few} columns are too few")
+            return None
         try:
             with forgiving():
                 program = seeded_program(self.again, self.args, self.asked.max_paths)
@@ -296,9 +301,6 @@ class _Search:
             self.refuse("sweep", NO_COLUMNS)
             return None
         columns = program.inputs[-1].size
-        if self.asked.strategy != "sweep" and columns < FEWEST_COLUMNS:
-            self.refuse("sweep", f"{columns} columns are too few")
-            return None
         lanes, halves = columns_at_once(program), halves_of(program)
         once, each = halves.once.total(), halves.columns.total()
         executed = once + -(-columns // lanes) * each  # one on the registers of several columns counts once

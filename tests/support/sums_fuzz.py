@@ -13,11 +13,14 @@ from functools import partial
 import numpy as np
 import sympy as sp
 
+from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.row_table import Table
 from codegen.loops.find.find import Found, find_sums
 from codegen.loops.loop import Loop
+from codegen.loops.place.buffers import Arrays
+from codegen.loops.place.place_nodes import place
 from tests.support import written as text
 from tests.support.draws import SEEDS, Draw
 from tests.support.fuzzing import counted
@@ -190,6 +193,10 @@ def wrong(program: Program, found: Found, done: list[Loop], seed: int) -> str:
     values, _ = rolled_values(program, both, wanted, dict(enumerate(point)))
     got, expected = np.array([values[row] for row in wanted]), np.array([flat[row] for row in wanted])
     near = np.isclose(got, expected, rtol=1e-11, atol=1e-11, equal_nan=True)
+    arrays = Arrays([("x", np.arange(program.input_count))], [(np.array(wanted), None)])
+    placed = np.ravel(evaluate_rolled(place(program, arrays, both.loops, both.sums), [point])[0])
+    if not np.isclose(placed, got, rtol=1e-11, atol=1e-11, equal_nan=True).all():
+        return f"{placed} where loops are placed, and {got} between nodes"
     if near.all():
         return ""
     exact = {row: sp.Rational(*float(value).as_integer_ratio()) for row, value in enumerate(point)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
-from itertools import repeat
+from itertools import chain, repeat
 
 import numpy as np
 import sympy as sp
@@ -161,17 +161,21 @@ def _given(
     of[inputs] = kinds.leaf(0, constant=False)
     if done:
         stages = _stages(rows, flat, inputs, wanted, done, ragged, size)
-        class_of = {stage: kinds.leaf(stage * STAGE, constant=False) for stage in sorted(set(stages))}
-        for loop, stage in zip(done, stages, strict=True):
+        class_of = {stage: kinds.leaf(stage * STAGE, constant=False) for stage in sorted({*chain(*stages)})}
+        for loop, (own, added) in zip(done, stages, strict=True):
             for use in loop.results:
-                of[use.nodes] = class_of[stage]
+                of[use.nodes] = class_of[added if use.kind == "add" else own]
     return of
 
 
 def _stages(
     rows: Rows, flat: Flat, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], size: int
-) -> list[int]:
-    """Return for each loop one more than the highest stage of a loop that it waits for, however it is interleaved."""
+) -> list[tuple[int, int]]:
+    """Return for each loop one more than the highest stage of a loop that it waits for, however it is interleaved.
+
+    And that of the sums that it adds to, which wait for all loops that add to them; one of those may read what another
+    leaves besides.
+    """
     owner = np.full(size, -1, dtype=np.int64)
     for number, loop in enumerate(done):
         for use in loop.results:
@@ -183,7 +187,7 @@ def _stages(
     rows_needed = np.nonzero(needs[: len(flat)] & flat.is_operation)[0].tolist()
     reads = [distinct(np.concatenate([np.empty(0, np.int64), *loop.nodes_read])) for loop in done]
     together = _together(done, owner)
-    loop_stages, changed = [1] * len(done), True
+    found, changed = [(1, 1)] * len(done), True
     while changed:
         if rows_needed:
             of_rows = stages.tolist()
@@ -192,17 +196,16 @@ def _stages(
             stages = np.array(of_rows)
         changed = False
         for group in together:
-            stage = 1 + max(int(stages[reads[number]].max(initial=0)) for number in group)
-            if stage == loop_stages[group[0]]:
-                continue
-            if stage > len(done) + len(ragged) + 1:
+            own = {number: 1 + int(stages[reads[number]].max(initial=0)) for number in group}
+            added = max(own.values())
+            if added > len(done) + len(ragged) + 1:
                 raise StraightError("its loops wait for each other: no order runs them all")
-            changed = True
-            for number in group:
-                loop_stages[number] = stage
-                for use in done[number].results:
-                    stages[use.nodes] = stage
-    return loop_stages
+            for number, stage in own.items():
+                if found[number] != (stage, added):
+                    changed, found[number] = True, (stage, added)
+                    for use in done[number].results:
+                        stages[use.nodes] = added if use.kind == "add" else stage
+    return found
 
 
 def _together(done: Sequence[Loop], owner: Nodes) -> list[list[int]]:

@@ -63,6 +63,7 @@ class _Placer(Buffers):
         size = max([len(rows.heads), *(int(nodes.max()) + 1 for nodes in found if nodes.size)])
         super().__init__(rows, arrays, size)
         self.owner = np.full(size, -1)  # the loop that computes a node, or one of those that add to it
+        self.is_added = np.zeros(size, dtype=bool)  # nodes that loops add to
         self.adders: dict[int, list[int]] = {}  # for such a loop all that add to the same nodes, and others
         for number, loop in enumerate(loops):
             for result in loop.results:
@@ -86,7 +87,8 @@ class _Placer(Buffers):
         return readers
 
     def join(self, number: int, nodes: Nodes) -> None:
-        """Note that a loop adds to the same nodes as others do."""
+        """Note that a loop adds to the same nodes as others do: those are there when all of them have run."""
+        self.is_added[nodes] = True
         others = {int(other) for other in np.unique(self.owner[nodes]) if other >= 0} | {number}
         together = sorted({each for other in others for each in self.adders.get(other, [other])})
         self.adders |= dict.fromkeys(together, together)
@@ -184,8 +186,9 @@ class _Placer(Buffers):
             nodes = distinct(np.concatenate([np.empty(0, dtype=np.int64), *columns]))
         else:
             nodes = np.array(self.operands(item), dtype=np.int64)
-        owners = [int(number) for number in distinct(self.owner[nodes]) if number >= 0]
-        owned = {~each for number in owners for each in self.adders.get(number, [number])}
+        owned = {~int(number) for number in distinct(self.owner[nodes]) if number >= 0}
+        adding = distinct(self.owner[nodes[self.is_added[nodes]]]).tolist()
+        owned |= {~each for number in adding for each in self.adders[number]}
         others = nodes[(self.buffer[nodes] < 0) & (self.owner[nodes] < 0)].tolist()
         return [*owned, *(node for node in others if node in self.sums or self.rows.operands[node])]
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from codegen.code_memory import MachineCode, MappedCode
 from codegen.encoding.disassembly import mapped_listing
-from codegen.engine import assembly, compile_text
+from codegen.engine import assembly
 from codegen.errors import ArgumentError, WorkspaceError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
@@ -37,7 +37,7 @@ from codegen.machine.calls.arguments import (
 from codegen.machine.calls.background import Promise, later
 from codegen.machine.calls.callables import CFunction
 from codegen.machine.calls.compiled import Compiled, Pack, Unpack, write
-from codegen.machine.calls.gate import PROBE, attach, describe, native_type
+from codegen.machine.calls.gate import attach, describe, gate_of, native_type
 from codegen.machine.calls.kernel_page import heading, kernel_page
 from codegen.machine.calls.statistics import LLVM, Stats
 from codegen.machine.gpu.gpu_kernel import GpuKernel
@@ -381,7 +381,7 @@ def _attached(made: type, compiled: Compiled, pack: Pack | None = None, unpack: 
 def _native_calls_work(made: type) -> bool:
     """Try the gate once on a kernel that adds a number to an array, in every form of call."""
     program = Program([], [], {}, (Input("x", (2,)), Input("s", ())), (Output((2,), ()), Output((), ())))
-    library, shelf = compile_text(PROBE, ("kernel",), {}, 0), Shelf(None, program, Options())
+    library, shelf = gate_of(Kernel), Shelf(None, program, Options())
     results: list[Any] = []
     for release in (False, True):
         kernel = _attached(made, Compiled(program, library, Options(), Stats(0, 0.0, 0, {}, 0), release, shelf))

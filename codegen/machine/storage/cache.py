@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import importlib.metadata
 import json
 import os
 import stat
@@ -167,9 +166,11 @@ def machine() -> dict[str, str]:
 
 
 def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 (7 ms, and only a cache asks)
+
     try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
+        return version(package)
+    except PackageNotFoundError:
         return ""
 
 

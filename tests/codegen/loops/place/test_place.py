@@ -12,7 +12,9 @@ from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Input, Output, Program
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import find
+from codegen.loops.find.flat_rows import flattened
 from codegen.loops.find.plain_rows import plain_rows
+from codegen.loops.find.row_classes import _stages
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, StraightError
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
@@ -101,6 +103,21 @@ def test_loops_that_wait_for_each_other_are_refused():
     ]
     with pytest.raises(StraightError, match="loops wait for each other"):
         place(rows_of(1), Arrays([("x", np.array([0]))], [(np.array(1), None)]), loops, {})
+
+
+def test_a_loop_that_adds_reads_what_another_leaves_that_adds_to_the_same_sum():
+    """The numbers that one leaves are there when it has run, the sum when both have: so none waits for itself."""
+    square = program_from_sympy([X], [X**2])
+    left, total = np.arange(3, 6), np.array([6, 6, 6])
+    loops = [
+        Loop(square, 3, (np.arange(3),), (LoopResult(0, "each", left), LoopResult(0, "add", total))),
+        Loop(square, 3, (left,), (LoopResult(0, "add", total),)),
+    ]
+    rows, inputs, outputs = rows_of(3), np.arange(3), np.array([6])
+    assert _stages(rows, flattened(rows), inputs, outputs, loops, frozenset(), 7) == [(1, 2), (2, 2)]
+    program = place(rows, Arrays([("x", inputs)], [(outputs, None)]), loops, {})
+    (sums,) = evaluate_rolled(program, [np.array([1.0, 2.0, 3.0])])
+    assert sums.tolist() == [(1 + 4 + 9) + (1 + 16 + 81)]
 
 
 def test_a_wrong_table_is_noticed():
