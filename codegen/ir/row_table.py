@@ -156,7 +156,7 @@ class Table:
 
     def _in_blocks(self, head: Head, operands: tuple[int, ...]) -> int | None:
         """Return a row if a block has it."""
-        for start, stop in self.blocks.overlapping(head, max(operands), operands, operands):
+        for start, stop in self.blocks.one_more(head, max(operands), operands):
             self._enter(head, start, stop)
         return self._memo.get((head, operands))
 
