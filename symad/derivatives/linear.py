@@ -169,6 +169,8 @@ def scale(build: Builder, term: Term, coefficient: int | None, guard: int | None
     value, inner = term
     if coefficient is not None:
         value = build.mul(coefficient, value)
+    elif guard is None:
+        return term
     return value, inner if guard is None else build.both(inner, guard)
 
 

@@ -137,15 +137,15 @@ def _elimination_order(sweep: Linear, output: int) -> list[Row]:
     rows = dict(sweep.rows)
     order: list[Row] = []
     visited: set[int] = set()
-    stack = [(output, False)]
+    stack = [output]
     while stack:
-        node, finished = stack.pop()
-        if finished:
-            order.append((node, rows[node]))
+        node = stack.pop()
+        if node < 0:  # all that it is reached from is finished
+            order.append((~node, rows[~node]))
         elif node in rows and node not in visited:
             visited.add(node)
-            stack.append((node, True))
-            stack += [(source, False) for _, source, _ in reversed(rows[node])]
+            stack.append(~node)
+            stack += [edge[1] for edge in reversed(rows[node])]
     return order
 
 
