@@ -220,6 +220,6 @@ def open_scope(*, apart: bool = False, graph: Graph | None = None) -> Iterator[S
     finally:
         scope.open = False
         scope.paths = scope.arrays = (
-            None  # which have the scope: the graph, and what was computed, go with the last user
+            None  # which have the scope: all goes with its last user
         )
         _innermost.reset(token)
