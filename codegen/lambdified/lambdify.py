@@ -72,7 +72,8 @@ def lambdify(
     The options are those of `Options`, and `cache` that of `compile_program`. `roll` says whether what repeats becomes
     loops, whose code does not grow with the number of repetitions: "auto" where that is cheaper to build and call,
     "always" (ArgumentError with the reason where nothing repeats), or "never". UnboundSymbolError for a symbol that is
-    no argument, UnboundDerivativeError for a derivative, LoweringError for a head without a native lowering, ArgumentError for a text, which is not evaluated.
+    no argument, UnboundDerivativeError for a derivative, LoweringError for a head without a native lowering,
+    ArgumentError for a text, which is not evaluated.
 
     >>> x, y = sp.symbols("x y")
     >>> f = lambdify([x, y], [x + y, sp.Matrix([[x, y]])])
