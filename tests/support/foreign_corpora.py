@@ -70,10 +70,11 @@ def scipy_calls() -> Iterator[Call]:
 
 def _of_row(row: Row) -> Call:
     shapes, numbers = [np.shape(value) for value in row.values], np.concatenate([np.ravel(v) for v in row.values])
+    function = row.function  # made once: code that is made anew at every call has ever new names
 
     def call(*flat: Any) -> Any:
         parts = np.split(np.stack(flat), np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1])
-        return row.function(*[part.reshape(shape)[()] for part, shape in zip(parts, shapes, strict=True)])
+        return function(*[part.reshape(shape)[()] for part, shape in zip(parts, shapes, strict=True)])
 
     places = tuple((0, k) for k in range(numbers.size))
     return Call(row.text, call, tuple(numbers.tolist()), {}, places)

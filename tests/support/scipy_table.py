@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse.linalg
-import scipy.spatial.distance  # noqa: F401 (submodules that rows use)
+import scipy.spatial.distance
+import scipy.spatial.transform  # noqa: F401 (submodules that rows use)
 from scipy import fft, integrate, interpolate, linalg, ndimage, optimize, signal, sparse, spatial, stats
 
 from tests.support.call_table import Names, Row, arguments, listed, shown, topics
@@ -35,6 +36,8 @@ ARGUMENTS: dict[str, Any] = {
 PLAIN: dict[str, Any] = {
     "np": np,
     **{package.__name__.partition(".")[2]: package for package in PACKAGES},
+    "Rotation": spatial.transform.Rotation,
+    "ROT": spatial.transform.Rotation.from_rotvec([0.1, 0.2, 0.3]),
     "KNOTS": np.array([0.0, 0.2, 0.4, 0.5, 0.8, 1.0]),
     "COEF": np.array([1.0, 0.3, 0.7, 2.0, 1.5, 0.2]),
     "TKNOTS": np.array([0.0, 0.0, 0.0, 0.0, 0.3, 0.6, 1.0, 1.0, 1.0, 1.0]),
@@ -55,8 +58,8 @@ _PREFIXES = "|".join(package.__name__.partition(".")[2] for package in PACKAGES)
 
 def _name_of(row: Row) -> str:
     """Return the function of a row: linalg.solve, or sparse arrays."""
-    found = re.search(rf"\b(?:{_PREFIXES})\.[\w.]+", row.text)
-    return found[0] if found else "sparse arrays"
+    found = re.search(rf"\b(?:{_PREFIXES})\.[\w.]+|\bRotation\.\w+", row.text)
+    return found[0] if found else "Rotation" if "ROT" in row.text else "sparse arrays"
 
 
 NAMES = Names(ARGUMENTS, PLAIN, _name_of, "scipy_table")

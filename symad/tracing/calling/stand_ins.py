@@ -56,6 +56,8 @@ from symad.tracing.values.whole_numbers import as_integer
 
 Function = Callable[..., Any]
 
+_CHANGEABLE = 1 << 9  # of a class that Python code has made: its methods can be shadowed
+
 arrays_are_traced: ContextVar[bool] = ContextVar("symad_arrays_are_traced", default=False)
 
 
@@ -75,7 +77,7 @@ def stand_in(original: Function, traced_form: Function) -> Function:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
         if _has_selection(args) and not (original.__module__ or "numpy").startswith("numpy"):
             args = settled(args)
-        given = (*args, *keywords.values(), *[getattr(args[0], name, None) for name in held or ()])
+        given = (*args, *keywords.values(), *_held_by(args, held or ()))
         if not (holds_traced(given) or takes_complex(traced_form, given)) or _has_selection(args):
             return original(*args, **keywords)
         if held is not None:
@@ -85,7 +87,12 @@ def stand_in(original: Function, traced_form: Function) -> Function:
         kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
         return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
 
-    return call
+    return staticmethod(call) if isinstance(original, staticmethod) else call
+
+
+def _held_by(args: Iterable[Any], names: tuple[str, ...]) -> list[Any]:
+    """Return what objects among the arguments hold in these attributes."""
+    return [getattr(value, name, None) for value in args if not isinstance(value, Traced) for name in names]
 
 
 def _has_selection(args: Iterable[Any]) -> bool:
@@ -349,6 +356,6 @@ def _optional_functions() -> list[tuple[Any, Function]]:
         around = vars(sys.modules[module]) if module in sys.modules else {}  # SciPy imports what it is asked for
         place = sys.modules.get(owner, around.get(kind))
         original = vars(place).get(name) if isinstance(place, type) else getattr(place, name, None)  # not inherited
-        if original is not None:
+        if original is not None and not (isinstance(place, type) and not place.__flags__ & _CHANGEABLE):
             found.append((original, form))
     return found
