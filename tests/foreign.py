@@ -10,7 +10,8 @@ that the plain call raises too, for other numbers. At a `switch` (an `==`, a bou
 is that of the branch that Python takes. `rounding` is what its own program, evaluated at 50 digits, contradicts:
 doubles lose half of the digits, or it has the plain calls' very numbers and other slopes. What is right is compared
 with exact slopes, too (`tests.support.foreign_checks`). Refusals are counted by their causes. Without a package each
-corpus is tried in a process of its own; `--again NAME` tries some of them again, and keeps what became of the others.
+corpus is tried in a process of its own; `--again NAME` tries some of them again, `--again wrong` what was wrong, and
+keeps what became of the others.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ import symad as sa
 from symad.errors import WorkbenchError
 from tests.support.foreign_calls import SECONDS, Call, moved, plain_value, put, raises_itself
 from tests.support.foreign_checks import UNKNOWN, Slopes, exact_slopes, program_value, slope_in_digits
-from tests.support.foreign_corpora import CORPORA, RECORDS, Corpus, cause, kept, record, write_page
+from tests.support.foreign_corpora import CORPORA, RECORDS, Corpus, Record, cause, kept, record, write_page
 from tests.support.time_limits import TooLongError, limited
 
 LONGEST = 30  # seconds for one way of differentiating
@@ -195,6 +196,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes, for all corpora")
     parser.add_argument("--records", type=Path, help="a file for what became of each")
     options = parser.parse_args(arguments)
+    if options.again == ["wrong"]:
+        return _what_was_wrong()
     if not options.packages:
         return _all_corpora(options.again, options.jobs)
     sa.verify(
@@ -223,6 +226,26 @@ def _all_corpora(again: Sequence[str], jobs: int) -> int:
     return sum(found[way][0] == "wrong" for found in kept() for way in WAYS)
 
 
+def _what_was_wrong() -> int:
+    """Try what was wrong again, and write the page; the status is the number of wrong results."""
+    for corpus in CORPORA:
+        file = RECORDS / f"{corpus.name}.jsonl"
+        found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        wrong = {line["name"] for line in found if any(line[way][0] in ("wrong", "crash") for way in WAYS)}
+        again = {call.name: _tried(corpus, call)[1] for call in corpus.calls() if call.name in wrong} if wrong else {}
+        lines = [json.dumps(again.get(line["name"], line)) for line in found]
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    write_page(datetime.date.today().isoformat())
+    return sum(found[way][0] == "wrong" for found in kept() for way in WAYS)
+
+
+def _tried(corpus: Corpus, call: Call) -> tuple[dict[str, Outcome], Record]:
+    """Return what became of a call, in each way and as a record."""
+    exact = exact_slopes(call)
+    outcomes = {way: outcome(call, way, exact) for way in WAYS}
+    return outcomes, record(corpus.name, corpus.version, call, outcomes)
+
+
 def _package(corpus: Corpus, everything: bool, seconds: float, records: Path | None) -> int:
     """Differentiate the functions of a corpus, print what became of them, and return how many are wrong."""
     counts: dict[str, Counter[str]] = {way: Counter() for way in WAYS}
@@ -234,8 +257,7 @@ def _package(corpus: Corpus, everything: bool, seconds: float, records: Path | N
         if time.monotonic() - started > seconds:
             print(f"{corpus.name}: ended before {call.name}")
             break
-        exact = exact_slopes(call)
-        outcomes = {way: outcome(call, way, exact) for way in WAYS}
+        outcomes, line = _tried(corpus, call)
         for way, found in outcomes.items():
             counts[way][found.kind] += 1
             causes[cause(found.text)] += found.kind == "refused"
@@ -243,7 +265,7 @@ def _package(corpus: Corpus, everything: bool, seconds: float, records: Path | N
                 print(f"{way} {call.name}: {found.kind}: {found.text}", flush=True)
         if records is not None:
             with records.open("a", encoding="utf-8") as file:
-                print(json.dumps(record(corpus.name, corpus.version, call, outcomes)), file=file)
+                print(json.dumps(line), file=file)
     for text, count in causes.most_common():
         if count:
             print(f"{corpus.name}, refused: {count} {text}")

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 import codegen.heads as heads
 from codegen.ir.program import reachable
+from codegen.special_heads import gammasgn
 from symad.derivatives.custom import dependencies
 from symad.derivatives.elimination import forward
 from symad.derivatives.level import deliver
@@ -62,7 +63,10 @@ _CLOSE = 1e-11  # how far the two formulas may differ for the integrand, relativ
 _ENOUGH = 1e-6  # and for its derivatives; the error of the better formula is far smaller
 _AGREES = 1e-6  # what is found here with what the caller's quadrature finds
 
-JUMPS = {sp.Piecewise, sp.sign, sp.floor, sp.ceiling, sp.Mod, heads.rint, heads.trunc}  # heads that may jump
+JUMPS = {  # heads that may jump
+    sp.Piecewise, sp.sign, sp.floor, sp.ceiling, sp.frac, sp.Mod, sp.Heaviside, heads.rint, heads.trunc, heads.fmod,
+    heads.copysign, gammasgn,
+}  # fmt: skip
 
 
 def integral(f: Function, a: Any, b: Any, args: tuple[Any, ...], find: Finder, points: Sequence[float] = ()) -> Any:

@@ -59,6 +59,7 @@ def integral_on_symbols(
         ends = [int(nodes_of(end, scope)) for end in (a, b)]
         (variable,) = leaves(graph, 1).tolist()
         node = _at(scope, f, arguments, variable, inside=True)
+        _check_paths(scope, node, variable, name_of(f))
         at_ends = [_at_end(scope, f, arguments, end) for end in ends]
         present = [found[1] for found in at_ends if found[1] is not None]
         reached = dependencies(graph, [node, *present], _active(scope, arguments), elements=True)
@@ -309,15 +310,34 @@ def _firsts(columns: dict[int, list[int]]) -> list[int]:
     return [column[0] for column in columns.values()]
 
 
+def _check_paths(scope: Scope, node: int, variable: int, name: str) -> None:
+    """Refuse an `if` of an integrand at a place which depends on what is differentiated around it.
+
+    Conditions of an `if` do not know the levels that are open: they are of what the parameters of these stand for.
+    """
+    graph = scope.graph
+    parameters = [part for around in scope.chain() for part in around.parameters if graph.heads[part] is Alias]
+    _refuse_jumps(graph, node, variable, {_stripped(graph, part) for part in parameters}, name)
+
+
+def _stripped(graph: Graph, node: int) -> int:
+    while graph.heads[node] is Alias:
+        node = graph.operands[node][0]
+    return node
+
+
 def _check_choices(family: _Family, node: int) -> None:
     """Refuse to differentiate an integrand that chooses at a place which depends on what is differentiated."""
-    graph, operands = family.graph, set(family.operands)
+    _refuse_jumps(family.graph, node, family.variable, set(family.operands), family.name)
+
+
+def _refuse_jumps(graph: Graph, node: int, variable: int, operands: set[int], name: str) -> None:
     for row in _differentiated(graph, node):
         head, parts = graph.heads[row], graph.operands[row]
         conditions = list(parts[1::2] if head is sp.Piecewise else parts) if head in JUMPS else []
-        met = dependencies(graph, conditions, operands | {family.variable}, elements=True)
-        if family.variable in met and not met.isdisjoint(operands):
-            refuse_moving_choice(family.name)
+        met = dependencies(graph, conditions, operands | {variable}, elements=True)
+        if variable in met and not met.isdisjoint(operands):
+            refuse_moving_choice(name)
 
 
 def _differentiated(graph: Graph, node: int) -> set[int]:

@@ -1,6 +1,6 @@
 """The campaign on foreign code (`python -m tests.foreign`), on functions as packages write them: right or refused."""
 
-from itertools import pairwise
+from itertools import islice, pairwise
 from math import exp, isclose, log, nextafter
 
 import numpy as np
@@ -8,6 +8,8 @@ import pytest
 
 from tests.foreign import WAYS, main, outcome
 from tests.support.foreign_calls import call_of, calls_of
+from tests.support.foreign_checks import Slopes, exact_slopes
+from tests.support.foreign_corpora import document, scipy_calls
 
 TABLE = [(0.0, 1.0), (0.5, 1.4), (1.0, 2.2), (2.0, 2.9)]
 
@@ -212,3 +214,44 @@ def test_what_a_package_only_shows_is_not_drawn(tmp_path, monkeypatch):
 def test_the_campaign_counts_what_became_of_functions(capsys):
     assert main(["tests.symad.tracing.calling.test_foreign", "--only", "looked_up", "--seconds", "60"]) == 0
     assert ", compiled: 1 right" in capsys.readouterr().out
+
+
+def test_slopes_are_compared_with_complex_steps_and_many_digits():
+    """A smooth function takes complex numbers; one with `math` is evaluated at 50 digits; a kink has neither."""
+    smooth = call_of("real_roots", real_roots)
+    by_math = call_of("looked_up", looked_up)
+    for call, check in ((smooth, "complex steps"), (by_math, "50 digits")):
+        assert call is not None
+        exact = exact_slopes(call)
+        assert outcome(call, "compiled", exact).check == check
+        wrong = Slopes(
+            *(
+                None if slopes is None else tuple(1.001 * s for s in slopes)
+                for slopes in (exact.complex_steps, exact.many_digits)
+            )
+        )
+        assert outcome(call, "interpreted", wrong).check == "differences"
+
+
+def test_the_page_counts_records():
+    """Right ones by their check, others by kind; what is wrong is named, refusals by their cause."""
+    ways = {
+        "interpreted": ["right", "", "50 digits"],
+        "compiled": ["refused", "TraceError: a.py:1: g was called: why; do", ""],
+    }
+    wrong = {"interpreted": ["wrong", "value 1 for 2", ""], "compiled": ["right", "", "complex steps"]}
+    records = [
+        {"corpus": "ht", "version": "1.0", "name": name, "arguments": 1, **kinds}
+        for name, kinds in (("ht.f", ways), ("ht.g", wrong))
+    ]
+    page = document(records, "2026-11-27")
+    assert "| ht 1.0 | 2 | 1 | 0 | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 1 |" in page
+    assert "| ht 1.0 | 2 | 1 | 1 | 0 | 0 | 0 | 0 | 1 | 0 | 0 | 0 | 0 |" in page
+    assert "| `ht.g` | interpreted | wrong | value 1 for 2 |" in page
+    assert "| TraceError: g was called | 0 | 1 | `ht.f` |" in page
+
+
+def test_calls_of_the_scipy_table_are_a_corpus():
+    calls = {call.name: call for call in islice(scipy_calls(), 3)}
+    assert len(calls) == 3
+    assert all(outcome(call, "interpreted").kind == "right" for call in calls.values())
