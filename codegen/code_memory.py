@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 from collections.abc import Mapping
+from functools import cache
 from typing import Protocol
 
 from codegen.errors import WorkbenchError
@@ -15,6 +16,11 @@ class MachineCode(Protocol):
 
     @property
     def addresses(self) -> dict[str, int]: ...
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
 
 
 class MappedCode:
@@ -44,9 +50,8 @@ class MappedCode:
         for place, target in (inside or {}).items():
             written[place : place + 8] = (start + target).to_bytes(8, "little")
         self._pages.write(written)
-        library = ctypes.CDLL(None, use_errno=True)
         size = ctypes.c_size_t(len(written))
-        if library.mprotect(ctypes.c_void_p(start), size, mmap.PROT_READ | mmap.PROT_EXEC):
+        if _library().mprotect(ctypes.c_void_p(start), size, mmap.PROT_READ | mmap.PROT_EXEC):
             raise WorkbenchError("machine code", why=f"the system does not let it be run (error {ctypes.get_errno()})")
         self.addresses = {name: start + place for name, place in entries.items()}
         self.entries, self.places, self._size = dict(entries), dict(called), len(written)

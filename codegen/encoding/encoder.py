@@ -105,6 +105,7 @@ class Encoder:
             row = rows[index]
             write[row[0]](index, row)
         self.body.workspace = self.registers.size
+        del self.registers  # which write by this encoder: nothing waits for the collector of cycles
         return self.body
 
     def _writers(self) -> dict[str, Callable[[int, Row], None]]:

@@ -22,6 +22,7 @@ Column: TypeAlias = NDArray[np.int64] | int  # one operand of each row; a number
 Row = TypeVar("Row")
 
 LOOKED_AT = 32  # blocks of a head that are compared with new rows
+ROWS_A_LOOK = 8  # that are entered in the time of one comparison, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class RowBlocks:
     stops: list[int] = field(default_factory=list)
     leaves: list[range] = field(default_factory=list)  # those of the blocks that are leaves, of one head each
     waiting: dict[Head, list[_Block]] = field(default_factory=dict)  # not in the memo
+    looks: dict[Head, int] = field(default_factory=dict)  # at blocks of a head that wait, one for each row added alone
     latest: dict[Head, int] = field(default_factory=dict)  # the last row of a head that the memo may have
     scanned: int = 0  # rows that `latest` knows of
     elements: int = 0  # rows that stand for elements of arrays, which are no operations
@@ -81,6 +83,15 @@ class RowBlocks:
         self.latest.update(zip(rows_between(heads, self.scanned, len(heads)), count(self.scanned), strict=False))
         self.scanned = len(heads)
 
+    def one_more(self, head: Head, newest: int, operands: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """Return what `overlapping` does for one row; all blocks, where looking has taken as long as to enter them."""
+        waiting = self.waiting[head]
+        looks = self.looks[head] = self.looks.get(head, 0) + 1
+        if ROWS_A_LOOK * looks < sum([block.stop - block.start for block in waiting]):
+            return self.overlapping(head, newest, operands, operands)
+        self.looks[head] = 0
+        return self._taken(head, waiting)
+
     def overlapping(
         self, head: Head, newest: int, lows: Sequence[int], highs: Sequence[int]
     ) -> Iterator[tuple[int, int]]:
@@ -100,9 +111,17 @@ class RowBlocks:
                 break
             if block.may_have(lows, highs):
                 found.append(block)
+        yield from self._taken(head, found)
+
+    def _taken(self, head: Head, found: Sequence[_Block]) -> Iterator[tuple[int, int]]:
+        """Take blocks off, and yield them as ranges."""
         if found:
             taken = {block.start for block in found}
-            self.waiting[head] = [block for block in waiting if block.start not in taken]
+            left = [block for block in self.waiting[head] if block.start not in taken]
+            if left:
+                self.waiting[head] = left
+            else:
+                del self.waiting[head]
         for block in found:
             self.latest[head] = max(self.latest.get(head, -1), block.stop - 1)
             yield block.start, block.stop

@@ -46,14 +46,16 @@ class Table:
 
     def row(self, head: Head, operands: tuple[int, ...]) -> int:
         """Return the row `head(*operands)`, as written."""
-        found = self._memo.get((head, operands))
-        return self._append((head, operands), head, operands) if found is None else found
+        key = (head, operands)
+        found = self._memo.get(key)
+        return self._append(key, head, operands) if found is None else found
 
     def pair(self, head: Head, left: int, right: int) -> int:
         """Return `head(left, right)` for a commutative head, with the two operands sorted (bitwise the same value)."""
         operands = (left, right) if left <= right else (right, left)
-        found = self._memo.get((head, operands))
-        return self._append((head, operands), head, operands) if found is None else found
+        key = (head, operands)
+        found = self._memo.get(key)
+        return self._append(key, head, operands) if found is None else found
 
     def canonical(self, head: Head, operands: tuple[int, ...]) -> int:
         """Return the row `head(*operands)`; of a commutative head, a pair is sorted, and longer sums are not.
@@ -65,8 +67,9 @@ class Table:
         """
         if len(operands) == 2 and operands[0] > operands[1] and head in COMMUTATIVE:
             operands = operands[::-1]
-        found = self._memo.get((head, operands))
-        return self._append((head, operands), head, operands) if found is None else found
+        key = (head, operands)
+        found = self._memo.get(key)
+        return self._append(key, head, operands) if found is None else found
 
     def leaf(self, atom: sp.Basic) -> int:
         """Return the leaf of a SymPy atom; Floats are told apart by value and precision."""
@@ -156,29 +159,32 @@ class Table:
 
     def _in_blocks(self, head: Head, operands: tuple[int, ...]) -> int | None:
         """Return a row if a block has it."""
-        for start, stop in self.blocks.overlapping(head, max(operands), operands, operands):
+        for start, stop in self.blocks.one_more(head, max(operands), operands):
             self._enter(head, start, stop)
         return self._memo.get((head, operands))
 
     def _append(self, key: object, head: Head, operands: tuple[int, ...], atom: sp.Basic | None = None) -> int:
         """Add a row unless its key is there; without a key it is never merged with another."""
         with self._lock:
-            found = None if key is None else self._memo.get(key)
-            if found is None and key is not None and operands and head in self.blocks.waiting:
-                found = self._in_blocks(head, operands)
-            if found is None:
-                found = len(self.heads)
-                if found - self.blocks.elements >= self.most:
-                    raise self._too_many()
-                if not found % EVERY:
-                    check("writing operations", self.heads)
-                self.heads.append(head)
-                self.operands.append(operands)
-                if atom is not None:
-                    self.atoms[found] = atom
-                if key is not None:
-                    self._memo[key] = found  # last: a key that is found has its row
-            return found
+            heads, blocks = self.heads, self.blocks
+            if key is not None:
+                found = self._memo.get(key)
+                if found is None and operands and head in blocks.waiting:
+                    found = self._in_blocks(head, operands)
+                if found is not None:
+                    return found
+            made = len(heads)
+            if made - blocks.elements >= self.most:
+                raise self._too_many()
+            if not made % EVERY:
+                check("writing operations", heads)
+            heads.append(head)
+            self.operands.append(operands)
+            if atom is not None:
+                self.atoms[made] = atom
+            if key is not None:
+                self._memo[key] = made  # last: a key that is found has its row
+            return made
 
     def _too_many(self) -> LimitError:
         return LimitError(f"{self.most} rows in one table", do="split the computation")

@@ -67,14 +67,15 @@ def merge_scales(lowered: Lowered) -> Lowered:
 
 def _rewritten(lowered: Lowered, rules: Mapping[str, Callable[[list[Row], list[int], int], None]]) -> Lowered:
     """Apply the rule of each live row's code, `rule(rows, uses, index)`, in order; rules change the table in place."""
-    rows = list(lowered.rows)
-    uses = lowered.uses()
-    for index, row in enumerate(lowered.rows):
-        if not index % EVERY:
+    places = [index for index, row in enumerate(lowered.rows) if row[0] in rules]
+    if not places:
+        return lowered
+    rows, uses = list(lowered.rows), lowered.uses()
+    for done, index in enumerate(places):
+        if not done % EVERY:
             check("rewriting machine operations")
-        rule = rules.get(row[0])
-        if rule is not None and uses[index]:
-            rule(rows, uses, index)
+        if uses[index]:
+            rules[lowered.rows[index][0]](rows, uses, index)
     return lowered if rows == lowered.rows else replace(lowered, rows=rows)
 
 
@@ -88,7 +89,9 @@ def _scale_of(rows: list[Row], uses: list[int], part: int) -> float | None:
 
 
 def _merge(rows: list[Row], uses: list[int], index: int) -> None:
-    left, right = (_scale_of(rows, uses, part) for part in rows[index][1:])
+    _, first, second = rows[index]
+    left = _scale_of(rows, uses, first)
+    right = None if left is None else _scale_of(rows, uses, second)
     if left is None or right is None:
         return
     for power, kept, factor in ((1, 2, left), (2, 1, right)):

@@ -124,9 +124,11 @@ def _lower_rows(
         elif not parts:
             values[row] = machine.input(row)
         elif len(parts) == 2 and head in pairs and (not truths or truths.isdisjoint(parts)):
-            divided = _division_by_constant(program, constants, row) if head is sp.Mul else None
+            left, right = parts
+            quotient = head is sp.Mul and (heads[left] is sp.Pow or heads[right] is sp.Pow)
+            divided = _division_by_constant(program, constants, row) if quotient else None
             if divided is None:
-                values[row] = pairs[head](values[parts[0]], values[parts[1]])
+                values[row] = pairs[head](values[left], values[right])
             else:
                 values[row] = machine.div(values[divided[0]], machine.const(divided[1]))
         else:
@@ -174,8 +176,12 @@ def _expand(first: Machine, results: Sequence[Reference]) -> tuple[Machine, Sequ
     products = (row[1:] for row in map(rows.__getitem__, live) if row[0] == "mul")
     factors = {part for parts in products for part in parts if rows[part][0] == "power" and uses[part] == 1}
     expander = _Expander(rows, factors, PowerPlan(exponents))
+    write = expander.writers()
     for index in live:
-        expander.translate(index)
+        if index not in factors or expander.denominator(index) is None:
+            row = rows[index]
+            expander.values[index] = write[row[0]](row)
+        # else the product that uses it forms the quotient, or asks for the value
     done = expander.values
     return expander.machine, [~done[~result] if result < 0 else done[result] for result in results]
 
@@ -185,35 +191,32 @@ class _Expander:
 
     def __init__(self, rows: list[Row], factors: set[int], plan: PowerPlan) -> None:
         self.rows, self.factors, self.plan = rows, factors, plan  # factors: powers whose only use is in a product
-        self.machine = machine = Machine()
+        self.machine = Machine()
         self.values: dict[int, Reference] = {}
-        self.by_code: dict[str, Callable[[Row], Reference]] = {
+
+    def writers(self) -> dict[str, Callable[[Row], Reference]]:
+        """Return what rebuilds a row whose operands have been rebuilt, by its code."""
+        machine, values = self.machine, self.values
+        return {
             "mul": self._mul,
             "power": self._power,
             "const": lambda row: machine.row(*row),
             "input": lambda row: machine.row(*row),
             "true": lambda row: machine.row(*row),
             "false": lambda row: machine.row(*row),
-            "add": lambda row: machine.add(self.values[row[1]], self.values[row[2]]),
-            "sub": lambda row: machine.sub(self.values[row[1]], self.values[row[2]]),
-            "div": lambda row: machine.div(self.values[row[1]], self.values[row[2]]),
-            "neg": lambda row: ~self.values[row[1]],
-            "abs": lambda row: machine.abs(self.values[row[1]]),
-            "sqrt": lambda row: machine.sqrt(self.values[row[1]]),
-            "not": lambda row: machine.invert(self.values[row[1]]),
-            "number": lambda row: machine.number(self.values[row[1]]),
-            "call": lambda row: machine.call(row[1], [self.values[part] for part in row[2:]]),
-            "compare": lambda row: machine.compare(row[1], self.values[row[2]], self.values[row[3]]),
-            "logic": lambda row: machine.logic(row[1], self.values[row[2]], self.values[row[3]]),
-            "select": lambda row: machine.select(*[self.values[part] for part in row[1:]]),
+            "add": lambda row: machine.add(values[row[1]], values[row[2]]),
+            "sub": lambda row: machine.sub(values[row[1]], values[row[2]]),
+            "div": lambda row: machine.div(values[row[1]], values[row[2]]),
+            "neg": lambda row: ~values[row[1]],
+            "abs": lambda row: machine.abs(values[row[1]]),
+            "sqrt": lambda row: machine.sqrt(values[row[1]]),
+            "not": lambda row: machine.invert(values[row[1]]),
+            "number": lambda row: machine.number(values[row[1]]),
+            "call": lambda row: machine.call(row[1], [values[part] for part in row[2:]]),
+            "compare": lambda row: machine.compare(row[1], values[row[2]], values[row[3]]),
+            "logic": lambda row: machine.logic(row[1], values[row[2]], values[row[3]]),
+            "select": lambda row: machine.select(*[values[part] for part in row[1:]]),
         }
-
-    def translate(self, index: int) -> None:
-        """Rebuild one row, whose operands have been rebuilt."""
-        if index in self.factors and self._denominator(index) is not None:
-            return  # the product that uses it forms the quotient, or asks for the value
-        row = self.rows[index]
-        self.values[index] = self.by_code[row[0]](row)
 
     def _value(self, index: int) -> Reference:
         found = self.values.get(index)
@@ -224,8 +227,8 @@ class _Expander:
     def _power(self, row: Row) -> Reference:
         return self.plan.expand(self.machine, row[2], self.values[row[2]], row[1])
 
-    def _denominator(self, index: int) -> Reference | None:
-        """What a product with this row may be divided by: it is a reciprocal power of single use."""
+    def denominator(self, index: int) -> Reference | None:
+        """Return what a product with this row may be divided by: it is a reciprocal power of single use."""
         if index not in self.factors:
             return None
         _, exponent, base = self.rows[index]
@@ -236,7 +239,7 @@ class _Expander:
         factors = self.factors
         if left in factors or right in factors:
             for power, other in ((right, left), (left, right)):
-                denominator = self._denominator(power)
+                denominator = self.denominator(power)
                 if denominator is not None:
                     return self.machine.div(self._value(other), denominator)
         return self.machine.mul(self.values[left], self.values[right])

@@ -6,8 +6,9 @@ column, several side by side) or loops (`rolled`). Each is priced in one unit (`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from codegen.ir.program import Program, operations_of
@@ -27,13 +28,14 @@ WAYS: dict[Way, str] = {"straight": "straight lines", "sweep": "a sweep over col
 class Candidate:
     """One way to compile a function: operations of a call, those of them that are written down, and the price.
 
-    Without `program` it was not written down itself, and its numbers are estimates from another candidate.
+    Without `program` it was not written down itself, and its numbers are estimates from another candidate. `priced` is
+    the price, or what says it when it is asked for: of a single way nobody asks.
     """
 
     way: Way
     executed: int
     written: int
-    price: Price
+    priced: Price | Callable[[], Price]
     program: Program | None = None
     traced: Trace | None = None
     rolled: Rolled | None = None
@@ -43,6 +45,11 @@ class Candidate:
         """Whether the numbers are those of another candidate's operations."""
         return self.program is None and self.rolled is None
 
+    @cached_property
+    def price(self) -> Price:
+        """Nanoseconds of a call and seconds to build, as predicted."""
+        return self.priced() if callable(self.priced) else self.priced
+
     @property
     def costs(self) -> str:
         """The price in words."""
@@ -50,7 +57,7 @@ class Candidate:
 
     def summary(self) -> Candidate:
         """Return the numbers alone."""
-        return Candidate(self.way, self.executed, self.written, self.price)
+        return Candidate(self.way, self.executed, self.written, self.priced)
 
 
 @dataclass(frozen=True, eq=False)

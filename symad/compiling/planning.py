@@ -331,7 +331,7 @@ class _Search:
     def counted(self, traced: Trace) -> Candidate:
         program = to_program(traced, self.name)
         size = operations_of(program)
-        return Candidate("straight", size, size, straight_work(program).price, program, traced)
+        return Candidate("straight", size, size, lambda: straight_work(program).price, program, traced)
 
     def reason(self, chosen: Candidate, ways: Sequence[Candidate]) -> str:
         """Return why a way is taken: what was asked for, or that the others cost more."""
@@ -348,6 +348,8 @@ class _Search:
 
 
 def _chosen(ways: Sequence[Candidate]) -> Candidate:
+    if len(ways) == 1:
+        return ways[0]
     way = cheapest({each.way: each.price for each in ways})
     return next(each for each in ways if each.way == way)
 

@@ -62,18 +62,18 @@ def _copied(traced: Trace, graph: Graph, given: list[int]) -> dict[int, int]:
     """Return the nodes of a graph that stand for those that the results of a trace need, with the user's lines."""
     source = traced.graph
     made = dict(zip(traced.inputs.flat, given, strict=True))
-    heads, operands, instruction = source.heads, source.operands, None
+    heads, operands, row = source.heads, source.operands, graph.row
     nodes = reachable(source, traced.whole.flat if traced.raised is None else [*traced.whole.flat, traced.raised])
-    for node, now in zip(nodes, source.instructions_of(nodes), strict=True):
-        if node in made:
-            continue
-        if now != instruction:
-            graph.place_at(instruction)
-            instruction = now
-        head, parts = heads[node], tuple([made[operand] for operand in operands[node]])
-        if head is Alias:
-            made[node] = graph.alias(parts[0])
-        else:
-            made[node] = graph.row(head, parts) if parts else graph.leaf(source.atoms[node])
-    graph.place_at(instruction)
+    for instruction, those in source.by_instruction(nodes):
+        for node in those:
+            if node in made:
+                continue
+            head, parts = heads[node], operands[node]
+            if not parts:
+                made[node] = graph.leaf(source.atoms[node])
+            elif head is Alias:
+                made[node] = graph.alias(made[parts[0]])
+            else:
+                made[node] = row(head, tuple([made[part] for part in parts]))
+        graph.place_at(instruction)
     return made

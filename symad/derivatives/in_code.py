@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import factorial
 from typing import Any, Literal
+from weakref import ref
 
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import Format
@@ -171,7 +172,7 @@ class Recipe:
 
 def noted(function: Function, recipe: Recipe) -> Function:
     """Return a function with its recipe noted on it."""
-    function.__recipe__ = (function, recipe)  # type: ignore[attr-defined]
+    function.__recipe__ = (ref(function), recipe)  # type: ignore[attr-defined]
     return function
 
 
@@ -184,4 +185,4 @@ def recipe_of(function: Function) -> Recipe | None:
     ('gradient', None)
     """
     owner, recipe = getattr(function, "__recipe__", (None, None))
-    return recipe if owner is function else None
+    return recipe if owner is not None and owner() is function else None

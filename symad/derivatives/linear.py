@@ -105,15 +105,16 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
     True
     """
     active, start = set(parameters), len(build.graph)
+    is_active = active.__contains__
     rows: list[Row] = []
     for node in between(build, outputs, parameters):
         try:
-            row = edges(build, node, active.__contains__)
+            row = edges(build, node, is_active)
         except RuleError as error:
             raise located(error, build.graph, node) from error
         if row:
             active.add(node)
-            rows.append((node, tuple(sorted(row, key=itemgetter(1)))))
+            rows.append((node, tuple(row) if len(row) == 1 else tuple(sorted(row, key=itemgetter(1)))))
     scope = innermost_scope()
     found = Linear(tuple(parameters), tuple(outputs), tuple(rows), 0 if scope is None else scope.depth)
     note("linearized", build.graph, found.level, start, found)
@@ -168,6 +169,8 @@ def scale(build: Builder, term: Term, coefficient: int | None, guard: int | None
     value, inner = term
     if coefficient is not None:
         value = build.mul(coefficient, value)
+    elif guard is None:
+        return term
     return value, inner if guard is None else build.both(inner, guard)
 
 

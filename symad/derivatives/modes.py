@@ -104,10 +104,17 @@ def cheapest(
     Any other mode than "auto" is the name of a way, and only that one is tried.
     """
     made = {name: way() for name, way in ways.items() if mode in ("auto", name)}
+    if len(made) == 1 and not listening():
+        return next(iter(made.values()))
     operations = {name: operations_of(graph, nodes_of(found), given) for name, found in made.items()}
     chosen = min(operations, key=operations.__getitem__)
     record(Choice(what, chosen, operations))
     return made[chosen]
+
+
+def listening() -> bool:
+    """Whether anybody wants to know of choices: `choices`, or the log."""
+    return _made.get() is not None or LOG.isEnabledFor(logging.INFO)
 
 
 def record(choice: Chosen) -> None:
@@ -253,8 +260,9 @@ def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
     if mode == "auto":
         pushed = ways["edge"]()
         ways["edge"] = partial(dict, pushed)
-        operations = build.graph.count_operations(pushed.values(), given)
-        if len(sweep.inputs) > DYADIC_INPUTS or dyad_operations(build, sweep) >= operations:
+        if len(sweep.inputs) > DYADIC_INPUTS or dyad_operations(build, sweep) >= build.graph.count_operations(
+            pushed.values(), given
+        ):
             del ways["dyadic"]
     return cheapest(build.graph, "Hessian", ways, given, mode, nodes_of=dict.values)
 

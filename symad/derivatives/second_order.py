@@ -45,6 +45,7 @@ from symad.rules.overrides import GATES
 from symad.rules.partials import Edge, Template, derivative_form, partial
 
 LINEAR: frozenset[Head] = frozenset({sp.Add, *GATES})
+ACTIVE, INNER = -1, -2  # operands that are differentiated in, and others that are no leaves
 TEMPLATES = 4096  # bound of the cache of second partials, keyed by (head, constant operands, two operand numbers)
 
 
@@ -64,10 +65,11 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
     order = _elimination_order(sweep, output)
     adjoint = adjoints(build, order, output)
     weights = _Weights(build, {node: k for k, node in enumerate((*parameters, *(row[0] for row in order)))})
-    active = set(weights.position)
+    second = SecondPartials(build, set(weights.position))
     for target, edges in reversed(order):
-        weights.push(target, edges)
-        for (source, other), value in second_partials(build, target, active).items():
+        if target in weights.table:
+            weights.push(target, edges)
+        for (source, other), value in second.of(target).items():
             note("residual", build.graph, sweep.level, start, value)
             weights.insert(source, other, scale(build, adjoint[target], value, None))
     found = weights.entries(parameters)
@@ -83,9 +85,13 @@ def adjoints(build: Builder, rows: Sequence[Row], output: int) -> dict[int, Term
         collected = terms.pop(target, None)
         if collected is None:
             continue  # differentiated through (see derivative_form)
-        found[target] = total(build, collected)
+        found[target] = adjoint = collected[0] if len(collected) == 1 else total(build, collected)
         for coefficient, source, guard in edges:
-            terms.setdefault(source, []).append(scale(build, found[target], coefficient, guard))
+            term = scale(build, adjoint, coefficient, guard)
+            if source in terms:
+                terms[source].append(term)
+            else:
+                terms[source] = [term]
     return found
 
 
@@ -99,9 +105,16 @@ class _Weights:
 
     def insert(self, source: int, other: int, term: Term) -> None:
         """Add a term to w(source, other)."""
-        if self.position[source] < self.position[other]:
+        position = self.position
+        if position[source] < position[other]:
             source, other = other, source
-        self.table.setdefault(source, {}).setdefault(other, []).append(term)
+        row = self.table.get(source)
+        if row is None:
+            self.table[source] = {other: [term]}
+        elif other in row:
+            row[other].append(term)
+        else:
+            row[other] = [term]
 
     def push(self, target: int, edges: Sequence[Edge]) -> None:
         """Eliminate a node by the chain rule on w(target, other) and w(target, target)."""
@@ -135,38 +148,64 @@ def _elimination_order(sweep: Linear, output: int) -> list[Row]:
     rows = dict(sweep.rows)
     order: list[Row] = []
     visited: set[int] = set()
-    stack = [(output, False)]
+    stack = [output]
     while stack:
-        node, finished = stack.pop()
-        if finished:
-            order.append((node, rows[node]))
+        node = stack.pop()
+        if node < 0:  # all that it is reached from is finished
+            order.append((~node, rows[~node]))
         elif node in rows and node not in visited:
             visited.add(node)
-            stack.append((node, True))
-            stack += [(source, False) for _, source, _ in reversed(rows[node])]
+            stack.append(~node)
+            stack += [edge[1] for edge in reversed(rows[node])]
     return order
 
 
-def second_partials(build: Builder, node: int, active: set[int]) -> dict[tuple[int, int], int]:
-    """Return the non-zero local second partials of a node as `{(source, source): coefficient}`, larger source first."""
-    if node in build.graph.rules:
-        return _second_partials_of_rule(build, node, active)
-    head, operands = derivative_form(build, node)
-    if head in LINEAR:
-        return {}
-    constants = tuple(None if u in active else build.graph.atoms.get(u) for u in operands)
-    positions = [k for k, u in enumerate(operands) if u in active]
-    found: dict[tuple[int, int], int] = {}
-    for i in positions:
-        for j in positions:
+Way = tuple[int, int, "Template"]  # positions of two operands, and the second partial in both
+
+
+class SecondPartials:
+    """The local second partials of nodes, as templates that are looked up once for each kind of node."""
+
+    def __init__(self, build: Builder, active: set[int]) -> None:
+        self.build, self.active = build, active
+        self.ways: dict[tuple[object, ...], list[Way]] = {}
+        self.leaves: dict[int, int] = {}  # by template: of those that are a number
+
+    def of(self, node: int) -> dict[tuple[int, int], int]:
+        """Return those of a node that are not zero, as `{(source, source): coefficient}`, larger source first."""
+        build, active = self.build, self.active
+        if node in build.graph.rules:
+            return _second_partials_of_rule(build, node, active)
+        head, operands = derivative_form(build, node)
+        if head in LINEAR:
+            return {}
+        leaf = build.graph.operands
+        kind = (head, *[ACTIVE if u in active else INNER if leaf[u] else u for u in operands])
+        ways = self.ways.get(kind)
+        if ways is None:
+            ways = self.ways[kind] = self._ways(head, operands)
+        found: dict[tuple[int, int], int] = {}
+        for i, j, template in ways:
             pair = (operands[i], operands[j])
-            if pair[0] < pair[1]:
-                continue  # the pair in the other order is the same entry
-            template = _second_template(head, constants, i, j)  # type: ignore[arg-type]  # classes are hashable
-            if template is not None:
-                value = template.instantiate(build, operands)
+            if pair[0] >= pair[1]:  # the pair in the other order is the same entry
+                value = self._value(template, operands)
                 found[pair] = build.add(found[pair], value) if pair in found else value
-    return found
+        return found
+
+    def _ways(self, head: Head, operands: tuple[int, ...]) -> list[Way]:
+        atoms, active = self.build.graph.atoms, self.active
+        constants = tuple(None if u in active else atoms.get(u) for u in operands)
+        places = [k for k, u in enumerate(operands) if u in active]
+        found = [(i, j, _second_template(head, constants, i, j)) for i in places for j in places]  # type: ignore[arg-type]  # classes are hashable
+        return [(i, j, template) for i, j, template in found if template is not None]
+
+    def _value(self, template: Template, operands: tuple[int, ...]) -> int:
+        if template.rows or template.result < len(operands):
+            return template.instantiate(self.build, operands)
+        found = self.leaves.get(id(template))
+        if found is None:
+            found = self.leaves[id(template)] = template.instantiate(self.build, operands)
+        return found
 
 
 def _second_partials_of_rule(build: Builder, node: int, active: set[int]) -> dict[tuple[int, int], int]:
@@ -217,11 +256,11 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
     [(0, 0), (1, 0)]
     """
     start, gradient = len(build.graph), gradients(build, sweep)
-    active = set(gradient)
+    second = SecondPartials(build, set(gradient))
     terms: dict[tuple[int, int], list[Term]] = {}
     found = adjoints(build, sweep.rows, output)
     for target, adjoint in found.items():
-        for (u, v), value in second_partials(build, target, active).items():
+        for (u, v), value in second.of(target).items():
             weight = scale(build, adjoint, value, None)
             for place, term in _products(build, weight, gradient[u], gradient[v]):
                 terms.setdefault(place, []).append(term)
@@ -261,8 +300,8 @@ Pair = Callable[[Builder, Gradient, Gradient], dict[Place, Term]]
 def second_forward(build: Builder, sweep: Linear, pair: Pair) -> dict[int, dict[Place, Term]]:
     """Return for each node of a map the parts of its Hessian that `pair` makes of two gradients, `{place: term}`."""
     start = len(build.graph)
-    active = {*sweep.inputs, *(target for target, _ in sweep.rows)}
-    partials = {target: second_partials(build, target, active) for target, _ in sweep.rows}
+    second = SecondPartials(build, {*sweep.inputs, *(target for target, _ in sweep.rows)})
+    partials = {target: second.of(target) for target, _ in sweep.rows}
     gradient = gradients(build, _part(sweep, {node for found in partials.values() for pair in found for node in pair}))
     found: dict[int, dict[Place, Term]] = {node: {} for node in sweep.inputs}
     for target, row in sweep.rows:

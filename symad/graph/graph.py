@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from operator import itemgetter
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from codegen.heads import Alias, negative_zero
 from codegen.ir.copy_rows import copy_rows
 from codegen.ir.lazy_atoms import AtomOf, LazyAtoms
-from codegen.ir.program import Head
+from codegen.ir.program import Head, atom_key
 from codegen.ir.row_table import Table
 from codegen.limits import check, check_bytes
 from codegen.machine.storage.portable import decode_rows, encode_rows
@@ -90,16 +90,16 @@ class Graph(Table):
         at = bisect_right(self.marks, node, key=itemgetter(0))
         return None if at == len(self.marks) else self.marks[at][1:]
 
-    def instructions_of(self, nodes: Iterable[int]) -> Iterator[tuple[CodeType, int] | None]:
-        """Yield the same for each of ascending nodes."""
-        marks, at, following = self.marks, -1, 0
-        found: tuple[CodeType, int] | None = None
-        for node in nodes:
-            while following < len(marks) and marks[following][0] <= node:
-                following += 1
-            if following != at:
-                at, found = following, None if following == len(marks) else marks[following][1:]
-            yield found
+    def by_instruction(self, nodes: Sequence[int]) -> Iterator[tuple[tuple[CodeType, int] | None, Sequence[int]]]:
+        """Yield ascending nodes in runs, each with the instruction that made its nodes, None when it was not noted."""
+        begin = 0
+        for end, code, place in self.marks:
+            after = bisect_left(nodes, end, begin)
+            if after > begin:
+                yield (code, place), nodes[begin:after]
+                begin = after
+        if begin < len(nodes):
+            yield None, nodes[begin:]
 
     def place_at(self, instruction: tuple[CodeType, int] | None) -> None:
         """Note that the nodes made since the last call belong to an instruction, unless that is not known."""
@@ -121,8 +121,9 @@ class Graph(Table):
 
     def node(self, head: Head, *operands: int) -> int:
         """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
-        found = self._memo.get((head, operands))
-        return self._append((head, operands), head, operands) if found is None else found
+        key = (head, operands)
+        found = self._memo.get(key)
+        return self._append(key, head, operands) if found is None else found
 
     def number(self, value: Number) -> int:
         """Return the leaf of a Python number: int -> Integer, float -> Float (53 bits), Fraction -> Rational.
@@ -242,7 +243,10 @@ class Graph(Table):
 
     def given_atoms(self) -> list[sp.Basic]:
         """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""
-        return [key[1] for key in self._memo if isinstance(key, tuple) and isinstance(key[1], sp.Basic)]
+        made = dict.items(self.atoms)  # of those that are made later, none came in
+        return [
+            atom for node, atom in made if not isinstance(atom, sp.Float) and self._memo.get(atom_key(atom)) == node
+        ]
 
     def alias(self, operand: int) -> int:
         """Return a new node with the value of `operand` and an identity of its own."""

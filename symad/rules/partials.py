@@ -169,19 +169,36 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
     >>> graph.heads[coefficient], source == x, guard
     (cos, True, None)
     """
-    head, operands = derivative_form(build, node)
+    graph = build.graph
+    head, operands = graph.heads[node], graph.operands[node]
+    if head is sp.Add:
+        found: list[Edge] = [(None, u, None) for u in operands if active(u)]
+    elif head is sp.Mul and len(operands) == 2 and operands[0] != operands[1]:
+        one = build.one
+        pairs = (operands, operands[::-1])
+        found = [(None if factor == one else factor, u, None) for u, factor in pairs if active(u)]
+    else:
+        found = _edges_of_form(build, *derivative_form(build, node), node, active)
+    if len(found) < 2 or (len(found) == 2 and found[0][1] != found[1][1]):
+        return found
+    return _merge(build, found)
+
+
+def _edges_of_form(
+    build: Builder, head: Head, operands: tuple[int, ...], node: int, active: Callable[[int], bool]
+) -> list[Edge]:
+    """Return an edge from each active operand of a node, which is differentiated in a form of its own."""
     gate = GATES.get(head)
     if gate is not None:
         gates = gate(build, operands)
-        found = [(c, u, g) for (c, g), u in zip(gates, operands, strict=True) if active(u)]
-    else:
-        found = []
-        for position, source in enumerate(operands):
-            if active(source):
-                coefficient = partial(build, head, operands, node, position)
-                if coefficient is not None:
-                    found.append((None if coefficient == build.one else coefficient, source, None))
-    return found if len(found) < 2 else _merge(build, found)
+        return [(c, u, g) for (c, g), u in zip(gates, operands, strict=True) if active(u)]
+    found: list[Edge] = []
+    for position, source in enumerate(operands):
+        if active(source):
+            coefficient = partial(build, head, operands, node, position)
+            if coefficient is not None:
+                found.append((None if coefficient == build.one else coefficient, source, None))
+    return found
 
 
 def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, position: int) -> int | None:

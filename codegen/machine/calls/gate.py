@@ -173,9 +173,9 @@ def attach(
 ) -> None:
     """Give an instance of the native type its gate: the fast one with a table, else the one that calls `_call_slow`."""
     gate = gate_of(base, number).addresses["slow" if table is None else "gate"]
-    fields = (ctypes.c_void_p * 2).from_address(id(instance) + base.__basicsize__)
-    fields[1] = None if table is None else ctypes.addressof(table)
-    fields[0] = gate
+    place = id(instance) + base.__basicsize__
+    ctypes.c_void_p.from_address(place + POINTER).value = None if table is None else ctypes.addressof(table)
+    ctypes.c_void_p.from_address(place).value = gate
 
 
 def layout_as_expected() -> bool:
