@@ -98,11 +98,10 @@ def minimize(
     args = args if isinstance(args, tuple) else (args,)
     objective = _scalar((lambda y, *args: fun(y, *args)[0]) if jac is True else fun)
     rules = _rules(constraints)
-    if (begin := symbolic_start(objective, x0, args)) is not None:
-        if rules:
-            refuse_function(
-                f"{name} with constraints= in a kernel", "it has no form there", "take derivatives at numbers"
-            )
+    begin = symbolic_start(objective, x0, args)
+    if rules and (begin is not None or _are_symbolic(rules, x0)):
+        refuse_function(f"{name} with constraints= in a kernel", "it has no form there", "take derivatives at numbers")
+    if begin is not None:
         return _symbolic_result(
             objective, minimum_on_symbols(name, objective, begin, args, ends_of(name, bounds)), args
         )
@@ -124,6 +123,11 @@ def symbolic_start(objective: Function, x0: Any, args: Any) -> Any:
     """Return where a solver begins in a kernel whose values have no numbers, None elsewhere."""
     begin = np.reshape(x0, -1) if holds_traced((x0,)) else np.array(x0, dtype=float, ndmin=1)
     return begin if is_symbolic_call(objective, begin, args) else None
+
+
+def _are_symbolic(rules: list[Any], x0: Any) -> bool:
+    found = [isinstance(rule, dict) and symbolic_start(rule["fun"], x0, rule.get("args", ())) for rule in rules]
+    return any(begin is not None and begin is not False for begin in found)
 
 
 def _symbolic_result(objective: Function, x: Any, args: Any) -> Any:
