@@ -268,8 +268,8 @@ def test_indexed_sums_with_symbolic_bounds() -> None:
 
 
 def test_numba_compiles_a_function_that_takes_the_kernel() -> None:
-    """sympy/sympy#18432: numba cannot cache what lambdify generates. It caches what takes a kernel as an argument, which
-    tests/codegen/machine/calls/test_numba_types.py shows in two processes."""
+    """sympy/sympy#18432: numba cannot cache what lambdify generates; it caches what takes a kernel as an argument:
+    see tests/codegen/machine/calls/test_numba_types.py."""
     numba = pytest.importorskip("numba")
     f = lambdify([X, Y], sp.exp(X) * Y)
 
