@@ -28,6 +28,11 @@ def _erfc_ratio(n: sp.Expr, u: sp.Expr) -> sp.Expr:
     return ratio
 
 
+def _faddeeva(n: sp.Expr, u: sp.Expr, v: sp.Expr) -> sp.Expr:
+    z = sp.Symbol("z")
+    return sp.diff(sp.exp(-(z**2)) * sp.erfc(-sp.I * z), z, int(n)).subs(z, u + sp.I * v)
+
+
 def _relative_entropy(u: sp.Expr, v: sp.Expr, rest: sp.Expr) -> sp.Expr:
     inside, edge = sp.And(u > 0, v > 0), sp.And(sp.Eq(u, 0), v >= 0)
     return sp.Piecewise((u * sp.log(u / v) + rest, inside), (rest, edge), (sp.oo, True))
@@ -64,6 +69,14 @@ dawsn: Any = real_head("dawsn", "Dawson's integral.", lambda u: sp.sqrt(sp.pi) /
 erfc_ratio: Any = real_head(
     "erfc_ratio", "i^n erfc(u) / i^(n-1) erfc(u), repeated integrals of erfc (DLMF 7.18).", _erfc_ratio
 )
+faddeeva_real: Any = real_head(
+    "faddeeva_real", "Real part of the n-th derivative of w(z) = exp(-z**2) erfc(-iz) at u + iv.",
+    lambda n, u, v: sp.re(_faddeeva(n, u, v)),
+)  # fmt: skip
+faddeeva_imag: Any = real_head(
+    "faddeeva_imag", "Imaginary part of the n-th derivative of w(z) = exp(-z**2) erfc(-iz) at u + iv.",
+    lambda n, u, v: sp.im(_faddeeva(n, u, v)),
+)  # fmt: skip
 log_ndtr: Any = real_head(
     "log_ndtr", "Logarithm of the normal distribution.", lambda u: sp.log(sp.erfc(-u / sp.sqrt(2)) / 2)
 )

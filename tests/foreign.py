@@ -1,5 +1,6 @@
 """Foreign code: every public function of installed packages that takes numbers, differentiated and compared.
 
+python -m tests.foreign [--jobs N] [--again CORPUS...]      (all corpora: writes docs/foreign.md)
 python -m tests.foreign chemicals lmfit.lineshapes scipy.stats [--only NAME] [--all] [--seconds N]
 
 Every number among the arguments (see `tests.support.foreign_calls`) is differentiated: the value is compared with the
@@ -7,15 +8,18 @@ plain call, the gradient with extrapolated central differences of plain calls, i
 function is right, refused (by an error of ours), slow or wrong; `crash` is an error that is not ours, `raises` one
 that the plain call raises too, for other numbers. At a `switch` (an `==`, a bound that is met exactly) the derivative
 is that of the branch that Python takes. `rounding` is what its own program, evaluated at 50 digits, contradicts:
-doubles lose half of the digits, or it has the plain calls' very numbers and other slopes. Refusals are counted by
-their causes.
+doubles lose half of the digits, or it has the plain calls' very numbers and other slopes. What is right is compared
+with exact slopes, too (`tests.support.foreign_checks`). Refusals are counted by their causes. Without a package each
+corpus is tried in a process of its own; `--again NAME` tries some of them again, and keeps what became of the others.
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
+import json
 import math
-import re
+import subprocess
 import sys
 import time
 import warnings
@@ -23,18 +27,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mpmath import mp
 
 import symad as sa
-from codegen.evaluation.interpret import evaluate
-from symad.checking.verification.exact import results_of
 from symad.errors import WorkbenchError
-from tests.support.foreign_calls import SECONDS, Call, calls_of, moved, plain_value, put, raises_itself
+from tests.support.foreign_calls import SECONDS, Call, moved, plain_value, put, raises_itself
+from tests.support.foreign_checks import UNKNOWN, Slopes, exact_slopes, program_value, slope_in_digits
+from tests.support.foreign_corpora import CORPORA, RECORDS, Corpus, cause, kept, record, write_page
 from tests.support.time_limits import TooLongError, limited
 
+LONGEST = 30  # seconds for one way of differentiating
 BESIDE = (1e-5, -1e-3, 1e-3)  # relative distances
 HALF = 2.0**26  # in units of the last place
 CLOSE = 1e-6  # relative: differences have no more digits
@@ -48,6 +54,7 @@ class Outcome:
 
     kind: str
     text: str = ""
+    check: str = ""  # of one that is right
 
 
 WAYS: dict[str, Callable[[Call], tuple[Any, Any]]] = {
@@ -56,9 +63,9 @@ WAYS: dict[str, Callable[[Call], tuple[Any, Any]]] = {
 }
 
 
-def outcome(call: Call, way: str) -> Outcome:
+def outcome(call: Call, way: str, exact: Slopes = UNKNOWN) -> Outcome:
     """Differentiate a call in one way, and compare; what differs is looked at again beside the point."""
-    found = _compared(call, way)
+    found = _compared(call, way, exact)
     if found.kind != "wrong":
         return found
     for by in BESIDE:
@@ -68,12 +75,12 @@ def outcome(call: Call, way: str) -> Outcome:
     return Outcome("rounding", found.text) if _is_rounding(call) or _is_noise(call, way) else found
 
 
-def _compared(call: Call, way: str) -> Outcome:
+def _compared(call: Call, way: str, exact: Slopes = UNKNOWN) -> Outcome:
     start = call.start
     expected = plain_value(call, start)
     assert expected is not None
     try:
-        with limited(SECONDS):
+        with limited(LONGEST):
             value, gradient = WAYS[way](call)
     except TooLongError:
         return Outcome("slow")
@@ -85,6 +92,7 @@ def _compared(call: Call, way: str) -> Outcome:
     lost = 1e-14 * float(np.sum(np.abs(slopes * start)))  # by rounding, where large numbers cancel
     if not _close(value, expected, 1e-9 * abs(expected) + lost):
         return Outcome("wrong", f"value {value} for {expected}")
+    check = exact.check_of(slopes.tolist(), start, expected)
     try:
         with limited(5 * SECONDS):
             for k, slope in enumerate(slopes):
@@ -92,8 +100,8 @@ def _compared(call: Call, way: str) -> Outcome:
                 if complaint:
                     return Outcome("wrong", f"argument {call.places[k]}: {complaint}")
     except TooLongError:
-        return Outcome("slow", "to compare")
-    return Outcome("right")
+        return Outcome("right", "", check) if check else Outcome("slow", "to compare")
+    return Outcome("right", "", check or "differences")
 
 
 def _beside(call: Call, by: float) -> Call:
@@ -107,7 +115,7 @@ def _beside(call: Call, by: float) -> Call:
 def _is_rounding(call: Call) -> bool:
     """Whether doubles lose half of the digits of what is computed: the kernel's program at 50 digits says so."""
     try:
-        with limited(SECONDS):
+        with limited(LONGEST):
             kernel = sa.compile(sa.value_and_grad(call.of_list), call.start)
             return sa.verify(kernel, call.start).worst_ulp > HALF
     except (Exception, TooLongError):
@@ -128,19 +136,15 @@ def _is_noise(call: Call, way: str) -> bool:
 def _agrees(call: Call, traced: sa.Trace, k: int, slope: float) -> bool:
     """Whether a program has the numbers of plain calls along argument k, and at 50 digits this slope."""
     start, scale = call.start, abs(call.start[k]) or 1.0
-    rows, results = results_of(traced)
 
     def value(number: Any, arithmetic: str) -> Any:
-        numbers = [*start[:k], number, *start[k + 1 :]]
-        return evaluate(rows, results, dict(zip(traced.inputs.flat, numbers, strict=True)), arithmetic)[0]
+        return program_value(traced, [*start[:k], number, *start[k + 1 :]], arithmetic)
 
     for number in (start[k] + side * step * scale for step in STEPS for side in (1, -1)):
         plain = plain_value(call, [*start[:k], number, *start[k + 1 :]])
         if plain is None or not _close(value(number, "float64"), plain, LAST_DIGITS * abs(plain)):
             return False
-    with mp.workdps(50):
-        ends = [value(mp.mpf(start[k]) + side * mp.mpf(10) ** -16 * scale, "reference") for side in (1, -1)]
-        exact = float((ends[0] - ends[1]) / (2 * mp.mpf(10) ** -16 * scale))
+    exact = slope_in_digits(call, traced, k)
     return _close(slope, exact, CLOSE * abs(exact))
 
 
@@ -183,46 +187,70 @@ def _with_stand_ins(x: Any) -> Any:
 def main(arguments: Sequence[str]) -> int:
     """Differentiate the packages; the status is the number of wrong results."""
     parser = argparse.ArgumentParser(prog="python -m tests.foreign")
-    parser.add_argument("packages", nargs="+")
+    parser.add_argument("packages", nargs="*", help="or corpora; none: all corpora, and the page")
     parser.add_argument("--only", default="", help="functions with this in their names")
     parser.add_argument("--all", action="store_true", help="also name what is refused or slow")
     parser.add_argument("--seconds", type=float, default=math.inf, help="for each package: where it ends")
+    parser.add_argument("--again", nargs="*", default=[], metavar="NAME", help="corpora; the others are kept")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, for all corpora")
+    parser.add_argument("--records", type=Path, help="a file for what became of each")
     options = parser.parse_args(arguments)
+    if not options.packages:
+        return _all_corpora(options.again, options.jobs)
     sa.verify(
         sa.compile(sa.value_and_grad(_with_stand_ins), 1.0), 1.0
     )  # imports all that a limit of time must not cut off
-    return sum(_package(package, options.only, options.all, options.seconds) for package in options.packages)
+    known = {corpus.name: corpus for corpus in CORPORA}
+    corpora = [known.get(name) or Corpus(name, "symad", options.only) for name in options.packages]
+    return sum(_package(corpus, options.all, options.seconds, options.records) for corpus in corpora)
 
 
-def _package(package: str, only: str, everything: bool, seconds: float) -> int:
-    """Differentiate the functions of a package, print what became of them, and return how many are wrong."""
+def _all_corpora(again: Sequence[str], jobs: int) -> int:
+    """Try all corpora, each in a process of its own, and write the page; the status is the number of wrong results."""
+    RECORDS.mkdir(parents=True, exist_ok=True)
+    names = [corpus.name for corpus in CORPORA if not again or corpus.name in again]
+
+    def run(name: str) -> None:
+        command = [sys.executable, "-m", "tests.foreign", name, "--all", "--records", RECORDS / f"{name}.jsonl"]
+        with (RECORDS / f"{name}.txt").open("w", encoding="utf-8") as log:
+            status = subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, check=False).returncode
+        lines = (RECORDS / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+        print(*lines[-3:], *[f"{name}: ended by signal {-status}"] * (status < 0), sep="\n", flush=True)
+
+    with ThreadPool(jobs) as pool:
+        pool.map(run, names, chunksize=1)
+    write_page(datetime.date.today().isoformat())
+    return sum(found[way][0] == "wrong" for found in kept() for way in WAYS)
+
+
+def _package(corpus: Corpus, everything: bool, seconds: float, records: Path | None) -> int:
+    """Differentiate the functions of a corpus, print what became of them, and return how many are wrong."""
     counts: dict[str, Counter[str]] = {way: Counter() for way in WAYS}
     causes: Counter[str] = Counter()
     started = time.monotonic()
-    for call in calls_of(package, only):
+    if records is not None:
+        records.write_text("", encoding="utf-8")
+    for call in corpus.calls():
         if time.monotonic() - started > seconds:
-            print(f"{package}: ended before {call.name}")
+            print(f"{corpus.name}: ended before {call.name}")
             break
-        for way in WAYS:
-            found = outcome(call, way)
+        exact = exact_slopes(call)
+        outcomes = {way: outcome(call, way, exact) for way in WAYS}
+        for way, found in outcomes.items():
             counts[way][found.kind] += 1
-            causes[_cause(found.text)] += found.kind == "refused"
+            causes[cause(found.text)] += found.kind == "refused"
             if found.kind in ("wrong", "crash") or (everything and found.kind != "right"):
                 print(f"{way} {call.name}: {found.kind}: {found.text}", flush=True)
-    for cause, count in causes.most_common():
+        if records is not None:
+            with records.open("a", encoding="utf-8") as file:
+                print(json.dumps(record(corpus.name, corpus.version, call, outcomes)), file=file)
+    for text, count in causes.most_common():
         if count:
-            print(f"{package}, refused: {count} {cause}")
+            print(f"{corpus.name}, refused: {count} {text}")
     for way, kinds in counts.items():
-        print(f"{package}, {way}: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
-    print(f"{package}: {time.monotonic() - started:.0f} s")
+        print(f"{corpus.name}, {way}: " + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())))
+    print(f"{corpus.name}: {time.monotonic() - started:.0f} s")
     return sum(kinds["wrong"] for kinds in counts.values())
-
-
-def _cause(text: str) -> str:
-    """Return what a refusal says without its place, the names and the numbers in it."""
-    kind, _, rest = text.partition(": ")
-    what = re.sub(r"^\S+:\d+: ", "", rest).partition(": ")[0]
-    return f"{kind}: " + re.sub(r"'[^']*'|\([^()]*\)|~?-?\d[\d.e+-]*", "...", what)
 
 
 if __name__ == "__main__":

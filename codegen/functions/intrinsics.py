@@ -26,6 +26,7 @@ import codegen.heads as heads
 import codegen.ir.float_functions as number
 import codegen.special_heads as s
 from codegen.errors import LoweringError
+from codegen.functions.faddeeva import faddeeva
 from codegen.functions.formula_values import exp, expm1, lgamma, log, log1p, lowering
 from codegen.functions.function_rows import Intrinsic, inverse, libm, reciprocal, scipy, written
 from codegen.functions.powers import lower_power
@@ -93,6 +94,8 @@ ERROR_FUNCTIONS = [
     scipy(s.erfcx, "erfcx", lambda u: mp.exp(u * u) * mp.erfc(u), 8.0),
     scipy(s.dawsn, "dawsn", lambda u: mp.sqrt(mp.pi) / 2 * mp.exp(-u * u) * mp.erfi(u), 64.0),
     written(s.erfc_ratio, special.erfc_ratio, reference.erfc_ratio, 1024.0),
+    written(s.faddeeva_real, faddeeva(0), lambda n, u, v: mp.re(reference.faddeeva(n, u, v)), 2048.0),
+    written(s.faddeeva_imag, faddeeva(1), lambda n, u, v: mp.im(reference.faddeeva(n, u, v)), 2048.0),
     scipy(s.log_ndtr, "log_ndtr", reference.log_ndtr, 16.0),
     written(s.normal_hazard, special.normal_hazard, lambda u: mp.npdf(u) / mp.ncdf(u), 16.0),
     scipy(s.owens_t, "owens_t", reference.owens_t, 16.0),

@@ -187,6 +187,20 @@ def erfc_ratio(order: Any, u: Any) -> Any:
         return ratio
 
 
+def faddeeva(order: Any, u: Any, v: Any) -> Any:
+    """The n-th derivative of exp(-z**2) erfc(-iz) by its recurrence, with as many digits more as it loses."""
+    size = 8 + int(min(abs(u) + abs(v), 2**1000)).bit_length()
+    with mp.extraprec(80 + 4 * size * (2 + int(order))):
+        z = mp.mpc(u, v)
+        before = mp.exp(-z * z) * mp.erfc(mp.mpc(v, -u))
+        if not order:
+            return before
+        now = -2 * z * before + mp.mpc(0, 2) / mp.sqrt(mp.pi)
+        for k in range(1, int(order)):
+            before, now = now, -2 * z * now - 2 * k * before
+        return now
+
+
 def log_ndtr(u: Any) -> Any:
     """Logarithm of the normal distribution."""
     tail = mp.erfc(abs(u) / mp.sqrt(2)) / 2

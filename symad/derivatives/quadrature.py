@@ -202,13 +202,16 @@ def _refined(f: Callable[[float], float], low: float, high: float, points: Seque
     edges = sorted({low, high, *points})
     if not finite:
         edges = [-1.0 if math.isinf(low) else 0.0, 1.0 if math.isinf(high) else 0.0]
-    waiting, done, total = list(pairwise(edges)), list[Any](), 0.0
+    waiting: list[tuple[float, float, tuple[float, float]]] = [(edges[0], edges[1], (low, high))]
+    if finite:
+        waiting = [(0.0, 1.0, piece) for piece in pairwise(edges)]
+    done, total = list[Any](), 0.0
     places_and_weights = formula()
     while waiting:
-        left, right = waiting.pop()
+        left, right, piece = waiting.pop()
         middle, half = (left + right) / 2, (right - left) / 2
         inner = middle + half * places_and_weights[0]
-        places, stretch = _unfolded(inner, low, high)
+        places, stretch = _unfolded(inner, *piece)
         numbers = np.array([f(t) for t in places.tolist()])
         weights, gauss = (half * part * stretch for part in places_and_weights[1:])
         total = max(total, float(np.abs(weights) @ np.abs(numbers)))
@@ -216,21 +219,30 @@ def _refined(f: Callable[[float], float], low: float, high: float, points: Seque
         if is_last or abs((weights - gauss) @ numbers) <= _CLOSE * total:
             done.append((places, weights, gauss))
         else:
-            waiting += [(left, middle), (middle, right)]
+            waiting += [(left, middle, piece), (middle, right, piece)]
     sign = -1.0 if low > high else 1.0
     places, weights, gauss = (np.concatenate(part) for part in zip(*done, strict=True))
     return places.tolist(), sign * weights, sign * gauss
 
 
 def _unfolded(s: Any, low: float, high: float) -> tuple[Any, Any]:
-    """Return the places of an infinite interval that places of a finite one stand for, and how much wider it is."""
+    """Return the places of an interval that places of a finite one stand for, and how much wider it is.
+
+    A finite interval stands for that from 0 to 1, closer and closer at the ends: there a root, and what its derivative
+    is, become smooth.
+    """
     if math.isfinite(low) and math.isfinite(high):
-        return s, np.ones(s.shape)
+        return low + (high - low) * smoothed(s)[0], (high - low) * smoothed(s)[1]
     if math.isinf(low) and math.isinf(high):
         return s / (1 - s * s), (1 + s * s) / (1 - s * s) ** 2
     if math.isinf(high):
         return low + s / (1 - s), 1 / (1 - s) ** 2
     return high + s / (1 + s), 1 / (1 + s) ** 2
+
+
+def smoothed(u: Any) -> tuple[Any, Any]:
+    """Return u**2 (3 - 2 u), and its derivative, which is 0 at 0 and 1."""
+    return u * u * (3 - 2 * u), 6 * u * (1 - u)
 
 
 def formula() -> tuple[Any, Any, Any]:

@@ -23,7 +23,7 @@ from symad.derivatives.custom import dependencies
 from symad.derivatives.elimination import forward
 from symad.derivatives.level import deliver
 from symad.derivatives.linear import linearize
-from symad.derivatives.quadrature import JUMPS, formula, refuse_moving_choice
+from symad.derivatives.quadrature import JUMPS, formula, refuse_moving_choice, smoothed
 from symad.derivatives.symbolic_equations import called, factor_of
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
@@ -132,8 +132,11 @@ class _Family:
         rule = _Rule(self, factor, node, at_ends, bounds)
         return self.graph.ruled(value, [*self.operands, *[self.ends[k] for k in bounds]], rule.partial)
 
-    def integrated(self, nodes: list[int]) -> tuple[list[int], int, int]:
-        """Return the nodes of the values, of an estimate of the largest error, and of 1 where all values are known."""
+    def integrated(self, nodes: list[int], *, smooth: bool = False) -> tuple[list[int], int, int]:
+        """Return the nodes of the values, of an estimate of the largest error, and of 1 where all values are known.
+
+        With `smooth` the points come closer and closer at ends where a node is infinite, as derivatives of roots are.
+        """
         with open_scope(graph=self.graph) as scope:
             a, b = (_end(scope, end) for end in self.ends)
             low, high = _ascending(a, b)
@@ -141,7 +144,7 @@ class _Family:
             sums: list[Any] = [np.zeros(len(nodes))] * 3
             for left, right in pairwise(edges):
                 piece = _Piece(self.graph, self.variable, nodes, left, right)
-                found = piece.by_panels() if self.is_inside else piece.by_steps()
+                found = piece.by_panels() if self.is_inside else piece.by_steps(smooth)
                 sums = [one + more for one, more in zip(sums, found, strict=True)]
             total, off, size = sums
             sign = np.where(np.less(a, b), 1.0, -1.0)
@@ -176,10 +179,18 @@ class _Piece:
         self.graph, self.variable, self.nodes, self.low, self.high = graph, variable, nodes, low, high
         self.moving = _moving(graph, variable, nodes)
 
-    def at(self, u: Any) -> tuple[Any, Any]:
-        """Return t at u, and dt/du."""
+    @property
+    def is_finite(self) -> bool:
+        """Whether both ends are finite."""
+        return not any(is_plain(end) and math.isinf(end) for end in (self.low, self.high))
+
+    def at(self, u: Any, smooth: Any) -> tuple[Any, Any]:
+        """Return t at u, and dt/du; where `smooth` is not None but holds, closer and closer at the ends."""
         ends = [end if is_plain(end) else 0.0 for end in (self.low, self.high)]
-        if not any(map(math.isinf, ends)):
+        if self.is_finite:
+            if smooth is not None:
+                part, slope = (np.where(smooth, bent, plain) for bent, plain in zip(smoothed(u), (u, 1.0), strict=True))
+                return self.low + (self.high - self.low) * part, (self.high - self.low) * slope
             return self.low + (self.high - self.low) * u, self.high - self.low
         start = -1.0 if math.isinf(ends[0]) else 0.0
         width = (1.0 if math.isinf(ends[1]) else 0.0) - start
@@ -190,17 +201,20 @@ class _Piece:
             return self.high + s / (1 + s), width / (1 + s) ** 2
         return self.low + s / (1 - s), width / (1 - s) ** 2
 
-    def summed(self, u: Any, width: Any) -> tuple[Any, Any, Any]:
+    def summed(self, u: Any, width: Any, smooth: Any = None) -> tuple[Any, Any, Any]:
         """Return the integrals over a part of it, what two formulas differ by, and the integrals of absolute values."""
         places, weights, gauss = formula()
-        t, slope = self.at(u + width * (1 + places) / 2)
-        scope = innermost_scope()
-        assert scope is not None
-        rows = [self._at(node) for node in nodes_of(t, scope).ravel().tolist()]
-        values = wrap_array(np.array(rows, dtype=np.int64), scope) * np.reshape(slope * np.ones(len(places)), (-1, 1))
+        t, slope = self.at(u + width * (1 + places) / 2, smooth)
+        values = self._values(t) * np.reshape(slope * np.ones(len(places)), (-1, 1))
         half = width / 2
         found, coarse = (half * np.sum(part[:, None] * values, axis=0) for part in (weights, gauss))
         return found, np.abs(found - coarse), half * np.sum(weights[:, None] * np.abs(values), axis=0)
+
+    def _values(self, t: Any) -> Any:
+        scope = innermost_scope()
+        assert scope is not None
+        rows = [self._at(node) for node in nodes_of(t, scope).ravel().tolist()]
+        return wrap_array(np.array(rows, dtype=np.int64), scope)
 
     def _at(self, place: int) -> list[int]:
         """Return the nodes at a place: values, in which no rule counts."""
@@ -210,13 +224,15 @@ class _Piece:
             row_of[row] = parts[0] if graph.heads[row] is Alias else graph.node(graph.heads[row], *parts)
         return [row_of.get(node, node) for node in self.nodes]
 
-    def by_steps(self) -> tuple[Any, Any, Any]:
+    def by_steps(self, smooth: bool) -> tuple[Any, Any, Any]:
         """Return the integrals, errors and sizes, in steps whose width follows the error; NaN where they do not end."""
-        nothing = np.zeros(len(self.nodes))
+        nothing, is_bent = np.zeros(len(self.nodes)), None
+        if smooth and self.is_finite:
+            is_bent = ~np.all(np.isfinite(self._values(np.stack([self.low, self.high]))))
 
         def step(carry: Any) -> tuple[Any, Any]:
             u, width, total, off, size, largest = carry
-            found, error, absolute = self.summed(u, width)
+            found, error, absolute = self.summed(u, width, is_bent)
             largest = np.maximum(largest, absolute)
             takes = np.all(error <= CLOSE * largest) | (width <= LEAST)
             u = np.where(takes, u + width, u)
@@ -280,13 +296,17 @@ class _Rule:
             k: [entries.get((row, k), build.zero) for row in range(len(outputs))] for k in range(len(family.operands))
         }
         wanted = {k: column for k, column in columns.items() if any(node != build.zero for node in column)}
-        values, _, factor = family.integrated([column[0] for column in wanted.values()]) if wanted else ([], 0, 0)
+        values, _, factor = family.integrated(_firsts(wanted), smooth=True) if wanted else ([], 0, 0)
         found: dict[int, int] = {}
         for (k, column), value in zip(wanted.items(), values, strict=True):
             last = iter(column[1:])
             ends = [(place, None if node is None else next(last)) for place, node in self.at_ends]
             found[k] = build.mul(family.made(value, factor, column[0], ends), self.factor)
         return found
+
+
+def _firsts(columns: dict[int, list[int]]) -> list[int]:
+    return [column[0] for column in columns.values()]
 
 
 def _check_choices(family: _Family, node: int) -> None:

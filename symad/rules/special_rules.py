@@ -59,6 +59,16 @@ def _dawsn(build: Builder, p: int, u: int) -> int:
     return build.call(s.hyp1f1, build.one, build.half, build.neg(build.power(u, build.two)))
 
 
+def _faddeeva_next(head: Head, sign: int) -> Partial:
+    """A part of w at order n + 1: the derivative of the real part in v is - that of the imaginary part in u."""
+
+    def partial(build: Builder, p: int, n: int, u: int, v: int) -> int:
+        value = build.call(head, build.add(n, build.one), u, v)
+        return value if sign > 0 else build.neg(value)
+
+    return partial
+
+
 def _owens_t_height(build: Builder, p: int, u: int, a: int) -> int:
     error = build.call(sp.erf, build.mul(a, u, _half_root(build)))
     return build.mul(build.number(Fraction(-1, 2)), _density(build, u), error)
@@ -249,6 +259,8 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.dawsn: (_dawsn,),
     s.log_ndtr: (lambda b, p, u: b.call(s.normal_hazard, u),),
     s.normal_hazard: (_normal_hazard,),
+    s.faddeeva_real: (_zero, _faddeeva_next(s.faddeeva_real, 1), _faddeeva_next(s.faddeeva_imag, -1)),
+    s.faddeeva_imag: (_zero, _faddeeva_next(s.faddeeva_imag, 1), _faddeeva_next(s.faddeeva_real, 1)),
     s.owens_t: (_owens_t_height, _owens_t_slope),
     s.stdtr: (_zero, _stdtr),
     s.gammaln: (lambda b, p, u: b.call(sp.digamma, u),),
@@ -359,7 +371,20 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
 # Operands (orders, degrees, shape parameters) in which the derivative is no function that has a row.
 REFUSED: dict[Head, tuple[int, ...]] = {
     **dict.fromkeys(
-        (s.polygamma_difference, s.erfc_ratio, s.stdtr, s.gammainc, s.gammaincc, s.ive, s.kve, sp.jn, sp.yn), (0,)
+        (
+            s.faddeeva_real,
+            s.faddeeva_imag,
+            s.polygamma_difference,
+            s.erfc_ratio,
+            s.stdtr,
+            s.gammainc,
+            s.gammaincc,
+            s.ive,
+            s.kve,
+            sp.jn,
+            sp.yn,
+        ),
+        (0,),
     ),
     **dict.fromkeys((s.spherical_jn, s.spherical_yn, s.spherical_in, s.spherical_kn), (0,)),
     **dict.fromkeys((s.hermitenorm, s.hyp0f1, sp.hermite, sp.legendre), (0,)),

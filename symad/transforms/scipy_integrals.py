@@ -37,17 +37,14 @@ def quad(
     args = args if isinstance(args, tuple) else (args,)
     inside = 0.0 if holds_traced((a, b)) else _inside(float(a), float(b))
     if is_symbolic_call(func, inside, args, a, b):
-        if full_output or weight is not None or keywords.get("complex_func"):
-            refuse_function(
-                f"{name} with full_output=, weight= or complex_func=", "it has no traced form", "leave it out"
-            )
-        return integral_on_symbols(_of_floats(func), a, b, args, () if points is None else list(points))
+        _check_options(name, weight, keywords)
+        value, error = integral_on_symbols(_of_floats(func), a, b, args, () if points is None else list(points))
+        return (value, error, {}) if full_output else (value, error)
     ends = [float(numbers(name, end)) for end in (a, b)]
     options = {"epsabs": epsabs, "epsrel": epsrel, "limit": limit, "points": points}
     if not is_traced_call(func, _inside(*ends), args, a, b):
         return _own("quad")(func, a, b, args, full_output, weight=weight, **options, **keywords)
-    if full_output or weight is not None or keywords.get("complex_func"):
-        refuse_function(f"{name} with full_output=, weight= or complex_func=", "it has no traced form", "leave it out")
+    _check_options(name, weight, keywords)
     errors: list[float] = []
 
     def find(f: Callable[[float], float], low: float, high: float) -> float:
@@ -59,7 +56,16 @@ def quad(
         found = integral(_of_floats(func), a, b, args, find, () if points is None else list(points))
     except (SymbolicValueError, UnboundSymbolError) as error:
         raise needs_numbers(name) from error
-    return found, errors[0]
+    return (found, errors[0], {}) if full_output else (found, errors[0])
+
+
+def _check_options(name: str, weight: Any, keywords: dict[str, Any]) -> None:
+    if weight is not None or keywords.get("complex_func"):
+        refuse_function(
+            f"{name} with weight= or complex_func=",
+            "it has no traced form",
+            "write the weight into the integrand, and integrate real and imaginary part each",
+        )
 
 
 def _of_floats(f: Function) -> Function:

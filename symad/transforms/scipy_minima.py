@@ -18,12 +18,13 @@ from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import refuse_function
-from symad.transforms.first_order import grad
+from symad.transforms.first_order import grad, jacobian
 from symad.transforms.kernel_minima import minimum_of_one, minimum_on_symbols
 from symad.transforms.optimisation import argmin
 from symad.transforms.scipy_solvers import Function, is_traced_call, numbers, on_numbers, own
 
 _AT_BOUND = 1e-7  # how near to a bound a component is at it, relative to 1 + |bound|
+_ACTIVE = 1e-6  # how near to 0 an inequality is that may hold a minimum
 _PUSHES = 1e-4  # the least slope that holds it there, relative to the largest
 
 
@@ -96,12 +97,11 @@ def minimize(
     name = "scipy.optimize.minimize"
     args = args if isinstance(args, tuple) else (args,)
     objective = _scalar((lambda y, *args: fun(y, *args)[0]) if jac is True else fun)
-    rules = [constraints] if isinstance(constraints, dict) else list(constraints)
-    if (begin := symbolic_start(objective, x0, args)) is not None:
-        if rules:
-            refuse_function(
-                f"{name} with constraints= in a kernel", "it has no form there", "take derivatives at numbers"
-            )
+    rules = _rules(constraints)
+    begin = symbolic_start(objective, x0, args)
+    if rules and (begin is not None or _are_symbolic(rules, x0)):
+        refuse_function(f"{name} with constraints= in a kernel", "it has no form there", "take derivatives at numbers")
+    if begin is not None:
         return _symbolic_result(
             objective, minimum_on_symbols(name, objective, begin, args, ends_of(name, bounds)), args
         )
@@ -114,7 +114,7 @@ def minimize(
         on_numbers(name, objective, start, args), start, (), method, bounds=bounds, constraints=known, tol=tol,
         callback=callback, options=options, **plain,
     )  # fmt: skip
-    more = _equalities(name, rules, known, found.x)
+    more = _equalities(name, objective, args, rules, known, (start, found.x))
     found.x = minimum(name, objective, found.x, args, ends_of(name, bounds), **more)
     return _with_value(found, objective(found.x, *args))
 
@@ -125,10 +125,47 @@ def symbolic_start(objective: Function, x0: Any, args: Any) -> Any:
     return begin if is_symbolic_call(objective, begin, args) else None
 
 
+def _are_symbolic(rules: list[Any], x0: Any) -> bool:
+    found = [isinstance(rule, dict) and symbolic_start(rule["fun"], x0, rule.get("args", ())) for rule in rules]
+    return any(begin is not None and begin is not False for begin in found)
+
+
 def _symbolic_result(objective: Function, x: Any, args: Any) -> Any:
     """Return what is known of a minimum in a kernel, which is NaN where there is none."""
     found = np.logical_not(np.any(np.isnan(x)))
     return own("OptimizeResult")(x=x, fun=objective(x, *args), success=found)
+
+
+def _rules(constraints: Any) -> list[Any]:
+    """Return constraints as dicts, whichever of SciPy's ways they are written in."""
+    kinds: Any = (own("LinearConstraint"), own("NonlinearConstraint"))
+    single = isinstance(constraints, dict | kinds[0] | kinds[1])
+    found: list[Any] = []
+    for rule in [constraints] if single else list(constraints):
+        found += _of_bounds(rule) if isinstance(rule, kinds) else [rule]
+    return found
+
+
+def _of_bounds(rule: Any) -> list[dict[str, Any]]:
+    """Return a constraint with bounds as equalities where these are equal, else inequalities where they are finite."""
+    value = rule.fun if hasattr(rule, "fun") else (lambda y: np.atleast_2d(rule.A) @ y)
+    low, high = (np.atleast_1d(np.asarray(end, dtype=float)) for end in (rule.lb, rule.ub))
+    low, high = np.broadcast_arrays(low, high)
+
+    def part(chosen: Any, ends: Any, sign: float) -> Function:
+        def condition(y: Any) -> Any:
+            values = np.ravel(value(y))
+            bound = np.broadcast_to(ends, np.shape(values))
+            return sign * (values - bound)[np.broadcast_to(chosen, np.shape(values))]
+
+        return condition
+
+    parts = [
+        ("eq", low == high, low, 1.0),
+        ("ineq", np.isfinite(low) & (low != high), low, 1.0),
+        ("ineq", np.isfinite(high) & (low != high), high, -1.0),
+    ]
+    return [{"type": kind, "fun": part(chosen, ends, sign)} for kind, chosen, ends, sign in parts if np.any(chosen)]
 
 
 def _has_traced(rule: Any, start: Any) -> bool:
@@ -137,25 +174,51 @@ def _has_traced(rule: Any, start: Any) -> bool:
     return is_traced_call(rule["fun"], start, rule.get("args", ()))
 
 
-def _equalities(name: str, rules: list[Any], known: list[Any], found: Any) -> dict[str, Any]:
-    """Return the constraints that hold at a minimum, as `argmin` takes them; inequalities that do not matter go."""
-    for rule, plain in zip(rules, known, strict=True):
-        if rule["type"] == "ineq" and np.any(np.asarray(plain["fun"](found)) < 1e-6):
-            raise TraceError(
-                f"{name} of traced values with an inequality that holds its minimum",
-                where=user_place(),
-                why="whether it still does beside this point is not known",
-                do='give it as an equality, {"type": "eq", "fun": ...}, or leave it out',
-            )
-    equalities = [rule for rule in rules if rule["type"] == "eq"]
-    if not equalities:
+def _equalities(
+    name: str, objective: Function, args: Any, rules: list[Any], known: list[Any], ends: tuple[Any, Any]
+) -> dict[str, Any]:
+    """Return the constraints that hold a minimum, as `argmin` takes them; inequalities that do not matter go."""
+    found = ends[1]
+    active = [
+        np.ones(np.size(plain["fun"](found)), dtype=bool)
+        if rule["type"] == "eq"
+        else np.ravel(np.asarray(plain["fun"](found)) < _ACTIVE)
+        for rule, plain in zip(rules, known, strict=True)
+    ]
+    if not any(map(np.any, active)):
         return {}
 
     def conditions(y: Any, *_: Any) -> Any:
-        values = [rule["fun"](y, *rule.get("args", ())) for rule in equalities]
-        return np.concatenate([np.ravel(leaf) for leaf in containers.flatten(values)[0]])
+        parts = []
+        for rule, chosen in zip(rules, active, strict=True):
+            leaves = containers.flatten(rule["fun"](y, *rule.get("args", ())))[0] if np.any(chosen) else []
+            values = [np.ravel(leaf) for leaf in leaves]
+            parts += [np.concatenate(values)[chosen]] if values else []
+        return np.concatenate(parts)
 
+    is_inequality = np.concatenate(
+        [np.full(int(np.sum(chosen)), rule["type"] == "ineq") for rule, chosen in zip(rules, active, strict=True)]
+    )
+    if is_inequality.any():
+        _check_pushed(name, objective, args, conditions, is_inequality, ends)
     return {"constraints": conditions}
+
+
+def _check_pushed(
+    name: str, objective: Function, args: Any, conditions: Function, is_inequality: Any, ends: tuple[Any, Any]
+) -> None:
+    """Refuse where an inequality is met without holding the minimum: it may do so on one side of this point only."""
+    first, slope = (numbers(name, grad(objective)(place, *args)) for place in ends)
+    rows = numbers(name, jacobian(conditions)(ends[1]))
+    multipliers, *_ = np.linalg.lstsq(rows.T, slope, rcond=None)
+    size = np.abs(rows).max(axis=1)
+    if not np.all((multipliers * size)[is_inequality] > _PUSHES * np.max(np.abs([first, slope]))):
+        raise TraceError(
+            f"{name} of traced values with an inequality that just holds at its minimum",
+            where=user_place(),
+            why="it does not push the minimum, which may leave it on one side of this point",
+            do='give it as an equality, {"type": "eq", "fun": ...}, or leave it out',
+        )
 
 
 def _with_value(found: Any, value: Any) -> Any:

@@ -191,13 +191,18 @@ def _bracketed_on_symbols(
     """Return the root in a kernel, by SciPy's own method."""
     names = ("xtol", "rtol", "maxiter", "full_output", "disp")
     given = {"xtol": XTOL, "rtol": RTOL, "maxiter": STEPS} | dict(zip(names, others, strict=False)) | keywords
-    if name not in METHODS or given.get("full_output"):
-        what = f"scipy.optimize.{name}" + (" with full_output=True" if name in METHODS else "")
-        refuse_function(f"{what} in a kernel", "it has no form there", "use scipy.optimize.brentq for its root")
-    options = given["xtol"], given["rtol"], given["maxiter"]
-    return solved_on_symbols(
-        f, 1.0 * a, args, lambda equation: bracketed(name, equation.number_at, 1.0 * a, 1.0 * b, *options)
+    if name not in METHODS:
+        tell(f"scipy.optimize.{name}", "Brent's method", int(given["maxiter"]))
+    method, options = name if name in METHODS else "brentq", (given["xtol"], given["rtol"], given["maxiter"])
+    root = solved_on_symbols(
+        f, 1.0 * a, args, lambda equation: bracketed(method, equation.number_at, 1.0 * a, 1.0 * b, *options)
     )
+    return (root, _report(root, name)) if given.get("full_output") else root
+
+
+def _report(root: Any, method: Any) -> Any:
+    """Return what a solver says of a root in a kernel: the root, and whether there is one."""
+    return own("OptimizeResult")(root=root, converged=np.logical_not(np.isnan(root)), method=method)
 
 
 for _name in ("brentq", "brenth", "ridder", "bisect", "toms748"):
@@ -216,14 +221,17 @@ def newton_root(
     start = x0 if is_symbolic else _floats(numbers(name, x0))
     if not is_symbolic and not is_traced_call(func, start, args, x0, x1):
         return own("newton")(func, x0, fprime, args, tol, maxiter, fprime2, x1, rtol, full_output, disp)
-    if full_output:
-        refuse_function("scipy.optimize.newton with full_output=True", "only its root is traced", "leave it out")
+    if full_output and np.ndim(start):
+        refuse_function("scipy.optimize.newton of an array with full_output=True", "", "leave it out")
     if is_symbolic:
-        return _open_on_symbols(func, start, args, (fprime, fprime2), x1, (tol, rtol, maxiter))
+        root = _open_on_symbols(func, start, args, (fprime, fprime2), x1, (tol, rtol, maxiter))
+        return (root, _report(root, "newton")) if full_output else root
     slopes = [None if f is None else on_numbers(name, f, start, args) for f in (fprime, fprime2)]
     plain = on_numbers(name, func, start, args)
-    found = own("newton")(plain, start, slopes[0], (), tol, maxiter, slopes[1], numbers(name, x1), rtol, disp=disp)
-    return solved(name, func, start, args, _floats(found))
+    options = (tol, maxiter, slopes[1], numbers(name, x1), rtol, full_output, disp)
+    found = own("newton")(plain, start, slopes[0], (), *options)
+    root = solved(name, func, start, args, _floats(found[0] if full_output else found))
+    return (root, found[1]) if full_output else root
 
 
 def _open_on_symbols(f: Function, start: Any, args: Any, slopes: Any, second: Any, options: Any) -> Any:
@@ -276,7 +284,7 @@ def _scalar_on_symbols(
         chosen = tuple(v if v is not None else d for v, d in zip(options, defaults, strict=True))
         start = places[0] if places[0] is not None else bracket[0]
         root = _open_on_symbols(f, start, args, slopes, places[1], chosen)
-    return own("OptimizeResult")(root=root, converged=np.logical_not(np.isnan(root)), method=method)
+    return _report(root, method)
 
 
 # ---- systems of equations
@@ -315,13 +323,20 @@ def fsolve(func: Function, x0: Any, args: Any = (), fprime: Any = None, full_out
     """A root of a system of equations."""
 
     def run(plain: Function, start: Any) -> Any:
-        y = own("fsolve")(plain, start, **{key: value for key, value in keywords.items() if key != "col_deriv"})
-        return y, y
+        y, *report = own("fsolve")(
+            plain, start, full_output=True, **{key: value for key, value in keywords.items() if key != "col_deriv"}
+        )
+        return report, y
 
-    found = None if full_output or others else _system("scipy.optimize.fsolve", func, x0, args, run)
+    found = None if others else _system("scipy.optimize.fsolve", func, x0, args, run)
     if found is None:
         return own("fsolve")(func, x0, args, fprime, full_output, *others, **keywords)
-    return np.ravel(found[1])
+    report, y = found[0], np.ravel(found[1])
+    if not full_output:
+        return y
+    if isinstance(report, list):
+        return (y, *report)
+    return y, {"fvec": report.fun}, np.where(report.success, 1, 5), ""
 
 
 @stands_in_for("scipy.optimize.root", always=True)

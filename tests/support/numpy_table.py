@@ -6,6 +6,7 @@ ordinary data. `test_numpy_table.py` runs every row.
 
 from __future__ import annotations
 
+import cmath
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ ARGUMENTS: dict[str, Any] = {
 }
 PLAIN: dict[str, Any] = {
     "np": np,
+    "cmath": cmath,
     "C": np.array([0.5, -1.25, 2.0, 0.75, 1.5]),
     "W": np.array([1.0, 2.0, 0.5, 3.0]),
     "GRID": np.array([-2.0, -0.5, 0.25, 1.0, 2.5]),
@@ -84,7 +86,7 @@ WITHOUT_ROWS = {
     "make arrays of ordinary numbers": """
         arange bartlett blackman broadcast_shapes empty eye fft.fftfreq fft.rfftfreq from_dlpack frombuffer
         fromfile fromfunction fromiter fromregex fromstring full genfromtxt hamming hanning identity indices kaiser
-        load loadtxt mask_indices ones ravel_multi_index tri tril_indices unpackbits zeros
+        load loadtxt mask_indices ones ravel_multi_index tri tril_indices unpackbits
     """,
     "convert to an array, which a traced value answers itself": """
         asanyarray asarray_chkfinite ascontiguousarray asfortranarray asmatrix bmat require
@@ -112,6 +114,8 @@ def _name_of(row: Row) -> str:
     called = re.search(r"np\.(?:linalg\.|fft\.|lib\.stride_tricks\.)?\w+(?=[\[(.])", about)
     if called or row.topic in ("indexing", "writing in place"):
         return called[0] if called else row.topic
+    if row.topic == "complex numbers between real ones":
+        return (re.search(r"cmath\.\w+", row.text) or ["complex"])[0]
     method = re.search(r"\.(\w+)\(", about)
     return f"ndarray.{method[1]}" if method else "@" if "@" in about else "ndarray"
 

@@ -49,6 +49,18 @@ def _erfc_ratio(order: Ball, u: Ball) -> Ball:
     return ratio
 
 
+def _faddeeva(order: Ball, u: Ball, v: Ball) -> Any:
+    acb = flint().acb
+    z = acb(u, v)
+    before = (-z * z).exp() * acb(v, -u).erfc()
+    if not whole(order):
+        return before
+    now = -2 * z * before + acb(0, 2 / pi().sqrt())
+    for k in range(1, whole(order)):
+        before, now = now, -2 * z * now - 2 * k * before
+    return now
+
+
 def _normal(u: Ball) -> Ball:
     """The normal distribution function."""
     return (-u / ball(2).sqrt()).erfc() / 2
@@ -202,6 +214,8 @@ ERROR_FUNCTIONS: dict[Head, Callable[..., Any]] = {
     s.erfcx: lambda u: (u * u).exp() * u.erfc(),
     s.dawsn: lambda u: pi().sqrt() / 2 * (-u * u).exp() * u.erfi(),
     s.erfc_ratio: _erfc_ratio,
+    s.faddeeva_real: lambda n, u, v: _faddeeva(n, u, v).real,
+    s.faddeeva_imag: lambda n, u, v: _faddeeva(n, u, v).imag,
     s.log_ndtr: lambda u: _normal(u).log(),
     s.normal_hazard: lambda u: (-u * u / 2).exp() / (2 * pi()).sqrt() / _normal(u),
     s.owens_t: _owens_t,

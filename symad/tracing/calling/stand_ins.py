@@ -8,14 +8,17 @@ original function.
 
 from __future__ import annotations
 
-import contextlib
+import cmath
+import collections
 import functools
+import itertools
 import math
+import operator
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
-from functools import partial, reduce
+from functools import partial
 from types import MethodType, ModuleType
 from typing import Any
 
@@ -23,24 +26,31 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the table of NumPy functions that the stand-ins call)
-from symad.tracing.calling.handlers import is_caught
+from symad.tracing.calling.complex_numbers import (
+    COMPLEX_MAKERS,
+    array_of_complex,
+    as_complex,
+    cmath_forms,
+    holds_complex,
+    holds_complex_parts,
+)
 from symad.tracing.calling.makers import arange, as_array, as_new_array, from_iterable, full, required
+from symad.tracing.calling.math_forms import MATH, STATISTICS, of_math
 from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
+from symad.tracing.numpy.complex_arrays import ComplexArray
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import ALWAYS, FUNCTIONS, HELD, STAND_INS, UFUNC_METHODS
-from symad.tracing.numpy.scipy_fourier import takes_complex
+from symad.tracing.numpy.scipy_fourier import Complex, takes_complex
 from symad.tracing.numpy.shape import IN_PLACE
-from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import wrap
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.mask_selection import Selection, settled
-from symad.tracing.values.node_arrays import constants, elementwise
-from symad.tracing.values.node_builders import Build
-from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
+from symad.tracing.values.node_arrays import constants
+from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.traced import Traced
+from symad.tracing.values.traced import Traced, TracedComplex
 from symad.tracing.values.traced_text import TracedText, refuse_text
 from symad.tracing.values.whole_numbers import as_integer
 
@@ -70,6 +80,8 @@ def stand_in(original: Function, traced_form: Function) -> Function:
             return original(*args, **keywords)
         if held is not None:
             return traced_form(*args, **keywords)
+        if not isinstance(traced_form, Complex) and any(isinstance(value, TracedComplex) for value in given):
+            return original(*args, **keywords)  # which asks them
         kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
         return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
 
@@ -137,9 +149,13 @@ class _Conversion(type):
     traced_form: Function
 
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
-        return (cls.traced_form if holds_traced(args) else cls.original)(*args, **keywords)
+        given = (*args, *keywords.values())
+        is_traced = (holds_complex if cls.original is complex else holds_traced)(given)
+        return (cls.traced_form if is_traced else cls.original)(*args, **keywords)
 
     def __instancecheck__(cls, value: Any) -> bool:
+        if isinstance(value, ComplexArray):
+            return not value.ndim and issubclass(complex, cls.original)
         if type(value) is Scalar:  # which tells its kind to the user's code only, and here our own code asks
             return issubclass(value.apparent_kind(), cls.original)
         return isinstance(value, cls.original)
@@ -191,6 +207,16 @@ def _as_int(value: Any, *base: Any) -> Any:
         return as_integer(np.trunc(traced(value)))
 
 
+def _islice(values: Any, *places: Any) -> Any:
+    """itertools.islice, which swallows what a computed place says."""
+    return itertools.islice(values, *[place if place is None else operator.index(place) for place in places])
+
+
+def _deque(values: Any = (), maxlen: Any = None) -> Any:
+    """collections.deque, which swallows what a computed length says."""
+    return collections.deque(values, maxlen if maxlen is None else operator.index(maxlen))
+
+
 def _len(value: Any, /) -> Any:
     if type(value) is TracedText:
         refuse_text()
@@ -198,94 +224,9 @@ def _len(value: Any, /) -> Any:
 
 
 BUILTINS: dict[str, Any] = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
+BUILTINS["complex"] = _conversion(complex, as_complex)
 BUILTINS["len"] = _len
 BUILTINS["type"] = _Kind("type", (), {"original": type})
-
-
-# math and statistics
-
-
-def _math(original: Function, form: Function) -> Function:
-    """Return the traced form; where the arguments have values, it raises what the original raises for them."""
-
-    def apply(*args: Any, **keywords: Any) -> Any:
-        with contextlib.suppress(SymbolicValueError, TypeError), forgiving():  # TypeError: of a list
-            original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args], **keywords)
-            return form(*args, **keywords)
-        made = form(*args, **keywords)
-        if isinstance(made, Scalar) and not keywords and is_caught():
-            _raise_as(original.__name__, made, args)
-        return made
-
-    return apply
-
-
-def _raise_as(name: str, made: Scalar, args: tuple[Any, ...]) -> None:
-    """Raise what the math module does for numbers, on a path of its own: the user's code catches it."""
-    numbers = [arg for arg in args if isinstance(arg, Scalar | int | float)]
-    if np.isnan(made) & ~reduce(np.logical_or, map(np.isnan, numbers)):
-        raise ValueError("math domain error")
-    if np.isinf(made) & reduce(np.logical_and, map(np.isfinite, numbers)):
-        raise ValueError("math domain error") if name in _WITH_POLES else OverflowError("math range error")
-
-
-_WITH_POLES = frozenset({"log", "log2", "log10", "log1p", "atanh", "lgamma", "gamma"})
-
-
-def _of_row(name: str) -> Function:
-    """Return the function of a row of the ufunc table that NumPy has no ufunc for."""
-    build: Build = UFUNCS[name]
-
-    def apply(*args: Any) -> Any:
-        scope = scope_of(*args)
-        return wrap(elementwise(scope.graph, build, *[nodes_of(value, scope) for value in args]), scope)
-
-    return apply
-
-
-def _log(value: Any, base: Any = None) -> Any:
-    return np.log(value) if base is None else np.log(value) / np.log(base)
-
-
-def _distance(p: Any, q: Any) -> Any:
-    return np.hypot.reduce(traced([a - b for a, b in zip(p, q, strict=True)]))
-
-
-def _is_close(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
-    near = np.abs(a - b) <= np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
-    return np.equal(a, b) | (near & np.isfinite(a) & np.isfinite(b))
-
-
-def _ieee_remainder(x: Any, y: Any) -> Any:
-    return x - np.rint(x / y) * y
-
-
-def _whole(function: Function) -> Function:
-    return lambda value: as_integer(function(value))
-
-
-_MATH: dict[str, Function] = {
-    "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
-    "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": _whole(np.ceil), "copysign": np.copysign,
-    "cos": np.cos, "cosh": np.cosh, "degrees": np.degrees, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
-    "fabs": np.fabs, "floor": _whole(np.floor), "fmod": np.fmod, "isclose": _is_close, "isfinite": np.isfinite,
-    "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
-    "frexp": np.frexp,
-    "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
-    "tan": np.tan, "tanh": np.tanh, "trunc": _whole(np.trunc), "ldexp": np.ldexp, "fsum": lambda values: sum(values),
-    "dist": _distance, "log": _log,
-    "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": _ieee_remainder,
-    "erf": _of_row("erf"), "erfc": _of_row("erfc"), "gamma": _of_row("gamma"), "lgamma": _of_row("gammaln"),
-}  # fmt: skip
-
-_STATISTICS: dict[str, Function] = {
-    "mean": np.mean, "fmean": np.average, "median": np.median, "pvariance": np.var, "pstdev": np.std,
-    "variance": lambda values: np.var(values, ddof=1), "stdev": lambda values: np.std(values, ddof=1),
-    "geometric_mean": lambda values: np.exp(np.mean(np.log(traced(values)))),
-    "_normal_dist_inv_cdf": lambda p, mu, sigma: mu + sigma * _of_row("ndtri")(p),
-    "covariance": lambda x, y: np.cov(traced(x), traced(y))[0, 1],
-    "correlation": lambda x, y: np.corrcoef(traced(x), traced(y))[0, 1],
-}  # fmt: skip
 
 
 # NumPy's functions that make arrays
@@ -310,6 +251,8 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
     def call(*args: Any, **keywords: Any) -> Any:
         args = settled(args)
         check_made(original, args, keywords)
+        if original in COMPLEX_MAKERS and holds_complex_parts(args[:1]):
+            return array_of_complex(*args)
         if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)
         made = original(*args, **keywords)
@@ -324,8 +267,10 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
 def _of_constants(made: Any) -> Any:
     scope = innermost_scope()
-    if scope is None or type(made) is not np.ndarray or made.dtype.kind != "f" or not made.flags.writeable:
+    if scope is None or type(made) is not np.ndarray or made.dtype.kind not in "fc" or not made.flags.writeable:
         return made
+    if made.dtype.kind == "c":
+        return ComplexArray(*(wrap(constants(scope.graph, part), scope) for part in (made.real, made.imag)))
     return wrap(constants(scope.graph, made), scope)
 
 
@@ -372,10 +317,11 @@ def owners() -> set[str]:
 
 @functools.lru_cache(maxsize=4)
 def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
-    known = [(getattr(math, name), form) for name, form in _MATH.items() if hasattr(math, name)]
-    pairs: list[tuple[Any, Any]] = [(original, stand_in(original, _math(original, form))) for original, form in known]
+    known = [(getattr(math, name), form) for name, form in MATH.items() if hasattr(math, name)]
+    pairs: list[tuple[Any, Any]] = [(original, stand_in(original, of_math(original, form))) for original, form in known]
+    pairs += cmath_forms()
     pairs += [
-        (getattr(statistics, name), stand_in(getattr(statistics, name), form)) for name, form in _STATISTICS.items()
+        (getattr(statistics, name), stand_in(getattr(statistics, name), form)) for name, form in STATISTICS.items()
     ]
     pairs += [(function, stand_in(function, handler)) for function, handler in FUNCTIONS.items()]
     pairs += [(ufunc, _Ufunc(ufunc)) for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc)]
@@ -383,10 +329,11 @@ def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
     pairs += [(function, stand_in(function, form)) for function, form in _optional_functions()]
     pairs += [(np.fromiter, from_iterable), (np.vectorize, _vectorize)]
     pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
+    pairs += [(itertools.islice, _islice), (collections.deque, _conversion(collections.deque, _deque))]
     pairs.append((np.float64, _conversion(np.float64, partial(as_array, dtype=float))))  # of an array it is that array
     pairs += [(kind, _conversion(kind, _as_int)) for kind in (np.int64, np.int32)]
     table = {id(original): (original, form) for original, form in pairs}
-    inner = (math, statistics, np.linalg, np.lib.stride_tricks, np.lib, np)
+    inner = (math, cmath, statistics, itertools, collections, np.linalg, np.lib.stride_tricks, np.lib, np)
     for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first
         changed = {name: table[id(value)][1] for name, value in vars(module).items() if id(value) in table}
         table[id(module)] = (module, _Module(module, changed))

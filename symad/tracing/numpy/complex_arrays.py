@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from symad.errors import TraceError
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.swallowed import innermost_watch
+from symad.tracing.calling.user_place import is_numpy, is_ours, is_scipy, stores_item, user_place
 from symad.tracing.numpy.reduce import is_traced
 from symad.tracing.numpy.registry import FUNCTIONS
 from symad.tracing.values.array import wrap
 from symad.tracing.values.layouts import in_order_of
-from symad.tracing.values.traced import TracedComplex, numpy_name
+from symad.tracing.values.traced import NumberError, TracedComplex, numpy_name, refuse_number, store_error
 
+Parts = tuple[Any, Any]  # real and imaginary ones; None for the imaginary part of real numbers
 COMPLEX_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}  # of NumPy, on complex arrays
 _MOVING = (np.reshape, np.ravel, np.transpose, np.moveaxis, np.swapaxes, np.squeeze, np.expand_dims, np.flip, np.roll,
            np.fft.fftshift, np.fft.ifftshift, np.sum, np.mean, np.diff, np.cumsum)  # fmt: skip
+_METHODS = ("copy", "cumsum", "dot", "mean", "prod", "ravel", "squeeze", "swapaxes", "transpose")
 _JOINING = (np.concatenate, np.stack, np.hstack, np.vstack)
 
 
 class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
     """Complex numbers of which at least one part is traced; `real` and `imag` are arrays of one shape.
 
-    Sums, differences, products, quotients, squares, absolute values, conjugates, views and what `np.fft` has are there.
+    Arithmetic, absolute values, conjugates, views and what `np.fft` has are here, elementary functions in
+    `complex_functions`.
     A result of a function is real: anything else is refused by name.
     """
 
@@ -91,11 +97,7 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
         return ComplexArray(real, imaginary) if views else made(real, imaginary)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
-        found = _UFUNCS.get(ufunc.__name__)
-        if found is None or method != "__call__" or keywords:
-            _refuse(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
-        result = found(*map(parts, inputs))
-        return made(result.real, result.imag) if isinstance(result, ComplexArray) else result
+        return complex_ufunc(ufunc, method, inputs, keywords)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], keywords: dict[str, Any]
@@ -110,6 +112,8 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
         _refuse(numpy_name(function))
 
     def __getattr__(self, name: str) -> Any:
+        if name in _METHODS:
+            return partial(getattr(np, name), self)
         if hasattr(np.ndarray, name) and not name.startswith("__"):
             _refuse(f".{name}")
         raise AttributeError(name)
@@ -117,8 +121,18 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
     def __bool__(self) -> bool:
         _refuse("a truth value")
 
+    def __complex__(self) -> complex:
+        if stores_item():
+            raise store_error()
+        refuse_number("a complex number")
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        real, imaginary = parts(value)
+        self.real[key] = real
+        self.imag[key] = 0.0 if imaginary is None else imaginary
+
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        _refuse("an ordinary array")
+        raise NumberError(**_refusal("an ordinary array"))
 
 
 def made(real: Any, imaginary: Any, model: Any = None) -> ComplexArray:
@@ -155,29 +169,67 @@ def _elements(part: Any) -> Any:
     return part.nodes if is_traced(part) and np.ndim(part) else part
 
 
-def parts(value: Any) -> tuple[Any, Any]:
+def complex_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """Return a ufunc of numbers of which some are complex; into `out=` where that is a complex array."""
+    found = COMPLEX_UFUNCS.get(ufunc.__name__)
+    (target,) = keywords["out"] if set(keywords) == {"out"} else (None,)
+    if found is None or method != "__call__" or (keywords and not isinstance(target, ComplexArray)):
+        _refuse(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
+    result = found(*map(parts, inputs))
+    result = made(result.real, result.imag) if isinstance(result, ComplexArray) else result
+    if target is None or not target.ndim:  # a number has no place of its own
+        return result
+    target[...] = result
+    return target
+
+
+def is_complex(value: Any) -> bool:
+    """Whether a value is an ordinary complex number, or an array of them."""
+    kinds = complex | np.complexfloating
+    return isinstance(value, kinds) or (isinstance(value, np.ndarray) and value.dtype.kind == "c")
+
+
+def parts(value: Any) -> Parts:
     """Return the real and imaginary parts of a value."""
     if isinstance(value, TracedComplex):
         return value.real, value.imag  # type: ignore[attr-defined]
-    if isinstance(value, complex | np.complexfloating) or (isinstance(value, np.ndarray) and value.dtype.kind == "c"):
+    if is_complex(value):
         return value.real, value.imag
     return value, None
 
 
+def check_beside_complex(inputs: Sequence[Any]) -> None:
+    """Raise TraceError where NumPy's loop over objects may have brought a traced number and a complex one together."""
+    watch, frame = innermost_watch(), sys._getframe(1)
+    while is_ours(frame.f_code.co_filename) and frame.f_back is not None:
+        frame = frame.f_back
+    file = frame.f_code.co_filename
+    in_loop = (watch is not None and watch.makes_objects) or is_numpy(file) or is_scipy(file)
+    if in_loop and any(is_traced(value) and not np.ndim(value) for value in inputs):
+        raise TraceError(
+            "a complex number met a traced value in an object array",
+            where=user_place(),
+            why="NumPy has no complex arrays of objects: their .real and .imag are not those of the elements",
+            do="write z @ x for z.dot(x), and make arrays with np.stack([...])",
+        )
+
+
 def _refuse(name: str) -> NoReturn:
-    raise TraceError(
-        f"{name} of a complex array of traced values",
-        where=user_place(),
-        why="it has sums, products, quotients, squares, absolute values, conjugates and transforms",
-        do="write it with .real and .imag",
-    )
+    raise TraceError(**_refusal(name))
+
+
+def _refusal(name: str) -> dict[str, str]:
+    return {
+        "what": f"{name} of a complex array of traced values",
+        "where": user_place(),
+        "why": "it has arithmetic, elementary functions, absolute values, conjugates and transforms",
+        "do": "write it with .real and .imag",
+    }
 
 
 def _both(function: Callable[[Any, Any], Any], first: Any, second: Any) -> Any:
-    """Return a sum or difference of parts, of which one may be zero."""
-    if second is None:
-        return first
-    return function(0.0 if first is None else first, second)
+    """Return a sum or difference of parts, of which one may be missing: it is 0, beside which -0.0 is 0.0 in a sum."""
+    return function(0.0 if first is None else first, 0.0 if second is None else second)
 
 
 def _added(function: Callable[[Any, Any], Any]) -> Callable[..., ComplexArray]:
@@ -189,12 +241,14 @@ def _added(function: Callable[[Any, Any], Any]) -> Callable[..., ComplexArray]:
     return handler
 
 
-def _multiplied(first: Any, second: Any) -> ComplexArray:
-    if second[1] is None or first[1] is None:
-        (a, b), c = (first, second[0]) if second[1] is None else (second, first[0])
-        return ComplexArray(a * c, b * c)
+def multiplied(first: Parts, second: Parts, product: Callable[[Any, Any], Any] = np.multiply) -> ComplexArray:
+    """Return the product of two pairs of parts, of which at most one imaginary part is missing."""
     (a, b), (c, d) = first, second
-    return ComplexArray(a * c - b * d, a * d + b * c)
+    if d is None:
+        return ComplexArray(product(a, c), product(b, c))
+    if b is None:
+        return ComplexArray(product(a, c), product(a, d))
+    return ComplexArray(product(a, c) - product(b, d), product(a, d) + product(b, c))
 
 
 def _divided(first: Any, second: Any) -> ComplexArray:
@@ -202,22 +256,22 @@ def _divided(first: Any, second: Any) -> ComplexArray:
     if d is None:
         return ComplexArray(first[0] / c, first[1] / c)
     square = c * c + d * d
-    return _multiplied(first, (c / square, -d / square))
+    return multiplied(first, (c / square, -d / square))
 
 
 def _absolute(value: Any) -> Any:
     return np.hypot(*value)
 
 
-_UFUNCS: dict[str, Callable[..., Any]] = {
+COMPLEX_UFUNCS: dict[str, Callable[..., Any]] = {
     "add": _added(np.add),
     "subtract": _added(np.subtract),
-    "multiply": _multiplied,
+    "multiply": multiplied,
     "divide": _divided,
     "negative": lambda u: ComplexArray(-u[0], -u[1]),
     "positive": lambda u: ComplexArray(*u),
     "conjugate": lambda u: ComplexArray(u[0], -u[1]),
-    "square": lambda u: _multiplied(u, u),
+    "square": lambda u: multiplied(u, u),
     "absolute": _absolute,
 }
 COMPLEX_FUNCTIONS[np.real] = lambda val: val.real

@@ -79,7 +79,9 @@ def _roots(places: NDArray[np.int64], n: int, back: bool) -> tuple[NDArray[np.fl
     turns = places % n
     turns = np.where(2 * turns > n, turns - n, turns)
     angles = 2 * np.pi * turns / n
-    return np.cos(angles), (np.sin(angles) if back else -np.sin(angles)) + 0.0  # without -0.0, which is kept apart
+    cosines = np.where(4 * np.abs(turns) == n, 0.0, np.cos(angles))
+    sines = np.where(2 * np.abs(turns) == n, 0.0, np.sin(angles))
+    return cosines, (sines if back else -sines) + 0.0  # without -0.0, which is kept apart
 
 
 @lru_cache(maxsize=64)

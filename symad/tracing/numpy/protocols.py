@@ -1,6 +1,7 @@
 """Importing this module fills the tables behind NumPy's protocols (see `registry`) and adds SciPy's ufuncs."""
 
 # ruff: noqa: F401 - all of them register themselves
+import symad.tracing.numpy.complex_functions
 import symad.tracing.numpy.curves
 import symad.tracing.numpy.decide
 import symad.tracing.numpy.distances

@@ -97,6 +97,16 @@ def _binomial_mass(graph: Graph, k: int, n: int, p: int) -> int:
     return graph.node(sp.exp, op.subtract(graph, op.add(graph, left, right), ways))
 
 
+def _voigt(graph: Graph, u: int, sigma: int, gamma: int) -> int:
+    """Re w((u + i gamma)/(sqrt(2) sigma)) / (sqrt(2 pi) sigma); Cauchy's density for sigma = 0."""
+    scale = op.multiply(graph, graph.number(math.sqrt(2)), sigma)
+    real = graph.node(s.faddeeva_real, graph.number(0), op.divide(graph, u, scale), op.divide(graph, gamma, scale))
+    voigt = op.divide(graph, real, op.multiply(graph, graph.number(math.sqrt(math.pi)), scale))
+    squares = op.add(graph, op.multiply(graph, u, u), op.multiply(graph, gamma, gamma))
+    cauchy = op.divide(graph, gamma, op.multiply(graph, graph.number(math.pi), squares))
+    return op.select(graph, UFUNCS["equal"](graph, sigma, graph.number(0)), cauchy, voigt)
+
+
 def _radian(graph: Graph, degrees: int, minutes: int, seconds: int) -> int:
     sixtieth = op.divide(graph, op.add(graph, minutes, op.divide(graph, seconds, graph.number(60))), graph.number(60))
     return op.multiply(graph, op.add(graph, degrees, sixtieth), graph.number(math.pi / 180))
@@ -149,6 +159,7 @@ UFUNCS |= {
     # densities that SciPy's distributions have ufuncs for
     "_beta_pdf": composed(_beta_density),
     "_binom_pmf": composed(_binomial_mass),
+    "voigt_profile": composed(_voigt),
     # gamma and beta functions
     "psi": function(sp.digamma),
     "poch": composed(_rising),

@@ -14,6 +14,7 @@ from symad.errors import TraceError
 from symad.tracing.calling.jitted import python_form, tell
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.numpy.complex_arrays import check_beside_complex, complex_ufunc, is_complex
 from symad.tracing.numpy.in_place import may_be_rebound
 from symad.tracing.numpy.integers import integer_form
 from symad.tracing.numpy.reduce import delivered, is_traced
@@ -34,6 +35,7 @@ from symad.tracing.values.whole_values import OutsideError, no_value_where
 Keywords = Mapping[str, Any]
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+_COMPLEX_RESULTS = frozenset({"wofz"})
 _PLAIN = frozenset({float, int, np.ndarray})
 _ORDER_FREE = frozenset({"maximum", "minimum", "fmax", "fmin"})  # besides those with a neutral element
 
@@ -49,6 +51,10 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
         return form(*inputs) if not keywords else _written(form(*inputs), keywords)
     if not keywords and (made := _of_one_scope(ufunc, inputs)) is not None:
         return made
+    if ufunc.__name__ in _COMPLEX_RESULTS or any(map(is_complex, inputs)):
+        check_real(f"np.{ufunc.__name__} of a complex number")
+        check_beside_complex(inputs)
+        return complex_ufunc(ufunc, "__call__", inputs, keywords)
     if any(getattr(value, "__array_ufunc__", True) is None for value in inputs):
         return NotImplemented
     selection = next((value for value in inputs if isinstance(value, Selection)), None)
@@ -88,7 +94,7 @@ def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
             if scope is not None and value.scope is not scope:
                 return None
             scope = value.scope
-        elif kind not in _PLAIN or (kind is np.ndarray and value.dtype == object):
+        elif kind not in _PLAIN or (kind is np.ndarray and value.dtype.kind in "Oc"):
             return None
     if scope is None:
         return None

@@ -188,6 +188,8 @@ class Scalar(TracedNumber):
         return whole_of(self.scope, whole, "int() of a traced number")
 
     def __complex__(self) -> complex:
+        if stores_item():
+            raise store_error()
         return complex(self._constant("a complex number"))
 
     def __index__(self) -> int:

@@ -21,7 +21,7 @@ from tests.support.kernel_points import EDGES, OWN_TESTS, SPECIAL_POINTS, TAILS,
 CONSTANT_FIRST = {
     **dict.fromkeys((sp.polygamma, sp.besselj, sp.bessely, sp.hermite, sp.jn, sp.yn, sp.expint), 1),
     **dict.fromkeys((s.spherical_jn, s.spherical_yn, s.spherical_in, s.spherical_kn), 1),
-    **dict.fromkeys((s.erfc_ratio, s.polygamma_difference, s.hermitenorm), 1),
+    **dict.fromkeys((s.faddeeva_real, s.faddeeva_imag, s.erfc_ratio, s.polygamma_difference, s.hermitenorm), 1),
     heads.elliptic_moment: 2,
 }  # operands that have to be constants
 

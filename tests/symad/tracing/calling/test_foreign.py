@@ -1,7 +1,7 @@
 """The campaign on foreign code (`python -m tests.foreign`), on functions as packages write them: right or refused."""
 
 from itertools import pairwise
-from math import exp, isclose, log
+from math import exp, isclose, log, nextafter
 
 import numpy as np
 import pytest
@@ -142,10 +142,10 @@ def not_to_be_helped(x):
     """What only a number answers, and an error of that caught.
 
     >>> not_to_be_helped(0.5)
-    0.25
+    0.2500...
     """
     try:
-        return complex(x).real ** 2
+        return nextafter(x, 9.0) ** 2
     except TypeError:
         return 0.0
 

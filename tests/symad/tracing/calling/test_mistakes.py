@@ -208,7 +208,7 @@ MISTAKES = {
         lambda: sa.grad(lambda x: np.fft.fft(x).sum())(X),
         sa.TraceError,
         "<line>: result of <lambda> is of type ComplexArray: an ordinary array of a complex array of traced values (it "
-        "has sums, products, quotients, squares, absolute values, conjugates and transforms); return numbers, arrays, "
+        "has arithmetic, elementary functions, absolute values, conjugates and transforms); return numbers, arrays, "
         "or containers of them",
     ),
     "a random number with a traced parameter": (
@@ -244,10 +244,11 @@ MISTAKES = {
         "derivative; write int(...), which follows the value when the function gets numbers",
     ),
     "a complex number in the formula": (
-        lambda: sa.grad(lambda x: abs(x[0] * 1j))(X),
+        lambda: sa.grad(lambda x: x[0] * 1j)(X),
         sa.TraceError,
-        "<line>: a complex number met a traced value: only real functions are differentiated; use numbers or "
-        "NumPy arrays of them",
+        "<line>: result of <lambda> is of type ComplexArray: an ordinary array of a complex array of traced values (it "
+        "has arithmetic, elementary functions, absolute values, conjugates and transforms); return numbers, arrays, "
+        "or containers of them",
     ),
     "a SymPy function of a whole array": (
         lambda: sa.grad(lambda x: sp.sin(x))(X),

@@ -120,9 +120,6 @@ def test_success_is_a_condition():
 @pytest.mark.filterwarnings("ignore::symad.errors.BoundWarning")
 def test_what_has_no_form_in_a_kernel_is_refused_by_name():
     cases = {
-        r"brentq with full_output=True in a kernel": lambda r: optimize.brentq(
-            lambda t: t - r, -9, 9, full_output=True
-        )[0],
         r"minimize with constraints= in a kernel": lambda r: optimize.minimize(
             lambda t: np.sum((t - r) ** 2), np.ones(2), constraints={"type": "eq", "fun": lambda t: t[0] - t[1]}
         ).x,

@@ -1,0 +1,107 @@
+"""The traced forms of the functions of `math` and `statistics`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.calling.handlers import is_caught
+from symad.tracing.calling.swallowed import forgiving
+from symad.tracing.numpy.reduce import traced
+from symad.tracing.numpy.ufuncs import UFUNCS
+from symad.tracing.values.array import wrap
+from symad.tracing.values.known_numbers import SymbolicValueError, value_of
+from symad.tracing.values.node_arrays import elementwise
+from symad.tracing.values.node_builders import Build
+from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.whole_numbers import as_integer
+
+Function = Callable[..., Any]
+
+
+def of_math(original: Function, form: Function) -> Function:
+    """Return the traced form; where the arguments have values, it raises what the original raises for them."""
+
+    def apply(*args: Any, **keywords: Any) -> Any:
+        with contextlib.suppress(SymbolicValueError, TypeError), forgiving():  # TypeError: of a list
+            original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args], **keywords)
+            return form(*args, **keywords)
+        made = form(*args, **keywords)
+        if isinstance(made, Scalar) and not keywords and is_caught():
+            _raise_as(original.__name__, made, args)
+        return made
+
+    return apply
+
+
+def _raise_as(name: str, made: Scalar, args: tuple[Any, ...]) -> None:
+    """Raise what the math module does for numbers, on a path of its own: the user's code catches it."""
+    numbers = [arg for arg in args if isinstance(arg, Scalar | int | float)]
+    if np.isnan(made) & ~reduce(np.logical_or, map(np.isnan, numbers)):
+        raise ValueError("math domain error")
+    if np.isinf(made) & reduce(np.logical_and, map(np.isfinite, numbers)):
+        raise ValueError("math domain error") if name in _WITH_POLES else OverflowError("math range error")
+
+
+_WITH_POLES = frozenset({"log", "log2", "log10", "log1p", "atanh", "lgamma", "gamma"})
+
+
+def _of_row(name: str) -> Function:
+    """Return the function of a row of the ufunc table that NumPy has no ufunc for."""
+    build: Build = UFUNCS[name]
+
+    def apply(*args: Any) -> Any:
+        scope = scope_of(*args)
+        return wrap(elementwise(scope.graph, build, *[nodes_of(value, scope) for value in args]), scope)
+
+    return apply
+
+
+def _log(value: Any, base: Any = None) -> Any:
+    return np.log(value) if base is None else np.log(value) / np.log(base)
+
+
+def _distance(p: Any, q: Any) -> Any:
+    return np.hypot.reduce(traced([a - b for a, b in zip(p, q, strict=True)]))
+
+
+def _is_close(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> Any:
+    near = np.abs(a - b) <= np.maximum(rel_tol * np.maximum(np.abs(a), np.abs(b)), abs_tol)
+    return np.equal(a, b) | (near & np.isfinite(a) & np.isfinite(b))
+
+
+def _ieee_remainder(x: Any, y: Any) -> Any:
+    return x - np.rint(x / y) * y
+
+
+def _whole(function: Function) -> Function:
+    return lambda value: as_integer(function(value))
+
+
+MATH: dict[str, Function] = {
+    "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan,
+    "atan2": np.arctan2, "atanh": np.arctanh, "cbrt": np.cbrt, "ceil": _whole(np.ceil), "copysign": np.copysign,
+    "cos": np.cos, "cosh": np.cosh, "degrees": np.degrees, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
+    "fabs": np.fabs, "floor": _whole(np.floor), "fmod": np.fmod, "isclose": _is_close, "isfinite": np.isfinite,
+    "isinf": np.isinf, "isnan": np.isnan, "log10": np.log10, "log1p": np.log1p, "log2": np.log2,
+    "frexp": np.frexp,
+    "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
+    "tan": np.tan, "tanh": np.tanh, "trunc": _whole(np.trunc), "ldexp": np.ldexp, "fsum": lambda values: sum(values),
+    "dist": _distance, "log": _log,
+    "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": _ieee_remainder,
+    "erf": _of_row("erf"), "erfc": _of_row("erfc"), "gamma": _of_row("gamma"), "lgamma": _of_row("gammaln"),
+}  # fmt: skip
+
+STATISTICS: dict[str, Function] = {
+    "mean": np.mean, "fmean": np.average, "median": np.median, "pvariance": np.var, "pstdev": np.std,
+    "variance": lambda values: np.var(values, ddof=1), "stdev": lambda values: np.std(values, ddof=1),
+    "geometric_mean": lambda values: np.exp(np.mean(np.log(traced(values)))),
+    "_normal_dist_inv_cdf": lambda p, mu, sigma: mu + sigma * _of_row("ndtri")(p),
+    "covariance": lambda x, y: np.cov(traced(x), traced(y))[0, 1],
+    "correlation": lambda x, y: np.corrcoef(traced(x), traced(y))[0, 1],
+}  # fmt: skip
