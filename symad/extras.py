@@ -15,6 +15,7 @@ EXTRAS = {
     "ipyopt": "ipopt",
     "distributed": "cluster",
     "jax": "jax",
+    "sksundae": "sundials",
 }
 
 

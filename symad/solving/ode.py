@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import UnboundSymbolError
+from codegen.machine.exports.export import Exported
 from symad.derivatives.implicit import TOLERANCE, Equation, solve
 from symad.derivatives.solvers import newton
 from symad.errors import ArgumentError, ConvergenceError, TraceError
 from symad.solving.adjoint import value_and_gradient
 from symad.solving.callbacks import Array
 from symad.solving.events import Event, moved
+from symad.solving.exported_systems import export_system
 from symad.solving.flat_parameters import FlatParameters
 from symad.solving.flows import flow
 from symad.solving.systems import System
@@ -87,6 +90,24 @@ class InitialValueProblem:
     def _flat_event(self, g: Function) -> Function:
         check_function(g)
         return lambda t, y, q: g(t, np.reshape(y, self.shape), *self._laid.split(q))
+
+    def export(
+        self, directory: str | os.PathLike[str], *parameters: Any, abi: str = "cvode", name: str = "ode",
+        cpu: str = "host",
+    ) -> Exported:  # fmt: skip
+        """Write the right-hand side and its Jacobian into a directory, as functions that CVODE of SUNDIALS calls.
+
+        A state or slope that is NaN or infinite makes them return 1, which CVODE takes for a step that was too long.
+        WorkbenchError without a C compiler. `cpu` is as of `Kernel.export`.
+
+        >>> import tempfile
+        >>> made = ode(lambda t, y, k: -k * y, [1.0], (4.0,)).export(tempfile.mkdtemp(), name="decay")
+        >>> sorted(made.files)
+        ['cmake', 'cvode', 'header', 'library', 'object', 'pkg-config']
+        """
+        q = self._numbers(parameters)
+        start = self._system.start(0, q)
+        return export_system(self._system.kernels(0), start.ravel(), q, directory, abi=abi, name=name, cpu=cpu)
 
     def solve(
         self, span: tuple[float, float], *parameters: Any, method: Method | None = None, times: Any = None,

@@ -1,4 +1,4 @@
-"""Integration by `scipy.integrate.solve_ivp`: compiled right-hand sides, their exact Jacobians, events."""
+"""Integration by `scipy.integrate.solve_ivp`, or CVODE: compiled right-hand sides, their exact Jacobians, events."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from symad.compiling.native import compile
 from symad.errors import ArgumentError, ConvergenceError
 from symad.extras import optional
 from symad.solving.callbacks import Array
+from symad.solving.with_sundials import integrated_by_cvode
 from symad.transforms.first_order import jacobian
 
-Method = Literal["LSODA", "BDF", "Radau", "RK45", "DOP853", "RK23"]
-IMPLICIT = ("LSODA", "BDF", "Radau")  # which take a Jacobian
-FACTORIZED = ("BDF", "Radau")  # which take a sparse one
+Method = Literal["LSODA", "BDF", "Radau", "RK45", "DOP853", "RK23", "CVODE"]
+IMPLICIT = ("LSODA", "BDF", "Radau", "CVODE")  # which take a Jacobian
+FACTORIZED = ("BDF", "Radau", "CVODE")  # which take a sparse one
 DENSE = 40  # numbers up to which a dense matrix is factorized sooner
 LARGE = 100  # numbers from which on sparse matrices are what counts
 FILLED = 0.25  # the density from which on a dense matrix is
@@ -113,6 +114,8 @@ def integrated(
     if method in IMPLICIT:
         asked["jac"] = kernels.jacobian_of(q, sparse=method in FACTORIZED)
     try:
+        if method == "CVODE":
+            return _ended(integrated_by_cvode(right, asked.pop("jac"), span, start, by, asked), method)
         with np.errstate(all="ignore"):  # NaN ends a step, as SciPy sees to
             found = integrate.solve_ivp(
                 right, span, start, method=method, rtol=by.rtol, atol=by.atol_for(start.size), **asked, **by.options
@@ -123,6 +126,11 @@ def integrated(
         raise _stopped(method, span, error) from error
     except (ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
         raise _stopped(method, span, error) from error
+    return _ended(found, method)
+
+
+def _ended(found: Any, method: str) -> Any:
+    """Return what was found with its method; what became infinite or NaN has failed."""
     found.method = method
     if found.success and not np.isfinite(found.y).all():
         found.success, found.status = False, -1

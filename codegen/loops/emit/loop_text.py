@@ -23,7 +23,8 @@ from codegen.loops.emit.thread_blocks import Blocks
 from codegen.loops.emit.workspace import Memory, Tables
 from codegen.lowering.lower import Lowered
 
-PART = ",i64 %first,i64 %last,ptr %sums,ptr %own"  # of a block: its units, places of its sums, memory of the thread
+# Of a block: its units, places of its sums, its copies, memory of the thread.
+PART = ",i64 %first,i64 %last,ptr %sums,ptr %copies,ptr %own"
 STORES = ("store ", "call void @llvm.masked.store")
 MOST_STORES = 200  # in a function, between two calls
 PAUSE = Symbol("pause", "define internal preserve_allcc void @pause() noinline nounwind {\nret void\n}")
@@ -190,6 +191,8 @@ class Function(Frame):
             self.uses.setdefault(use.output, []).append(c)
         self.chunks: list[str] = []
         self.scratch = 0
+        for buffer, begin in (job.blocks.begins if job.blocks else {}).items():
+            self.views[buffer, ()] = self.offset("%copies", begin)
 
     def written(self) -> Written:
         """The text so far as IR, with the symbols that it calls."""

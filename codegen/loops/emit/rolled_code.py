@@ -205,8 +205,8 @@ class RolledPlan:
 
     @cached_property
     def blocks_kept(self) -> list[Blocks | None]:
-        """The blocks that are written: not on one thread, where there are no sums, as the bits are the same."""
-        kept = (blocks is not None and (self.threads > 1 or blocks.sums) for blocks in self.blocks)
+        """The blocks that are written: on one thread only where there are sums or copies, for the bits."""
+        kept = (blocks is not None and (self.threads > 1 or blocks.sums or blocks.copies) for blocks in self.blocks)
         return [blocks if keep else None for blocks, keep in zip(self.blocks, kept, strict=True)]
 
     @property

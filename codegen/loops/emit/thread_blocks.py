@@ -2,14 +2,17 @@
 
 A loop is cut into blocks of repetitions, or of whole runs where there are several, if its repetitions know nothing of
 each other and no two blocks write to the same place. A sum over all repetitions is taken block by block; then the sums
-of the blocks are added in their order. Where a loop is cut depends on the program and on the width of the registers,
-and on nothing else: a kernel for one thread has the same blocks where sums are taken.
+of the blocks are added in their order. Where several blocks add to one place, as pairs of atoms do on the diagonal of a
+Hessian, each adds in a copy of its own, and then the copies are added in their order. Where a loop is cut depends on
+the program and on the width of the registers, and on nothing else: a kernel for one thread has the same blocks where
+there are sums or copies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
+from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import dataclass
+from itertools import accumulate
 
 from codegen.ir.region import Region
 from codegen.ir.tables import distinct, unique
@@ -20,25 +23,54 @@ from codegen.pricing.price_table import NANOSECONDS, nanoseconds, registers
 SPLIT = 56_000.0  # nanoseconds of a loop from which on it is cut: to wake a thread takes 20,000 to 50,000
 BLOCK = 11_000.0  # nanoseconds of a block
 MOST = 256  # blocks
+SHARE, ADDED = 0.05, 0.6  # of the time of a loop that copies may take, and nanoseconds of a number of one
+MOST_COPIES = 8  # blocks that have copies
+NUMBERS = 16  # that a line of the cache has, at most
 WHOLE = 64  # repetitions of which blocks are multiples: whole vectors, and whole lines of the cache
+
+
+@dataclass(frozen=True)
+class Copy:
+    """`size` numbers of a buffer, from place `first` on, to which several blocks add."""
+
+    buffer: int
+    first: int
+    size: int
+
+    @property
+    def room(self) -> int:
+        """Numbers in memory for the copy of one block: lines, with one behind it for what a last vector adds there."""
+        return (-(-self.size // NUMBERS) + 1) * NUMBERS
 
 
 @dataclass(frozen=True)
 class Blocks:
     """So many blocks of `size` units each, the last one of what is left of `units`: repetitions, or runs.
 
-    `sums` are the results that are added up over all repetitions.
+    `sums` are the results that are added up over all repetitions; each block has the `copies`.
     """
 
     count: int
     size: int
     units: int
     sums: tuple[int, ...]
+    copies: tuple[Copy, ...] = ()
 
     @property
     def partial(self) -> int:
         """Numbers in memory for the sums of all blocks."""
         return self.count * len(self.sums)
+
+    @property
+    def copied(self) -> int:
+        """Numbers in memory for the copies of one block."""
+        return sum(copy.room for copy in self.copies)
+
+    @property
+    def begins(self) -> dict[int, int]:
+        """Of each buffer that is copied, where in the memory of a block its place 0 would be."""
+        before = accumulate((copy.room for copy in self.copies), initial=0)
+        return {copy.buffer: begin - copy.first for copy, begin in zip(self.copies, before, strict=False)}
 
 
 def blocks_of(
@@ -54,13 +86,38 @@ def blocks_of(
         return None
     results = range(len(region.results))
     sums = tuple(c for c in results if _is_sum(region, c, columns, stored))
-    if not all(c in sums or _is_apart(region, c, columns, stored) for c in results):
+    meeting = [c for c in results if c not in sums and not _is_apart(region, c, columns, stored)]
+    copies = _copies(region, meeting, columns, stored)
+    if copies is None:
         return None
     runs = 1 if columns is None else len(columns.runs)
     units, whole = (region.count, WHOLE) if runs == 1 else (runs, 1)
     wanted = min(max(int(work / BLOCK), 2), MOST)
-    size = -(-units // (wanted * whole)) * whole
-    return Blocks(-(-units // size), size, units, sums) if size < units else None
+    if copies:
+        wanted = min(wanted, MOST_COPIES, int(SHARE * work / (ADDED * sum(copy.room for copy in copies))))
+    size = -(-units // (max(wanted, 1) * whole)) * whole
+    return Blocks(-(-units // size), size, units, sums, copies) if size < units else None
+
+
+def _copies(
+    region: Region, meeting: Sequence[int], columns: Columns | None, stored: AbstractSet[int]
+) -> tuple[Copy, ...] | None:
+    """Return what each block has a copy of, so that results may meet; None where there may be none.
+
+    All that the region does with such a buffer has to be adding, at the same places in all rounds of nests.
+    """
+    if meeting and (columns is None or (len(columns.runs) == 1 and columns.overlaps)):
+        return None
+    buffers = sorted({region.results[c].buffer for c in meeting})
+    found = []
+    for buffer in buffers:
+        uses = [(c, use) for c, use in enumerate(region.results) if use.buffer == buffer]
+        adds = all(use.kind == "add" and c not in stored and not any(use.table.shifts) for c, use in uses)
+        if not adds or any(use.buffer == buffer for use in region.gathers):
+            return None
+        lowest, highest = zip(*(use.table.bounds for _, use in uses), strict=True)
+        found.append(Copy(buffer, min(lowest), max(highest) - min(lowest) + 1))
+    return tuple(found)
 
 
 def _nanoseconds(region: Region, lowered: Lowered, lanes: int) -> float:

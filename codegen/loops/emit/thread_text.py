@@ -7,16 +7,18 @@ and `@name` has them all run. What a block needs stands in a table on the caller
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from codegen.emission.emit import Emitted
 from codegen.functions.symbols import symbol
 from codegen.functions.workers import PARALLEL
 from codegen.loops.emit.loop_lanes import SMALLER
 from codegen.loops.emit.loop_text import Frame, Job, Written
-from codegen.loops.emit.thread_blocks import Blocks
+from codegen.loops.emit.thread_blocks import Blocks, Copy
 
 LARGE = 1 << 22  # bytes from which on threads share the clearing of a buffer,
 PIECE = 1 << 20  # in pieces of so many
+TOGETHER = 8  # numbers of copies that are added at once
 LINE = 64  # bytes in a line of the cache: threads do not share those of their bodies
 
 
@@ -53,12 +55,12 @@ def in_blocks(job: Job, blocks: Blocks, part: Written, threads: int) -> Written:
     """Return the function of a region whose `part` runs one block, on up to so many threads."""
     line = LINE // job.scalar.size
     own = -(-part.scratch // line) * line + line if part.scratch else 0
-    first = job.scratch + blocks.partial
+    first = job.scratch + blocks.partial + blocks.count * blocks.copied
     whole = _Whole(job, blocks, threads)
     symbols = {SMALLER.name: SMALLER} | ({PARALLEL: symbol(PARALLEL, 4)} if threads > 1 else {})
     functions = [_block(job, blocks, first, own), whole.written()]
     more = Emitted([], functions, symbols | whole.symbols)
-    return Written(part.emitted + more, blocks.partial + threads * own)
+    return Written(part.emitted + more, first - job.scratch + threads * own)
 
 
 def _block(job: Job, blocks: Blocks, first: int, own: int) -> str:
@@ -74,14 +76,25 @@ def _block(job: Job, blocks: Blocks, first: int, own: int) -> str:
         f"%row=mul i64 %b,{len(blocks.sums)}",
         f"%place=add i64 %row,{job.scratch}",
         f"%sums=getelementptr {job.scalar.type},ptr %work,i64 %place",
+        *_copies(job, blocks),
         f"%mine=mul i64 %thread,{own}",
         f"%begin=add i64 %mine,{first}",
         f"%own=getelementptr {job.scalar.type},ptr %work,i64 %begin",
-        f"call void @{job.name}.part({job.parameters},i64 %first,i64 %last,ptr %sums,ptr %own)",
+        f"call void @{job.name}.part({job.parameters},i64 %first,i64 %last,ptr %sums,ptr %copies,ptr %own)",
         "ret void",
         "}",
     ]
     return "\n".join(lines)
+
+
+def _copies(job: Job, blocks: Blocks) -> list[str]:
+    """Find the copies of block %b and clear them."""
+    lines = [
+        f"%copies.before=mul i64 %b,{blocks.copied}",
+        f"%copies.place=add i64 %copies.before,{job.scratch + blocks.partial}",
+        f"%copies=getelementptr {job.scalar.type},ptr %work,i64 %copies.place",
+    ]
+    return lines + (clearing(job.name, "%copies", blocks.copied * job.scalar.size, 1) if blocks.copies else [])
 
 
 class _Whole(Frame):
@@ -104,6 +117,8 @@ class _Whole(Frame):
             self.repeat("run", 0, count, lambda k: self.write(f"call void {block}(ptr %given,i64 {k},i64 0)"))
         if self.blocks.sums:
             self.total()
+        for copy in self.blocks.copies:
+            self.total_of(copy)
         self.write("ret void")
         return self.text()
 
@@ -130,3 +145,32 @@ class _Whole(Frame):
         self.repeat("add", count, blocks.partial, add)
         for c, place in zip(blocks.sums, range(blocks.partial - count, blocks.partial), strict=True):
             self.add_to(self.fixed(self.region.results[c]), self.load(self.offset(sums, place)))
+
+    def total_of(self, copy: Copy) -> None:
+        """Add the copies of all blocks to a buffer, in their order."""
+        blocks = self.blocks
+        begin = self.job.scratch + blocks.partial + blocks.begins[copy.buffer] + copy.first
+        use = next(use for use in self.region.results if use.buffer == copy.buffer)
+        base, target = self.offset("%work", begin), self.offset(self.view(use), copy.first)
+
+        whole = copy.size // TOGETHER
+        parts = [(TOGETHER, 0, whole), (1, whole * TOGETHER, copy.size)]
+        for width, first, end in parts:
+            if first < end:
+                self.repeat(f"copy{copy.buffer}.{width}", first, end, partial(self.add_copies, base, target, width))
+
+    def add_copies(self, base: str, target: str, width: int, k: str) -> None:
+        """Add so many numbers of all copies, from number k on, or as many times that."""
+        size, copied = self.scalar.size, self.blocks.copied
+        kind = self.scalar.type if width == 1 else f"<{width} x {self.scalar.type}>"
+        begin = k if width == 1 else self.new(f"mul i64 {k},{width}")
+
+        def load(pointer: str) -> str:
+            return self.new(f"load {kind},ptr {pointer},align {size}")
+
+        first = self.offset(base, begin)
+        total = load(first)
+        for block in range(1, self.blocks.count):
+            total = self.new(f"fadd {kind} {total},{load(self.offset(first, block * copied))}")
+        place = self.offset(target, begin)
+        self.write(f"store {kind} {self.new(f'fadd {kind} {load(place)},{total}')},ptr {place},align {size}")

@@ -262,3 +262,12 @@ def test_ipopt_without_constraints_scales_its_hessian() -> None:
     found = problem.minimize(np.full(3, 30.0), solver="ipopt", options={"derivative_test": "second-order"})
     assert found.x == pytest.approx(np.arange(3.0), abs=1e-4)
     assert found.nit < 30
+
+
+def test_nan_on_the_way_makes_ipopt_step_back_or_end_in_its_own_status() -> None:
+    """No numbers where x is below 0: a step there is shortened; where everything is NaN, Ipopt says so."""
+    found = sa.Problem(lambda x: np.sum(x - np.log(x))).minimize(np.full(2, 5.0), solver="ipopt")
+    assert found.x == pytest.approx(np.ones(2), abs=1e-6)
+    nowhere = sa.Problem(lambda x: np.sum(x**2), lambda x: np.log(x[0] - 9.0) + 0.0 * x[1])
+    told = nowhere.minimize(np.zeros(2), solver="ipopt")
+    assert (told.success, told.message) == (False, "invalid number detected")

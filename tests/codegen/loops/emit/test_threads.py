@@ -33,6 +33,7 @@ THREADS = (1, 2, 3, 7)
 def _short_loops_are_cut(monkeypatch):
     monkeypatch.setattr(blocks, "SPLIT", 0.0)
     monkeypatch.setattr(blocks, "BLOCK", 100.0)
+    monkeypatch.setattr(blocks, "SHARE", 1e3)
 
 
 def cut(rolled, lanes=None):
@@ -92,8 +93,39 @@ def test_runs(lanes):
     agree(rolled, [rng.normal(size=len(i)), rng.normal(size=columns)], lanes)
 
 
-def test_what_may_meet_is_not_cut():
-    """Pairs of atoms, and repetitions that need each other."""
+@pytest.mark.parametrize("atoms", [9, 40, 41])
+def test_sums_that_meet_are_added_in_copies(atoms):
+    """Pairs of atoms: each block adds to a gradient of its own."""
+    rolled = lennard_jones(atoms)
+    assert cut(rolled)[0] > 1
+    agree(rolled, [np.random.default_rng(3).normal(size=3 * atoms) * 3], rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("sparse", ["lower", "full", False])
+def test_blocks_of_three_by_three_beside_copies(sparse, dtype):
+    """What is stored, what is added up apart and copied, a dense matrix, and single precision."""
+    x = np.random.default_rng(5).normal(size=3 * 70).astype(dtype)
+
+    def energy(x):
+        i, j = np.triu_indices(len(x) // 3, 1)
+        difference = x.reshape(-1, 3)[i] - x.reshape(-1, 3)[j]
+        return np.sum(1 / (1 + np.sum(difference**2, axis=1)))
+
+    derivative = sa.hessian(energy, sparse=sparse)
+    kernels = [sa.compile(derivative, x, cache=False, threads=threads, dtype=dtype) for threads in THREADS]
+    assert max(region.blocks for region in kernels[1].stats.regions) > 1
+    numbers = [np.asarray(kernel(x)).tobytes() for kernel in kernels]
+    assert len(set(numbers)) == 1
+    straight = sa.compile(derivative, x[:45], cache=False, roll="never", tier="fast", dtype=dtype)
+    small = sa.compile(derivative, x[:45], cache=False, roll="always", threads=3, dtype=dtype)
+    tolerance = 1e-12 if dtype == "float64" else 1e-4
+    np.testing.assert_allclose(small(x[:45]), straight(x[:45]), rtol=tolerance, atol=tolerance)
+
+
+def test_many_sums_are_not_copied_for_little_work(monkeypatch):
+    """Copies may take a twentieth of the time of a loop; repetitions that need each other are never cut."""
+    monkeypatch.setattr(blocks, "SHARE", 0.05)
     rolled = lennard_jones(40)
     assert cut(rolled) == [1]
     agree(rolled, [np.random.default_rng(3).normal(size=120) * 3], rtol=1e-9)
