@@ -232,7 +232,7 @@ def _what_was_wrong() -> int:
         file = RECORDS / f"{corpus.name}.jsonl"
         found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
         wrong = {line["name"] for line in found if any(line[way][0] in ("wrong", "crash") for way in WAYS)}
-        again = {call.name: _tried(corpus, call)[1] for call in corpus.calls() if call.name in wrong} if wrong else {}
+        again = {call.name: _tried(corpus, call)[1] for call in corpus.named(wrong)}
         lines = [json.dumps(again.get(line["name"], line)) for line in found]
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     write_page(datetime.date.today().isoformat())

@@ -216,7 +216,7 @@ def newton_root(
 ) -> Any:  # fmt: skip
     """A root by the method of Newton, Halley or the secant."""
     name = "scipy.optimize.newton"
-    args = args if isinstance(args, tuple) else (args,)
+    args = tuple(args)  # SciPy takes any sequence here
     is_symbolic = is_symbolic_call(func, x0, args, x1)
     start = x0 if is_symbolic else _floats(numbers(name, x0))
     if not is_symbolic and not is_traced_call(func, start, args, x0, x1):

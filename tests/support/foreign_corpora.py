@@ -27,6 +27,11 @@ WAYS = ("interpreted", "compiled")
 CHECKS = ("complex steps", "50 digits", "differences")
 RIGHT = ("right", "switch", "rounding")
 
+CAUSES = {  # of what is wrong
+    "statsmodels.genmod._tweedie_compound_poisson.logW": "its series has a term of index 0, in which gammaln is at its "
+    "pole: 0, an element of an array, times an infinite slope ([extremes](extremes.md))",
+}
+
 Record = dict[str, Any]
 
 
@@ -51,6 +56,14 @@ class Corpus:
     def calls(self) -> Iterator[Call]:
         """Yield its calls."""
         return scipy_calls() if self.module == "SciPy" else calls_of(self.module, self.only)
+
+    def named(self, names: set[str]) -> Iterator[Call]:
+        """Yield those of some names."""
+        if self.module == "SciPy":
+            found: list[Iterator[Call]] = [scipy_calls()] if names else []
+        else:
+            found = [calls_of(self.module, name.rpartition(".")[2]) for name in sorted(names)]
+        yield from (call for calls in found for call in calls if call.name in names)
 
 
 CORPORA = (
@@ -136,12 +149,17 @@ def _table(records: list[Record], way: str) -> list[str]:
 
 def _named(records: list[Record]) -> list[str]:
     found = [
-        f"| `{cell(record['name'])}` | {way} | {record[way][0]} | {cell(record[way][1])} |"
+        f"| `{cell(record['name'])}` | {way} | {record[way][0]} | {_cause_of(record, way)} |"
         for record in records
         for way in WAYS
         if record[way][0] in ("wrong", "crash", "slow", "raises")
     ]
     return ["| function | way | | what differs |", "|---|---|---|---|", *found]
+
+
+def _cause_of(record: Record, way: str) -> str:
+    known = CAUSES.get(record["name"], "") if record[way][0] == "wrong" else ""
+    return cell(f"{record[way][1]}; {known}" if known else record[way][1])
 
 
 def _causes(records: list[Record]) -> list[str]:

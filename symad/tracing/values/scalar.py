@@ -20,7 +20,7 @@ from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import shown_value, truth_of
 from symad.tracing.values.node_arrays import converted
-from symad.tracing.values.object_arrays import boxed, check_making, check_truth
+from symad.tracing.values.object_arrays import asked_by_an_index, boxed, check_making, check_truth
 from symad.tracing.values.scalar_operators import (
     NUMBERS,
     TracedNumber,
@@ -160,6 +160,8 @@ class Scalar(TracedNumber):
         convert = None if dtype is None else _CONVERSIONS.get(np.dtype(dtype).kind)
         if convert is not None:
             return np.array(convert(self), dtype=dtype)
+        if dtype is None and is_boolean(self.scope.graph, self.node) and asked_by_an_index(sys._getframe(1)):
+            return np.array(truth_of(self.scope, self.node))  # all of an ordinary array, or nothing
         if dtype is None:
             check_making(sys._getframe(1))
         return boxed(self)

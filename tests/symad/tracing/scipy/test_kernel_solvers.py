@@ -168,3 +168,13 @@ def test_other_ways_to_a_kernel(transform):
 def test_a_sparse_hessian_of_a_kernel():
     f = sa.hessian(lambda p: SOLVED["brentq"](p) + np.sum(p**3), sparse="lower")
     assert sa.compile(f, POINT)(POINT) == pytest.approx(f(POINT).toarray()[np.tril_indices(2)], rel=1e-9)
+
+
+def test_newton_takes_a_list_of_arguments():
+    """As SciPy's does, which asks of other solvers that they are a tuple."""
+
+    def f(r):
+        return optimize.newton(lambda t, a, b: t**2 - a * b, 1.0, fprime=lambda t, a, b: 2 * t, args=[r, 2.0])
+
+    assert sa.value_and_grad(f)(2.0) == pytest.approx((2.0, 0.5))
+    assert sa.compile(sa.value_and_grad(f), 2.0)(2.0) == pytest.approx((2.0, 0.5))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import symad as sa
 from tests.support.compiled import same_as_called
 
 VECTORS = [
@@ -243,3 +244,16 @@ def choose(x):
 )
 def test_masks(f):
     same_as_called(f, VECTORS)
+
+
+@pytest.mark.parametrize("x", [2.0, -2.0, np.nan])
+def test_a_traced_truth_value_indexes_an_ordinary_array_without_axes(x):
+    """All of it or nothing: found in pvlib's `perez`, which ended in NumPy's IndexError."""
+
+    def f(x):
+        count = np.array(3)
+        count[np.isnan(x)] = 0
+        count[x < 0] = 5
+        return x * int(count)
+
+    assert sa.grad(f)(x) == sa.compile(sa.grad(f), 1.0)(x) == {2.0: 3.0, -2.0: 5.0}.get(x, 0.0)
