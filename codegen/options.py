@@ -37,8 +37,8 @@ class Options:
     """How to compile; ArgumentError for an option that does not exist.
 
     `tier` is how much effort goes into machine code, and never changes a bit of the results: "fast" generates code
-    many times faster, straight lines without LLVM where `codegen.encoding` can; "auto" starts with that and compiles
-    the other in the background.
+    many times faster, straight lines without LLVM where `codegen.encoding` can, which "default" does for short ones;
+    "auto" starts with the fast code and compiles the other in the background.
     `accuracy="fast"` allows passes and functions that round differently (see `codegen.lowering.passes`);
     `fma=False` keeps products and sums apart; `chunk` overrides the number of operations per function, `lanes` (1, 2,
     4, 8 or 16) the number of points that a batch computes side by side; neither changes a bit of the results.

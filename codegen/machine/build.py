@@ -17,7 +17,7 @@ from codegen.collector import fewer_collections
 from codegen.emission.emit import Emitted, Form
 from codegen.emission.straight import modules
 from codegen.encoding.disassembly import listing
-from codegen.encoding.encode import encode, why_not
+from codegen.encoding.encode import encode, why_not, why_not_best
 from codegen.engine import assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
@@ -200,8 +200,10 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
     else:
         prepared = prepare(program, options)
         clock.append(time.perf_counter())
-        reason = "" if options.tier == "default" else why_not(prepared)
-        if options.tier != "default" and not reason:
+        reason = why_not(prepared)
+        if not reason and options.tier == "default":
+            reason = why_not_best(prepared)
+        if not reason:
             return _encoded(prepared, clock)
         planned = plan(prepared)
         clock.append(time.perf_counter())
