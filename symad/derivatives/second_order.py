@@ -85,9 +85,13 @@ def adjoints(build: Builder, rows: Sequence[Row], output: int) -> dict[int, Term
         collected = terms.pop(target, None)
         if collected is None:
             continue  # differentiated through (see derivative_form)
-        found[target] = total(build, collected)
+        found[target] = adjoint = collected[0] if len(collected) == 1 else total(build, collected)
         for coefficient, source, guard in edges:
-            terms.setdefault(source, []).append(scale(build, found[target], coefficient, guard))
+            term = scale(build, adjoint, coefficient, guard)
+            if source in terms:
+                terms[source].append(term)
+            else:
+                terms[source] = [term]
     return found
 
 
@@ -101,9 +105,16 @@ class _Weights:
 
     def insert(self, source: int, other: int, term: Term) -> None:
         """Add a term to w(source, other)."""
-        if self.position[source] < self.position[other]:
+        position = self.position
+        if position[source] < position[other]:
             source, other = other, source
-        self.table.setdefault(source, {}).setdefault(other, []).append(term)
+        row = self.table.get(source)
+        if row is None:
+            self.table[source] = {other: [term]}
+        elif other in row:
+            row[other].append(term)
+        else:
+            row[other] = [term]
 
     def push(self, target: int, edges: Sequence[Edge]) -> None:
         """Eliminate a node by the chain rule on w(target, other) and w(target, target)."""

@@ -219,7 +219,7 @@ def open_scope(*, apart: bool = False, graph: Graph | None = None) -> Iterator[S
         yield scope
     finally:
         scope.open = False
-        scope.paths = None  # which have the scope, as they have the graph: both are gone with their last user
-        if scope.arrays is not None and scope.arrays.on_numbers:
-            scope.arrays = None  # which has the scope: what was computed is gone with its last user
+        scope.paths = scope.arrays = (
+            None  # which have the scope: all goes with its last user
+        )
         _innermost.reset(token)

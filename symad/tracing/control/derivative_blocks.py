@@ -203,13 +203,13 @@ def _traced(
         inner.arrays = None if scope.arrays is None else scope.arrays.within(inner)
         result = result_of(f, inner, lambda: call(f, lambda: wrap(inner, parameters)), of_captured=True)
         loops = tuple(inner.loops.values())
+        of_arrays = inner.arrays is not None and inner.arrays.written_down > 0
         if isinstance(inner.paths, Paths) and inner.paths.explored > 1 and not surroundings.unchanged():
             raise NotABlockError  # the code around would see what the last path has changed
     if has_truths(graph, result.nodes):
         raise NotABlockError
     needed, captured = _needed(graph, start, parameters.nodes, result.nodes, loops)
     has_rules = any(needed[rule] for rule in graph.rules)
-    of_arrays = inner.arrays is not None and inner.arrays.written_down > 0
     return Inner(
         scope, graph, name_of(f), given, captured, parameters, result, loops, int(needed.sum()), has_rules, key,
         surroundings, of_arrays,

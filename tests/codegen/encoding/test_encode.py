@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import codegen.code_memory
 import codegen.encoding.encode
 from codegen import Input, Output, compile_program
 from codegen.code_memory import MappedCode
@@ -149,7 +150,7 @@ def test_a_system_that_runs_no_pages_is_told(monkeypatch: pytest.MonkeyPatch) ->
         def mprotect(self, *given: object) -> int:
             return -1
 
-    monkeypatch.setattr(ctypes, "CDLL", lambda *given, **options: Refusing())
+    monkeypatch.setattr(codegen.code_memory, "_library", Refusing)
     with pytest.raises(WorkbenchError, match="the system does not let it be run"):
         MappedCode(b"\xc3", {}, {}, {"kernel": 0})
 
