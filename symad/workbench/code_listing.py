@@ -86,7 +86,8 @@ def code_listing(kernel: Kernel, points: Sequence[Sequence[float]], recognise: C
         marks.append(" ".join(dict.fromkeys(words.split())))
     located = located_assembly(kernel)
     encoded = stats.generator == ENCODER
-    if not encoded and [each.text for each in located] != instructions_of(kernel.assembly):  # then nothing is known of the kernel's own
+    if not encoded and [each.text for each in located] != instructions_of(kernel.assembly):
+        # nothing is known of the kernel's own
         located = [Instruction(text) for text in instructions_of(kernel.assembly)]
     size = "as LLVM would write them; the kernel runs those of our encoder" if encoded else f"{stats.code_bytes} bytes"
     told = (

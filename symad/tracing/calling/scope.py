@@ -219,7 +219,5 @@ def open_scope(*, apart: bool = False, graph: Graph | None = None) -> Iterator[S
         yield scope
     finally:
         scope.open = False
-        scope.paths = scope.arrays = (
-            None  # which have the scope: all goes with its last user
-        )
+        scope.paths = scope.arrays = None  # which have the scope: all goes with its last user
         _innermost.reset(token)
