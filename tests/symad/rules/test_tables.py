@@ -8,7 +8,7 @@ import sympy as sp
 
 from codegen.evaluation.interpret import evaluate
 from codegen.functions.intrinsics import INTRINSICS
-from symad.derivatives.second_order import second_partials
+from symad.derivatives.second_order import SecondPartials
 from symad.errors import RuleError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -80,7 +80,7 @@ def test_first_partials_are_40_digit_derivatives(head):
 def test_second_partials_are_40_digit_derivatives(head):
     for point in HEAD_POINTS[head]:
         build, node, operands, active = node_of(head, point)
-        found = second_partials(build, node, active)
+        found = SecondPartials(build, active).of(node)
         for i, first in enumerate(operands):
             for j, second in enumerate(operands[: i + 1]):
                 if first not in active or second not in active:
