@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from codegen import Kernel
-from codegen.machine.calls.statistics import ENCODER
 from symad.display.document import Cell, Code, Columns, Document, Heading, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.shown import Shown
@@ -85,13 +84,10 @@ def code_listing(kernel: Kernel, points: Sequence[Sequence[float]], recognise: C
         words = " ".join(recognise(np.asarray(lane, dtype=float)) for lane in lanes)
         marks.append(" ".join(dict.fromkeys(words.split())))
     located = located_assembly(kernel)
-    encoded = stats.generator == ENCODER
-    if not encoded and [each.text for each in located] != instructions_of(kernel.assembly):
-        # nothing is known of the kernel's own
+    if [each.text for each in located] != instructions_of(kernel.assembly):  # then nothing is known of the kernel's own
         located = [Instruction(text) for text in instructions_of(kernel.assembly)]
-    size = "as LLVM would write them; the kernel runs those of our encoder" if encoded else f"{stats.code_bytes} bytes"
     told = (
-        f"{counted(len(lines), 'line')} of LLVM IR, {counted(len(located), 'instruction')}, {size}. "
+        f"{counted(len(lines), 'line')} of LLVM IR, {counted(len(located), 'instruction')}, {stats.code_bytes} bytes. "
         f"The numbers on the left are lines of the IR; an instruction has that of the line it was selected for."
     )
     return CodeListing(tuple(lines), tuple(marks), tuple(located), straight=True, told=told)
