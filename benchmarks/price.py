@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ import symad as sa
 from benchmarks import machine
 from benchmarks.problems import Problem, make_network, make_problems
 from benchmarks.structure.cases import Case, make_cases
-from benchmarks.structure.ours import arguments_of, derivative_of, written
+from benchmarks.structure.ours import arguments_of, derivative_of
 from benchmarks.structure.problems import lennard_jones
 from benchmarks.tables import number, table
 from benchmarks.timing import burst, calls_per_burst, no_garbage_collection
@@ -50,13 +49,30 @@ CAUTION = 0.3  # how strongly an entry keeps its price, against one kernel that 
 
 
 @dataclass(frozen=True)
+class Way:
+    """How a function is built, and for which arguments."""
+
+    function: Function
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def build(self) -> Kernel:
+        """Build the kernel, anew every time."""
+        return sa.compile(self.function, *self.arguments, cache=False, max_seconds=LONGEST, **self.options)
+
+    def traced(self) -> int:
+        """Return how many operations were traced for the loops."""
+        rolled = sa.plan(self.function, *self.arguments, **self.options).candidate.rolled
+        assert rolled is not None
+        return rolled.primal.operations
+
+
+@dataclass(frozen=True)
 class Row:
-    """A function and its arguments, and the ways in which it is compiled."""
+    """The ways in which a function is compiled."""
 
     name: str
-    ways: dict[str, Callable[[], Kernel]]
-    arguments: tuple[Any, ...]
-    plain: Callable[[], int]  # how many operations the function has before it is differentiated
+    ways: dict[str, Way]
 
 
 @dataclass
@@ -85,24 +101,15 @@ def dot(amounts: Amounts, prices: dict[str, float]) -> float:
     return sum(prices[name] * amount for name, amount in amounts.items())
 
 
-def ways_of(f: Function, *arguments: Any, sweep: bool = False, loops: Function | None = None) -> dict[str, Any]:
+def ways_of(f: Function, *arguments: Any, sweep: bool = False, loops: Function | None = None) -> dict[str, Way]:
     """Return how a function is built: in straight lines, as a sweep, with loops (perhaps of another form of it)."""
     given = {
         "straight": {"roll": "never", "strategy": "straight"},
         "sweep": {"strategy": "sweep"},
         "loops": {"roll": "always"},
     }
-
-    def build(way: str) -> Kernel:
-        function = loops if way == "loops" and loops is not None else f
-        return sa.compile(function, *arguments, cache=False, max_seconds=LONGEST, **given[way])  # type: ignore[arg-type]
-
-    return {way: partial(build, way) for way in given if sweep or way != "sweep"}
-
-
-def traced_operations(f: Function, *arguments: Any) -> int:
-    """Return how many operations are traced of a function that is differentiated."""
-    return sa.trace(f, *arguments).count_ops()
+    functions = {"straight": f, "sweep": f, "loops": loops or f}
+    return {way: Way(functions[way], arguments, options) for way, options in given.items() if sweep or way != "sweep"}
 
 
 def make_rows() -> dict[str, Row]:
@@ -117,12 +124,11 @@ def _structure(cases: Iterable[Case]) -> Iterable[Row]:
             continue
         arguments = arguments_of(case, case.point)
         straight, loops = derivative_of(case, "coo"), derivative_of(case, "regions")
-        plain = partial(traced_operations, written(case), case.family.point)
         ways = ways_of(straight, *arguments, loops=loops)
-        yield Row(case.name, ways, arguments, plain)
+        yield Row(case.name, ways)
         if case.kind in ("hessian", "jacobian"):
             by_rows = {"loops": ways_of(straight, *arguments)["loops"]}
-            yield Row(f"{case.name}, by rows", by_rows, arguments, plain)
+            yield Row(f"{case.name}, by rows", by_rows)
 
 
 def _problems(problems: Iterable[Problem]) -> Iterable[Row]:
@@ -130,13 +136,9 @@ def _problems(problems: Iterable[Problem]) -> Iterable[Row]:
         if problem.kind != "hessian" or problem.point.size > 1000:
             continue
         f, x = problem.function, problem.point
-        yield Row(
-            f"{problem.name}, lower", ways_of(sa.hessian(f, sparse="lower"), x), (x,), partial(traced_operations, f, x)
-        )
+        yield Row(f"{problem.name}, lower", ways_of(sa.hessian(f, sparse="lower"), x))
         if not problem.sparse or x.size <= 100:
-            yield Row(
-                f"{problem.name}, dense", ways_of(sa.hessian(f), x, sweep=True), (x,), partial(traced_operations, f, x)
-            )
+            yield Row(f"{problem.name}, dense", ways_of(sa.hessian(f), x, sweep=True))
 
 
 def _functions() -> Iterable[Row]:
@@ -148,60 +150,49 @@ def _functions() -> Iterable[Row]:
     functions |= {"atan": np.arctan, "asin": np.arcsin, "pow": lambda u: u**1.7, "quotient": lambda u: 1.5 / u}
     functions["coth"] = lambda u: 1 / np.tanh(u)
     for name, f in functions.items():
-        yield Row(f"function {name}", ways_of(f, x), (x,), partial(traced_operations, f, x))
-        yield Row(f"sum of {name}", ways_of(lambda u, f=f: np.sum(f(u)), x), (x,), partial(traced_operations, f, x))
+        yield Row(f"function {name}", ways_of(f, x))
+        yield Row(f"sum of {name}", ways_of(lambda u, f=f: np.sum(f(u)), x))
 
 
 def _more() -> Iterable[Row]:
     """Rows whose choice was wrong once."""
     rng = np.random.default_rng(8)
     wide, x = make_network((64, 16, 16, 1)), rng.normal(size=64)
-    yield Row("mlp16, dense", ways_of(sa.hessian(wide), x, sweep=True), (x,), partial(traced_operations, wide, x))
-    yield Row("mlp16, lower", ways_of(sa.hessian(wide, sparse="lower"), x), (x,), partial(traced_operations, wide, x))
+    yield Row("mlp16, dense", ways_of(sa.hessian(wide), x, sweep=True))
+    yield Row("mlp16, lower", ways_of(sa.hessian(wide, sparse="lower"), x))
     for atoms in (10, 20):
         point = make_cases()[f"lj{atoms}-hessian"].point
-        yield Row(
-            f"flat lj{atoms}, dense",
-            ways_of(sa.hessian(lennard_jones), point, sweep=True),
-            (point,),
-            partial(traced_operations, lennard_jones, point),
-        )
-        yield Row(
-            f"flat lj{atoms}, lower",
-            ways_of(sa.hessian(lennard_jones, sparse="lower"), point),
-            (point,),
-            partial(traced_operations, lennard_jones, point),
-        )
+        yield Row(f"flat lj{atoms}, dense", ways_of(sa.hessian(lennard_jones), point, sweep=True))
+        yield Row(f"flat lj{atoms}, lower", ways_of(sa.hessian(lennard_jones, sparse="lower"), point))
 
 
 def measure(row: Row, say: Callable[[str], None]) -> Iterable[Found]:
     """Build every candidate of a row and take its time."""
     kernels: dict[str, tuple[Kernel, float]] = {}
-    for way, build in row.ways.items():
+    for name, way in row.ways.items():
         start = time.process_time()
         try:
-            kernel = build()
+            kernel = way.build()
         except sa.WorkbenchError as error:
-            say(f"{row.name}: no {way}: {str(error)[:100]}")
+            say(f"{row.name}: no {name}: {str(error)[:100]}")
             continue
         seconds = time.process_time() - start
         if seconds < 1.0:  # the best of two
             start = time.process_time()
-            build()
+            way.build()
             seconds = min(seconds, time.process_time() - start)
-        kernels[way] = kernel, seconds
-    traced = row.plain()
-    times = best({way: caller(kernel, row.arguments) for way, (kernel, _) in kernels.items()})
-    for way, (kernel, seconds) in kernels.items():
-        found, unrolled = work_of(kernel.program, traced)
+        kernels[name] = kernel, seconds
+    times = best({name: caller(kernel, row.ways[name].arguments) for name, (kernel, _) in kernels.items()})
+    for name, (kernel, seconds) in kernels.items():
+        found, unrolled = work_of(kernel.program, row.ways[name])
         idle = IDLE[bool(kernel.program.outputs[0].shape)]
-        yield Found(row.name, way, 1e9 * times[way], idle, seconds, dict(found.call), dict(found.build), unrolled)
+        yield Found(row.name, name, 1e9 * times[name], idle, seconds, dict(found.call), dict(found.build), unrolled)
 
 
-def work_of(program: Program | RolledProgram, traced: int) -> tuple[Work, Amounts]:
+def work_of(program: Program | RolledProgram, way: Way) -> tuple[Work, Amounts]:
     """Return what a kernel has of each entry, and what its straight lines would have."""
     if isinstance(program, RolledProgram):
-        return rolled_work(program, traced), dict(unrolled_work(program).call)
+        return rolled_work(program, way.traced()), dict(unrolled_work(program).call)
     return (sweep_work(program, columns_at_once(program)) if program.seeded else straight_work(program)), {}
 
 

@@ -40,6 +40,7 @@ from symad.errors import (
     WorkbenchError as WorkbenchError,
 )
 from symad.solving.callbacks import Solution as Solution
+from symad.solving.exported_functions import export as export
 from symad.solving.loading import load as load
 from symad.solving.ode import (
     InitialValueProblem as InitialValueProblem,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import ceil, prod
 from typing import TypeAlias
 
@@ -22,6 +23,7 @@ from codegen.pricing.price_table import (
     CACHED,
     LANES_AT_ONCE,
     LONG,
+    LONGER,
     NANOSECONDS,
     NEAREST,
     SECONDS,
@@ -29,6 +31,7 @@ from codegen.pricing.price_table import (
     Price,
     kind_of,
     kinds,
+    lowered,
     on_lanes,
     operations,
     registers,
@@ -37,6 +40,8 @@ from codegen.pricing.price_table import (
 WORTH = 3.0  # uses of a number from which on it is packed, see `codegen.loops.optimise.packing`
 LINE = 8  # numbers that come from memory together: what is as near costs less than what is anywhere
 WRITTEN_OUT = 4  # operations for each product or sum of a matrix operation: pivots are chosen, and rows wait
+GROUPED = frozenset(name for name in NANOSECONDS if f"lanes {name}" in NANOSECONDS) - {"operation", "sum"}
+_PLAIN = frozenset({sp.Add, sp.Mul})  # heads that are in no group
 AT_ONCE = 16  # operations that the processor begins in the time that one waits for another
 
 
@@ -74,13 +79,21 @@ def straight_work(program: Program) -> Work:
     order = reachable(program, [row for output in program.outputs for row in output.rows])
     stored = sum(len(output.rows) for output in program.outputs)
     zeros = sum(output.size - len(output.rows) for output in program.outputs)
-    return rows_work(kinds(program, order), stored, zeros, longest_chain(program, order))
+    waits, alone = _chains(program, order)
+    return rows_work(kinds(program, order), stored, zeros, waits, alone)
 
 
-def rows_work(counted: Mapping[Kind, int], stored: int = 0, zeros: int = 0, waits: float = 0.0) -> Work:
+def rows_work(
+    counted: Mapping[Kind, int],
+    stored: int = 0,
+    zeros: int = 0,
+    waits: float = 0.0,
+    alone: Mapping[Kind, int] | None = None,
+) -> Work:
     """What straight lines have of which only the number of rows of each kind is known.
 
-    `stored` numbers are stored and `zeros` cleared; `waits` operations wait for the one before.
+    `stored` numbers are stored and `zeros` cleared; `waits` operations wait for the one before, and those that are
+    `alone` have none like them that they do not wait for.
 
     >>> one, two = (rows_work({(sp.tan, 1, None): count}).price for count in (1, 2))
     >>> two == one + one, two.call == 2 * one.call
@@ -88,17 +101,19 @@ def rows_work(counted: Mapping[Kind, int], stored: int = 0, zeros: int = 0, wait
     """
     found = operations(counted)
     total, rows = found.total(), sum(counted.values())
-    call = _in_groups(found) + Counter(
+    call = _in_groups(found, operations(alone or {})) + Counter(
         store=stored, cache=stored * (stored > NEAREST), zero=_zero(zeros), far=total * (total > LONG)
     )
+    call["farther"] = max(0, total - LONGER)
     call["wait"] = max(0, round(waits - total / AT_ONCE))
     grouped = total - found["operation"] - found["sum"]
     return Work(call, Counter({"kernel": 1, "row": rows, "emitted": total, "grouped": grouped, "result": stored}))
 
 
-def _in_groups(found: Counter[str]) -> Counter[str]:
-    """Put quotients and roots side by side, as `codegen.lowering.group` does."""
-    dear = {name: found[name] for name in ("div", "sqrt") if found[name] >= LANES_AT_ONCE}
+def _in_groups(found: Counter[str], alone: Mapping[str, int]) -> Counter[str]:
+    """Put quotients, roots and functions with a formula for lanes side by side, as `codegen.lowering.group` does."""
+    together = {name: count - alone.get(name, 0) for name, count in found.items() if name in GROUPED}
+    dear = {name: count for name, count in together.items() if count >= LANES_AT_ONCE}
     wide = Counter({f"lanes {name}": ceil(count / LANES_AT_ONCE) for name, count in dear.items()})
     return found - Counter(dear) + wide
 
@@ -108,21 +123,45 @@ def _zero(numbers: int) -> int:
     return numbers if numbers > NEAREST else numbers // LANES_AT_ONCE
 
 
-def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int] | None = None) -> int:
-    """Return how many operations wait for each other on the longest way through rows, from `given` rows or from any.
+def _chains(rows: Rows, order: Sequence[int]) -> tuple[int, Counter[Kind]]:
+    """Return how many operations wait for each other on the longest way through rows, and those that are alone.
+
+    Alone are operations that are grouped, but fewer than a register has lanes are as far down.
+    """
+    operands, heads = rows.operands, rows.heads
+    waits: dict[int, tuple[int, int]] = {}  # operations on the longest way to a row, and those that are grouped
+    alike: Counter[tuple[int, Kind]] = Counter()
+    for row in order:
+        parts = operands[row]
+        if not parts:
+            waits[row] = 0, 0
+            continue
+        longest, level = (max(each) for each in zip(*[waits[part] for part in parts], strict=True))
+        if heads[row] not in _PLAIN and _is_grouped(kind := kind_of(rows, row)):
+            level += 1
+            alike[level, kind] += 1
+        waits[row] = longest + 1, level
+    alone = Counter[Kind]()
+    for (_, kind), count in alike.items():
+        alone[kind] += count if count < LANES_AT_ONCE else 0
+    return max([longest for longest, _ in waits.values()], default=0), alone
+
+
+@cache
+def _is_grouped(kind: Kind) -> bool:
+    return any(name in GROUPED for name, _ in lowered(kind))
+
+
+def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int]) -> int:
+    """Return how many operations wait for each other on the longest way through rows from `given` ones.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
     >>> program = program_from_sympy([x, y], [sp.exp(x + 1) * y])
-    >>> longest_chain(program, range(len(program))), longest_chain(program, range(len(program)), [1])
+    >>> longest_chain(program, range(len(program)), [0]), longest_chain(program, range(len(program)), [1])
     (3, 1)
     """
     operands = rows.operands
-    if given is None:
-        waits: dict[int, int] = {}
-        for row in order:
-            waits[row] = 1 + max([waits[part] for part in parts]) if (parts := operands[row]) else 0
-        return max(waits.values(), default=0)
     longest = dict.fromkeys(given, 0)
     for row in order:
         known = [longest[part] for part in operands[row] if part in longest]
@@ -140,7 +179,7 @@ def sweep_work(program: Program, lanes: int, halves: Halves | None = None) -> Wo
     blocks = ceil(program.inputs[-1].size / lanes) * registers(lanes)
     stored = sum(len(output.rows) if output.swept else 0 for output in program.outputs)
     columns += Counter({"lanes load": halves.crossing, "lanes store": stored})
-    call = _in_groups(once) + Counter({name: round(blocks * count) for name, count in columns.items()})
+    call = _in_groups(once, {}) + Counter({name: round(blocks * count) for name, count in columns.items()})
     call += Counter(store=halves.crossing)
     return Work(call, Counter({"kernel": 1, "row": rows, "emitted": emitted, "grouped": grouped, "result": stored}))
 
@@ -217,7 +256,7 @@ def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
 
 def unrolled_work(program: RolledProgram) -> Work:
     """What the straight lines have that a rolled program stands for, before any two of them are shared."""
-    counted, waits = Counter[Kind](), 0
+    counted, alone, waits = Counter[Kind](), Counter[Kind](), 0
     for region, counts in regions_of(program.steps):
         times = prod(counts) * region.count
         if region.matrix is not None:
@@ -225,10 +264,11 @@ def unrolled_work(program: RolledProgram) -> Work:
             continue
         for kind, count in _kinds_of(region.body).items():
             counted[kind] += times * count
+            alone[kind] += 0 if region.parallel or count >= LANES_AT_ONCE else times * count
         counted[sp.Add, 2, "sum"] += times * sum(use.kind == "add" for use in region.results)
         waits += prod(counts) * _waits(region)
     stored, zeros = _stored(program)
-    return rows_work(counted, stored, zeros, waits)
+    return rows_work(counted, stored, zeros, waits, alone)
 
 
 def _kinds_of(body: Program) -> Counter[Kind]:

@@ -24,6 +24,7 @@ from codegen.ir.program import Head, Rows
 
 LANES_AT_ONCE = 4  # doubles that go through the processor as fast as one: longer registers take two turns
 LONG = 30_000  # operations of straight lines that do not fit into the caches next to the processor
+LONGER = 250_000  # operations whose code (7 bytes each) and numbers do not fit into the caches of one processor
 NEAREST, CACHED = 2**12, 2**17  # numbers that fit into the nearest cache, and into the caches
 CALL = 100.0  # nanoseconds of a call from Python, whatever it computes: 50 to 150; in no price
 
@@ -34,33 +35,34 @@ SWEPT = 1.1  # a sweep may cost so many times as much as loops: predicted, it co
 
 # Nanoseconds. First one number at a time, as throughput.
 NANOSECONDS: dict[str, float] = {
-    "operation": 0.033,  # an addition, a product, a choice...
+    "operation": 0.035,  # an addition, a product, a choice...
     "average": 0.12,  # the same where nothing is known of what it waits for
-    "far": 0.034,  # besides, where the code is long
-    "div": 0.89,
+    "far": 0.027,  # besides, where the code is long
+    "farther": 0.6,  # besides, for each operation beyond those that the caches hold
+    "div": 0.81,
     "sqrt": 1.6,
-    "sum": 0.33,  # an addition that goes on with a sum, besides
-    "wait": 0.66,  # an operation that waits for the one before
-    "store": 0.17,  # of a result, or where a row of straight lines is kept
-    "zero": 0.12,  # four numbers that are cleared; or one that does not fit into the nearest cache
+    "sum": 0.32,  # an addition that goes on with a sum, besides
+    "wait": 0.5,  # an operation that waits for the one before
+    "store": 0.086,  # of a result, or where a row of straight lines is kept
+    "zero": 0.11,  # four numbers that are cleared; or one that does not fit into the nearest cache
     "move": 0.15,  # between a number and a lane
     # On a register of four lanes.
-    "lanes operation": 0.08,
-    "lanes sum": 0.028,
-    "lanes div": 1.1,
-    "lanes sqrt": 2.1,
-    "lanes load": 0.012,  # side by side
-    "lanes store": 0.21,
+    "lanes operation": 0.067,
+    "lanes sum": 0.029,
+    "lanes div": 0.63,
+    "lanes sqrt": 1.7,
+    "lanes load": 0.011,  # side by side
+    "lanes store": 0.22,
     # What loops are made of.
     "stride": 0.1,  # a number that is read in short steps
-    "stride store": 0.1,
-    "stride add": 0.17,
-    "table": 0.27,  # anywhere: at places that are read from a table, or in long steps
-    "table store": 0.74,
-    "table add": 0.28,
-    "run": 0.1,  # to begin a stretch of repetitions, for each table
-    "region": 2.8,  # to begin a loop
-    "cache": 0.071,  # a number that does not fit into the nearest cache
+    "stride store": 0.069,
+    "stride add": 0.03,
+    "table": 0.22,  # anywhere: at places that are read from a table, or in long steps
+    "table store": 0.31,
+    "table add": 0.24,
+    "run": 0.086,  # to begin a stretch of repetitions, for each table
+    "region": 2.7,  # to begin a loop
+    "cache": 0.062,  # a number that does not fit into the nearest cache
     "memory": 0.2,  # a number that comes from memory, or goes there
     "point": 0.6,  # a number of a point that goes into lanes and back
     # Matrices that a library works on: to begin, for each product or sum of a factorization, and of a product.
@@ -71,28 +73,28 @@ NANOSECONDS: dict[str, float] = {
     "call": 7.3,
     "vector call": 8.0,  # a vector function of the C library
     "scipy": 60.0,
-    "exp": 5.4, "exp2": 2.5, "expm1": 5.8, "log": 3.9, "log2": 3.2, "log10": 5.8, "log1p": 5.7,
+    "exp": 3.7, "exp2": 2.5, "expm1": 5.8, "log": 3.9, "log2": 3.2, "log10": 5.8, "log1p": 5.7,
     "llvm.sin.f64": 4.3, "llvm.cos.f64": 4.2, "tan": 5.4, "atan": 4.4, "sinh": 9.1, "cosh": 5.4, "tanh": 9.0,
     "pow": 11.0, "asin": 6.3, "acos": 6.8, "atan2": 17.0, "asinh": 13.5, "acosh": 11.0, "atanh": 13.0, "cbrt": 14.5,
     "hypot": 6.0,
-    "lanes exp": 4.6, "lanes exp2": 4.3, "lanes expm1": 9.6, "lanes log": 5.0, "lanes log2": 6.4, "lanes log10": 7.0,
-    "lanes log1p": 5.6, "lanes llvm.sin.f64": 6.4, "lanes llvm.cos.f64": 6.2, "lanes tan": 8.7, "lanes atan": 7.1,
-    "lanes sinh": 9.7, "lanes cosh": 8.2, "lanes tanh": 8.0, "lanes pow": 28.0,
-    "lanes asin": 4.9, "lanes acos": 5.2, "lanes atan2": 8.8, "lanes asinh": 12.0, "lanes acosh": 11.0,
-    "lanes atanh": 7.0, "lanes cbrt": 6.2, "lanes hypot": 4.8,
+    "lanes exp": 3.2, "lanes exp2": 2.9, "lanes expm1": 5.4, "lanes log": 3.2, "lanes log2": 4.5, "lanes log10": 5.1,
+    "lanes log1p": 5.1, "lanes llvm.sin.f64": 5.4, "lanes llvm.cos.f64": 5.1, "lanes tan": 7.4, "lanes atan": 6.0,
+    "lanes sinh": 8.2, "lanes cosh": 7.1, "lanes tanh": 8.0, "lanes pow": 23.0,
+    "lanes asin": 4.4, "lanes acos": 5.2, "lanes atan2": 8.8, "lanes asinh": 12.0, "lanes acosh": 11.0,
+    "lanes atanh": 7.0, "lanes cbrt": 6.3, "lanes hypot": 4.8,
 }  # fmt: skip
 
 # Seconds.
 SECONDS: dict[str, float] = {
-    "kernel": 0.0055,  # whatever it computes
-    "traced": 7e-6,  # an operation that is traced, and looked at for what repeats
-    "row": 19e-6,  # of a program: differentiated, written
-    "emitted": 28e-6,  # an operation that is lowered, and compiled by LLVM
-    "grouped": 1.4e-6,  # a quotient, root or function, besides
+    "kernel": 0.00085,  # whatever it computes
+    "traced": 6.6e-6,  # an operation that is traced, and looked at for what repeats
+    "row": 8.4e-6,  # of a program: differentiated, written
+    "emitted": 24e-6,  # an operation that is lowered, and compiled by LLVM
+    "grouped": 20e-6,  # a quotient, root or function, besides
     "result": 53e-6,  # a number that straight lines store
-    "region": 0.0083,
+    "region": 0.0046,
     "nest": 0.002,
-    "index": 0.038e-6,  # a number of a table of places
+    "index": 0.041e-6,  # a number of a table of places
 }
 
 # A head and the number of its operands; of a power its constant exponent, "sum" for an addition to a sum.

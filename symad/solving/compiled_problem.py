@@ -8,8 +8,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from codegen.machine.calls.kernel import Kernel
+from codegen.machine.exports.export import Exported
 from symad.errors import ArgumentError
 from symad.solving.callbacks import Bounds, Callbacks, Kernels, Progress, Request, Solution, bounds_of
+from symad.solving.exported_problems import Abi, ExportRequest, export_problem
 from symad.solving.saved_problems import Saved, write_problem
 from symad.solving.with_ipopt import solved_by_ipopt
 from symad.solving.with_scipy import Method, solved_by_scipy
@@ -109,6 +112,40 @@ class CompiledProblem:
         """
         asked = Request(multipliers, tolerance, max_iterations, options or {}, progress)
         return self._found(x0, parameters, solver, asked)[0]
+
+    def export(
+        self,
+        directory: str | os.PathLike[str],
+        x0: Any,
+        *parameters: Any,
+        abi: Abi,
+        name: str = "nlp",
+        cpu: str = "host",
+    ) -> Exported:
+        """Write the problem into a directory, as a library that a solver in another language links or loads.
+
+        `abi="ipopt"`: the callbacks of Ipopt's C interface with bounds, patterns and the start, and a program that
+        solves it. `abi="casadi"`: `casadi.nlpsol("solver", "ipopt", library)`, with all parameters in one vector `p`,
+        if the name is "nlp"; bounds are arguments there, and a loaded problem takes `no_nlp_grad=True` and
+        `calc_lam_p=False`. `cpu` is as of `Kernel.export`. WorkbenchError without a C compiler, LoweringError for
+        functions that no C library has.
+
+        >>> import tempfile
+        >>> import symad as sa
+        >>> problem = sa.Problem(lambda x: np.sum((x - 3) ** 2), bounds=(0, 2))
+        >>> sorted(problem.export(tempfile.mkdtemp(), np.zeros(2), abi="ipopt", name="nearest").files)
+        ['cmake', 'example', 'header', 'ipopt', 'library', 'object', 'pkg-config']
+        """
+        start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
+        callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
+        box, limits = self._bounds(start.shape, callbacks.kernels.rows)
+        slopes = self._slopes(callbacks) if abi == "casadi" else None
+        asked = ExportRequest(abi, start.ravel(), box, limits, slopes)
+        return export_problem(callbacks, asked, directory, name, cpu)
+
+    def _slopes(self, callbacks: Callbacks) -> Kernel | None:
+        """Return the gradients of the Lagrangian in x and in all parameters, None where there are no functions."""
+        return None
 
     def _bounds(self, shape: tuple[int, ...], rows: int) -> tuple[Bounds, Bounds]:
         return bounds_of(self.bounds, shape, "bounds"), bounds_of(self.constraint_bounds, (rows,), "constraint_bounds")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.machine.calls.kernel import Kernel
 from symad.compiling.native import compile
 from symad.solving.callbacks import Callbacks, Kernels, Request, Solution
 from symad.solving.compiled_problem import CompiledProblem, SolverName
@@ -55,22 +56,36 @@ class Problem(CompiledProblem):
         self.objective, self.constraints = objective, constraints
 
     def _compiled(self, *examples: Any) -> Kernels:
-        objective, constraints = self.objective, self.constraints
+        objective = self.objective
         value, gradient = compile(objective, *examples), compile(grad(objective), *examples)
-        if constraints is None:
+        if self.constraints is None:
             return Kernels(value, gradient, compile(hessian(objective, sparse="lower"), *examples))
+        limits = compile(self._limited, *examples)
+        weights = np.ones(limits.program.outputs[0].size), 1.0
+        curvature = compile(hessian(self._lagrangian, sparse="lower"), *examples, *weights)
+        return Kernels(value, gradient, curvature, limits, compile(jacobian(self._limited, sparse=True), *examples))
+
+    def _limited(self, *arguments: Any) -> Any:
+        assert self.constraints is not None
+        return np.ravel(self.constraints(*arguments))
+
+    def _lagrangian(self, *arguments: Any) -> Any:
+        *values, sigma = arguments
+        if self.constraints is None:
+            return sigma * self.objective(*values)
+        *values, multipliers = values
+        return sigma * self.objective(*values) + np.dot(multipliers, self._limited(*values))
+
+    def _slopes(self, callbacks: Callbacks) -> Kernel | None:
+        examples = callbacks.at(np.ones(callbacks.shape))
+        slopes = grad(self._lagrangian, argnums=tuple(range(len(examples))))
 
         def flat(*arguments: Any) -> Any:
-            return np.ravel(constraints(*arguments))
+            first, *others = map(np.ravel, slopes(*arguments))
+            return (first, np.concatenate(others)) if others else first
 
-        def lagrangian(*arguments: Any) -> Any:
-            *values, multipliers, sigma = arguments
-            return sigma * objective(*values) + np.dot(multipliers, flat(*values))
-
-        limits = compile(flat, *examples)
-        weights = np.ones(limits.program.outputs[0].size), 1.0
-        curvature = compile(hessian(lagrangian, sparse="lower"), *examples, *weights)
-        return Kernels(value, gradient, curvature, limits, compile(jacobian(flat, sparse=True), *examples))
+        weights = (np.ones(callbacks.kernels.rows), 1.0) if callbacks.kernels.rows else (1.0,)
+        return compile(flat, *examples, *weights)
 
     def solution(
         self,

@@ -6,6 +6,7 @@ nonlinear programming", Math. Programming 106 (2006).
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,18 @@ from symad.extras import optional
 from symad.solving.callbacks import Array, Bounds, Callbacks, Request, Solution, solution
 
 NOWHERE = 2e19  # what is no bound for Ipopt
+STOPPED = 5
 SOLVED = {0: "solved", 1: "solved to an acceptable level"}
+SIGNATURES = {  # of ipyopt's C functions
+    "value": "bool (int, double *, double *, void *)",
+    "gradient": "bool (int, double *, double *, void *)",
+    "constraints": "bool (int, double *, int, double *, void *)",
+    "jacobian": "bool (int, double *, int, int, double *, void *)",
+    "hessian": "bool (int, double *, double, int, double *, int, double *, void *)",
+}
 ENDS = SOLVED | {
     2: "infeasible problem detected", 3: "search direction becomes too small", 4: "iterates diverge",
-    5: "stopped by the caller", 6: "feasible point found", -1: "too many iterations", -2: "restoration failed",
+    STOPPED: "stopped by the caller", 6: "feasible point found", -1: "too many iterations", -2: "restoration failed",
     -3: "error in the step computation", -4: "processor time is over", -5: "time is over",
     -10: "not enough degrees of freedom", -11: "invalid problem definition", -12: "invalid option",
     -13: "invalid number detected", -100: "unrecoverable exception", -102: "insufficient memory",
@@ -43,16 +52,14 @@ def solved_by_ipopt(
             start.size, *_numbers(box), callbacks.kernels.rows, *_numbers(limits),
             (callbacks.jacobian_pattern.rows, callbacks.jacobian_pattern.columns),
             (callbacks.hessian_pattern.rows, callbacks.hessian_pattern.columns),
-            guard.number(callbacks.value), guard.written(callbacks.gradient), guard.written(callbacks.constraints),
-            guard.written(callbacks.jacobian), guard.written(callbacks.hessian),
-            intermediate_callback=guard.iterated, ipopt_options=options | dict(request.options),
+            *_capsules(callbacks), intermediate_callback=guard.iterated, ipopt_options=options | dict(request.options),
         )  # fmt: skip
     except (TypeError, ValueError) as error:
         raise ArgumentError("options of ipopt", why=str(error), do="use those of Ipopt's manual") from error
     multipliers = _multipliers(request.multipliers, callbacks.kernels.rows)
     low, high = np.zeros(start.size), np.zeros(start.size)
     x, _value, status = problem.solve(start.copy(), mult_g=multipliers, mult_x_L=low, mult_x_U=high)
-    guard.raise_again()
+    guard.raise_again(int(status))
     return solution(
         "ipopt", callbacks, x, box, limits, success=status in SOLVED, status=int(status),
         message=ENDS.get(int(status), f"status {status} of Ipopt"), nit=guard.iterations,
@@ -60,55 +67,47 @@ def solved_by_ipopt(
     )  # fmt: skip
 
 
-class _Guard:
-    """Keeps the first exception in a callback, which Ipopt would swallow: it stops, and the exception is raised after.
+def _capsules(callbacks: Callbacks) -> list[Any]:
+    """Return the kernels as C functions, in the order of `ipyopt`: no Python runs where Ipopt asks for numbers."""
+    kernels = callbacks.kernels
+    return [
+        _nothing if kernel is None else kernel.low_level_callable(SIGNATURES[kind], *callbacks.parameters)
+        for kind, kernel in (
+            ("value", kernels.value), ("gradient", kernels.gradient), ("constraints", kernels.constraints),
+            ("jacobian", kernels.jacobian), ("hessian", kernels.hessian),
+        )
+    ]  # fmt: skip
 
-    Until it stops, what the callbacks give is NaN.
-    """
+
+def _nothing(_: Array, out: Array) -> None:
+    """There are no constraints: nothing is written."""
+
+
+class _Guard:
+    """Keeps an exception in `progress`, or of a signal, which Ipopt would swallow: it stops, and it is raised after."""
 
     def __init__(self, request: Request) -> None:
         self.progress, self.iterations = request.progress, 0
+        self.printed = getattr(sys, "last_value", None)
         self.error: BaseException | None = None
 
     def iterated(self, mode: int, number: int, value: float, violation: float, *_: Any) -> bool:
         """Count an iteration and tell of it; False stops Ipopt."""
-        self.iterations = number
-        if self.progress is not None and number:
-            self._tried(self.progress, number, value, violation)
-        return self.error is None
-
-    def number(self, function: Any) -> Any:
-        """Return a callback that returns a number."""
-
-        def guarded(x: Array) -> float:
-            found = self._tried(function, x)
-            return float("nan") if found is None else found
-
-        return guarded
-
-    def written(self, function: Any) -> Any:
-        """Return a callback that writes its result into its last argument."""
-
-        def guarded(*arguments: Any) -> None:
-            *given, out = arguments
-            found = self._tried(function, *given)
-            out[...] = np.nan if found is None else found
-
-        return guarded
-
-    def raise_again(self) -> None:
-        """Raise what was kept."""
-        if self.error is not None:
-            raise self.error
-
-    def _tried(self, function: Any, *arguments: Any) -> Any:
-        if self.error is not None:
-            return None
         try:
-            return function(*arguments)
+            self.iterations = number
+            if self.progress is not None and number:
+                self.progress(number, value, violation)
         except BaseException as error:
             self.error = error
-            return None
+        return self.error is None
+
+    def raise_again(self, status: int) -> None:
+        """Raise what was kept; or the interrupt that came before `iterated` could keep it, which ipyopt has printed."""
+        if self.error is None and status == STOPPED:
+            printed = getattr(sys, "last_value", None)
+            self.error = KeyboardInterrupt() if printed is self.printed or printed is None else printed
+        if self.error is not None:
+            raise self.error
 
 
 def _numbers(bounds: Bounds) -> tuple[Array, Array]:

@@ -192,13 +192,10 @@ class LaneFunction(Function):
     def store_rows(self, first: Column, values: Sequence[str]) -> None:
         """Store values whose places stand side by side, from a column on: a row of each lane, the last one first.
 
-        Rows without a gap between them are stored as whole vectors.
+        Rows without a gap between them are stored as whole vectors, the last ones as lanes of some.
         """
-        if first.step == len(values) > 1 and not self.mask:
-            place = self.new(self.element(self.name(first), self.new(f"mul i64 {self.k},{first.step}")))
-            for k, row in enumerate(self.in_turns(values)):
-                at = self.offset(place, k * self.lanes.width)
-                self.write(f"store {self.lanes.type} {row},ptr {at},align {self.lanes.size}")
+        if first.step == len(values) > 1 and (not self.mask or vector_bits() >= 512):
+            self.store_turns(first, self.in_turns(values))
             return
         vectors, places, width = self.rows(values), self.places(first), self.lanes.width
         for lane in reversed(range(width)):
@@ -206,6 +203,20 @@ class LaneFunction(Function):
             for k in range(0, len(values), width):
                 part = self.piece(vectors[vector + k // width], begin, min(width, len(values) - k))
                 self.write(f"store {part},ptr {self.offset(places[lane], k)},align {self.lanes.size}")
+
+    def store_turns(self, first: Column, vectors: Sequence[str]) -> None:
+        """Store vectors side by side, of the last repetitions the lanes that there are."""
+        begin = self.new(f"mul i64 {self.k},{first.step}")
+        place = self.new(self.element(self.name(first), begin))
+        end = self.new(f"mul i64 {self.length},{first.step}") if self.mask else ""
+        for k, vector in enumerate(vectors):
+            at = self.offset(place, k * self.lanes.width)
+            if self.mask:
+                on = self.lanes_on(end, self.plus(begin, k * self.lanes.width))
+                where = [("ptr", at), ("i32", str(self.lanes.size)), (self.lanes.truth, on)]
+                self.write(self.call("void", "store", [(self.lanes.type, vector), *where]))
+            else:
+                self.write(f"store {self.lanes.type} {vector},ptr {at},align {self.lanes.size}")
 
     def in_turns(self, values: Sequence[str]) -> list[str]:
         """Return one value of each vector in turns, lane by lane, as so many vectors."""

@@ -55,8 +55,19 @@ def _pattern(prefix: str, pattern: SparsityPattern | None) -> str:
 
 
 def _indices(name: str, values: Any, comment: str) -> str:
-    numbers = values.tolist() or [0]
-    return f"/** {comment} */\nstatic const int {name}[{len(numbers)}] = {{\n{_rows(numbers, INDICES_PER_LINE)}}};\n"
+    return f"/** {comment} */\n{c_table(f'static const int {name}', values.tolist())}"
+
+
+def c_table(declared: str, numbers: Sequence[Any]) -> str:
+    """Return the definition of a table in C, of one zero where it has no numbers.
+
+    >>> print(c_table("const int sizes", [2, 3]), end="")
+    const int sizes[2] = {
+        2, 3,
+    };
+    """
+    given = numbers or [0]
+    return f"{declared}[{len(given)}] = {{\n{_rows(given, INDICES_PER_LINE)}}};\n"
 
 
 def _rows(values: Sequence[Any], width: int) -> str:

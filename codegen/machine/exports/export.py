@@ -26,6 +26,7 @@ from codegen.machine.calls.compiled import Plan, planned
 from codegen.machine.exports.c_interface import BESSEL, MATH, Interface, exported, header, interface
 from codegen.machine.exports.c_kernel import kernel_source
 from codegen.machine.exports.c_tables import check_program, sparsity_header
+from codegen.machine.exports.packages import package_files
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
 
@@ -42,12 +43,17 @@ def driver() -> list[str] | None:
     return next(([found] for name in DRIVERS if (found := shutil.which(name))), None)
 
 
+def library_name(name: str) -> str:
+    """Return the file name of a shared library."""
+    return f"{'' if sys.platform == 'win32' else 'lib'}{name}{SUFFIX}"
+
+
 def shared_library(folder: Path, name: str) -> str:
     """Link an object file, and return the name of the library; WorkbenchError if it fails, or nothing links."""
     command = driver()
     if command is None:
         raise WorkbenchError("a shared library", why=NO_DRIVER, do="install one, or set CC")
-    filename = f"{'' if sys.platform == 'win32' else 'lib'}{name}{SUFFIX}"
+    filename = library_name(name)
     names = {"darwin": [f"-Wl,-install_name,@rpath/{filename}"], "linux": [f"-Wl,-soname,{filename}"]}
     line = [*command, "-shared", *names.get(sys.platform, []), f"{name}.o", "-lm", "-o", filename]
     done = subprocess.run(line, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
@@ -118,7 +124,7 @@ class Exported:
     notes: tuple[str, ...] = field(default=())
 
     def __str__(self) -> str:
-        lines = [f"{kind.ljust(10)}{path}" for kind, path in self.files.items()]
+        lines = [f"{kind.ljust(12)}{path}" for kind, path in self.files.items()]
         return "\n".join([*lines, *[f"note: {note}" for note in self.notes]])
 
 
@@ -143,10 +149,10 @@ def export(
 ) -> Exported:
     """Write the files of a kernel into a directory; see `Kernel.export`."""
     processor = check_processor(cpu)
-    plan = planned(_for_others(material.program), replace(material.options, threads=1))  # workers are this process's
+    plan = portable(material)
     given = _interface(material, plan, name)
     text = plan.emit(Form(lanes=material.options.number.lanes())).text
-    vector = _vector_functions(material.program.name, text, cpu)
+    vector = libraries_of(material.program.name, text, cpu)
     files = {
         "test": (f"{given.name}_test.c", check_program(given, *_checked(material, points)).encode()),
         "object": (f"{given.name}.o", compile_object(exported(text, given.program, given.name), 2, cpu).code),
@@ -168,14 +174,20 @@ def export(
             (folder / filename).write_bytes(content)
         if library or (library is None and driver() is not None):
             paths["library"] = Path(directory) / shared_library(folder, given.name)
+            packages = package_files(given.name, library_name(given.name), f"{given.name}, compiled by symad")
+            for kind, (filename, content) in packages.items():
+                (folder / filename).write_bytes(content)
+                paths[kind] = Path(directory) / filename
         elif library is None:
             notes.append(f"no shared library: {NO_DRIVER}; link {given.name}.o with your linker")
     return Exported(given.name, paths, tuple(notes))
 
 
-def _for_others(program: Program | RolledProgram) -> Program | RolledProgram:
-    """Return a program without operations of a library: other machines have no SciPy."""
-    return without_library(program) if isinstance(program, RolledProgram) else program
+def portable(material: Material) -> Plan:
+    """Return the plan of a kernel for other processes, which have neither its workers nor the libraries of SciPy."""
+    program = material.program
+    others = without_library(program) if isinstance(program, RolledProgram) else program
+    return planned(others, replace(material.options, threads=1))
 
 
 def _interface(material: Material, plan: Plan, name: str | None) -> Interface:
@@ -192,7 +204,7 @@ def _source(given: Interface, plan: Plan, vector: list[str]) -> str:
     return kernel_source(given, plan)
 
 
-def _vector_functions(name: str, text: str, cpu: str) -> list[str]:
+def libraries_of(name: str, text: str, cpu: str) -> list[str]:
     """Return the vector functions of the C library that IR calls; LoweringError where a C library has not all it calls.
 
     Functions of SciPy exist in this process only; vector functions take their arguments in this processor's registers.

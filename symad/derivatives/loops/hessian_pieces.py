@@ -9,7 +9,7 @@ piece for each way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from codegen.ir.tables import Places, distinct
 from codegen.loops.optimise.reaching_definitions import FIXED, ZERO, ReachingDefinitions
 from codegen.loops.optimise.reductions import with_reductions
 from codegen.loops.optimise.waists import with_waists
-from symad.derivatives.loops.patterns import table_of, uniform
+from symad.derivatives.loops.patterns import reordered, retabled, table_of, uniform
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 
@@ -90,6 +90,11 @@ class RegionDraft:
     def result(self, node: int, buffer: int, places: Places, kind: Literal["store", "add"] = "add") -> None:
         """Let a node go to places."""
         self.results.append((node, Result(0, buffer, table_of(places), kind)))
+
+    def reorder(self, order: Places) -> None:
+        """Put the repetitions into another order."""
+        self.slots = [(node, buffer, reordered(places, order)) for node, buffer, places in self.slots]
+        self.results = [(node, replace(use, table=retabled(use.table, order))) for node, use in self.results]
 
     def region(self) -> Region:
         """Return the region, with the slots that its results need."""

@@ -19,7 +19,8 @@ from codegen.ir.tables import distinct
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.columns_of_regions import hessian_by_columns, worth_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
-from symad.derivatives.loops.matrix_layout import Assembly, Entry
+from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.loops.matrix_writing import Entry
 from symad.derivatives.loops.outer import (
     InnerJacobian,
     LowRank,

@@ -15,7 +15,8 @@ from codegen.ir.sparsity import Format
 from codegen.ir.tables import Places, distinct
 from symad.derivatives.loops.columns_of_regions import jacobian_by_columns, worth_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
-from symad.derivatives.loops.matrix_layout import Assembly, Entry
+from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.loops.matrix_writing import Entry
 from symad.derivatives.loops.outer import (
     MOST_PLACES,
     InnerJacobian,

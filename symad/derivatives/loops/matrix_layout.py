@@ -3,6 +3,8 @@
 Loops that store side by side are fastest. Other orders are written at once where that costs little, else the numbers
 are packed in the order of the loops first, and copied to their places; of a symmetric matrix only a triangle is packed.
 
+Repetitions that do not wait for each other may be put in another order, so that what they write rises.
+
 The diagonal and the other entries of a band matrix go to every second or third place: such stretches are copied side
 by side in one loop, which reads no table. Any other order is a table.
 """
@@ -18,13 +20,13 @@ from codegen.ir.body_parts import copy, identities
 from codegen.ir.program import Output
 from codegen.ir.region import Gather, Region, Result, RolledProgram, Step
 from codegen.ir.sparsity import Format, SparsityPattern
-from codegen.ir.tables import Affine, Places, runs, table
+from codegen.ir.tables import Affine, Places, table
 from codegen.loops.optimise.draft import Draft
-from codegen.pricing.price import Use, Work, places_work
 from codegen.pricing.price_table import NANOSECONDS
 from symad.derivatives.loops.hessian_pieces import RegionDraft
 from symad.derivatives.loops.layout_wide import in_chunks, narrow
-from symad.derivatives.loops.patterns import arranged, each, keys_of, met_alone, table_of
+from symad.derivatives.loops.matrix_writing import Entry, Writing, cheapest_writing
+from symad.derivatives.loops.patterns import arranged, each, keys_of
 
 MOST_STRETCHES = 8
 WIDEST = 8  # the step of places that one loop fills
@@ -105,59 +107,6 @@ def _shortened(stretch: Stretch, count: int) -> Stretch:
     return Stretch(stretch.source + count, stretch.target + count * stretch.step, stretch.step, stretch.count - count)
 
 
-@dataclass(frozen=True, eq=False)
-class Entry:
-    """A node of a region in the making, and its place in the matrix in every repetition."""
-
-    draft: RegionDraft
-    node: int
-    rows: Places
-    columns: Places
-
-
-def writing(entries: Sequence[Entry], positions: Sequence[Places], alone: Sequence[bool]) -> float:
-    """Return what it costs to write entries to positions; `alone` says for each whether it is stored or added."""
-    drafts = {id(entry.draft): entry.draft for entry in entries}
-    uses: dict[int, list[Use]] = {}
-    written: dict[int, list[int]] = {number: [] for number in drafts}
-    for number, draft in drafts.items():
-        uses[number] = [("gather", table_of(places)) for _, _, places in draft.slots]
-        uses[number] += [(result.kind, result.table) for _, result in draft.results]
-    for entry, places, single in zip(entries, positions, alone, strict=True):
-        written[id(entry.draft)].append(len(uses[id(entry.draft)]))
-        uses[id(entry.draft)].append(("store" if single else "add", table_of(places)))
-    total = 0.0
-    for number, draft in drafts.items():
-        packed = without_gaps(draft.count, uses[number], written[number], alone=len(drafts) == 1)
-        total += Work(places_work(draft.count, uses[number], packed)).price.call
-    return total
-
-
-def without_gaps(count: int, uses: Sequence[Use], written: Sequence[int], *, alone: bool = True) -> list[int]:
-    """Return those of the uses that write to one matrix in steps between which they leave out nothing.
-
-    They are brought side by side in registers, and stored as whole vectors (`codegen.loops.emit`); not so sums, to
-    which others are added elsewhere when this loop is not alone.
-
-    >>> uses = [("store", Affine(1, 3, 9)), ("add", Affine(2, 3, 9)), ("add", Affine(3, 3, 9))]
-    >>> without_gaps(9, uses, range(3)), without_gaps(9, uses, range(2)), without_gaps(9, uses, range(3), alone=False)
-    ([0, 1, 2], [], [])
-    """
-    found = runs([each for _, each in uses], count)
-    if found is None:
-        return []
-    families: dict[int, list[int]] = {}
-    for number in written:
-        if alone or uses[number][0] == "store":
-            families.setdefault(found.steps[number], []).append(number)
-    full = [
-        family
-        for step, family in families.items()
-        if 1 < step <= WIDEST and len({int(found.starts[number][0]) % step for number in family}) == step
-    ]
-    return [number for family in full for number in family]
-
-
 Made = tuple[Output, int]  # an output and its buffer
 
 
@@ -180,12 +129,18 @@ class Assembly(Draft):
                 self.steps += in_chunks([part.region() for part in narrow(step, self.workspace)])
         return self.finish(self.arrays[0], outputs, "scattered matrix")
 
+    def write(self, writing: Writing, buffer: int) -> None:
+        """Let the entries go to a buffer; those that are added up apart are copied there."""
+        apart = self.workspace(len(writing.apart)) if len(writing.apart) else buffer
+        writing.carry_out(buffer, apart)
+        self.pieces += copies(apart, np.arange(len(writing.apart)), buffer, writing.apart)
+
     def dense(self, entries: Sequence[Entry], width: int, shape: tuple[int, ...]) -> Made:
         """Let entries be a dense matrix, an array of some shape."""
         output = Output(shape, ())
         buffer = self.workspace(output.size)
-        keys = _keys(entries, width)
-        _write(entries, buffer, keys, met_alone(keys))
+        found = arranged([(entry.rows, entry.columns) for entry in entries], (width, width))
+        self.write(cheapest_writing(entries, _keys(entries, width), found), buffer)
         return output, buffer
 
     def packed(self, entries: Sequence[Entry], shape: tuple[int, int], format: Format) -> Made:
@@ -196,11 +151,12 @@ class Assembly(Draft):
         rank = _inverse(order)
         direct = [each(lambda position, _: rank[position], positions, positions) for positions in found.positions]
         here = np.arange(len(order))
-        if writing(entries, direct, found.alone) <= writing(entries, found.positions, found.alone) + cost(here, rank):
-            _write(entries, made[1], direct, found.alone)
+        at_once, in_loops = cheapest_writing(entries, direct, found), Writing(entries, found.positions, found.alone)
+        if at_once.cost <= in_loops.cost + cost(here, rank):
+            self.write(at_once, made[1])
         else:
             packed = self.workspace(len(order))
-            _write(entries, packed, found.positions, found.alone)
+            self.write(in_loops, packed)
             self.pieces += copies(packed, here, made[1], rank)
         return made
 
@@ -226,11 +182,13 @@ class Assembly(Draft):
         order = _order(rows, columns, format or "csr")
         keys = rows * width + columns
         places = _inverse(order) if format else keys
-        at_once = writing(whole, self.targets(whole, width, keys, places), met_alone(_keys(whole, width)))
-        if format == "regions" or at_once <= writing(lower, found.positions, found.alone) + cost(source, places):
+        both = arranged([(entry.rows, entry.columns) for entry in whole], (width, width))
+        at_once = cheapest_writing(whole, self.targets(whole, width, keys, places), both)
+        in_loops = Writing(lower, found.positions, found.alone)
+        if format == "regions" or at_once.cost <= in_loops.cost + cost(source, places):
             return self.packed(whole, (width, width), format) if format else self.dense(whole, width, shape)
         packed = self.workspace(len(found.rows))
-        _write(lower, packed, found.positions, found.alone)
+        self.write(in_loops, packed)
         output = Output(shape, ())
         made = (
             self.packed_output(rows[order], columns[order], (width, width), format)
@@ -261,8 +219,3 @@ def _inverse(order: Places) -> Places:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     return rank
-
-
-def _write(entries: Sequence[Entry], buffer: int, positions: Sequence[Places], alone: Sequence[bool]) -> None:
-    for entry, places, single in zip(entries, positions, alone, strict=True):
-        entry.draft.result(entry.node, buffer, places, "store" if single else "add")

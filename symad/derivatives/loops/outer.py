@@ -16,7 +16,8 @@ import sympy as sp
 from codegen.ir.tables import Places, distinct
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot
-from symad.derivatives.loops.matrix_layout import Assembly, Entry
+from symad.derivatives.loops.matrix_layout import Assembly
+from symad.derivatives.loops.matrix_writing import Entry
 from symad.derivatives.modes import jacobians
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph

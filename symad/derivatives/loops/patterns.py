@@ -100,6 +100,16 @@ def table_of(places: Places) -> Table:
     return Affine(int(places[0]), 0, len(places)) if is_uniform(places) else table(places)
 
 
+def reordered(places: Places, order: Places | None) -> Places:
+    """Return places in an order of the repetitions."""
+    return places if order is None or is_uniform(places) else places[order]
+
+
+def retabled(table: Table, order: Places | None) -> Table:
+    """Return a table in an order of the repetitions."""
+    return table if order is None or table.fixed else table_of(table.places()[order])
+
+
 def each(function: Callable[[Places, Places], Places], first: Places, second: Places) -> Places:
     """Return a function of two columns, of one number where both are uniform.
 

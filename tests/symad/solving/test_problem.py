@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
+import signal
+import sys
 from typing import Any
 
 import numpy as np
@@ -205,6 +208,57 @@ def test_an_error_in_a_callback_comes_out() -> None:
             raise ZeroDivisionError("mine")
 
     problem._kernels[((2,),)] = dataclasses.replace(made, gradient=Wrong())  # type: ignore[arg-type]
-    for solver in CONSTRAINED:
+    for solver in ("trust-constr", "slsqp"):  # Ipopt calls no Python but for `progress`
         with pytest.raises(ZeroDivisionError, match="mine"):
             problem.minimize(np.zeros(2), solver=solver)  # type: ignore[arg-type]
+
+
+def luksan_vlcek(n: int) -> tuple[sa.Problem, Any]:
+    def constraints(x: Any) -> Any:
+        a, b, c = x[:-2], x[1:-1], x[2:]
+        return 3.0 * b**3 + 2.0 * c - 5.0 + np.sin(b - c) * np.sin(b + c) + 4.0 * b - a * np.exp(a - b) - 3.0
+
+    objective = lambda x: np.sum(100.0 * (x[:-1] ** 2 - x[1:]) ** 2 + (x[:-1] - 1.0) ** 2)  # noqa: E731
+    return sa.Problem(objective, constraints), np.where(np.arange(n) % 2, 1.0, -1.2)
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer")
+def test_ctrl_c_comes_out_of_ipopt(capfd: pytest.CaptureFixture[str]) -> None:
+    """Also where it comes between two lines of Python, which ipyopt prints and turns into a status."""
+    problem, start = luksan_vlcek(10_000)
+    problem.kernels(start)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    ended = []
+    try:
+        for delay in (0.005, 0.01, 0.015, 0.02, 0.03):
+            signal.setitimer(signal.ITIMER_REAL, delay)
+            with contextlib.suppress(KeyboardInterrupt):
+                ended.append(problem.minimize(start, solver="ipopt").status)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert set(ended) <= {0}  # who was not interrupted has the solution
+    assert len(ended) < 5
+    capfd.readouterr()
+
+
+def test_no_python_runs_where_ipopt_asks_for_numbers() -> None:
+    problem, start = luksan_vlcek(50)
+    problem.kernels(start)
+    called: set[str] = set()
+    sys.setprofile(lambda frame, event, _: called.add(frame.f_code.co_name) if event == "call" else None)
+    try:
+        found = problem.minimize(start, solver="ipopt")
+    finally:
+        sys.setprofile(None)
+    assert found.nit > 3
+    assert not called & {"gradient", "hessian", "jacobian"}
+    assert "iterated" in called
+
+
+def test_ipopt_without_constraints_scales_its_hessian() -> None:
+    """The factor of the objective is not 1 where Ipopt scales: the Hessian follows."""
+    problem = sa.Problem(lambda x, a: 1e6 * np.sum((x - a) ** 4 + (x - a) ** 2), parameters=(np.arange(3.0),))
+    found = problem.minimize(np.full(3, 30.0), solver="ipopt", options={"derivative_test": "second-order"})
+    assert found.x == pytest.approx(np.arange(3.0), abs=1e-4)
+    assert found.nit < 30

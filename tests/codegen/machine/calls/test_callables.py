@@ -261,7 +261,7 @@ def test_an_exported_library_in_quad_ndimage_and_numba(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("inputs", "outputs", "signature", "data", "message"),
     [
-        ([X], [X], "double (float)", [], r"no convention of SciPy's; .*'double \(double\)' \(quad\)"),
+        ([X], [X], "double (float)", [], r"no convention of SciPy's or Ipopt's; .*'double \(double\)' \(quad\)"),
         ([X, Y], [X], "double (double)", [], r"one number as input; these fit: 'double \(double, void \*\)' with 1"),
         ([(X, Y)], [X], "double (double)", [], r"these fit: 'double \(int, double \*\)' \(quad, nquad\)"),
         ([X], [(X, X)], None, [], r"one number as result; these fit: .*generic_filter1d\)"),
@@ -277,3 +277,21 @@ def test_shapes_that_do_not_fit_are_refused(
 ) -> None:
     with pytest.raises(ArgumentError, match=message):
         kernel_of(inputs, outputs).low_level_callable(signature, *data)
+
+
+def test_ipopts_conventions_pass_every_argument() -> None:
+    """Called as Ipopt does: lengths are checked, weights stand behind the user data, a lone Hessian is multiplied."""
+    pytest.importorskip("scipy")
+    x, a, m, s = sp.symbols("x:2"), sp.symbols("a:2"), sp.symbols("m:1"), sp.Symbol("s")
+    bent = compile_program(program_from_sympy([x, a, m, s], [[s * x[0] + m[0] * a[1], x[1] * a[0]]]))
+    lone = compile_program(program_from_sympy([x, a], [[x[0] * a[1], x[1] * a[0]]]))
+    signature = "bool (int, double *, double, int, double *, int, double *, void *)"
+    point, weights, data = np.array([2.0, 3.0]), np.array([7.0]), np.array([5.0, 11.0])
+    for kernel, expected in ((bent, [0.5 * 2 + 7 * 11, 15.0]), (lone, [0.5 * 22, 0.5 * 15])):
+        function, out = kernel.low_level_callable(signature, data).function, np.zeros(2)
+        pointers = [array.ctypes.data_as(ctypes.POINTER(ctypes.c_double)) for array in (point, weights, out, data)]
+        given, multipliers, target, user = pointers
+        assert function(2, given, 0.5, 1, multipliers, 2, target, ctypes.cast(user, ctypes.c_void_p))
+        assert out.tolist() == expected
+        assert not function(3, given, 0.5, 1, multipliers, 2, target, ctypes.cast(user, ctypes.c_void_p))
+        assert not function(2, given, 0.5, 1, multipliers, 3, target, ctypes.cast(user, ctypes.c_void_p))

@@ -134,7 +134,9 @@ def product() -> Any:
 def test_the_test_program_prints_ok_or_the_first_difference(tmp_path: Path, form: list[str]) -> None:
     folder = tmp_path / "a folder, with spaces"
     made = product().export(folder, "f")
-    assert sorted(path.name for path in folder.iterdir()) == ["f.c", "f.h", "f.o", "f_test.c", f"libf{SUFFIX}"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "f-config.cmake", "f.c", "f.h", "f.o", "f.pc", "f_test.c", f"libf{SUFFIX}",
+    ]  # fmt: skip
     assert sorted(made.files.values()) == sorted(folder.iterdir())
     assert run(build(folder, "tested", *STRICT, "f_test.c", *form)) == "ok\n"
     text = (folder / "f_test.c").read_text()

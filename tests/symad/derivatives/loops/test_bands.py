@@ -66,10 +66,34 @@ def test_a_chain_writes_its_band_at_once(sparse: Any) -> None:
     assert "call void @llvm.memset" not in text
 
 
+def energies(x: Any) -> Any:
+    """Of all pairs of points in space: blocks of three by three below the diagonal, and on it."""
+    first, second = np.triu_indices(len(x) // 3, 1)
+    difference = x.reshape(-1, 3)[first] - x.reshape(-1, 3)[second]
+    square = np.sum(difference**2, axis=1)
+    return np.sum(1 / square**2 - 1 / square)
+
+
+@pytest.mark.parametrize("sparse", ["lower", "full", False])
+def test_pairs_write_their_blocks_where_they_belong(sparse: Any) -> None:
+    """Runs of every length up to three registers; only what is added up, on and near the diagonal, is copied."""
+    for atoms in (5, 9, 10, 26, 41):
+        x = np.random.default_rng(atoms).normal(size=3 * atoms)
+        straight = sa.compile(sa.hessian(energies, sparse=sparse), x, roll="never", tier="fast", cache=False)
+        for form in ("coo", "csc") if sparse else ("coo",):
+            kernel = sa.compile(sa.hessian(energies, sparse=sparse, format=form), x, roll="always", cache=False)
+            scale = np.abs(straight(x)).max()
+            ours, expected = (ordered(each, x) if sparse else each(x) for each in (kernel, straight))
+            np.testing.assert_allclose(ours, expected, rtol=1e-12, atol=1e-12 * scale, err_msg=f"{atoms} {form}")
+            near = 6 if sparse == "lower" else 9
+            if atoms > 20:
+                assert [region.count for region in kernel.program.steps] == [atoms * (atoms - 1) // 2, near * atoms]
+
+
 @pytest.mark.parametrize("threads", [2, 3])
 def test_blocks_of_a_band(threads: int) -> None:
     """Sums at the ends of blocks meet those of the next one."""
-    x = np.random.default_rng(0).normal(size=100_003)
+    x = np.random.default_rng(0).normal(size=200_003)
     blocks = []
     for f, sparse in product((rosenbrock, wide), ("lower", "full")):
         derivative = sa.hessian(f, sparse=sparse)  # type: ignore[call-overload]

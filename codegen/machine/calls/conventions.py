@@ -1,0 +1,236 @@
+"""Conventions of other tools: C signatures of SciPy and Ipopt, and adapters from them to kernels.
+
+An adapter gets the kernel's address from the linker. Whatever holds the function holds the kernel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from codegen.engine import compile_text
+from codegen.errors import ArgumentError
+from codegen.ir.program import Program
+from codegen.ir.region import RolledProgram
+from codegen.lanes import FLOAT64
+from codegen.machine.calls.compiled import Compiled
+from codegen.machine.exports.c_interface import call
+
+DECLARATION = "declare i32 @kernel(ptr,ptr)\n"
+CTYPES: dict[str, Any] = {
+    "double": ctypes.c_double, "int": ctypes.c_int, "npy_intp": ctypes.c_ssize_t, "void *": ctypes.c_void_p,
+    "bool": ctypes.c_bool, "double *": ctypes.POINTER(ctypes.c_double), "npy_intp *": ctypes.POINTER(ctypes.c_ssize_t),
+}  # fmt: skip
+IR = {
+    "double": "double",
+    "int": "i32",
+    "bool": "zeroext i1",
+    "npy_intp": f"i{8 * ctypes.sizeof(ctypes.c_ssize_t)}",
+}  # others are pointers
+FAILED = {"double": "ret double 0x7FF8000000000000", "int": "ret i32 0", "bool": "ret i1 false"}
+DONE = {"double": "ret double %value", "int": "ret i32 1", "bool": "ret i1 true"}
+LAGRANGIAN = "bool (int, double *, double, int, double *, int, double *, void *)"
+GENERAL = "double (int, double *)"  # of scipy.integrate: any number of arguments
+
+
+@dataclass(frozen=True)
+class Convention:
+    """A C signature: which argument has the inputs, which gets the outputs (None: the result), which are lengths.
+
+    `weights` are the arguments of further inputs, which stand behind those of the user data; `factor` is an argument
+    by which the outputs are multiplied.
+    """
+
+    signature: str
+    use: str
+    inputs: int
+    outputs: int | None
+    input_length: int | None = None
+    output_length: int | None = None
+    weights: tuple[int, ...] = ()
+    factor: int | None = None
+
+    @property
+    def result(self) -> str:
+        """Type of the result."""
+        return self.signature.split(" (")[0]
+
+    @property
+    def types(self) -> list[str]:
+        """Types of the arguments."""
+        return self.signature.partition(" (")[2].rstrip(")").split(", ")
+
+    @property
+    def user_data(self) -> bool:
+        """Whether the last argument is a pointer to user data."""
+        return self.types[-1] == "void *"
+
+    def fits(self, inputs: Sequence[int], outputs: Sequence[int], bound: int) -> str:
+        """Return what is wrong with the sizes of a kernel's arrays, or ''; `bound` inputs are user data."""
+        if bound and not self.user_data:
+            return "it has no user data (void *)"
+        first = self.first(len(inputs), bound)
+        if first < 0:
+            return f"the kernel has {len(inputs)} inputs"
+        if self.weights and (first == 0 or inputs[-1] != 1):
+            return "it has multipliers and a factor behind the other inputs"
+        if self.types[self.inputs] == "double" and list(inputs[:first]) != [1]:
+            return "it has one number as input"
+        if self.output_length is None and list(outputs) != [1]:
+            return "it has one number as result"
+        return ""
+
+    def first(self, inputs: int, bound: int) -> int:
+        """Return the number of the first input that is user data."""
+        return inputs - len(self.weights) - bound
+
+
+CONVENTIONS = [
+    Convention("double (double)", "quad", 0, None),
+    Convention("double (double, void *)", "quad", 0, None),
+    Convention(GENERAL, "quad, nquad", 1, None, 0),
+    Convention("double (int, double *, void *)", "quad, nquad", 1, None, 0),
+    Convention("int (double *, npy_intp, double *, void *)", "ndimage.generic_filter", 0, 2, 1),
+    Convention("int (double *, npy_intp, double *, npy_intp, void *)", "ndimage.generic_filter1d", 0, 2, 1, 3),
+    Convention("int (npy_intp *, double *, int, int, void *)", "ndimage.geometric_transform", 0, 1, 2, 3),
+    Convention("bool (int, double *, double *, void *)", "Ipopt's eval_f", 1, 2, 0),
+    Convention("bool (int, double *, double *, void *)", "Ipopt's eval_grad_f", 1, 2, 0, 0),
+    Convention("bool (int, double *, int, double *, void *)", "Ipopt's eval_g", 1, 3, 0, 2),
+    Convention("bool (int, double *, int, int, double *, void *)", "Ipopt's eval_jac_g", 1, 4, 0, 3),
+    Convention(LAGRANGIAN, "Ipopt's eval_h", 1, 6, 0, 5, (4, 2)),
+    Convention(LAGRANGIAN, "Ipopt's eval_h without constraints", 1, 6, 0, 5, (), 2),
+]
+
+
+def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
+    """Return the ctypes function of a signature; `bound` inputs are read from its user data.
+
+    ArgumentError for a signature that is unknown or does not fit the kernel's arrays, with those that do.
+    """
+    program, number = compiled.program, compiled.options.number
+    if number is not FLOAT64:
+        raise ArgumentError(f"a {number.name} kernel as LowLevelCallable", why="SciPy passes float64")
+    convention = _convention(program, signature, bound)
+    text = DECLARATION + _text(program, convention, bound)
+    library = compile_text(text, ("adapter",), {"kernel": compiled.library.addresses["kernel"]})
+    types = [CTYPES[name] for name in (convention.result, *convention.types)]
+    function: Any = ctypes.CFUNCTYPE(*types)(library.addresses["adapter"])
+    function.owners, function.signature = (library, compiled), convention.signature
+    function.first = convention.first(len(program.arguments), bound)
+    return function
+
+
+def _sizes(program: Program | RolledProgram) -> tuple[list[int], list[int]]:
+    return [array.size for array in program.arguments], [output.size for output in program.outputs]
+
+
+def _convention(program: Program | RolledProgram, signature: str | None, bound: int) -> Convention:
+    inputs, outputs = _sizes(program)
+    if signature is None:
+        signature = GENERAL if not bound else f"{GENERAL[:-1]}, void *)"
+    if not isinstance(signature, str):
+        raise ArgumentError(f"signature {signature!r}", why="it is a text in C, as of SciPy's documentation")
+    canonical = re.sub(r"\s*\*", " *", re.sub(r"\s*,\s*", ", ", re.sub(r"\s*\(\s*", " (", signature.strip())))
+    canonical = re.sub(r"\b(intptr_t|Py_ssize_t|long long|long)\b", "npy_intp", canonical)
+    known = [convention for convention in CONVENTIONS if convention.signature == canonical]
+    wrong = {convention: convention.fits(inputs, outputs, bound) for convention in known}
+    found = next((convention for convention, why in wrong.items() if not why), None)
+    if found is not None:
+        return found
+    why = next(iter(wrong.values()), "no convention of SciPy's or Ipopt's")
+    suited = [
+        f"{convention.signature!r}{f' with {k} arrays as user data' if k else ''} ({convention.use})"
+        for convention in CONVENTIONS
+        for k in range(len(inputs) if convention.user_data else 1)
+        if not convention.fits(inputs, outputs, k)
+    ]
+    arrays = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in program.arguments)
+    results = ", ".join(str(list(output.shape) or "float") for output in program.outputs)
+    raise ArgumentError(
+        f"signature {signature!r} for the kernel {program.name}({arrays}) -> {results}",
+        why=why,
+        do=f"these fit: {'; '.join(suited)}",
+    )
+
+
+def _text(program: Program | RolledProgram, convention: Convention, bound: int) -> str:
+    """IR of an adapter: lengths are checked, pointers made, the kernel called; a failure gives NaN or SciPy's 0."""
+    inputs, outputs = _sizes(program)
+    split = convention.first(len(inputs), bound)
+    types = [IR.get(kind, "ptr") for kind in convention.types]
+    result = IR[convention.result]
+    lines = [f"define {result} @adapter({','.join(f'{kind} %a{k}' for k, kind in enumerate(types))}) nounwind {{"]
+    lines += ["%result=alloca double,align 8", "%good=or i1 true,true"]
+    test = "%good"
+    lengths = (convention.input_length, sum(inputs[:split])), (convention.output_length, sum(outputs))
+    for k, (argument, size) in enumerate(lengths):
+        if argument is not None:
+            lines += [f"%l{k}=icmp eq {types[argument]} %a{argument},{size}"]
+            lines += [f"%t{k}=and i1 {test},%l{k}"]
+            test = f"%t{k}"
+    lines += [f"br i1 {test},label %run,label %failed", "run:"]
+    lines += _numbers(convention, sum(inputs[:split]))
+    pointers = _parts(lines, "p", "%numbers", inputs[:split])
+    pointers += _parts(lines, "u", f"%a{len(types) - 1}", inputs[split : split + bound])
+    pointers += _weights(lines, convention)
+    target = "%result" if convention.outputs is None else f"%a{convention.outputs}"
+    lines += call(pointers, _parts(lines, "o", target, outputs))
+    lines += ["%well=icmp eq i32 %status,0", "br i1 %well,label %done,label %failed", "done:"]
+    if convention.factor is not None:
+        lines += _multiplied(target, f"%a{convention.factor}", sum(outputs))
+    if convention.result == "double":
+        lines.append("%value=load double,ptr %result,align 8")
+    return "\n".join([*lines, DONE[convention.result], "failed:", FAILED[convention.result], "}", ""])
+
+
+def _numbers(convention: Convention, count: int) -> list[str]:
+    """IR lines that make `%numbers`, the pointer to the input numbers, from the argument that has them."""
+    argument, kind = f"%a{convention.inputs}", convention.types[convention.inputs]
+    if kind == "double *":
+        return [f"%numbers=getelementptr i8,ptr {argument},i64 0"]
+    lines = [f"%numbers=alloca [{max(count, 1)} x double],align 8"]
+    if kind == "double":
+        return [*lines, f"store double {argument},ptr %numbers,align 8"]
+    whole = IR["npy_intp"]
+    for k in range(count):
+        lines += [
+            f"%w{k}=getelementptr {whole},ptr {argument},i64 {k}",
+            f"%i{k}=load {whole},ptr %w{k},align 4",
+            f"%d{k}=sitofp {whole} %i{k} to double",
+            f"%n{k}=getelementptr double,ptr %numbers,i64 {k}",
+            f"store double %d{k},ptr %n{k},align 8",
+        ]
+    return lines
+
+
+def _weights(lines: list[str], convention: Convention) -> list[str]:
+    """Return pointers to the inputs behind the user data, and add the lines that make one of a number."""
+    for argument in convention.weights:
+        if convention.types[argument] == "double":
+            lines += [f"%n{argument}=alloca double,align 8", f"store double %a{argument},ptr %n{argument},align 8"]
+    return [f"%{'n' if convention.types[k] == 'double' else 'a'}{k}" for k in convention.weights]
+
+
+def _multiplied(target: str, factor: str, count: int) -> list[str]:
+    """IR lines that multiply numbers, in a loop."""
+    if not count:
+        return []
+    return [
+        "br label %next", "next:", "%k=phi i64 [0,%done],[%after,%next]",
+        f"%place=getelementptr double,ptr {target},i64 %k", "%number=load double,ptr %place,align 8",
+        f"%product=fmul double %number,{factor}", "store double %product,ptr %place,align 8", "%after=add i64 %k,1",
+        f"%more=icmp ult i64 %after,{count}", "br i1 %more,label %next,label %end", "end:",
+    ]  # fmt: skip
+
+
+def _parts(lines: list[str], letter: str, start: str, sizes: Sequence[int]) -> list[str]:
+    """Return pointers to arrays that lie one behind the other, and add the lines that compute them."""
+    names = []
+    for k, offset in enumerate(accumulate(sizes[:-1], initial=0) if sizes else ()):
+        lines.append(f"%{letter}{k}=getelementptr double,ptr {start},i64 {offset}")
+        names.append(f"%{letter}{k}")
+    return names

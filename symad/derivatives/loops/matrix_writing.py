@@ -1,0 +1,149 @@
+"""Writing: where loops write the entries of a matrix, in which order of their repetitions, and what that costs.
+
+Pairs (i, j) in the order of i write a triangle below the diagonal column by column, in that of j row by row: so
+repetitions, which do not wait for each other, may be put in the order in which what they store rises. Entries that meet
+others, those of the diagonal for most, may lie where no table has a step, and would take it from all others; such
+entries are added up apart, packed, and the few of them are copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TypeAlias
+
+import numpy as np
+
+from codegen.ir.tables import Places, runs
+from codegen.pricing.price import Use, Work, places_work
+from codegen.pricing.price_table import NANOSECONDS
+from symad.derivatives.loops.hessian_pieces import RegionDraft
+from symad.derivatives.loops.patterns import Arranged, each, is_uniform, reordered, retabled, table_of
+
+WIDEST = 8  # the step of places that one loop fills
+
+Orders: TypeAlias = dict[int, Places]  # of a draft, by its id, the order of its repetitions
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A node of a region in the making, and its place in the matrix in every repetition."""
+
+    draft: RegionDraft
+    node: int
+    rows: Places
+    columns: Places
+
+
+@dataclass(frozen=True, eq=False)
+class Writing:
+    """Entries that go to positions, stored where they are `alone`, else added.
+
+    If there is an `apart`, the others are added up in a buffer of their own, of which these are the positions.
+    """
+
+    entries: Sequence[Entry]
+    positions: Sequence[Places]
+    alone: Sequence[bool]
+    orders: Orders = field(default_factory=dict)
+    apart: Places = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    @property
+    def drafts(self) -> list[RegionDraft]:
+        """The regions in the making, each once."""
+        return list({id(entry.draft): entry.draft for entry in self.entries}.values())
+
+    def places(self) -> Iterable[tuple[Entry, Places, bool]]:
+        """Return each entry, its positions in the order of the repetitions, and whether they are in the matrix."""
+        for entry, positions, single in zip(self.entries, self.positions, self.alone, strict=True):
+            places = reordered(positions, self.orders.get(id(entry.draft)))
+            yield entry, places, single or not len(self.apart)
+
+    @cached_property
+    def cost(self) -> float:
+        """What it costs, in nanoseconds."""
+        uses: dict[int, list[Use]] = {}
+        for draft in self.drafts:
+            order = self.orders.get(id(draft))
+            uses[id(draft)] = [("gather", table_of(reordered(places, order))) for _, _, places in draft.slots]
+            uses[id(draft)] += [(use.kind, retabled(use.table, order)) for _, use in draft.results]
+        written: dict[int, list[int]] = {number: [] for number in uses}
+        for (entry, places, here), single in zip(self.places(), self.alone, strict=True):
+            number = id(entry.draft)
+            written[number] += [len(uses[number])] if here else []
+            uses[number].append(("store" if single else "add", table_of(places)))
+        total = NANOSECONDS["table store"] * len(self.apart)
+        for draft in self.drafts:
+            its = uses[id(draft)]
+            packed = without_gaps(draft.count, its, written[id(draft)], alone=len(uses) == 1)
+            total += Work(places_work(draft.count, its, packed)).price.call
+        return total
+
+    def carry_out(self, buffer: int, apart: int) -> None:
+        """Let the entries be results in a buffer, and those that are added up apart in another one."""
+        found = list(self.places())
+        for draft in self.drafts:
+            if id(draft) in self.orders:
+                draft.reorder(self.orders[id(draft)])
+        for (entry, places, here), single in zip(found, self.alone, strict=True):
+            entry.draft.result(entry.node, buffer if here else apart, places, "store" if single else "add")
+
+
+def cheapest_writing(entries: Sequence[Entry], positions: Sequence[Places], found: Arranged) -> Writing:
+    """Return how entries go to positions at the least cost; `found` says which of them are alone."""
+    ways = [Writing(entries, positions, found.alone)]
+    if any(found.alone) and not all(found.alone):
+        numbers, apart = _apart(positions, found)
+        ways.append(Writing(entries, numbers, found.alone, apart=apart))
+    if orders := rising(entries, positions, found.alone):
+        ways += [replace(way, orders=orders) for way in ways]
+    return min(ways, key=lambda way: way.cost)
+
+
+def _apart(positions: Sequence[Places], found: Arranged) -> tuple[list[Places], Places]:
+    """Return positions with numbers for entries that are not alone, side by side as they are arranged, and theirs."""
+    meeting = [k for k, single in enumerate(found.alone) if not single]
+    short = {k: slice(1) if is_uniform(found.positions[k]) else slice(None) for k in meeting}
+    known, first = np.unique(np.concatenate([found.positions[k][short[k]] for k in meeting]), return_index=True)
+    numbers = list(positions)
+    for k in meeting:
+        numbers[k] = each(lambda places, _: np.searchsorted(known, places), found.positions[k], found.positions[k])
+    return numbers, np.concatenate([positions[k][short[k]] for k in meeting])[first]
+
+
+def rising(entries: Sequence[Entry], positions: Sequence[Places], alone: Sequence[bool]) -> Orders:
+    """Return the orders of repetitions in which the positions of the first entry that is stored rise.
+
+    There is none for a region whose positions rise as they are.
+    """
+    found: Orders = {}
+    for entry, places, single in zip(entries, positions, alone, strict=True):
+        if single and id(entry.draft) not in found:
+            found[id(entry.draft)] = np.argsort(places, kind="stable")
+    return {draft: order for draft, order in found.items() if (np.diff(order) != 1).any()}
+
+
+def without_gaps(count: int, uses: Sequence[Use], written: Sequence[int], *, alone: bool = True) -> list[int]:
+    """Return those of the uses that write to one matrix in steps between which they leave out nothing.
+
+    They are brought side by side in registers, and stored as whole vectors (`codegen.loops.emit`); not so sums, to
+    which others are added elsewhere when this loop is not alone.
+
+    >>> uses = [("store", Affine(1, 3, 9)), ("add", Affine(2, 3, 9)), ("add", Affine(3, 3, 9))]
+    >>> without_gaps(9, uses, range(3)), without_gaps(9, uses, range(2)), without_gaps(9, uses, range(3), alone=False)
+    ([0, 1, 2], [], [])
+    """
+    found = runs([each for _, each in uses], count)
+    if found is None:
+        return []
+    families: dict[int, list[int]] = {}
+    for number in written:
+        if alone or uses[number][0] == "store":
+            families.setdefault(found.steps[number], []).append(number)
+    full = [
+        family
+        for step, family in families.items()
+        if 1 < step <= WIDEST and len({int(found.starts[number][0]) % step for number in family}) == step
+    ]
+    return [number for family in full for number in family]
