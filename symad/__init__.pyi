@@ -17,6 +17,7 @@ from symad.checking.verification.verify import Verification as Verification, ver
 from symad.compiling.native import compile as compile, jit as jit
 from symad.compiling.plan import CompilationPlan as CompilationPlan
 from symad.compiling.planning import plan as plan
+from symad.compiling.with_derivatives import lambdify as lambdify
 from symad.derivatives.custom import custom_derivative as custom_derivative, stop_gradient as stop_gradient
 from symad.derivatives.implicit import fixed_point as fixed_point, root as root
 from symad.derivatives.interpolation import MixedPartials as MixedPartials

@@ -22,13 +22,10 @@ from codegen.lambdified import lambdify
 REASONS = {
     "test_Sum": "asks for the integer 462; machine code gives 462.0, which SymPy calls unequal",
     "test_curly_matrix_symbol": "gives a number in place of a matrix of two rows: refused by name",
-    "test_dummification": "asks for a SyntaxError where F(t)*G(t) is an argument: refused by another name",
     "test_issue_13881": "asks for 14 of X*X.T, where X has three rows: that is a matrix of three rows and columns",
     "test_issue_15827": "leaves the symbol k without a value: refused by name",
     "test_issue_17898": "asks for a complex value at a real number, where machine code for real numbers gives NaN",
     "test_issue_20070": "has numba compile the function's Python code, and there is none",
-    "test_jax_array_arg_using_numpy": "asks for an array of JAX, where machine code gives NumPy's",
-    "test_lambdify_Derivative_custom_printer": "asks for another error: refused by name",
     "test_lambdify_inspect": "reads the function's Python code, and there is none",
     "test_lambdify_linecache": "reads the function's Python code, and there is none",
     "test_str_args": "gives texts, which SymPy evaluates: refused by name",

@@ -21,6 +21,12 @@ class CallError(ArgumentError, TypeError):
     """A call has too many arguments, too few, or of another structure."""
 
 
+class NoArgumentError(ArgumentError, SyntaxError):
+    """What cannot be an argument, of which SymPy's code would not be Python."""
+
+    __str__ = BaseException.__str__
+
+
 _SINGLE = (sp.IndexedBase, sp.MatrixSymbol, ArraySymbol, sp.Function)
 _LISTS = (list, tuple, set, frozenset, sp.Tuple, sp.MatrixBase, sp.NDimArray, Iterator)
 
@@ -50,11 +56,11 @@ class Arguments:
                 "Passing the function arguments to lambdify() as a set is deprecated. Use a list or tuple.",
                 deprecated_since_version="1.6.3",
                 active_deprecations_target="deprecated-lambdify-arguments-set",
-                stacklevel=4,
+                stacklevel=5,
             )
         single = can_be_input(given) or isinstance(given, _SINGLE)
         if not single and not isinstance(given, _LISTS):
-            raise ArgumentError(
+            raise NoArgumentError(
                 f"{given} as the arguments",
                 why="an argument is a symbol, x(t), a derivative or sin(t), or a list of them",
             )

@@ -81,6 +81,9 @@ class Lambdified:
         real = self.kernel.options.number.parts == 1
         if real and any(np.iscomplexobj(value) for value in args):
             return self._complex_numbers(args)
+        library = _library(args)
+        if library is not None:
+            return _in_library(library, self._results.fill(self._broadcast(self.kernel, args)))
         try:
             return self._results.fill(self._broadcast(self.kernel, args))
         except ArgumentError:
@@ -141,6 +144,20 @@ class Lambdified:
         """Everything but SymPy's functions and the expressions."""
         kept = {"_symbolic": None, "_numeric": None, "_complex": None}
         return self.__dict__ | kept
+
+
+def _library(args: Sequence[Any]) -> Any:
+    """Return the functions of another library of which there is an array (Python's array API standard), or None."""
+    others = (value for value in args if hasattr(type(value), "__array_namespace__"))
+    found = next((value for value in others if not isinstance(value, np.ndarray | np.generic)), None)
+    return None if found is None else found.__array_namespace__()
+
+
+def _in_library(library: Any, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        parts = [_in_library(library, part) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    return library.asarray(value)
 
 
 def _number(value: Any) -> Any:

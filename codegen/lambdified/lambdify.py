@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Unpack, get_args, overload
 
 import sympy as sp
+from sympy.printing.codeprinter import PrintMethodNotImplementedError
 
 from codegen.errors import ArgumentError, LoweringError, UnboundSymbolError
 from codegen.expressions.sympy_in import program_from_sympy
@@ -25,6 +26,10 @@ from codegen.pricing.price import rolled_work, straight_work
 from codegen.pricing.price_table import Price, Way, cheapest
 
 Sharing = bool | Callable[..., Any]
+
+
+class UnboundDerivativeError(UnboundSymbolError, PrintMethodNotImplementedError):  # type: ignore[misc]
+    """A derivative has no value: it is no argument, and no printer of SymPy's has code for it."""
 
 
 @overload
@@ -55,6 +60,8 @@ def lambdify(
     a list or tuple, possibly nested (same structure), a matrix (2-D array), or the pair (replacements, reduced) of
     `sympy.cse`. An argument of shape s also takes arrays of shape s + points; all points broadcast.
 
+    SymEngine's objects are taken as SymPy's. Derivatives beside the value: `symad.lambdify`.
+
     The parameters up to `docstring_limit` are those of `sympy.lambdify`. Machine code stands for the modules "numpy",
     "scipy" and "math" (it knows no ZeroDivisionError: 1/0 is infinity); others ("mpmath", "sympy", "cmath", a dict of
     functions...) and a `printer` are Python, and SymPy's own function is returned. What has no machine code, and what a
@@ -65,7 +72,8 @@ def lambdify(
     The options are those of `Options`, and `cache` that of `compile_program`. `roll` says whether what repeats becomes
     loops, whose code does not grow with the number of repetitions: "auto" where that is cheaper to build and call,
     "always" (ArgumentError with the reason where nothing repeats), or "never". UnboundSymbolError for a symbol that is
-    no argument, LoweringError for a head without a native lowering, ArgumentError for a text, which is not evaluated.
+    no argument, UnboundDerivativeError for a derivative, LoweringError for a head without a native lowering,
+    ArgumentError for a text, which is not evaluated.
 
     >>> x, y = sp.symbols("x y")
     >>> f = lambdify([x, y], [x + y, sp.Matrix([[x, y]])])
@@ -74,9 +82,12 @@ def lambdify(
     >>> lambdify(x, sp.sin(x), "mpmath")(1)
     mpf('0.8414709848078965')
     """
+    for name in options.keys() & {"jacobian", "hessian", "sparse"}:
+        raise ArgumentError(f"{name}= of codegen.lambdify", why="it knows no derivatives", do="use symad.lambdify")
     check_names(options, OPTIONS | {"roll", "cache"})
 
-    args = list(args) if isinstance(args, Iterator) else args
+    args = by_others(list(args) if isinstance(args, Iterator) else args)
+    expressions = by_others(expressions)
     kept = _copied(expressions)  # a matrix may be written later
 
     def theirs(modules: Any) -> Any:
@@ -88,21 +99,19 @@ def lambdify(
     if not is_native(modules) or printer is not None:
         _refuse_options(modules, {**options, **({"roll": roll} if roll != "auto" else {})})
         return theirs(modules)
-    taken = Arguments.of(args)
-    wanted, replacements = _expressions(expressions, taken)
-    _refuse_text(wanted)
-    results = Results.of(wanted, sparse=keeps_sparse(modules))
+    taken, results, replacements = read(args, expressions, sparse=keeps_sparse(modules))
     if callable(cse):
         replacements, reduced = cse(results.flat())
         results = results.refilled(list(reduced))
+        replacements = [pair for pair in replacements if pair[1] is not None]
     try:
-        program = program_from_sympy(
-            taken.inputs, results.outputs(), name="lambdified", replacements=_without(taken, replacements)
-        )
+        program = program_from_sympy(taken.inputs, results.outputs(), name="lambdified", replacements=replacements)
         kernel = compile_program(_with_loops(program, roll, Options(**options)), cache=cache, **options)
     except (LoweringError, UnboundSymbolError) as error:
         named = implemented(results.flat()) if use_imps else ""
         if modules == "native" or (isinstance(error, UnboundSymbolError) and not named) or replacements:
+            if error.what.startswith("Derivative("):
+                raise UnboundDerivativeError(error.what, where=error.where, why=error.why, do=error.do) from None
             raise
         tell(f"{named} is a Python function" if named else error)
         return theirs(SCIPY if modules is None else modules)
@@ -112,6 +121,31 @@ def lambdify(
         None if modules == "math" else lambda: theirs("sympy"),
         None if modules == "native" else lambda: theirs(SCIPY),
     )  # fmt: skip
+
+
+def by_others(value: Any) -> Any:
+    """Return objects of SymEngine, also those in lists and matrices, as SymPy's; anything else as it is.
+
+    >>> by_others([sp.Symbol("x"), 1])
+    [x, 1]
+    """
+    if type(value) in (list, tuple):
+        return type(value)(map(by_others, value))
+    return value._sympy_() if hasattr(value, "_sympy_") and not isinstance(value, sp.Basic) else value
+
+
+def read(args: Any, expressions: Any, *, sparse: bool = False) -> tuple[Arguments, Results, list[tuple[Any, Any]]]:
+    """Return what a function takes, what it gives, and what `sympy.cse` has taken out of it.
+
+    >>> x, y = sp.symbols("x y")
+    >>> taken, results, replacements = read([x], ([(y, x**2)], [y + 1]))
+    >>> taken.inputs, results.flat(), replacements
+    ([x], [y + 1], [(y, x**2)])
+    """
+    taken = Arguments.of(args)
+    wanted, replacements = _expressions(expressions, taken)
+    _refuse_text(wanted)
+    return taken, Results.of(wanted, sparse=sparse), list(replacements)
 
 
 def _expressions(expressions: Any, taken: Arguments) -> tuple[Any, Any]:
@@ -145,10 +179,6 @@ def _substituted(expressions: Any, replaced: dict[Any, Any]) -> Any:
         parts = [_substituted(part, replaced) for part in expressions]
         return parts if isinstance(expressions, list) else tuple(parts)
     return sp.sympify(expressions).xreplace(replaced)
-
-
-def _without(taken: Arguments, replacements: Any) -> list[tuple[Any, Any]]:
-    return [(symbol, value) for symbol, value in replacements if value is not None]
 
 
 def _refuse_text(expressions: Any) -> None:

@@ -1,17 +1,21 @@
-"""`symad cache`: what the disk cache of machine code holds, and clearing it."""
+"""`symad cache`: what the disk cache of machine code holds, clearing it, and filling it before a job array starts."""
 
 from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from typing import Any
 
+from codegen.engine import check_processor
 from codegen.machine.storage.cache import Cache, Entry, chosen
 from symad.commands.as_json import print_json
 from symad.commands.build_stages import table
 from symad.commands.names import HELP
 from symad.commands.showing import add_json
 from symad.errors import ArgumentError
+from symad.solving.compiled_problem import CompiledProblem
+from symad.solving.loading import load
 
 _UNITS = ((86400.0, "days"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
@@ -27,7 +31,16 @@ def add_command(commands: Any) -> None:
     command.add_argument("--folder", metavar="FOLDER", help="look at the cache in this folder")
     action = command.add_mutually_exclusive_group()
     action.add_argument("--clear", action="store_true", help="remove all entries")
+    action.add_argument(
+        "--warm",
+        metavar="FILE",
+        nargs="+",
+        help="compile saved kernels (files) and problems (folders) for this processor",
+    )
     action.add_argument("--path", action="store_true", help="print the folder and nothing else")
+    command.add_argument(
+        "--cpu", metavar="NAME", default="host", help="with --warm: refuse to run on another processor than this"
+    )
     add_json(command)
     command.set_defaults(run=run, max_seconds=300.0)
 
@@ -35,7 +48,11 @@ def add_command(commands: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Carry out the command; exit status 0."""
     cache = cache_of(options.folder)
-    if options.json and not options.clear:
+    if options.cpu != "host" and not options.warm:
+        raise ArgumentError("--cpu without --warm", do="give the files of kernels")
+    if options.warm:
+        print(warm(cache, options.warm, options.cpu))
+    elif options.json and not options.clear:
         print_json("cache", {"folder": cache.folder, "limit": cache.limit, "entries": cache.entries()[::-1]})
     elif options.path:
         print(cache.folder)
@@ -58,6 +75,24 @@ def clear(cache: Cache) -> str:
         return f"{cache.clear()} entries removed from {cache.folder}"
     except OSError as error:
         raise ArgumentError(f"cannot clear {cache.folder}", why=str(error.strerror)) from error
+
+
+def warm(cache: Cache, files: Sequence[str], cpu: str) -> str:
+    """Compile what files hold into a cache; return a line for each kernel, ArgumentError on another processor."""
+    own = check_processor("host")
+    if check_processor(cpu) != own:
+        raise ArgumentError(
+            f"--cpu {cpu} on {own}", why="machine code is made where it is to run, for all that a processor has",
+            do="run the command on a machine of that kind: the first task of a job array",
+        )  # fmt: skip
+    lines = []
+    for file in files:
+        loaded = load(file, cache=cache.folder)
+        for kernel in loaded.compiled_kernels() if isinstance(loaded, CompiledProblem) else [loaded]:
+            kernel.wait()
+            state = "was there" if kernel.stats.cached else "compiled"
+            lines.append(f"{file}: {kernel.program.name} {state} for {own}")
+    return "\n".join(lines)
 
 
 def report(cache: Cache) -> str:

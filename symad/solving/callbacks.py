@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,6 +35,12 @@ class Kernels:
     def rows(self) -> int:
         """How many constraints there are."""
         return 0 if self.constraints is None else self.constraints.program.outputs[0].size
+
+
+def every_kernel(kernels: Kernels) -> list[Kernel]:
+    """Return all kernels that there are."""
+    found = (getattr(kernels, field.name) for field in fields(kernels))
+    return [kernel for kernel in found if kernel is not None]
 
 
 @dataclass(frozen=True, eq=False)

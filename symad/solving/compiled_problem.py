@@ -11,7 +11,16 @@ import numpy as np
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.exports.export import Exported
 from symad.errors import ArgumentError
-from symad.solving.callbacks import Bounds, Callbacks, Kernels, Progress, Request, Solution, bounds_of
+from symad.solving.callbacks import (
+    Bounds,
+    Callbacks,
+    Kernels,
+    Progress,
+    Request,
+    Solution,
+    bounds_of,
+    every_kernel,
+)
 from symad.solving.exported_problems import Abi, ExportRequest, export_problem
 from symad.solving.saved_problems import Saved, write_problem
 from symad.solving.with_ipopt import solved_by_ipopt
@@ -53,6 +62,10 @@ class CompiledProblem:
         if key not in self._kernels:
             self._kernels[key] = self._compiled(*examples)
         return self._kernels[key]
+
+    def compiled_kernels(self) -> list[Kernel]:
+        """Return every kernel that there is, for all shapes."""
+        return [kernel for kernels in self._kernels.values() for kernel in every_kernel(kernels)]
 
     def _compiled(self, *examples: Any) -> Kernels:
         """Return kernels for other shapes, of which there are none here."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import benchmarks.ode
 import benchmarks.peers
+import benchmarks.slower
 from benchmarks.__main__ import main
 from benchmarks.derivatives import aligned, distances
 from benchmarks.limited import build_elsewhere
@@ -53,6 +55,25 @@ def test_a_run_writes_tables_and_numbers(tmp_path: Path, capsys: pytest.CaptureF
     assert {row["candidate"] for row in numbers["batch"]["bundle"]} == {"symad", "symad-fast"}
     assert all(row["difference"] < 1e-12 for row in numbers["jacobians"]["bundle"])
     assert report in capsys.readouterr().out
+
+
+def test_what_became_slower_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Against numbers of now, of a machine on which all was a thousand times faster, and against none."""
+    run = partial(benchmarks.slower.main, ["--rows", "rosenbrock2;bundle", "--folder", str(tmp_path)])
+    assert run() == 2
+    assert "nothing is kept" in capsys.readouterr().out
+    assert benchmarks.slower.main(["--update", "--rows", "rosenbrock2", "--folder", str(tmp_path)]) == 0
+    path = tmp_path / benchmarks.slower.KEPT
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    kept["rows"]["rosenbrock2"]["call"] /= 1e3
+    kept["rows"]["rosenbrock2"]["build"] *= 1e3
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    capsys.readouterr()
+    assert run() == 1
+    said = capsys.readouterr().out
+    assert "| rosenbrock2 | ns a call |" in said
+    assert "to build" not in said
+    assert "1 rows compared with what is kept, 1 slower; not kept before: bundle" in said
 
 
 def test_a_candidate_that_disagrees_fails_the_run(

@@ -64,6 +64,8 @@ class CFunction:
 
     __slots__ = ("_plain",)
 
+    pack: Any
+    unpack: Any
     _compiled: Compiled
     _plain: tuple[Library, Compiled] | None  # made when it is first asked for
     _flat: Any  # the kernel without containers, None where it is this one
@@ -111,6 +113,15 @@ class CFunction:
         2.0
         """
         return low_level_callable(self._compiled, signature, data)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba asks an object for whose type it does not know: `kernel(x)` works in `numba.njit`."""
+        from codegen.machine.calls.numba_types import numba_type  # noqa: PLC0415 - numba is here when it asks
+
+        compiled = self._compiled
+        plain = self.pack is None and self.unpack is None
+        return numba_type(compiled.program, compiled.options.number, plain)
 
     @property
     def material(self) -> Material:

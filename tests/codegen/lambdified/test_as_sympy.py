@@ -7,6 +7,7 @@ import itertools
 import math
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import mpmath as mp
@@ -15,6 +16,7 @@ import pytest
 import scipy.sparse
 import sympy as sp
 from sympy.physics.mechanics import dynamicsymbols
+from sympy.printing.codeprinter import PrintMethodNotImplementedError
 from sympy.printing.pycode import PythonCodePrinter
 from sympy.utilities.lambdify import implemented_function
 
@@ -29,7 +31,7 @@ def test_sympys_own_tests_pass_or_have_a_reason() -> None:
     found = list(outcomes())
     assert {outcome.name for outcome in found if outcome.kind in ("failed", "refused")} <= set(REASONS)
     passed = [outcome for outcome in found if outcome.kind == "passed"]
-    assert len(passed) >= 121
+    assert len(passed) >= 125
     assert sum(outcome.native for outcome in passed) >= 60
 
 
@@ -232,3 +234,53 @@ def test_what_is_written_later_changes_nothing() -> None:
     assert f(Z, 1) == [sp.Matrix([[Z]]), 1]
     assert f(2.0, 1.0)[0] == 2.0
     assert lambdify(X, X + 1, "native", PythonCodePrinter)(1) == 2
+
+
+def test_arrays_of_jax_come_back_as_such() -> None:
+    jax = pytest.importorskip("jax")
+    f = lambdify([X, Y], [sp.sin(X), sp.Matrix([[X, Y]])])
+    number, matrix = f(jax.numpy.array([0.5, 1.0]), 2.0)
+    assert isinstance(number, jax.Array)
+    np.testing.assert_allclose(number, np.sin([0.5, 1.0]), rtol=1e-6)
+    np.testing.assert_array_equal(matrix[0, 1], [2.0, 2.0])
+
+
+def test_what_cannot_be_an_argument_and_a_derivative_without_a_value() -> None:
+    t = sp.Symbol("t")
+    f = sp.Function("f")(t)
+    with pytest.raises(SyntaxError, match="an argument is a symbol"):
+        lambdify(f * t, f * t + 5)
+    with pytest.raises(PrintMethodNotImplementedError, match="it is no argument of the function"):
+        lambdify([t], f.diff(t))
+
+
+def test_indexed_sums_with_symbolic_bounds() -> None:
+    """sympy/sympy#28087: sums over an IndexedBase, whose bounds are arguments too."""
+    i, j, n = sp.symbols("i j n", integer=True)
+    a = sp.IndexedBase("a", shape=(5,))
+    values = np.array([1.0, 2.0, 4.0, 8.0, 16.0])
+    assert lambdify([a], sp.Sum(a[i] ** 2, (i, 0, 4)))(values) == 341.0
+    assert lambdify([a], sp.Sum(a[i] * a[j], (j, i, 4), (i, 0, 4)))(values) == sum(
+        values[p] * values[q] for p in range(5) for q in range(p, 5)
+    )
+    with pytest.warns(FallbackWarning):
+        f = lambdify([a, n], sp.Sum(a[i], (i, 0, n)))
+    assert f(values, 2) == 7.0
+
+
+def test_numba_calls_a_function_from_compiled_code_that_it_caches(tmp_path: Path) -> None:
+    """sympy/sympy#18432: numba cannot cache what lambdify generates; a C library can be called from a cached file."""
+    numba = pytest.importorskip("numba")
+    f = lambdify([X, Y], sp.exp(X) * Y)
+    function = f.kernel.ctypes
+
+    @numba.njit
+    def total(points: Any) -> float:
+        result, found = np.empty(1), 0.0
+        for k in range(len(points)):
+            function(points[k : k + 1].ctypes, points[k : k + 1].ctypes, result.ctypes)
+            found += result[0]
+        return found
+
+    points = np.linspace(0.0, 1.0, 50)
+    assert total(points) == pytest.approx(np.sum(np.exp(points) * points), rel=1e-14)
