@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 import timeit
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -25,6 +25,10 @@ from symad.tracing.trace import trace
 from symad.tracing.values.node_trees import object_array
 from symad.transforms.first_order import HessianMode, hessian
 
+WORDS = {  # of the stages that a kernel has timed; those of the encoder are two
+    "lower": "lower, share", "schedule": "fuse, schedule", "emit": "emit LLVM IR", "parse": "parse",
+    "codegen": "generate code", "encode": "encode machine code",
+}  # fmt: skip
 ROUND = 0.02  # seconds that calls are timed for, at least; clocks count nanoseconds
 VALUES = 23  # characters before the values of a report
 
@@ -69,16 +73,10 @@ class Stopwatch:
 
 def compile_stages(kernel: Kernel, seconds: float) -> list[Stage]:
     """Return the stages inside compiling, as the kernel has timed them."""
-    stats = kernel.stats
-    timed = stats.seconds
-    return [
-        Stage("lower, share", timed["lower"], stats.nodes, stats.total),
-        Stage("fuse, schedule", timed["schedule"]),
-        Stage("emit LLVM IR", timed["emit"]),
-        Stage("parse", timed["parse"]),
-        Stage("generate code", timed["codegen"]),
-        Stage("link, call gate", seconds - sum(timed.values())),
-    ]
+    timed = kernel.stats.seconds
+    found = [Stage(WORDS[name], taken) for name, taken in timed.items()]
+    first = replace(found[0], nodes=kernel.stats.nodes, operations=kernel.stats.total)
+    return [first, *found[1:], Stage("link, call gate", seconds - sum(timed.values()))]
 
 
 def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:

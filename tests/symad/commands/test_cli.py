@@ -46,6 +46,14 @@ def test_report_of_every_mode(capsys, mode):
     assert ulp < 10
 
 
+def test_the_stages_of_the_quick_tier(capsys):
+    """Those of the encoder where it writes for this machine, else LLVM's."""
+    status, out, err = run(capsys, ROSENBROCK, "--fast")
+    assert (status, err) == (0, "")
+    assert ("encode machine code" in out) != ("generate code" in out)
+    assert "lower, share" in out
+
+
 def test_the_lennard_jones_cluster_is_dense_and_right(capsys):
     status, out, _ = run(capsys, f"{EXAMPLES / 'lennard_jones.py'}:energy")
     assert status == 0
