@@ -12,12 +12,12 @@ import numpy as np
 from codegen.errors import ArgumentError
 from codegen.lanes import NUMBER_TYPES, Dtype, NumberType
 
-Tier = Literal["default", "fast", "auto"]
+Tier = Literal["default", "fast", "auto", "llvm"]
 Accuracy = Literal["strict", "fast"]
 LANES = (None, 1, 2, 4, 8, 16)
 # LLVM's code generation level of the first machine code. Level 2 adds nothing but a scheduler behind the allocation of
 # registers on some processors (of AMD), which takes up to a third of the time and gains nothing.
-LEVELS = {"default": 1, "fast": 0, "auto": 0}
+LEVELS = {"default": 1, "fast": 0, "auto": 0, "llvm": 1}
 
 
 class OptionFields(TypedDict, total=False):
@@ -37,8 +37,8 @@ class Options:
     """How to compile; ArgumentError for an option that does not exist.
 
     `tier` is how much effort goes into machine code, and never changes a bit of the results: "fast" generates code
-    many times faster, straight lines without LLVM where `codegen.encoding` can; "auto" starts with that and compiles
-    the other in the background.
+    many times faster, straight lines without LLVM where `codegen.encoding` can, which "default" does for short ones;
+    "auto" starts with the fast code and compiles the other in the background; "llvm" is LLVM's code in any case.
     `accuracy="fast"` allows passes and functions that round differently (see `codegen.lowering.passes`);
     `fma=False` keeps products and sums apart; `chunk` overrides the number of operations per function, `lanes` (1, 2,
     4, 8 or 16) the number of points that a batch computes side by side; neither changes a bit of the results.

@@ -17,9 +17,11 @@ from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Program
 from codegen.lanes import FLOAT64, SCALAR
+from codegen.lowering.group import FEWEST, SEEDS
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared
 
+AS_QUICK = 300  # operations up to which calls of the encoder's code take the time of LLVM's, or a twenty-fifth more
 FURTHEST = 2**31 - 64  # bytes that a displacement reaches
 ENTER = bytes.fromhex("55 4889e5 53 4154 4155 4156 4157")  # keep the caller's registers, with a frame pointer
 TABLES = bytes.fromhex("4989fc 4989f5")  # the tables of pointers: from rdi and rsi to r12 and r13
@@ -60,6 +62,19 @@ def why_not(prepared: Prepared) -> str:
     sizes = [array.size for array in program.inputs] + [array.size for array in program.outputs]
     if 8 * max([*sizes, 2 * len(prepared.fused.rows)]) > FURTHEST:  # a row takes up to 16 bytes
         return "a displacement has 32 bits"
+    return ""
+
+
+def why_not_best(prepared: Prepared) -> str:
+    """Return why LLVM's code of a program that could be encoded may be quicker to call, "" where it is not.
+
+    LLVM moves operations apart that wait for each other, which long code gains from, and puts equal ones side by side.
+    """
+    found = prepared.fused.count()
+    if found["call"] or max(found[code] for code in SEEDS) >= FEWEST:
+        return "equal functions, quotients or roots may go side by side"
+    if found.total() > AS_QUICK:
+        return f"it has more than {AS_QUICK} operations"
     return ""
 
 

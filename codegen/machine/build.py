@@ -17,7 +17,7 @@ from codegen.collector import fewer_collections
 from codegen.emission.emit import Emitted, Form
 from codegen.emission.straight import modules
 from codegen.encoding.disassembly import listing
-from codegen.encoding.encode import encode, why_not
+from codegen.encoding.encode import encode, why_not, why_not_best
 from codegen.engine import assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
@@ -42,6 +42,7 @@ Write: TypeAlias = Callable[[], Emitted]
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
 TIERS: dict[Tier, tuple[Tier, Tier]] = {  # of the first machine code, and of the last
     "default": ("default", "default"), "fast": ("fast", "fast"), "auto": ("fast", "default"),
+    "llvm": ("llvm", "llvm"),
 }  # fmt: skip
 RELEASE_ABOVE = 2000.0  # nanoseconds: giving the GIL back and taking it again costs 45
 
@@ -200,13 +201,15 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
     else:
         prepared = prepare(program, options)
         clock.append(time.perf_counter())
-        reason = "" if options.tier == "default" else why_not(prepared)
-        if options.tier != "default" and not reason:
+        reason = "it was asked for" if options.tier == "llvm" else why_not(prepared)
+        if not reason and options.tier == "default":
+            reason = why_not_best(prepared)
+        if not reason:
             return _encoded(prepared, clock)
         planned = plan(prepared)
         clock.append(time.perf_counter())
         counted = _sizes(prepared)
-    if options.tier != "default":
+    if options.tier in ("fast", "auto"):
         LOG.debug("%s: machine code by LLVM, and not by the encoder: %s", program.name, reason)
         generator += f", level {options.level}: {reason}"
     emitted = planned.emit(Form(lanes=options.number.lanes()))

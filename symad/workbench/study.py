@@ -64,8 +64,8 @@ class Study:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """The derivative in machine code."""
-        return compile(self.transformed, self.subject.numbers)
+        """The derivative in machine code of LLVM, whose IR is shown beside it."""
+        return compile(self.transformed, self.subject.numbers, tier="llvm")
 
     @property
     def history(self) -> History:

@@ -35,7 +35,7 @@ STEP = [0.0, 0.0]  # step of the second world and its shift to one side; traced 
 
 GRADIENTS: dict[str, Callable[..., Any]] = {"grad": sa.grad, "jacfwd": sa.jacfwd, "jacrev": sa.jacrev}
 QUICK_ROUTES = 4  # of the eleven of `routes`, when not all are checked
-OPTIONS = [(tier, fma) for tier in ("default", "fast") for fma in (True, False)]
+OPTIONS = [(tier, fma) for tier in ("llvm", "fast") for fma in (True, False)]
 
 
 def _difference(f: Any, a: Any) -> Any:

@@ -238,7 +238,7 @@ class Batch:
             return code
 
     def _compiled(self) -> MachineCode:
-        tier = "default" if self.options.tier == "auto" else self.options.tier
+        tier = "fast" if self.options.tier == "fast" else "default"
         return self.shelf.library(f"{tier}, {self.lanes.type}", lambda: self._object_code(LEVELS[tier]))
 
     def _object_code(self, level: int) -> ObjectCode:

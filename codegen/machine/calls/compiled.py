@@ -179,7 +179,7 @@ class Compiled:
     stats: Stats
     release: bool  # long enough to release the GIL
     shelf: Shelf  # of the object code of other forms
-    tier: Tier = "default"  # of this machine code, "default" or "fast"
+    tier: Tier = "default"  # of this machine code, not "auto"
     revive: Callable[..., Any] | None = None  # makes the kernel again, from portable bytes: what its pickles call
     bisection: Bisection | None = None  # what the first code left out
 

@@ -282,7 +282,7 @@ class Kernel(CFunction):
 
     @property
     def tier(self) -> Tier:
-        """The tier whose machine code answers now, "default" or "fast"."""
+        """The tier whose machine code answers now: what was asked for, and of "auto" first "fast", then "default"."""
         return self._compiled.tier
 
     @property

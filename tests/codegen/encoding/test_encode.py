@@ -75,7 +75,27 @@ def test_no_memory_for_the_workspace(monkeypatch: pytest.MonkeyPatch) -> None:
     assert arrays[1][0] == 5.0
 
 
-def test_the_quick_tiers_use_it_and_the_default_does_not() -> None:
+SHORT = {
+    "a polynomial": (X**3 * Y - 2 * X, "encoder"),
+    "two quotients": (X / Y + Y / X, "encoder"),
+    "three quotients": (X / Y + Y / X + X / (X + Y), "LLVM"),
+    "a function": (sp.exp(X) * Y, "LLVM"),
+    "many operations": (sp.Add(*[X * k for k in range(2, 400)], evaluate=False), "LLVM"),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_the_default_takes_it_for_short_straight_lines(name: str) -> None:
+    formula, generator = SHORT[name]
+    program = program_from_sympy([X, Y], [formula])
+    kernels = {tier: compile_program(program, tier=tier, cache=False) for tier in ("default", "fast", "llvm")}
+    assert kernels["default"].stats.generator == generator
+    assert kernels["llvm"].stats.generator == "LLVM"
+    assert kernels["fast"].stats.generator == "encoder"
+    assert len({bits(kernel(0.7, 1.3)) for kernel in kernels.values()}) == 1
+
+
+def test_the_quick_tiers_use_it() -> None:
     kernels = {tier: compile_program(PROGRAM, tier=tier, cache=False) for tier in ("default", "fast", "auto")}
     assert kernels["fast"].stats.generator == "encoder"
     assert kernels["default"].stats.generator == "LLVM"
@@ -167,11 +187,11 @@ def test_a_cache_keeps_encoded_code(tmp_path: Path) -> None:
 
 def test_functions_of_scipy_and_complex_numbers() -> None:
     program = program_from_sympy([X], [sp.loggamma(X) + sp.erfinv(X / 10)])
-    kernels = [compile_program(program, tier=tier, cache=False) for tier in ("default", "fast")]
+    kernels = [compile_program(program, tier=tier, cache=False) for tier in ("llvm", "fast")]
     assert kernels[1].stats.generator == "encoder"
     assert bits(kernels[0](1.5)) == bits(kernels[1](1.5))
     analytic = program_from_sympy([X], [sp.exp(X) * X])
-    parts = [compile_program(analytic, tier=tier, cache=False, dtype="complex128") for tier in ("default", "fast")]
+    parts = [compile_program(analytic, tier=tier, cache=False, dtype="complex128") for tier in ("llvm", "fast")]
     assert parts[1].stats.generator == "encoder"
     assert bits(parts[0](0.3 + 2j)) == bits(parts[1](0.3 + 2j))
 
@@ -192,7 +212,7 @@ def test_results_without_operations_and_many_arrays() -> None:
     nothing = program_from_sympy([X], [[], [sp.Float(1), sp.Integer(0), sp.pi, X]])
     many = program_from_sympy([X], [X * k for k in range(300)])
     for program in (nothing, many):
-        kernels = [compile_program(program, tier=tier, cache=False) for tier in ("default", "fast")]
+        kernels = [compile_program(program, tier=tier, cache=False) for tier in ("llvm", "fast")]
         assert kernels[1].stats.generator == "encoder"
         results = [list(kernel(0.3)) for kernel in kernels]
         assert [bits(one) for one in results[0]] == [bits(one) for one in results[1]]

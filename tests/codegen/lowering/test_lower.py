@@ -122,7 +122,7 @@ def test_tiers_and_chunk_sizes_agree_bit_for_bit(fma: bool) -> None:
     program = random_program(5, 700, [sp.Add, sp.Mul, sp.sin, sp.atan, sp.Abs, sp.Mul])
     point = (0.3, -1.25, 0.77)
     base = bits(compile_program(program, fma=fma)(*point))
-    for tier in ("default", "fast"):
+    for tier in ("default", "fast", "llvm"):
         for chunk in (1, 7, 50, 699, 700, 701, 10_000):
             kernel = compile_program(program, tier=tier, fma=fma, chunk=chunk)
             np.testing.assert_array_equal(bits(kernel(*point)), base)

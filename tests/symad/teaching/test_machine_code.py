@@ -58,7 +58,7 @@ def test_what_cannot_be_read_is_refused() -> None:
         read_llvm(sa.compile(lambda x: np.sum(np.sin(x)), np.ones(300), roll="never"))
 
 
-@pytest.mark.parametrize("tier", ["default", "fast"])
+@pytest.mark.parametrize("tier", ["default", "fast", "llvm"])
 def test_assembly_has_the_operations_of_the_kernel(tier: str) -> None:
     kernel = sa.compile(CASES["product"][0], 0.5, tier=tier)
     count = read_assembly(kernel).count()
