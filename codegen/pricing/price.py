@@ -231,6 +231,7 @@ def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
     """What the loops of a rolled program have, and the trace of so many operations in which they were found.
 
     >>> from codegen.ir.region import Buffer, Gather, Result
+    >>> from codegen.ir.tables import Affine
     >>> from codegen.ir.program import Input, Output
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
