@@ -241,7 +241,7 @@ def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
     ...     region = Region(body, n, (Gather(0, all_of_them),), (result,))
     ...     buffers = (Buffer("input", n), Buffer("output", n))
     ...     return RolledProgram((Input("x", (n,)),), (Output((n,), ()),), buffers, (region,))
-    >>> programs = [maps(n, f) for n, f in ((10, x**2 + x), (1000, x**2 + x), (10, sp.sin(x)))]
+    >>> programs = [maps(n, f) for n, f in ((10, x**2 + x), (1000, x**2 + x), (1000, sp.sin(x)))]
     >>> [rolled_work(program).price.call < unrolled_work(program).price.call for program in programs]
     [False, True, True]
     """
