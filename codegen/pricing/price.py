@@ -12,13 +12,13 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from math import ceil, prod
-from typing import TypeAlias
 
 import sympy as sp
 
 from codegen.ir.program import Program, Rows, reachable
 from codegen.ir.region import Nest, Region, RolledProgram, Step, regions_of
-from codegen.ir.tables import Affine, Indexed, Runs, Table, runs
+from codegen.ir.tables import Indexed, Table, runs
+from codegen.pricing.places import Use, places_work, vectors_of, without_gaps
 from codegen.pricing.price_table import (
     CACHED,
     LANES_AT_ONCE,
@@ -38,14 +38,10 @@ from codegen.pricing.price_table import (
 )
 
 WORTH = 3.0  # uses of a number from which on it is packed, see `codegen.loops.optimise.packing`
-LINE = 8  # numbers that come from memory together: what is as near costs less than what is anywhere
 WRITTEN_OUT = 4  # operations for each product or sum of a matrix operation: pivots are chosen, and rows wait
 GROUPED = frozenset(name for name in NANOSECONDS if f"lanes {name}" in NANOSECONDS) - {"operation", "sum"}
 _PLAIN = frozenset({sp.Add, sp.Mul})  # heads that are in no group
 AT_ONCE = 16  # operations that the processor begins in the time that one waits for another
-
-
-Use: TypeAlias = tuple[str, Table]  # "gather", "store", "add" or "last", and the places
 
 
 @dataclass(frozen=True)
@@ -235,6 +231,7 @@ def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
     """What the loops of a rolled program have, and the trace of so many operations in which they were found.
 
     >>> from codegen.ir.region import Buffer, Gather, Result
+    >>> from codegen.ir.tables import Affine
     >>> from codegen.ir.program import Input, Output
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
@@ -244,13 +241,16 @@ def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
     ...     region = Region(body, n, (Gather(0, all_of_them),), (result,))
     ...     buffers = (Buffer("input", n), Buffer("output", n))
     ...     return RolledProgram((Input("x", (n,)),), (Output((n,), ()),), buffers, (region,))
-    >>> programs = [maps(n, f) for n, f in ((10, x**2 + x), (1000, x**2 + x), (10, sp.sin(x)))]
+    >>> programs = [maps(n, f) for n, f in ((10, x**2 + x), (1000, x**2 + x), (1000, sp.sin(x)))]
     >>> [rolled_work(program).price.call < unrolled_work(program).price.call for program in programs]
     [False, True, True]
     """
     found = Work(Counter(zero=_cleared(program)), Counter(kernel=1, traced=traced, nest=_nests(program.steps)))
+    writers = Counter(
+        buffer for region, _ in regions_of(program.steps) for buffer in {use.buffer for use in region.results}
+    )
     for region, counts in regions_of(program.steps):
-        found += _region_work(program, region, prod(counts))
+        found += _region_work(program, region, prod(counts), {buffer for buffer, n in writers.items() if n == 1})
     return found
 
 
@@ -285,8 +285,8 @@ def _waits(region: Region) -> int:
     return region.count * longest_chain(region.body, range(len(region.body)), slots)
 
 
-def _region_work(program: RolledProgram, region: Region, rounds: int) -> Work:
-    """What a region has that is run so many times."""
+def _region_work(program: RolledProgram, region: Region, rounds: int, alone: Container[int]) -> Work:
+    """What a region has that is run so many times; to buffers that are `alone` one region writes."""
     if region.matrix is not None:
         term = "product term" if region.matrix.kind == "product" else "matrix term"
         return Work(Counter({"matrix": rounds, term: rounds * region.matrix.operations}), Counter(region=1))
@@ -295,7 +295,9 @@ def _region_work(program: RolledProgram, region: Region, rounds: int) -> Work:
     grouped = found.total() - found["operation"] - found["sum"]
     index = sum(use.table.count for use in region.uses if isinstance(use.table, Indexed))
     build = Counter(region=1, row=sum(counted.values()), emitted=found.total(), grouped=grouped, index=index)
-    once = _on_lanes(program, region, found) if region.parallel and region.count > 1 else _one_by_one(region, found)
+    once = (
+        _on_lanes(program, region, found, alone) if region.parallel and region.count > 1 else _one_by_one(region, found)
+    )
     once["region"] += 1
     for use in region.uses:
         size = program.buffers[use.buffer].size
@@ -313,7 +315,7 @@ def _one_by_one(region: Region, found: Counter[str]) -> Counter[str]:
     return call
 
 
-def _on_lanes(program: RolledProgram, region: Region, found: Counter[str]) -> Counter[str]:
+def _on_lanes(program: RolledProgram, region: Region, found: Counter[str], alone: Container[int]) -> Counter[str]:
     """Repetitions side by side, in stretches in which all tables have a step."""
     uses: list[Use] = [("gather", use.table) for use in region.gathers]
     uses += [(use.kind, use.table) for use in region.results]
@@ -323,38 +325,12 @@ def _on_lanes(program: RolledProgram, region: Region, found: Counter[str]) -> Co
         for number, use in enumerate(region.uses)
         if often[use.buffer] * region.count >= WORTH * program.buffers[use.buffer].size
     ]
-    vectors = _vectors(region.count, runs([table for _, table in uses], region.count))
+    for buffer in dict.fromkeys(use.buffer for use in region.results):
+        written = [k for k, use in enumerate(region.results, len(region.gathers)) if use.buffer == buffer]
+        packed += without_gaps(region.count, uses, written, alone=buffer in alone)
+    vectors = vectors_of(region.count, runs([table for _, table in uses], region.count))
     call = Counter({name: vectors * count for name, count in on_lanes(found).items()})
     return call + places_work(region.count, uses, packed)
-
-
-def places_work(count: int, uses: Sequence[Use], packed: Container[int] = ()) -> Counter[str]:
-    """What so many repetitions side by side have of reading numbers at places, and of storing or adding them there.
-
-    Numbers of the `packed` uses are copied side by side, if they are near each other.
-
-    >>> sorted(places_work(8, [("gather", Affine(0, 1, 8)), ("add", Affine(0, 3, 8))]).items())
-    [('lanes load', 2), ('run', 2), ('stride add', 8)]
-    """
-    found = runs([table for _, table in uses], count)
-    vectors, call = _vectors(count, found), Counter[str]()
-    for number, (kind, table) in enumerate(uses):
-        step = found.steps[number] if found is not None else table.step if isinstance(table, Affine) else None
-        near = step is not None and abs(step) <= LINE
-        if step == 0:  # in a register
-            call += Counter({"lanes operation": vectors * (kind == "add")})
-        elif step == 1 or (near and number in packed):
-            call += Counter({"lanes load": vectors * (kind != "store"), "lanes store": vectors * (kind != "gather")})
-        else:
-            call[("stride" if near else "table") + ("" if kind == "gather" else f" {kind}")] += count
-    call["run"] += len(uses) * (1 if found is None else len(found))
-    return call
-
-
-def _vectors(count: int, found: Runs | None) -> int:
-    """Registers that so many repetitions fill, in stretches."""
-    lengths = [count] if found is None else found.lengths.tolist()
-    return sum(ceil(length / LANES_AT_ONCE) for length in lengths)
 
 
 def _moves(table: Table) -> bool:

@@ -22,6 +22,7 @@ from codegen.ir.region import Gather, Region, Result, RolledProgram, Step
 from codegen.ir.sparsity import Format, SparsityPattern
 from codegen.ir.tables import Affine, Places, table
 from codegen.loops.optimise.draft import Draft
+from codegen.pricing.places import WIDEST
 from codegen.pricing.price_table import NANOSECONDS
 from symad.derivatives.loops.hessian_pieces import RegionDraft
 from symad.derivatives.loops.layout_wide import in_chunks, narrow
@@ -29,7 +30,7 @@ from symad.derivatives.loops.matrix_writing import Entry, Writing, cheapest_writ
 from symad.derivatives.loops.patterns import arranged, each, keys_of
 
 MOST_STRETCHES = 8
-WIDEST = 8  # the step of places that one loop fills
+
 ORIGIN = "order"
 
 

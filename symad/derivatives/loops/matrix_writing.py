@@ -15,13 +15,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from codegen.ir.tables import Places, runs
-from codegen.pricing.price import Use, Work, places_work
+from codegen.ir.tables import Places
+from codegen.pricing.places import Use, places_work, without_gaps
+from codegen.pricing.price import Work
 from codegen.pricing.price_table import NANOSECONDS
 from symad.derivatives.loops.hessian_pieces import RegionDraft
 from symad.derivatives.loops.patterns import Arranged, each, is_uniform, reordered, retabled, table_of
-
-WIDEST = 8  # the step of places that one loop fills
 
 Orders: TypeAlias = dict[int, Places]  # of a draft, by its id, the order of its repetitions
 
@@ -122,28 +121,3 @@ def rising(entries: Sequence[Entry], positions: Sequence[Places], alone: Sequenc
         if single and id(entry.draft) not in found:
             found[id(entry.draft)] = np.argsort(places, kind="stable")
     return {draft: order for draft, order in found.items() if (np.diff(order) != 1).any()}
-
-
-def without_gaps(count: int, uses: Sequence[Use], written: Sequence[int], *, alone: bool = True) -> list[int]:
-    """Return those of the uses that write to one matrix in steps between which they leave out nothing.
-
-    They are brought side by side in registers, and stored as whole vectors (`codegen.loops.emit`); not so sums, to
-    which others are added elsewhere when this loop is not alone.
-
-    >>> uses = [("store", Affine(1, 3, 9)), ("add", Affine(2, 3, 9)), ("add", Affine(3, 3, 9))]
-    >>> without_gaps(9, uses, range(3)), without_gaps(9, uses, range(2)), without_gaps(9, uses, range(3), alone=False)
-    ([0, 1, 2], [], [])
-    """
-    found = runs([each for _, each in uses], count)
-    if found is None:
-        return []
-    families: dict[int, list[int]] = {}
-    for number in written:
-        if alone or uses[number][0] == "store":
-            families.setdefault(found.steps[number], []).append(number)
-    full = [
-        family
-        for step, family in families.items()
-        if 1 < step <= WIDEST and len({int(found.starts[number][0]) % step for number in family}) == step
-    ]
-    return [number for family in full for number in family]
