@@ -231,6 +231,7 @@ def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
     """What the loops of a rolled program have, and the trace of so many operations in which they were found.
 
     >>> from codegen.ir.region import Buffer, Gather, Result
+    >>> from codegen.ir.tables import Affine
     >>> from codegen.ir.program import Input, Output
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
@@ -240,7 +241,7 @@ def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
     ...     region = Region(body, n, (Gather(0, all_of_them),), (result,))
     ...     buffers = (Buffer("input", n), Buffer("output", n))
     ...     return RolledProgram((Input("x", (n,)),), (Output((n,), ()),), buffers, (region,))
-    >>> programs = [maps(n, f) for n, f in ((10, x**2 + x), (1000, x**2 + x), (10, sp.sin(x)))]
+    >>> programs = [maps(n, f) for n, f in ((10, x**2 + x), (1000, x**2 + x), (1000, sp.sin(x)))]
     >>> [rolled_work(program).price.call < unrolled_work(program).price.call for program in programs]
     [False, True, True]
     """
