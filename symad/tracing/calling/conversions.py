@@ -15,6 +15,7 @@ _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "No loop matching the specified signature",
     "must be real number",
     "object arrays are not supported",
+    "<class 'numpy.object_'> not inexact",  # of np.finfo, which asks for the digits of an array's numbers
     "array type dtype('O') not supported",
     "array type not supported",
     "data type not supported",

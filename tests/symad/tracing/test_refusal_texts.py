@@ -268,6 +268,13 @@ REFUSALS = {
         "<line>: np.roots was called with a traced value: the roots are eigenvalues of a matrix; "
         "symad.root finds one root, with its derivatives",
     ),
+    "a polynomial fitted to traced values": (
+        lambda: sa.grad(lambda x: np.polynomial.Polynomial.fit(np.arange(3.0), x, 1)(0.5))(X),
+        sa.TraceError,
+        "<line>: numpy.polynomial.fit got a traced value (data type <class 'numpy.object_'> not inexact): it computes "
+        "with plain numbers, which would lose the derivative; write this step with NumPy functions, or with those of "
+        "scipy.special",
+    ),
     "scipy.linalg.schur": (
         lambda: sa.grad(lambda x: scipy.linalg.schur(np.outer(x, x))[0].sum())(X),
         sa.TraceError,
