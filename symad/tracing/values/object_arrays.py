@@ -41,22 +41,42 @@ def asked_by_an_index(frame: FrameType) -> bool:
 
 
 def check_making(frame: FrameType) -> None:
-    """Raise ObjectArrayError where NumPy makes an object array in a user's code, which can run again with stand-ins."""
+    """Raise ObjectArrayError where NumPy makes an object array in a user's code, which can run again with stand-ins.
+
+    In a function of SciPy that has a stand-in, it never may: what is compiled there may take the addresses of objects
+    for numbers, as `ndimage.distance_transform_edt` does. Code that is made anew at every call has ever new names, so
+    that no stand-in reaches it.
+    """
     watch = innermost_watch()
-    if watch is None or watch.makes_objects or asked_by_an_index(frame):
+    if watch is None or asked_by_an_index(frame):
         return
     caller: FrameType | None = frame
     while caller is not None and is_numpy(caller.f_code.co_filename):
         caller = caller.f_back
     if caller is None or is_ours(caller.f_code.co_filename):
         return
-    if is_scipy(caller.f_code.co_filename) and not in_scipy(caller, STAND_INS):
+    scipy = is_scipy(caller.f_code.co_filename)
+    if watch.makes_objects:
+        if scipy and in_scipy(caller, STAND_INS):
+            raise _anew_error()
+        return
+    if scipy and not in_scipy(caller, STAND_INS):
         return  # where a function of SciPy has a stand-in, the second run need not wait for an error
     raise ObjectArrayError(
         "a NumPy function got traced values and made an object array of them",
         where=user_place(),
         why="NumPy's loops over objects are not those over floats",
         do="make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
+    )
+
+
+def _anew_error() -> ObjectArrayError:
+    segment = source_segment()
+    return ObjectArrayError(
+        f"{repr(segment) if segment else 'a function of SciPy'} got traced values in code that each call makes anew",
+        where=user_place(),
+        why="so it calls SciPy's own function, whose compiled part may take them for numbers",
+        do="make the function (exec, eval, lambdify) once, outside of what is differentiated",
     )
 
 

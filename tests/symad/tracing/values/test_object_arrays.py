@@ -185,3 +185,19 @@ def test_comparisons_of_python_are_followed():
         for f in (lambda x: max(x[0], x[1]), lambda x: min(x), lambda x: sorted(x)[0], lambda x: any(list(x)) * x[1]):
             np.testing.assert_equal(sa.value_and_grad(f)(x)[0], float(f(x)))
             np.testing.assert_equal(sa.compile(f, x)(x), float(f(x)))
+
+
+def test_compiled_code_of_scipy_never_gets_objects():
+    """It took their addresses for numbers, in code that every call makes anew: 14.2, 18.5, 8.6... instead of 2.59."""
+    ndimage = pytest.importorskip("scipy.ndimage")
+    text = "def call(m, r):\n    return ndimage.distance_transform_edt(m > 0) * r\n"
+
+    def made_anew(x):
+        scope = {"ndimage": ndimage}
+        exec(text, scope)
+        return np.sum(scope["call"](x[:16].reshape(4, 4), x[16]))
+
+    x = np.append(np.where(np.arange(16) % 3, -1.0, 1.0), 0.5)
+    for transform in (sa.value_and_grad, sa.trace, sa.compile):
+        with pytest.raises(TraceError, match=r"each call makes anew|counts or labels"):
+            transform(made_anew)(x) if transform is sa.value_and_grad else transform(made_anew, x)
