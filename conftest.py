@@ -38,7 +38,12 @@ WIDE = {  # the same again, for more sizes, orders and programs: `sh .ci/wide`
     "test_values_and_derivatives_are_those_on_numbers[steps_controlled]", "test_jax_agrees[arrays-large]",
     "test_jax_agrees[nested]", "test_jax_sees_a_wrong_rule",
 }  # fmt: skip
-HALVED = {  # of these tables every other row is a wide test: each takes seconds, and a row is like its neighbours
+THINNED = {  # of these tables three rows in four are wide tests: each takes seconds, and a row is like its neighbours
+    "test_bands": {"test_blocks_of_a_band", "test_entries_in_turns"},
+    "test_kernel_solvers": {"test_values_gradients_and_hessians_of_kernels"},
+    "test_lessons": {"test_a_lesson_runs_as_a_script"},
+    "test_time_steps": {"test_checkpoints_cut_the_steps_into_segments"},
+    "test_with_jax": {"test_as_jax_itself"},
     "test_bisecting": {"test_with_any_number_of_optional_passes_the_numbers_are_right"},
     "test_book": {"test_all_forms"}, "test_bounded_loops": {"test_loops_of_numbers"},
     "test_distributions": {"test_continuous"},
@@ -89,7 +94,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         table = item.path.stem, getattr(item, "originalname", item.name)
         rows[table] += 1
-        if item.name in WIDE or (table[1] in HALVED.get(table[0], ()) and not rows[table] % 2):
+        if item.name in WIDE or (table[1] in THINNED.get(table[0], ()) and rows[table] % 4 != 1):
             item.add_marker(pytest.mark.wide)
         if item.path.stem.removeprefix("test_") in QUICK and table[1] not in SLOW:
             item.add_marker(pytest.mark.quick)

@@ -32,6 +32,6 @@ def test_wide_tests_exist() -> None:
     assert {name.partition("[")[0] for name in table("WIDE")} <= names_in("*")
 
 
-def test_halved_tables_exist() -> None:
-    for stem, names in table("HALVED").items():
+def test_thinned_tables_exist() -> None:
+    for stem, names in table("THINNED").items():
         assert names <= names_in(stem), stem
