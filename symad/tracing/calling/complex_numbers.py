@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing.numpy.complex_arrays import ComplexArray
+from symad.tracing.numpy.complex_arrays import ComplexArray, made, refuse
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.node_operands import holds_traced
@@ -50,11 +50,16 @@ def _leaves(values: Any) -> Iterator[Any]:
             yield value
 
 
-def array_of_complex(value: Any, dtype: Any = None) -> Any:
-    """np.array of nested lists of numbers, some of which are complex."""
+def array_of_complex(maker: Callable[..., Any], value: Any, dtype: Any = None, **options: Any) -> Any:
+    """np.array, or np.asarray, of a complex array, or of nested lists of numbers, some of which are complex."""
+    copy = options.pop("copy", True if maker is np.array else None)
+    if options or (dtype is not None and np.dtype(dtype) != np.complex128):
+        refuse(f"np.{maker.__name__} with other options than dtype=complex and copy=")
+    if isinstance(value, ComplexArray) and value.ndim:
+        return made(value.real, value.imag) if copy else value
     if isinstance(value, TracedComplex):
         return value
-    return ComplexArray(*(traced(_part(value, name)) for name in ("real", "imag")))
+    return made(*(traced(_part(value, name)) for name in ("real", "imag")))
 
 
 def _part(value: Any, name: str) -> Any:

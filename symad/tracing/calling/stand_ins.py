@@ -39,7 +39,7 @@ from symad.tracing.calling.math_forms import MATH, STATISTICS, of_math
 from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
-from symad.tracing.numpy.complex_arrays import ComplexArray
+from symad.tracing.numpy.complex_arrays import ComplexArray, made as complex_made
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import ALWAYS, FUNCTIONS, HELD, STAND_INS, UFUNC_METHODS
 from symad.tracing.numpy.scipy_fourier import Complex, takes_complex
@@ -259,7 +259,7 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
         args = settled(args)
         check_made(original, args, keywords)
         if original in COMPLEX_MAKERS and holds_complex_parts(args[:1]):
-            return array_of_complex(*args)
+            return array_of_complex(original, *args, **keywords)
         if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)
         made = original(*args, **keywords)
@@ -277,7 +277,7 @@ def _of_constants(made: Any) -> Any:
     if scope is None or type(made) is not np.ndarray or made.dtype.kind not in "fc" or not made.flags.writeable:
         return made
     if made.dtype.kind == "c":
-        return ComplexArray(*(wrap(constants(scope.graph, part), scope) for part in (made.real, made.imag)))
+        return complex_made(*(wrap(constants(scope.graph, part), scope) for part in (made.real, made.imag)))
     return wrap(constants(scope.graph, made), scope)
 
 

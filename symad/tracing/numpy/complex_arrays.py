@@ -103,23 +103,24 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], keywords: dict[str, Any]
     ) -> Any:
         if function in COMPLEX_FUNCTIONS:
-            return COMPLEX_FUNCTIONS[function](*args, **keywords)
+            found = COMPLEX_FUNCTIONS[function](*args, **keywords)
+            return made(found.real, found.imag) if isinstance(found, ComplexArray) else found
         if function in _MOVING and isinstance(args[0], ComplexArray):
             return args[0]._with(lambda part: function(part, *args[1:], **keywords))
         if function in _JOINING:
             sides = list(zip(*map(parts, args[0]), strict=True))
             return made(*(function(list(side), *args[1:], **keywords) for side in sides))
-        _refuse(numpy_name(function))
+        refuse(numpy_name(function))
 
     def __getattr__(self, name: str) -> Any:
         if name in _METHODS:
             return partial(getattr(np, name), self)
         if hasattr(np.ndarray, name) and not name.startswith("__"):
-            _refuse(f".{name}")
+            refuse(f".{name}")
         raise AttributeError(name)
 
     def __bool__(self) -> bool:
-        _refuse("a truth value")
+        refuse("a truth value")
 
     def __complex__(self) -> complex:
         if stores_item():
@@ -174,7 +175,7 @@ def complex_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], keywords:
     found = COMPLEX_UFUNCS.get(ufunc.__name__)
     (target,) = keywords["out"] if set(keywords) == {"out"} else (None,)
     if found is None or method != "__call__" or (keywords and not isinstance(target, ComplexArray)):
-        _refuse(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
+        refuse(f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__"))
     result = found(*map(parts, inputs))
     result = made(result.real, result.imag) if isinstance(result, ComplexArray) else result
     if target is None or not target.ndim:  # a number has no place of its own
@@ -214,7 +215,8 @@ def check_beside_complex(inputs: Sequence[Any]) -> None:
         )
 
 
-def _refuse(name: str) -> NoReturn:
+def refuse(name: str) -> NoReturn:
+    """Refuse what is done to a complex array."""
     raise TraceError(**_refusal(name))
 
 

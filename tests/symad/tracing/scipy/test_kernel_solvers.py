@@ -178,3 +178,14 @@ def test_newton_takes_a_list_of_arguments():
 
     assert sa.value_and_grad(f)(2.0) == pytest.approx((2.0, 0.5))
     assert sa.compile(sa.value_and_grad(f), 2.0)(2.0) == pytest.approx((2.0, 0.5))
+
+
+def test_an_integral_whose_derivative_is_infinite_at_its_ends_has_a_first_one_only():
+    """Half a disk: pi r**2 / 2, with the derivative pi r; the integrand of the second derivative has no integral."""
+
+    def half(r):
+        return integrate.quad(lambda t: np.sqrt(r**2 - t**2), -r, r)[0]
+
+    assert sa.grad(half)(0.8) == pytest.approx(0.8 * np.pi, rel=1e-9)
+    with pytest.raises(sa.ConvergenceError, match="the integral of a derivative"):
+        sa.derivative(half, order=2)(0.8)
