@@ -37,14 +37,22 @@ WIDE = {  # the same again, for more sizes, orders and programs: `sh .ci/wide`
     "test_every_mode_gives_the_hessian_of_fifty_digit_sympy[network]",
     "test_values_and_derivatives_are_those_on_numbers[steps_controlled]", "test_jax_agrees[arrays-large]",
     "test_jax_agrees[nested]", "test_jax_sees_a_wrong_rule", "test_robertson_against_fifty_digits",
-    "test_a_terminal_shows_how_long_there_is_to_go",
+    "test_a_terminal_shows_how_long_there_is_to_go", "test_the_hessian_of_a_fit_against_fifty_digits",
+    "test_a_limit_that_is_caught",
 }  # fmt: skip
 THINNED = {  # of these tables three rows in four are wide tests: each takes seconds, and a row is like its neighbours
     "test_bands": {"test_blocks_of_a_band", "test_entries_in_turns"},
     "test_kernel_solvers": {
         "test_other_methods_than_scipys_have_the_same_derivatives", "test_values_gradients_and_hessians_of_kernels",
     },
-    "test_derive_nests": {"test_any_number_of_rounds"},
+    "test_comparisons_page": {"test_the_page_is_up_to_date"}, "test_derive_nests": {"test_any_number_of_rounds"},
+    "test_lessons_in_steps": {
+        "test_each_lesson_has_steps_whose_panes_answer", "test_the_steps_come_as_they_are_written_and_then_run",
+    },
+    "test_limits": {"test_ctrl_c_comes_through_in_every_stage"},
+    "test_ode": {"test_the_brusselator_has_a_sparse_jacobian"},
+    "test_copies": {"test_bodies_leave_a_value_in_all_its_places"},
+    "test_threads": {"test_blocks_of_three_by_three_beside_copies"},
     "test_export": {
         "test_every_head_has_the_same_bits_in_every_form", "test_expressions_have_the_same_bits_in_every_form",
     },
