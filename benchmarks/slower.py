@@ -1,10 +1,10 @@
 """`python -m benchmarks.slower [--update]`: what became slower than what is kept for this kind of machine.
 
 A minute: every row of the Hessians, Jacobians, batches and of what repeats, symad alone, with its defaults.
-Nanoseconds of a call (or of a point) are the least of several bursts, seconds to build are processor time. Three probes
-say how fast the machine is at the moment: multiply-adds, memory, and a loop in Python; calls are compared in units of
-the first (large ones, which wait for memory, of the second), builds in units of the last. A row that seems slower is
-measured again before it is called so. `--update` keeps what was measured, as `reference.json`.
+Nanoseconds of a call (or of a point) are the least of several bursts, seconds to build are processor time. Two probes
+say how fast the machine is at the moment: calls are compared in units of multiply-adds, builds in units of a loop in
+Python. A row that seems slower is measured again before it is called so. `--update` keeps what was measured, as
+`reference.json`.
 
 Exit status 1 where something became slower, 2 where nothing is kept for this kind of machine.
 """
@@ -25,8 +25,8 @@ import numpy as np
 
 import symad as sa
 from benchmarks import batch, machine, peak
-from benchmarks.peers.ours import Symad, SymadTier
-from benchmarks.price import best, caller
+from benchmarks.peers.ours import WHOLE, Symad, SymadTier
+from benchmarks.price import best, caller, timed
 from benchmarks.problems import Problem, make_problems, two_variables
 from benchmarks.structure.cases import Case, make_cases
 from benchmarks.structure.ours import arguments_of, derivative_of
@@ -34,20 +34,17 @@ from benchmarks.tables import number, table
 
 SLOWER = {"call": 1.25, "build": 1.35}  # times that a row has to take to be called slower
 AGAIN = 3  # times that such a row is measured again
-LARGE = 1 << 18  # numbers of a result that does not stay in the caches
-POINTS = 4096
 STEPS = 200_000  # of the probe in Python
 KEPT = "reference.json"
 
 
 @dataclass(frozen=True)
 class Row:
-    """One kernel: how it is built, and what is called of it, of so many points with results of so many numbers."""
+    """One kernel: how it is built, and what is called of it, of so many points."""
 
     build: Callable[[], Any]
     call: Callable[[Any], Callable[[], object]]
     points: int = 1
-    large: bool = False
 
 
 Found = dict[str, float]  # "call" in nanoseconds a point, "build" in seconds
@@ -64,7 +61,7 @@ def _problems(problems: Iterable[Problem]) -> Iterable[tuple[str, Row]]:
         for problem in problems:
             if problem.point.size > 1000 and tier:
                 continue
-            derivative = peer.derivative(problem, problem.name in ("mlp8", "mlp64"))
+            derivative = peer.derivative(problem, problem.name in WHOLE)
             build = partial(sa.compile, derivative, problem.point, **peer.options)
             yield f"{problem.name}{tier}", Row(build, partial(_caller, (problem.point,)))
 
@@ -73,7 +70,10 @@ def _batches(problems: Mapping[str, Problem]) -> Iterable[tuple[str, Row]]:
     for name in batch.PROBLEMS:
         problem = problems[name]
         build = partial(sa.compile, Symad().derivative(problem), problem.point, cache=False)
-        yield f"{name}, {POINTS} points", Row(build, partial(_batch_caller, problem.points(POINTS)), POINTS)
+        yield (
+            f"{name}, {batch.COUNT} points",
+            Row(build, partial(_batch_caller, problem.points(batch.COUNT)), batch.COUNT),
+        )
 
 
 def _structure(cases: Iterable[Case]) -> Iterable[tuple[str, Row]]:
@@ -82,8 +82,7 @@ def _structure(cases: Iterable[Case]) -> Iterable[tuple[str, Row]]:
             continue
         arguments = arguments_of(case, case.point)
         build = partial(sa.compile, derivative_of(case, "coo"), *arguments, cache=False)
-        large = case.point.size > LARGE or (case.name == "lj200-hessian")
-        yield case.name, Row(build, partial(_caller, arguments), large=large)
+        yield case.name, Row(build, partial(_caller, arguments))
 
 
 def _caller(arguments: tuple[Any, ...], kernel: Any) -> Callable[[], object]:
@@ -97,36 +96,29 @@ def _batch_caller(points: Any, kernel: Any) -> Callable[[], object]:
 
 def measure(row: Row) -> Found:
     """Build a row and call it."""
-    start = time.process_time()
-    kernel = row.build()
-    seconds = time.process_time() - start
-    if seconds < 0.5:
-        start = time.process_time()
-        kernel = row.build()
-        seconds = min(seconds, time.process_time() - start)
+    kernel, seconds = timed(row.build)
     return {"call": 1e9 * best({"": row.call(kernel)})[""] / row.points, "build": seconds}
 
 
 def probes() -> Found:
-    """Return the rates of multiply-adds, of memory, and of steps of a loop in Python."""
-    found = peak.measure((1,), quick=True)
+    """Return the rates of multiply-adds, and of steps of a loop in Python."""
     steps = []
     for _ in range(5):
         start, numbers = time.process_time(), dict[int, int]()
         for step in range(STEPS):
             numbers[step & 1023] = step
         steps.append(STEPS / (time.process_time() - start))
-    return {"operations": found["fma1"][1], "bytes": found["bytes"][1], "python": max(steps)}
+    return {"operations": peak.operations_per_second(1, 1, peak.STEPS // 10), "python": max(steps)}
 
 
-def slower(now: Found, then: Found, machine_now: Found, machine_then: Found, *, large: bool) -> Found:
+def slower(now: Found, then: Found, machine_now: Found, machine_then: Found) -> Found:
     """Return how many times longer a row takes than then, for how fast the machine is now.
 
     >>> slower({"call": 3.0, "build": 1.0}, {"call": 1.0, "build": 1.0}, {"operations": 1.0, "python": 1.0},
-    ...        {"operations": 2.0, "python": 1.0}, large=False)
+    ...        {"operations": 2.0, "python": 1.0})
     {'call': 1.5, 'build': 1.0}
     """
-    units = {"call": "bytes" if large else "operations", "build": "python"}
+    units = {"call": "operations", "build": "python"}
     return {what: now[what] * machine_now[unit] / (then[what] * machine_then[unit]) for what, unit in units.items()}
 
 
@@ -136,7 +128,7 @@ def compared(rows: Mapping[str, Row], found: dict[str, Found], kept: Any) -> lis
     for name in sorted(found.keys() & kept["rows"].keys()):
         row, then = rows[name], kept["rows"][name]
         for left in reversed(range(AGAIN + 1)):
-            times = slower(found[name], then, kept["now"], kept["machine"], large=row.large)
+            times = slower(found[name], then, kept["now"], kept["machine"])
             late = [what for what, limit in SLOWER.items() if times[what] > limit]
             if not late or not left:
                 break

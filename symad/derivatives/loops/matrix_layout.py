@@ -30,7 +30,6 @@ from symad.derivatives.loops.matrix_writing import Entry, Writing, cheapest_writ
 from symad.derivatives.loops.patterns import arranged, each, keys_of
 
 MOST_STRETCHES = 8
-
 ORIGIN = "order"
 
 
@@ -175,6 +174,8 @@ class Assembly(Draft):
         is copied, if that is cheaper than to write the whole.
         """
         width = int(np.prod(shape[: len(shape) // 2], dtype=np.int64))
+        if format == "regions":
+            return self.packed(whole, (width, width), format)
         found = arranged([(entry.rows, entry.columns) for entry in lower], (width, width))
         mirrored = np.nonzero(found.rows != found.columns)[0]
         source = np.concatenate([np.arange(len(found.rows)), mirrored])
@@ -186,16 +187,17 @@ class Assembly(Draft):
         both = arranged([(entry.rows, entry.columns) for entry in whole], (width, width))
         at_once = cheapest_writing(whole, self.targets(whole, width, keys, places), both)
         in_loops = Writing(lower, found.positions, found.alone)
-        if format == "regions" or at_once.cost <= in_loops.cost + cost(source, places):
-            return self.packed(whole, (width, width), format) if format else self.dense(whole, width, shape)
-        packed = self.workspace(len(found.rows))
-        self.write(in_loops, packed)
         output = Output(shape, ())
         made = (
             self.packed_output(rows[order], columns[order], (width, width), format)
             if format
             else (output, self.workspace(output.size))
         )
+        if at_once.cost <= in_loops.cost + cost(source, places):
+            self.write(at_once, made[1])
+            return made
+        packed = self.workspace(len(found.rows))
+        self.write(in_loops, packed)
         self.pieces += copies(packed, source, made[1], places)
         return made
 

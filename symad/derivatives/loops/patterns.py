@@ -74,15 +74,6 @@ def _numbered(places: Places) -> tuple[Places, Places]:
     return found[new], numbers
 
 
-def met_alone(keys: Sequence[Places]) -> list[bool]:
-    """Return for each column of places whether nothing writes one of them twice.
-
-    >>> met_alone([np.array([0, 1]), np.array([1, 2]), np.array([3, 4])])
-    [False, False, True]
-    """
-    return _families(keys)[1]
-
-
 def is_uniform(places: Places) -> bool:
     """Whether places are one that was repeated without being stored again (see `uniform`)."""
     return places.strides == (0,)
