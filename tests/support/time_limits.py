@@ -1,4 +1,4 @@
-"""Limits of time for foreign code, which may catch every exception."""
+"""Limits of processor time for foreign code, which may catch every exception."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import signal
 from collections.abc import Iterator
 from types import FrameType
 
+ASLEEP = 10  # times as long by the clock: for what waits and does nothing
+
 
 class TooLongError(BaseException):
-    """The limit of seconds is over; an `except Exception` of foreign code does not catch this."""
+    """The limit of processor time is over; an `except Exception` of foreign code does not catch this."""
 
 
 @contextlib.contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise TooLongError when the block has taken that long; inside of another limit, that one holds."""
+    """Raise TooLongError when the block has taken so much processor time; inside of another limit, that one holds."""
 
     over = False
 
@@ -26,14 +28,17 @@ def limited(seconds: int) -> Iterator[None]:
     if is_limited():
         yield
         return
-    signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)  # again: bare `except`s catch it; cleaning up takes time
+    for kind in (signal.SIGPROF, signal.SIGALRM):
+        signal.signal(kind, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 0.05)  # again: bare `except`s catch it; cleaning up takes time
+    signal.setitimer(signal.ITIMER_REAL, ASLEEP * seconds, 0.05)
     try:
         yield
     finally:
         over = True
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        for timer, kind in ((signal.ITIMER_PROF, signal.SIGPROF), (signal.ITIMER_REAL, signal.SIGALRM)):
+            signal.setitimer(timer, 0)
+            signal.signal(kind, signal.SIG_DFL)
 
 
 def is_limited() -> bool:
