@@ -25,7 +25,7 @@ from codegen.ir.region import RolledProgram
 from codegen.lanes import Lanes, NumberType
 from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
 from codegen.machine.calls.arguments import Array, as_numbers, check_output, empty_results, split_out
-from codegen.machine.calls.compiled import planned
+from codegen.machine.kernel_text import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
 from codegen.pricing.price_table import NANOSECONDS, SECONDS, kinds, nanoseconds, operations as priced
