@@ -20,7 +20,7 @@ from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.strictness import fall_back
 from codegen.lanes import FLOAT64
-from codegen.machine.batches.batch import Batch, signature
+from codegen.machine.batches.batch import Arrangement, Batch, signature
 from codegen.machine.batches.batch_run import Progress
 from codegen.machine.batches.gufunc import Gufunc, require_arrays
 from codegen.machine.calls.arguments import (
@@ -164,7 +164,14 @@ class Kernel(CFunction):
             return self.unpack(arrays)
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
-    def batch(self, *args: Any, out: Any = None, threads: int = 1, progress: Progress | None = None) -> Any:
+    def batch(
+        self,
+        *args: Any,
+        out: Any = None,
+        threads: int = 1,
+        progress: Progress | None = None,
+        layout: Arrangement = "points",
+    ) -> Any:
         """Evaluate at many points: arguments with leading axes, which broadcast as those of a gufunc do.
 
         The axes behind them are the declared ones (see `signature`); an argument without leading axes is shared by all
@@ -172,6 +179,7 @@ class Kernel(CFunction):
         side by side, on up to `threads` threads, with the GIL released; neither changes a bit of the results, except
         that `accuracy="fast"` may take another variant of a vector function than for one point.
         `progress(points done, points)` is called about 20 times a second; what it raises, or Ctrl-C, stops the work.
+        With `layout="blocks"`, arrays have an axis of blocks in front and one of `lanes` points behind (docs/batch.md).
         ArgumentError for shapes that do not fit.
 
         >>> import sympy as sp
@@ -182,7 +190,7 @@ class Kernel(CFunction):
                [20., 40., 60.]])
         """
         packed = args if self.pack is None else self.pack(args, {})
-        results: list[Any] = self._batch(self._compiled.library, packed, out, threads, progress)
+        results: list[Any] = self._batch(self._compiled.library, packed, out, threads, progress, layout)
         if out is not None and self.unpack is None:
             return out
         results = [result if result.ndim else result.item() for result in results]
