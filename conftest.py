@@ -19,7 +19,9 @@ if "XDG_DATA_HOME" not in os.environ:  # the key that tests mark machine code wi
     os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="symad-tests-")
     atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
-collect_ignore = [] if find_spec("jax") else ["symad/solving/with_jax.py"]  # its example takes JAX
+collect_ignore = [
+    f"symad/solving/with_{name}.py" for name in ("jax", "torch", "pytensor") if not find_spec(name)
+]  # examples
 
 QUICK = {
     "arrays", "check", "contraction", "copy_rows", "derive", "fusion", "golden_plans", "interpret", "layering",

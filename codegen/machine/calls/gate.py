@@ -159,7 +159,13 @@ def native_type(base: type) -> type | None:
     >>> made is None or made.__basicsize__ == Base.__basicsize__ + 16
     True
     """
-    return _make_type(base) if supported() and layout_as_expected() else None
+    return _make_type(base) if objects_known() else None
+
+
+@cache
+def objects_known() -> bool:
+    """Whether objects of this interpreter may be read in memory."""
+    return supported() and layout_as_expected()
 
 
 def gate_of(base: type, number: NumberType = FLOAT64) -> MachineCode:

@@ -39,7 +39,7 @@ from codegen.options import LEVELS, Options, Tier
 
 if TYPE_CHECKING:
     from codegen.ir.region import RolledProgram
-    from codegen.machine.batches.batch import Batch
+    from codegen.machine.batches.batch import Arrangement, Batch
     from codegen.machine.batches.batch_run import Progress
     from codegen.machine.batches.gufunc import Gufunc
     from codegen.machine.gpu.gpu_kernel import GpuKernel
@@ -160,7 +160,14 @@ class Kernel(CFunction):
             return self.unpack(arrays)
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
-    def batch(self, *args: Any, out: Any = None, threads: int = 1, progress: Progress | None = None) -> Any:
+    def batch(
+        self,
+        *args: Any,
+        out: Any = None,
+        threads: int = 1,
+        progress: Progress | None = None,
+        layout: Arrangement = "points",
+    ) -> Any:
         """Evaluate at many points: arguments with leading axes, which broadcast as those of a gufunc do.
 
         The axes behind them are the declared ones (see `signature`); an argument without leading axes is shared by all
@@ -168,6 +175,7 @@ class Kernel(CFunction):
         side by side, on up to `threads` threads, with the GIL released; neither changes a bit of the results, except
         that `accuracy="fast"` may take another variant of a vector function than for one point.
         `progress(points done, points)` is called about 20 times a second; what it raises, or Ctrl-C, stops the work.
+        With `layout="blocks"`, arrays have an axis of blocks in front and one of `lanes` points behind (docs/batch.md).
         ArgumentError for shapes that do not fit.
 
         >>> import sympy as sp
@@ -178,7 +186,8 @@ class Kernel(CFunction):
                [20., 40., 60.]])
         """
         packed = args if self.pack is None else self.pack(args, {})
-        results: list[Any] = self._batched()(self._compiled.library, packed, out, threads, progress)
+        batch = self._batch or self._batched()
+        results: list[Any] = batch(self._compiled.library, packed, out, threads, progress, layout)
         if out is not None and self.unpack is None:
             return out
         results = [result if result.ndim else result.item() for result in results]
@@ -349,9 +358,10 @@ class Kernel(CFunction):
     def save(self, path: str | os.PathLike[str], *, code: bool = True) -> None:
         """Write the kernel into a file, completely or not at all; `symad.load` or `codegen.load_kernel` reads it.
 
-        It holds the program and its options as plain data, so that it can be loaded on any machine; with `code`, machine
-        code behind them, under a mark made with this user's key (`~/.local/share/symad/key`, or in XDG_DATA_HOME; made
-        when it is first needed): a process of the same user on such a machine runs it, and needs neither SymPy nor LLVM.
+        It holds the program and its options as plain data, so that it can be loaded on any machine. With `code` there
+        is machine code behind them, under a mark made with this user's key (`~/.local/share/symad/key`, or in
+        XDG_DATA_HOME; made when it is first needed): processes of the same user run it on such a machine, without SymPy
+        and LLVM.
         ArgumentError for a file that cannot be written, and containers other than tuples, lists, dicts and None.
         """
         forms.write_kernel(path, self.stored() if code else self.portable())
