@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -30,10 +29,10 @@ from codegen.machine.calls.arguments import (
     writable,
 )
 from codegen.machine.calls.background import Promise, later
-from codegen.machine.calls.callables import CFunction, again
+from codegen.machine.calls.callables import again
 from codegen.machine.calls.compiled import Built, Compiled, Pack, Unpack
-from codegen.machine.calls.conventions import adapter_text, label_of
 from codegen.machine.calls.gate import attach, describe, gate_of, native_type
+from codegen.machine.calls.kept_kernel import KeptKernel
 from codegen.machine.calls.statistics import LLVM, Stats
 from codegen.options import LEVELS, Options, Tier
 
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
-class Kernel(CFunction):
+class Kernel(KeptKernel):
     """A compiled program: `kernel(x)` returns fresh arrays, `kernel(x, out=buffer)` writes into `buffer`.
 
     Arguments are one array (or float) per program input, float64, of the declared shape; other array-likes are
@@ -354,38 +353,6 @@ class Kernel(CFunction):
     def address(self) -> int:
         """Address of `int kernel(double **inputs, double **outputs)`, valid while the kernel lives."""
         return self._compiled.library.addresses["kernel"]
-
-    def save(self, path: str | os.PathLike[str], *, code: bool = True) -> None:
-        """Write the kernel into a file, completely or not at all; `symad.load` or `codegen.load_kernel` reads it.
-
-        It holds the program and its options as plain data, so that it can be loaded on any machine. With `code` there
-        is machine code behind them, under a mark made with this user's key (`~/.local/share/symad/key`, or in
-        XDG_DATA_HOME; made when it is first needed): processes of the same user run it on such a machine, without SymPy
-        and LLVM.
-        ArgumentError for a file that cannot be written, and containers other than tuples, lists, dicts and None.
-        """
-        forms.write_kernel(path, self.stored() if code else self.portable())
-
-    def stored(self, adapters: Sequence[tuple[str, int]] = ()) -> bytes:
-        """Return what `save` writes; with machine code of adapters: their signatures, and how many inputs are bound."""
-        if self._compiled.source.file is not None:
-            return self._compiled.source.file
-        containers = forms.containers_of(self.pack, self.unpack)
-        texts = {label_of(*each): adapter_text(self.declared, *each) for each in adapters}
-        return forms.with_code(self.portable(), self._compiled, containers, texts)
-
-    def portable(self) -> bytes:
-        """Return the part of it that is good for every machine."""
-        return forms.encode(self.program, self.options, forms.containers_of(self.pack, self.unpack))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self._compiled.source.revive, (forms.encode(self.program, self.options), self.pack, self.unpack)
-
-    def __copy__(self) -> Kernel:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Kernel:
-        return self
 
     def __repr__(self) -> str:
         number = self.options.number
