@@ -130,8 +130,7 @@ def bisection_of(words: str) -> Bisection:
     return Bisection(limit, frozenset(without))
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """How a subject is written: as lines, and as its number of operations."""
 
     lines: Callable[[Any], Iterable[str]] = lambda subject: str(subject).splitlines()

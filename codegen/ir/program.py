@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from codegen.ir.sparsity import SparsityPattern
 
@@ -106,8 +106,7 @@ class Output:
         return prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(NamedTuple):
     """What a caller knows of a program that is not there."""
 
     name: str

@@ -8,9 +8,8 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from codegen.engine import compile_text
 from codegen.errors import ArgumentError
@@ -36,8 +35,7 @@ LAGRANGIAN = "bool (int, double *, double, int, double *, int, double *, void *)
 GENERAL = "double (int, double *)"  # of scipy.integrate: any number of arguments
 
 
-@dataclass(frozen=True)
-class Convention:
+class Convention(NamedTuple):
     """A C signature: which argument has the inputs, which gets the outputs (None: the result), which are lengths.
 
     `weights` are the arguments of further inputs, which stand behind those of the user data; `factor` is an argument

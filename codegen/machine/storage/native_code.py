@@ -12,10 +12,9 @@ import hashlib
 import hmac
 import os
 import platform
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -36,8 +35,7 @@ NEWEST = 2  # version of programs
 CPU = Path("/proc/cpuinfo")
 
 
-@dataclass(frozen=True)
-class Native:
+class Native(NamedTuple):
     """What a file says of a kernel, and its code."""
 
     declared: Declaration
