@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from codegen.errors import ArgumentError
 from codegen.later import Deferred
 from codegen.limits import check
+from codegen.records import dataclass
 
 if TYPE_CHECKING:
     import logging

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.kernel import Kernel
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 
 Array: TypeAlias = NDArray[np.float64]
