@@ -56,7 +56,8 @@ def test_they_do_what_those_of_dataclasses_do(options: dict[str, bool]) -> None:
         shown = repr(one) if options.get("repr", True) else ""
         calls: list[Callable[[], Any]] = [
             lambda one=one: hash(one) == hash((1, [], 2.5, (1, 2.5))), lambda kind=kind: kind(1, [2], 3.0, 4, 5), kind,
-            lambda one=one: setattr(one, "first", 5), lambda one=one: delattr(one, "third"), lambda one=one: dataclasses.asdict(one),
+            lambda one=one: setattr(one, "first", 5), lambda one=one: delattr(one, "third"),
+            lambda one=one: dataclasses.asdict(one),
             lambda one=one: dataclasses.replace(one, second=[3]).late, lambda one=one: copy.copy(one).late,
         ]  # fmt: skip
         answers.append([
