@@ -29,7 +29,7 @@ from codegen.code_memory import MachineCode, MappedCode
 from codegen.engine import Once, compile_text
 from codegen.ir.program import Input, Output
 from codegen.lanes import FLOAT64, NumberType
-from codegen.machine import forms
+from codegen.machine import calls
 from codegen.machine.calls import gate_code
 
 PYTHON_FUNCTIONS = (
@@ -71,7 +71,7 @@ def gate_library(table_offset: int, number: NumberType) -> MachineCode:
 
 def compiled_gate(addresses: Mapping[str, int], number: NumberType) -> MachineCode:
     """Compile the gate."""
-    return compile_text(forms.gate_text(number), tuple(gate_code.ENTRIES), dict(addresses), 2)
+    return compile_text(calls.gate_text(number), tuple(gate_code.ENTRIES), dict(addresses), 2)
 
 
 def ready_gate(addresses: Mapping[str, int], number: NumberType) -> MachineCode | None:

@@ -2,7 +2,6 @@ from codegen.encoding.disassembly import mapped_listing as mapped_listing
 from codegen.ir.strictness import fall_back as fall_back
 from codegen.machine.batches.batch import Batch as Batch, signature as signature
 from codegen.machine.batches.gufunc import Gufunc as Gufunc, require_arrays as require_arrays
-from codegen.machine.calls.gate_routines import gate_text as gate_text
 from codegen.machine.calls.kernel_page import heading as heading, kernel_page as kernel_page
 from codegen.machine.exports.c_interface import call as call, entry as entry
 from codegen.machine.exports.export import Material as Material, export as export
