@@ -9,23 +9,28 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
-
-import llvmlite
-import llvmlite.binding as llvm
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from codegen.errors import ArgumentError, LoweringError, WorkbenchError
+from codegen.later import Deferred
 from codegen.limits import check
+
+if TYPE_CHECKING:
+    import subprocess
+
+    import llvmlite
+    import llvmlite.binding as llvm
+else:  # not loaded by a process that runs what was compiled before
+    subprocess, llvmlite, llvm = Deferred("subprocess"), Deferred("llvmlite"), Deferred("llvmlite.binding")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,7 +42,7 @@ SHARED = 16  # libraries of one linker, which takes five times as long to make a
 _NUMBERS = count()
 _DROPPED: deque[int] = deque()  # of libraries that died and are to be freed; no longer than OPEN
 
-_CALLS = getattr(llvm.ffi.lib, "_lock", nullcontext())  # llvmlite holds it in every call, also where it frees things
+_HELD: list[AbstractContextManager[Any]] = []  # while the process forks
 
 
 @contextmanager
@@ -77,11 +82,14 @@ class Once(Generic[P, T]):
 
 def _hold() -> None:
     _LOCK.acquire()
-    _CALLS.__enter__()
+    loaded = sys.modules.get("llvmlite.binding.ffi")
+    calls = getattr(getattr(loaded, "lib", None), "_lock", nullcontext())
+    calls.__enter__()  # llvmlite holds it in every call, also where it frees things
+    _HELD.append(calls)
 
 
 def _let_go() -> None:
-    _CALLS.__exit__(None, None, None)
+    _HELD.pop().__exit__(None, None, None)
     _LOCK.release()
 
 

@@ -22,11 +22,11 @@ from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.machine.calls.arguments import as_input
-from codegen.machine.calls.compiled import Plan, planned
 from codegen.machine.exports.c_interface import BESSEL, MATH, Interface, exported, header, interface
 from codegen.machine.exports.c_kernel import kernel_source
 from codegen.machine.exports.c_tables import check_program, sparsity_header
 from codegen.machine.exports.packages import package_files
+from codegen.machine.kernel_text import Plan, planned
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
 
