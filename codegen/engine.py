@@ -198,6 +198,12 @@ def has_fma() -> bool:
     return "+fma" in features.split(",") or "aarch64" in llvm.get_process_triple() or "arm64" in processor
 
 
+def is_x86_64() -> bool:
+    """Whether code is made for x86 processors of 64 bits."""
+    triple: str = llvm.get_process_triple()
+    return triple.startswith(("x86_64", "amd64"))
+
+
 @cache
 def target_machine(level: int, processor: str = "") -> Any:
     """Return the target machine of an optimisation level (0 to 3); kept for the life of the process.
@@ -208,6 +214,8 @@ def target_machine(level: int, processor: str = "") -> Any:
     name, features = own if processor in ("", "host") else (processor, "")
     reloc, model = ("pic", "default") if processor else ("default", "jitdefault")
     with _compiling():
+        if processor:
+            llvm.initialize_native_asmparser()  # exported code asks the processor in its own words
         target = llvm.Target.from_triple(llvm.get_process_triple())
         return target.create_target_machine(cpu=name, features=features, opt=level, reloc=reloc, codemodel=model)
 
