@@ -15,7 +15,8 @@ import codegen.machine.storage.cache
 from codegen.code_memory import MachineCode
 from codegen.collector import fewer_collections
 from codegen.emission.emit import Emitted, Form
-from codegen.emission.straight import modules
+from codegen.emission.lane_functions import own_functions
+from codegen.emission.straight import modules, side_by_side
 from codegen.encoding.disassembly import listing
 from codegen.encoding.encode import encode, why_not, why_not_best
 from codegen.engine import assembly
@@ -23,6 +24,7 @@ from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.ir.tables import Indexed
+from codegen.lanes import SCALAR
 from codegen.limits import check, check_bytes
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED
@@ -233,13 +235,16 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
 
 def _encoded(prepared: Prepared, clock: list[float]) -> tuple[ObjectCode, Write]:
     """Encode straight lines without LLVM; the clock has the beginning, and the end of lowering."""
-    program, lowered = prepared.program, prepared.fused
-    made = encode(program, lowered)
+    program = prepared.program
+    own = own_functions(prepared.fused.rows, SCALAR, fast=False)
+    lowered = side_by_side(prepared.fused, own=own)
     clock.append(time.perf_counter())
-    seconds = dict(zip(("lower", "encode"), [b - a for a, b in pairwise(clock)], strict=True))
+    made = encode(program, lowered, own)
+    clock.append(time.perf_counter())
+    seconds = dict(zip(("lower", "group", "encode"), [b - a for a, b in pairwise(clock)], strict=True))
     code = ObjectCode.encoded(made, seconds["encode"])
     stage("assembly", lambda: listing(made.code, made.begin, made.entry, made.called))
-    executed = lowered.count()
+    executed = prepared.fused.count()
     stats = replace(
         _sizes(prepared),
         workspace=made.workspace,
