@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from codegen.emission.emit import STACK_BYTES
-from codegen.emission.lane_functions import on_lanes, own_functions
+from codegen.emission.lane_functions import SINE_AND_COSINE, on_lanes, own_functions, sine_and_cosine_of_lanes
 from codegen.emission.schedule import depth_first
-from codegen.encoding.encoder import ROUNDINGS, Encoder
+from codegen.encoding.encoder import BOTH, ROUNDINGS, Encoder
 from codegen.encoding.lane_moves import in_halves
 from codegen.encoding.written_values import ALIGNED, MIDDLE, Body, Pair
 from codegen.encoding.x86_instructions import NEXT, R13, RDI, RDX, pointer_before_displacement, width_of
@@ -19,11 +19,9 @@ from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Program
 from codegen.lanes import FLOAT64, SCALAR, Lanes
-from codegen.lowering.group import FEWEST, SEEDS
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared
 
-AS_QUICK = 300  # operations up to which calls of the encoder's code take the time of LLVM's, or a twenty-fifth more
 FURTHEST = 2**31 - 64  # bytes that a displacement reaches
 ENTER = bytes.fromhex("55 4889e5 53 4154 4155 4156 4157")  # keep the caller's registers, with a frame pointer
 TABLES = bytes.fromhex("4989fc 4989f5")  # the tables of pointers: from rdi and rsi to r12 and r13
@@ -69,19 +67,6 @@ def why_not(prepared: Prepared) -> str:
     return ""
 
 
-def why_not_best(prepared: Prepared) -> str:
-    """Return why LLVM's code of a program that could be encoded may be quicker to call, "" where it is not.
-
-    LLVM moves operations apart that wait for each other, which long code gains from, and puts equal ones side by side.
-    """
-    found = prepared.fused.count()
-    if found["call"] or max(found[code] for code in SEEDS) >= FEWEST:
-        return "equal functions, quotients or roots may go side by side"
-    if found.total() > AS_QUICK:
-        return f"it has more than {AS_QUICK} operations"
-    return ""
-
-
 def encode(program: Program, lowered: Lowered, own: bool | None = None) -> Encoded:
     """Return the machine code of a program for which there is no reason why not.
 
@@ -99,12 +84,14 @@ def encode(program: Program, lowered: Lowered, own: bool | None = None) -> Encod
     lowered = replace(lowered, rows=in_halves(lowered.rows))
     order = depth_first(lowered)
     own = own_functions(lowered.rows, SCALAR, fast=False) if own is None else own
-    names, symbols = _functions([lowered.rows[index] for index in order], own)
+    calls = _calls(lowered.rows, order)
+    both = _both(calls) if own else {}
+    names, symbols = _functions(calls, own, {calls[index][1] for index in both})
     inputs = [(k, j) for k, array in enumerate(program.inputs) for j in range(array.size)]
     stores: dict[int, list[Pair]] = {}
     for array, position, row in lowered.stores:
         stores.setdefault(row, []).append((array, position))
-    body = Encoder(lowered.rows, order, inputs, stores, names).run()
+    body = Encoder(lowered.rows, order, inputs, stores, names, both).run()
     large = 8 * body.workspace > STACK_BYTES
     if large:
         body.code += FREED
@@ -120,21 +107,47 @@ def encode(program: Program, lowered: Lowered, own: bool | None = None) -> Encod
     return Encoded(code, begin, begin + entry, called, symbols, body.workspace)
 
 
-def _functions(rows: Sequence[Row], own: bool) -> tuple[dict[tuple[str, int], str], dict[str, Symbol]]:
-    """What computes each function that rows call, by name and lanes, and all that these need."""
-    called = {(row[1], 1): len(row) - 2 for row in rows if row[0] == "call" and row[1] not in ROUNDINGS}
-    called |= {
-        (row[1][2], row[1][0]): len(row) - 2
-        for row in rows if row[0] == "wide" and row[1][1] == "call" and row[1][2] not in ROUNDINGS
-    }  # fmt: skip
+Call = tuple[str, int, tuple[int, ...]]  # function, lanes, operands
+
+
+def _calls(rows: Sequence[Row], order: Sequence[int]) -> dict[int, Call]:
+    """Return the functions that rows call."""
+    found: dict[int, Call] = {}
+    for index in order:
+        row = rows[index]
+        lanes, *shape = row[1] if row[0] == "wide" else (1, *row[:2])
+        if shape[0] == "call" and shape[1] not in ROUNDINGS:
+            found[index] = shape[1], lanes, row[2:]
+    return found
+
+
+def _both(calls: Mapping[int, Call]) -> dict[int, int]:
+    """Return, for each sine or cosine, the other one of the same angle, where both are wanted."""
+    where = {call: index for index, call in calls.items() if call[0] in SINE_AND_COSINE}
+    found = {}
+    for (function, lanes, angle), index in where.items():
+        other = SINE_AND_COSINE[1 - SINE_AND_COSINE.index(function)]
+        if (other, lanes, angle) in where:
+            found[index] = where[other, lanes, angle]
+    return found
+
+
+def _functions(
+    calls: Mapping[int, Call], own: bool, pairs: Iterable[int]
+) -> tuple[dict[tuple[str, int], str], dict[str, Symbol]]:
+    """What computes each function that is called, by name and lanes, and all that these need; so many `pairs`."""
     names: dict[tuple[str, int], str] = {}
     symbols: dict[str, Symbol] = {}
-    for (function, width), arity in called.items():
+    for (function, width), arity in {(call[0], call[1]): len(call[2]) for call in calls.values()}.items():
         lanes = Lanes(width)
         found = on_lanes(function, arity, lanes, formulas=own, library=False)
         if not found[0].name.startswith("symad."):
             found = _alone(found, arity, lanes) if width > 1 or found[0].name.startswith("llvm.") else found
         names[function, width] = found[0].name
+        symbols |= {one.name: one for one in found}
+    for width in pairs:
+        found = sine_and_cosine_of_lanes(Lanes(width))
+        names[BOTH, width] = found[0].name
         symbols |= {one.name: one for one in found}
     return names, symbols
 

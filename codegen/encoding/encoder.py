@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from codegen.emission.lane_functions import SINE_AND_COSINE
 from codegen.encoding.lane_moves import MOVES
 from codegen.encoding.registers import WIDEST
 from codegen.encoding.written_values import MAGNITUDE, MASKS, ONE, ONES, SIGN, SUFFIXES, Body, Values
@@ -20,6 +21,7 @@ from codegen.encoding.x86_instructions import COMMUTATIVE, in_registers
 from codegen.ir.machine_rows import LEAVES, Row
 from codegen.limits import EVERY, check
 
+BOTH = "sine and cosine"
 WIDE_MASKS = {place: mask[:8] for place, mask in MASKS.items()}  # of each lane
 CONDITIONS = {
     "oeq": 0x00, "olt": 0x11, "ole": 0x12, "uno": 0x03, "une": 0x04, "uge": 0x15, "ugt": 0x16, "ord": 0x07,
@@ -173,6 +175,10 @@ class Encoder(Values):
             return
         registers = self.registers
         operands = self.operands(row)
+        if index in self.early:
+            self.finished(operands)
+            registers.forget_all(operands)
+            return
         if len(operands) == 1 and operands[0] in registers.of:
             source = registers.of[operands[0]]
             registers.empty()
@@ -187,6 +193,14 @@ class Encoder(Values):
                 self.read(number, operand)
         if lanes != "4":
             self.only_low()
-        self.body.call(self.functions[row[1], int(lanes or 1)])
-        registers.free.remove(0)
-        self.define(0, index, operands)
+        both = self.both.get(index)
+        self.body.call(self.functions[row[1] if both is None else BOTH, int(lanes or 1)])
+        result = 0 if both is None else SINE_AND_COSINE.index(row[1])
+        registers.free.remove(result)
+        if both is not None:
+            registers.free.remove(1 - result)
+            registers.hold(1 - result, both)
+            self.early.add(both)
+            if both in self.stores:
+                self.store(1 - result, both)
+        self.define(result, index, operands)

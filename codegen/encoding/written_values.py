@@ -38,6 +38,8 @@ ALIGNED = 8  # entries of 8 bytes: the code begins at a line of the processor's 
 SUFFIXES = {1: "", 2: "2", 4: "4"}  # of instructions, by lanes
 MIDDLE = -128  # where the pointer among the constants stands: one byte reaches as far in both directions
 NEAR = 256  # bytes that displacements of one byte reach
+AHEAD = 96  # bytes that a pointer goes ahead of what it follows
+FAR = -1 << 60
 Pair = tuple[int, int]  # output array, flat position
 
 
@@ -87,17 +89,19 @@ class Values:
 
     def __init__(
         self, rows: Sequence[Row], order: Sequence[int], inputs: Sequence[Pair], stores: dict[int, list[Pair]],
-        functions: dict[tuple[str, int], str],
+        functions: dict[tuple[str, int], str], both: dict[int, int],
     ) -> None:  # fmt: skip
         self.rows, self.order, self.inputs, self.stores, self.functions = rows, order, inputs, stores, functions
         self.body = Body()
         for mask in sorted(MASKS, reverse=True):
             self.body.entries += [MASKS[mask][8:], MASKS[mask][:8]]
+        self.both = both  # sine and cosine of one angle, which are computed at once
+        self.early: set[int] = set()  # those that came with the other one
         calls = bool(functions)  # without calls, all registers for pointers are ours
         self.input_pointer, self.output_pointer = (R14, R15) if calls else (RAX, RCX)
         self.current = {self.input_pointer: -1, self.output_pointer: -1}  # the array that each points into
         self.moved = {self.input_pointer: 0, self.output_pointer: 0}  # by so many bytes from its beginning
-        self.missed = {self.input_pointer: 0, self.output_pointer: 0}  # what was out of reach last
+        self.missed = {self.input_pointer: FAR, self.output_pointer: FAR}  # what was out of reach just before
         self.body.points = not calls
         self.lanes = lanes_of_rows(rows)
         self.wide = False  # whether the upper half of a register may be in use
@@ -136,23 +140,25 @@ class Values:
             width = width_of(8 * array, table)
             head = pointer_before_displacement(register, table, width)
             self.body.code += head + (8 * array).to_bytes(width, "little")
-            self.current[register], self.moved[register], self.missed[register] = array, 0, NEAR // 2
+            self.current[register], self.moved[register] = array, 0
         away = at - self.moved[register]
-        if not -NEAR // 2 <= away < NEAR // 2:
+        if -NEAR // 2 <= away < NEAR // 2:
+            self.missed[register] = FAR
+        else:
             away = self._follow(register, at)
         self.memory(code, first, middle, register, away, immediate)
 
     def _follow(self, register: int, at: int) -> int:
-        """Move a pointer, if the last place out of reach was near, and return what there is from it to a place."""
+        """Move a pointer where two places out of reach are near each other, and return how far a place is from it."""
         missed = self.missed[register]
         self.missed[register] = at
-        if abs(at - missed) <= NEAR:
-            beyond = NEAR // 2 if at >= missed else 8 - NEAR // 2  # more will come in this direction
+        if abs(at - missed) < NEAR:
+            beyond = AHEAD if at > self.moved[register] else -AHEAD  # more will come in this direction
             moved = at + beyond - self.moved[register]
             width = width_of(moved, register)
             self.body.code += pointer_before_displacement(register, register, width, address=True)
             self.body.code += moved.to_bytes(width, "little", signed=True)
-            self.moved[register], self.missed[register] = at + beyond, at + 2 * beyond
+            self.moved[register], self.missed[register] = at + beyond, FAR
         return at - self.moved[register]
 
     def memory(self, code: str, first: int, middle: int, base: int, displacement: int, immediate: bytes = b"") -> None:

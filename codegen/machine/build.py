@@ -18,7 +18,7 @@ from codegen.emission.emit import Emitted, Form
 from codegen.emission.lane_functions import own_functions
 from codegen.emission.straight import modules, side_by_side
 from codegen.encoding.disassembly import listing
-from codegen.encoding.encode import encode, why_not, why_not_best
+from codegen.encoding.encode import encode, why_not
 from codegen.engine import assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
@@ -99,8 +99,9 @@ def _kernel(
     write_again = None
     if compiled is None:
         code, write_again = _build(program, chosen)
-        shelf.store(first, code)
-        compiled = _compiled(first, program, chosen, shelf, code, code.linked())
+        made = final if code.facts["stats"]["generator"] == ENCODER else first  # which is the last word
+        shelf.store(made, code)
+        compiled = _compiled(made, program, chosen, shelf, code, code.linked())
     stats = compiled.stats
     kernel = make_kernel(replace(compiled, bisection=bisection, stats=replace(stats, plan=planned)), pack, unpack)
     if compiled.tier != final:
@@ -190,8 +191,8 @@ def _compiled(
     return Compiled(program, library, options, stats, code.facts["release"], shelf, tier, revive)
 
 
-def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Write]:
-    """Run all stages, each timed; returned is also what writes the IR, for better machine code."""
+def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Write | None]:
+    """Run all stages, each timed; returned is also what writes the IR, for better machine code where there is any."""
     clock = [time.perf_counter()]
     planned: Plan
     generator = LLVM
@@ -204,10 +205,8 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
         prepared = prepare(program, options)
         clock.append(time.perf_counter())
         reason = "it was asked for" if options.tier == "llvm" else why_not(prepared)
-        if not reason and options.tier == "default":
-            reason = why_not_best(prepared)
         if not reason:
-            return _encoded(prepared, clock)
+            return _encoded(prepared, clock), None
         planned = plan(prepared)
         clock.append(time.perf_counter())
         counted = _sizes(prepared)
@@ -233,7 +232,7 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
     return _told(program, code, stats, planned.executed()), lambda: emitted
 
 
-def _encoded(prepared: Prepared, clock: list[float]) -> tuple[ObjectCode, Write]:
+def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
     """Encode straight lines without LLVM; the clock has the beginning, and the end of lowering."""
     program = prepared.program
     own = own_functions(prepared.fused.rows, SCALAR, fast=False)
@@ -253,8 +252,7 @@ def _encoded(prepared: Prepared, clock: list[float]) -> tuple[ObjectCode, Write]
         executed=executed.total(),
         generator=ENCODER,
     )
-    emitted = plan(prepared).emit() if watched() and prepared.options.tier == "auto" else None  # as long as it is open
-    return _told(program, code, stats, executed), lambda: emitted or plan(prepared).emit()
+    return _told(program, code, stats, executed)
 
 
 def _told(program: Program | RolledProgram, code: ObjectCode, stats: Stats, executed: Mapping[str, int]) -> ObjectCode:

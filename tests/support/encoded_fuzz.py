@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from codegen.emission.emit import Form, emit
-from codegen.emission.lane_functions import own_functions
+from codegen.emission.lane_functions import SINE_AND_COSINE, own_functions
 from codegen.emission.schedule import schedule
 from codegen.emission.straight import StraightPlan, side_by_side
 from codegen.encoding.encode import encode
@@ -113,6 +113,9 @@ class Author:
             operands = [self.number() for _ in range(FUNCTIONS[function])]
             if "copysign" in function:  # the sign of a NaN that was computed is anybody's
                 operands[1] = draw.below(self.inputs)
+            if function in SINE_AND_COSINE and draw.chance(0.5):  # of one angle
+                self.numbers += [self.add("call", each, *operands) for each in SINE_AND_COSINE]
+                return
             made = self.add("call", function, *operands)
         elif draw.chance(0.15):
             self.condition()
@@ -133,7 +136,6 @@ class Author:
         else:
             made = self.add("not", self.truth())
         self.truths.append(made)
-
 
     def alike(self, calls: float) -> None:
         """Operations that can go side by side, and others that read them alike."""
@@ -200,6 +202,8 @@ class Author:
             operands = [self.group(lanes) for _ in range(FUNCTIONS[function])]
             if "copysign" in function:  # the sign of a NaN that was computed is anybody's
                 operands[1] = self.add("spread", (lanes,), draw.below(self.inputs))
+            if function in SINE_AND_COSINE:
+                self.groups[lanes] += [self.add("wide", (lanes, "call", each), *operands) for each in SINE_AND_COSINE]
             return self.add("wide", (lanes, "call", function), *operands)
         code = draw.choice(ARITHMETIC)
         tests = [draw.choice(truths)] if code in ("select", "number") else []
