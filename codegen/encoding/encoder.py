@@ -2,7 +2,7 @@
 
 The code stands behind its constants, which it reads relative to itself; so it has no address of this process in it, and
 addresses of functions are put among the constants when it is mapped. Truth values are masks of ones or zeros. The frame
-pointer is kept as debuggers and profilers expect it. Groups are in the lanes of a register: `codegen.encoding.lane_moves`.
+pointer is kept as debuggers and profilers expect it. Groups are in lanes of registers (`codegen.encoding.lane_moves`).
 
 One function does all: `int kernel(double **inputs, double **outputs)`. Its prologue stands behind the body, because
 only then is known how large the workspace is.

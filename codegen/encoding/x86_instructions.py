@@ -1,8 +1,8 @@
 """Instructions of x86-64 that kernels of doubles consist of, as bytes: VEX forms, moves of pointers, calls.
 
 Registers are numbers: 0 to 15 are xmm0 to xmm15 (ymm0 to ymm15), or rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
-"add" is of one number, "add2" and "add4" of as many side by side. Forms are the shortest ones, as LLVM's assembler writes
-them (`tests/codegen/encoding/test_disassembly.py` compares them with it).
+"add" is of one number, "add2" and "add4" of as many side by side. Forms are the shortest ones, as LLVM's assembler
+writes them (`tests/codegen/encoding/test_disassembly.py` compares them with it).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import TypeAlias
 
 from codegen.functions.libraries import FUNCTIONS
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, with_operands
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, entry_of
@@ -178,34 +178,41 @@ class _Packer:
             width = next(width for width in self.widths if width >= len(members))
             self.add((*members, *[members[-1]] * (width - len(members))))
 
-    def add(self, pack: Pack) -> None:
-        packed, parts = self.packed, self.parts
+    def add(self, pack: Pack, operands: Sequence[Pack] | None = None) -> None:
+        packed, parts, place = self.packed, self.parts, self.place
         self.packs[pack] = None
         self.queue.append(pack)
         for row in dict.fromkeys(pack):
-            self.place[row] = pack
+            place[row] = pack
             for part in parts[row]:
                 packed[part] += 1
-        level = self.key[pack[0]]
-        self.read += [(level, candidate) for candidate in self.operands(pack) if self.fits(candidate)]
+        level, kind = self.key[pack[0]], self.kind
+        for candidate in self.operands(pack) if operands is None else operands:
+            if kind[candidate[0]] >= 0 and candidate[0] not in place:
+                self.read.append((level, candidate))
 
     def extend(self) -> None:
         """Follow readers, then operands, until nothing is found any more."""
         packed, uses, place = self.packed, self.uses, self.place
         while self.queue:
             while self.queue:
-                pack = self.queue.popleft()
-                for candidate in self.read_alike(pack):
-                    if self.fits(candidate) and all(self.cheap(parts) for parts in self.operands(candidate)):
-                        self.add(candidate)
+                for candidate in self.read_alike(self.queue.popleft()):
+                    if self.fits(candidate):
+                        operands = self.operands(candidate)
+                        if all(map(self.cheap, operands)):
+                            self.add(candidate, operands)
             found, self.read = self.read, []
             found.sort(key=itemgetter(0), reverse=True)
             for level, candidate in found:
-                if not all([2 * packed[row] > uses[row] for row in candidate]):  # most of what reads it is in packs
-                    if candidate[0] not in place:
+                if candidate[0] in place:
+                    continue
+                for row in candidate:
+                    if 2 * packed[row] <= uses[row]:  # most of what reads it is in no pack, so far
                         self.read.append((level, candidate))
-                elif self.fits(candidate):
-                    self.add(candidate)
+                        break
+                else:
+                    if self.fits(candidate):
+                        self.add(candidate)
 
     def operands(self, pack: Pack) -> list[Pack]:
         """The operands of a pack's rows, side by side."""
@@ -214,14 +221,10 @@ class _Packer:
 
     def read_alike(self, pack: Pack) -> list[Pack]:
         """Rows that read the rows of a pack in the same way."""
-        readers = self.readers
-        ways = [readers.get(row) for row in pack]
-        if None in ways:
-            return []
         found: list[Pack] = []
-        for way, first in ways[0].items():
-            lanes = [each.get(way, ()) for each in ways]
-            found += zip(*lanes, strict=False)
+        ways = [self.readers.get(row, {}) for row in pack]
+        for way in ways[0]:
+            found += zip(*[each.get(way, ()) for each in ways], strict=False)
         return found
 
     def fits(self, pack: Pack) -> bool:
@@ -233,8 +236,8 @@ class _Packer:
         for row in pack[1:]:
             if kind[row] != doing or row in place:
                 return False
-        row = self.rows[first]
-        if row[0] not in ARITHMETIC and not (row[0] == "call" and _is_operation(row[1])):
+        code, *shape = self.rows[first]
+        if code not in ARITHMETIC and not (code == "call" and _is_operation(shape[0])):
             return False
         distinct = tuple(dict.fromkeys(pack))
         return len(distinct) > 1 and pack == distinct + pack[-1:] * (len(pack) - len(distinct))
@@ -244,7 +247,7 @@ class _Packer:
         rows = self.rows
         if parts in self.packs or len(set(parts)) == 1 or self.fits(parts):
             return True
-        return all([rows[part][0] == "const" for part in parts])
+        return all(rows[part][0] == "const" for part in parts)
 
 
 def _shape(row: Row) -> Row:
@@ -271,15 +274,17 @@ class _Writer:
         """Return the new program."""
         rows, place = self.rows, self.packer.place
         live = [index for index, uses in enumerate(self.packer.uses) if uses]
+        made, single = self.made.row, self.single
         for index in sorted(live, key=self.packer.key.__getitem__):  # leaves have the lowest
             pack = place.get(index)
             if pack is None:
-                self.single[index] = self.made.row(*with_operands(rows[index], self.value))
+                row = rows[index]
+                first = FIRST_OPERAND.get(row[0], 1)
+                parts = [single[part] if part in single else self.value(part) for part in row[first:]]
+                single[index] = made(*row[:first], *parts)
             elif pack not in self.wide:
                 shape = (len(pack), *_shape(rows[index]))
-                self.wide[pack] = self.made.row(
-                    "wide", shape, *[self.lanes(parts) for parts in self.packer.operands(pack)]
-                )
+                self.wide[pack] = made("wide", shape, *map(self.lanes, self.packer.operands(pack)))
         stores = [(array, position, self.value(row)) for array, position, row in self.lowered.stores]
         return replace(self.lowered, rows=self.made.rows, stores=stores)
 
@@ -301,8 +306,9 @@ class _Writer:
 
     def lanes(self, parts: Pack) -> int:
         """Old rows side by side."""
-        if parts in self.wide:
-            return self.wide[parts]
+        known = self.wide.get(parts)
+        if known is not None:
+            return known
         if all(self.rows[part][0] == "const" for part in parts):
             return self.made.row("constants", tuple(self.rows[part][1] for part in parts))
         truth = self.rows[parts[0]][0] in TRUTHS
