@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from codegen.emission.emit import STACK_BYTES
 from codegen.emission.lane_functions import SINE_AND_COSINE, on_lanes, own_functions, sine_and_cosine_of_lanes
-from codegen.emission.schedule import depth_first
+from codegen.emission.schedule import SINGLE_LIMIT, depth_first
 from codegen.encoding.encoder import BOTH, ROUNDINGS, Encoder
 from codegen.encoding.lane_moves import in_halves
 from codegen.encoding.written_values import ALIGNED, MIDDLE, Body, Pair
@@ -22,6 +22,7 @@ from codegen.lanes import FLOAT64, SCALAR, Lanes
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared
 
+MANY_CHOICES = 4  # one in so many operations: calls take up to a quarter longer than of LLVM's code
 FURTHEST = 2**31 - 64  # bytes that a displacement reaches
 ENTER = bytes.fromhex("55 4889e5 53 4154 4155 4156 4157")  # keep the caller's registers, with a frame pointer
 TABLES = bytes.fromhex("4989fc 4989f5")  # the tables of pointers: from rdi and rsi to r12 and r13
@@ -67,6 +68,14 @@ def why_not(prepared: Prepared) -> str:
     return ""
 
 
+def why_not_best(prepared: Prepared) -> str:
+    """Return why LLVM's code of a program that could be encoded is quicker to call, "" where it is not."""
+    found = prepared.fused.count()
+    if MANY_CHOICES * found["select"] > found.total() and found.total() <= SINGLE_LIMIT:
+        return "most of it are choices, for which LLVM has masks"
+    return ""
+
+
 def encode(program: Program, lowered: Lowered, own: bool | None = None) -> Encoded:
     """Return the machine code of a program for which there is no reason why not.
 
@@ -79,7 +88,7 @@ def encode(program: Program, lowered: Lowered, own: bool | None = None) -> Encod
     >>> program = program_from_sympy([x], [x + 1])
     >>> encoded = encode(program, lower(program))
     >>> encoded.code[encoded.begin : encoded.begin + 12].hex(" ")
-    '49 8b 04 24 c5 fb 10 00 c5 fb 58 05'
+    '49 8b 04 24 c5 fb 10 00 c5 fb 58 42'
     """
     lowered = replace(lowered, rows=in_halves(lowered.rows))
     order = depth_first(lowered)

@@ -73,57 +73,53 @@ class Encoder(Values):
         """One of two operands may be in memory."""
         registers = self.registers
         code = code or row[0] + lanes
-        operands = left, right = self.operands(row)
+        left, right = self.operands(row)
         of = registers.of
         if code in COMMUTATIVE and left not in of and right in of:
             left, right = right, left
         first = registers.wanted(left, (of.get(right, -1),))
         second = of.get(right)
-        self.finished(operands)
+        self.finished()
         result = registers.take()
         if second is None:
             self.at(code, result, first, right, immediate)
         else:
             self.body.code += in_registers(code, result, first, second) + immediate
-        self.define(result, index, operands)
+        self.define(result, index)
 
     def compare(self, index: int, row: Row, lanes: str) -> None:
         self.binary(index, row, lanes, "compare" + lanes, bytes([CONDITIONS[row[1]]]))
 
     def masked(self, index: int, row: Row, code: str, mask: int, lanes: str) -> None:
         """Change bits as a mask says."""
-        operands = self.operands(row)
-        source = self.registers.wanted(operands[0])
-        self.finished(operands)
+        source = self.registers.wanted(self.operands(row)[0])
+        self.finished()
         result = self.registers.take()
         place = self.body.constant(WIDE_MASKS[mask] * int(lanes)) if lanes else mask
         self.relative(code + lanes, result, source, place)
-        self.define(result, index, operands)
+        self.define(result, index)
 
     def unary(self, index: int, row: Row, code: str, lanes: str, immediate: bytes) -> None:
         """A square root, or a rounding."""
-        operands = self.operands(row)
-        source = self.registers.wanted(operands[0])
-        self.finished(operands)
+        source = self.registers.wanted(self.operands(row)[0])
+        self.finished()
         result = self.registers.take()
         self.body.code += in_registers(code + lanes, result, source, source) + immediate
-        self.define(result, index, operands)
+        self.define(result, index)
 
     def logic(self, index: int, row: Row, lanes: str) -> None:
-        operands = self.operands(row)
-        first, second = self.all_wanted(operands)
-        self.finished(operands)
+        first, second = self.all_wanted(self.operands(row))
+        self.finished()
         result = self.registers.take()
         self.body.code += in_registers(row[1] + lanes, result, first, second)
-        self.define(result, index, operands)
+        self.define(result, index)
 
     def select(self, index: int, row: Row, lanes: str) -> None:
-        operands = self.operands(row)
-        test, first, second = self.all_wanted(operands)
-        self.finished(operands)
+        test, first, second = self.all_wanted(self.operands(row))
+        self.finished()
         result = self.registers.take()
         self.body.code += in_registers("blend" + lanes, result, second, first) + bytes([test << 4])
-        self.define(result, index, operands)
+        self.define(result, index)
 
     def all_wanted(self, operands: Sequence[int]) -> list[int]:
         """Return the registers of all operands."""
@@ -161,12 +157,12 @@ class Encoder(Values):
                 registers.wanted(middle, (result, of.get(last, -1)))
         first = result if middle == replaced else of[middle]
         second = result if last == replaced else of.get(last)
-        self.finished(operands)
+        self.finished()
         if second is None:
             self.at(row[0] + order + lanes, result, first, last)
         else:
             self.body.code += in_registers(row[0] + order + lanes, result, first, second)
-        self.define(result, index, operands)
+        self.define(result, index)
 
     def call(self, index: int, row: Row, lanes: str) -> None:
         """Call a function: it may overwrite every register."""
@@ -176,8 +172,8 @@ class Encoder(Values):
         registers = self.registers
         operands = self.operands(row)
         if index in self.early:
-            self.finished(operands)
-            registers.forget_all(operands)
+            self.finished()
+            registers.forget_all(self.dead)
             return
         if len(operands) == 1 and operands[0] in registers.of:
             source = registers.of[operands[0]]
@@ -203,4 +199,4 @@ class Encoder(Values):
             self.early.add(both)
             if both in self.stores:
                 self.store(1 - result, both)
-        self.define(result, index, operands)
+        self.define(result, index)

@@ -37,15 +37,15 @@ def spread(values: Values, index: int, row: Row, lanes: str) -> None:
     """One number in all lanes."""
     code = f"spread{row[1][0]}"
     values.wide |= row[1][0] == WIDEST
-    operands = values.operands(row)
-    source = values.registers.of.get(operands[0])
-    values.finished(operands)
+    (number,) = values.operands(row)
+    source = values.registers.of.get(number)
+    values.finished()
     result = values.registers.take()
     if source is None:
-        values.at(code, result, 0, operands[0])
+        values.at(code, result, 0, number)
     else:
         values.body.code += in_registers(code, result, 0, source)
-    values.define(result, index, operands)
+    values.define(result, index)
 
 
 def gather(values: Values, index: int, row: Row, lanes: str) -> None:
@@ -54,7 +54,7 @@ def gather(values: Values, index: int, row: Row, lanes: str) -> None:
     if values.neighbours(operands):
         result = registers.take()
         values.at("load" + SUFFIXES[len(operands)], result, 0, operands[0])
-        values.define(result, index, operands)
+        values.define(result, index)
         return
     held = [registers.of[one] for one in operands if one in registers.of]
     result = _pair(values, operands[:2], held)
@@ -67,8 +67,8 @@ def gather(values: Values, index: int, row: Row, lanes: str) -> None:
             other = _pair(values, upper, [*held, result])
             values.body.code += in_registers("insert", result, result, other) + UPPER
             registers.free.append(other)
-    values.finished(operands)
-    values.define(result, index, operands)
+    values.finished()
+    values.define(result, index)
 
 
 def _pair(values: Values, operands: Sequence[int], keep: Sequence[int]) -> int:
@@ -94,40 +94,40 @@ def _pair(values: Values, operands: Sequence[int], keep: Sequence[int]) -> int:
 def lane(values: Values, index: int, row: Row, lanes: str) -> None:
     """One of the lower two lanes; what is only stored is stored from where it is."""
     registers, number = values.registers, row[1]
-    operands = (group,) = values.operands(row)
+    (group,) = values.operands(row)
     source = registers.of.get(group)
     if source is None:
-        values.finished(operands)
+        values.finished()
         result = registers.take()
         values.saved("load", result, group, number)
     elif not registers.uses.get(index):
         for place in values.stores[index]:
             values.output("store_high" if number else "store", source, place)
-        values.finished(operands)
-        registers.forget_all(operands)
+        values.finished()
+        registers.forget_all(values.dead)
         return
     else:
-        values.finished(operands)
+        values.finished()
         result = registers.take()
         if number:
             values.body.code += in_registers("high", result, source, source)
         elif result != source:
             values.body.code += in_registers("move", result, 0, source)
-    values.define(result, index, operands)
+    values.define(result, index)
 
 
 def half(values: Values, index: int, row: Row, lanes: str) -> None:
     """The upper two of four lanes."""
     registers = values.registers
-    operands = (group,) = values.operands(row)
+    (group,) = values.operands(row)
     source = registers.of.get(group)
-    values.finished(operands)
+    values.finished()
     result = registers.take()
     if source is None:
         values.saved("load2", result, group, WIDEST // 2)
     else:
         values.body.code += in_registers("extract", result, 0, source) + UPPER
-    values.define(result, index, operands)
+    values.define(result, index)
 
 
 MOVES = {"spread": spread, "gather": gather, "lane": lane, "half": half}

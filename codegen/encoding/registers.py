@@ -118,10 +118,9 @@ class Registers:
     def forget_all(self, rows: Sequence[int]) -> None:
         """Free the places in the workspace of rows that have been read for the last time."""
         for row in rows:
-            if not self.uses[row]:
-                place = self.places.pop(row, None)
-                if place is not None:
-                    self.unused[self.lanes.get(row, 1)].append(place)
+            place = self.places.pop(row, None)
+            if place is not None:
+                self.unused[self.lanes.get(row, 1)].append(place)
 
     def keep_in_memory(self, row: int) -> None:
         """Save a value in the workspace, unless memory has it."""

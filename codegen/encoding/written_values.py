@@ -97,6 +97,7 @@ class Values:
             self.body.entries += [MASKS[mask][8:], MASKS[mask][:8]]
         self.both = both  # sine and cosine of one angle, which are computed at once
         self.early: set[int] = set()  # those that came with the other one
+        self.dead: list[int] = []  # operands of the operation that is being written, which it is the last to read
         calls = bool(functions)  # without calls, all registers for pointers are ours
         self.input_pointer, self.output_pointer = (R14, R15) if calls else (RAX, RCX)
         self.current = {self.input_pointer: -1, self.output_pointer: -1}  # the array that each points into
@@ -202,24 +203,28 @@ class Values:
             registers.release(row)
 
     def operands(self, row: Row) -> tuple[int, ...]:
-        """Return the operands of a row, of each of which this is one use less."""
+        """Return the operands of a row, of each of which this is one use less; for some the last one."""
         operands, uses = row[FIRST_OPERAND.get(row[0], 1) :], self.registers.uses
+        self.dead = dead = []
         for operand in operands:
-            uses[operand].pop()
+            left = uses[operand]
+            left.pop()
+            if not left:
+                dead.append(operand)
         return operands
 
-    def finished(self, operands: Sequence[int]) -> None:
-        """Free the registers of operands that are not read again."""
-        registers = self.registers
-        for operand in operands:
-            if not registers.uses[operand]:
-                registers.release(operand)
+    def finished(self) -> None:
+        """Free the registers of those operands that are not read again."""
+        for operand in self.dead:
+            self.registers.release(operand)
 
-    def define(self, register: int, index: int, operands: Sequence[int]) -> None:
+    def define(self, register: int, index: int) -> None:
         """Note the result of an operation, whose operands have been read."""
         registers = self.registers
-        registers.hold(register, index)
-        registers.forget_all(operands)
+        registers.of[index] = register
+        registers.row_in[register] = index
+        if self.dead:
+            registers.forget_all(self.dead)
         if index in self.stores:
             self.store(register, index)
 

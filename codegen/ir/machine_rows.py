@@ -322,7 +322,7 @@ class Machine(Rows):
         rows = self.rows
         packed, inner = rows[a][1], rows[b]
         if packed == ONE:
-            return b
+            return int(b)
         if inner[0] == "const":
             return self.const(_unpacked(packed) * _unpacked(inner[1]))
         if inner[0] == "mul" and rows[inner[1]][0] == "const":

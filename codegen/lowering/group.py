@@ -66,7 +66,8 @@ def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Low
     if not any(count >= _fewest(shape) for shape, count in starting.items()):
         return lowered
     best, least = lowered, nanoseconds(lowered, find)
-    for scalar_calls in (True, False) if any(shape[0] == "call" for shape in starting) else (False,):
+    alone = any(shape[0] == "call" and not any(find(shape[1], width) for width in widths) for shape in starting)
+    for scalar_calls in (True, False) if alone else (False,):
         packer = _Packer(lowered, widths, find, scalar_calls)
         packer.seed()
         packer.extend()

@@ -18,7 +18,7 @@ from codegen.emission.emit import Emitted, Form
 from codegen.emission.lane_functions import own_functions
 from codegen.emission.straight import modules, side_by_side
 from codegen.encoding.disassembly import listing
-from codegen.encoding.encode import encode, why_not
+from codegen.encoding.encode import encode, why_not, why_not_best
 from codegen.engine import assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
@@ -42,6 +42,7 @@ from codegen.stages import LOG, Compilation, stage, watched, within_compilation
 
 Write: TypeAlias = Callable[[], Emitted]
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
+ENCODING = ("lower", "group", "encode")
 TIERS: dict[Tier, tuple[Tier, Tier]] = {  # of the first machine code, and of the last
     "default": ("default", "default"), "fast": ("fast", "fast"), "auto": ("fast", "default"),
     "llvm": ("llvm", "llvm"),
@@ -99,7 +100,7 @@ def _kernel(
     write_again = None
     if compiled is None:
         code, write_again = _build(program, chosen)
-        made = final if code.facts["stats"]["generator"] == ENCODER else first  # which is the last word
+        made = first if write_again else final  # there is nothing better
         shelf.store(made, code)
         compiled = _compiled(made, program, chosen, shelf, code, code.linked())
     stats = compiled.stats
@@ -204,9 +205,13 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
     else:
         prepared = prepare(program, options)
         clock.append(time.perf_counter())
+        better = ""
         reason = "it was asked for" if options.tier == "llvm" else why_not(prepared)
+        if not reason and options.tier in ("default", "auto"):
+            better = why_not_best(prepared)
+            reason = better if options.tier == "default" else ""
         if not reason:
-            return _encoded(prepared, clock), None
+            return _encoded(prepared, clock), _written_later(prepared) if better else None
         planned = plan(prepared)
         clock.append(time.perf_counter())
         counted = _sizes(prepared)
@@ -240,7 +245,7 @@ def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
     clock.append(time.perf_counter())
     made = encode(program, lowered, own)
     clock.append(time.perf_counter())
-    seconds = dict(zip(("lower", "group", "encode"), [b - a for a, b in pairwise(clock)], strict=True))
+    seconds = dict(zip(ENCODING, [b - a for a, b in pairwise(clock)], strict=True))
     code = ObjectCode.encoded(made, seconds["encode"])
     stage("assembly", lambda: listing(made.code, made.begin, made.entry, made.called))
     executed = prepared.fused.count()
@@ -253,6 +258,12 @@ def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
         generator=ENCODER,
     )
     return _told(program, code, stats, executed)
+
+
+def _written_later(prepared: Prepared) -> Write:
+    """Return what writes the IR of code that the encoder has written for the time being."""
+    emitted = plan(prepared).emit() if watched() else None  # as long as it is open
+    return lambda: emitted or plan(prepared).emit()
 
 
 def _told(program: Program | RolledProgram, code: ObjectCode, stats: Stats, executed: Mapping[str, int]) -> ObjectCode:

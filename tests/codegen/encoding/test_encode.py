@@ -98,6 +98,19 @@ def test_every_tier_but_llvms_takes_it_for_straight_lines(name: str) -> None:
     assert len({bits(kernel(0.7, 1.3)) for kernel in kernels.values()}) == 1
 
 
+def test_choices_are_llvms() -> None:
+    """Short code with many of them, in the end: the encoder has no masks."""
+    choices = [sp.Piecewise((X * k, X < Y), (Y + k, True)) for k in range(2, 9)]
+    program = program_from_sympy([X, Y], [choices])
+    kernels = {tier: compile_program(program, tier=tier, cache=False) for tier in ("default", "fast", "auto")}
+    assert kernels["default"].stats.generator == "LLVM"
+    assert kernels["fast"].stats.generator == "encoder"
+    assert kernels["auto"].wait()
+    assert kernels["auto"].tier == "default"
+    assert kernels["auto"].stats.generator == "LLVM"
+    assert len({bits(kernel(0.7, 1.3)) for kernel in kernels.values()}) == 1
+
+
 def test_what_it_tells() -> None:
     kernel = compile_program(PROGRAM, cache=False)
     assert list(kernel.stats.seconds) == ["lower", "group", "encode"]
