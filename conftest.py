@@ -13,7 +13,9 @@ import pytest
 
 os.environ.setdefault("SYMAD_STRICT", "1")  # see codegen.ir.strictness
 
-collect_ignore = [] if find_spec("jax") else ["symad/solving/with_jax.py"]  # its example takes JAX
+collect_ignore = [
+    f"symad/solving/with_{name}.py" for name in ("jax", "torch", "pytensor") if not find_spec(name)
+]  # examples
 
 QUICK = {
     "arrays", "check", "contraction", "copy_rows", "derive", "fusion", "golden_plans", "interpret", "layering",

@@ -52,6 +52,8 @@ from symad.solving.ode import (
 )
 from symad.solving.problem import Problem as Problem
 from symad.solving.with_jax import to_jax as to_jax
+from symad.solving.with_pytensor import to_pytensor as to_pytensor
+from symad.solving.with_torch import to_torch as to_torch
 from symad.teaching.answers.answer_check import (
     CheckedAnswer as CheckedAnswer,
     check_derivative as check_derivative,

@@ -16,6 +16,8 @@ EXTRAS = {
     "distributed": "cluster",
     "jax": "jax",
     "sksundae": "sundials",
+    "torch": "torch",
+    "pytensor": "pytensor",
 }
 
 

@@ -13,8 +13,8 @@ from tests.support.exported import needs_compiler
 
 PAGES = sorted((Path(__file__).parents[2] / "docs").rglob("*.md"))
 FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-needs_jax = pytest.mark.skipif(find_spec("jax") is None, reason="pip install -e '.[jax]'")
-needs_dask = pytest.mark.skipif(find_spec("dask") is None, reason="pip install -e '.[cluster]'")
+EXTRAS = {"batch": ("dask", "cluster"), "jax": ("jax", "jax"), "torch": ("torch", "torch"),
+          "pytensor": ("pytensor", "pytensor")}  # fmt: skip
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE | doctest.IGNORE_EXCEPTION_DETAIL
 
 
@@ -24,11 +24,15 @@ def sessions(page: Path) -> list[str]:
 
 
 def case(page: Path) -> object:
-    """A page as a case of the test; the one about C needs a compiler of C, two others dask and JAX."""
-    marks = {"export": [needs_compiler], "batch": [needs_dask], "jax": [needs_jax]}
-    return pytest.param(page, id=page.stem, marks=marks.get(page.stem, []))
+    """A page as a case of the test; the one about C needs a compiler of C, others a package."""
+    marks = [needs_compiler] if page.stem == "export" else []
+    if page.stem in EXTRAS:
+        package, extra = EXTRAS[page.stem]
+        marks.append(pytest.mark.skipif(find_spec(package) is None, reason=f"pip install -e '.[{extra}]'"))
+    return pytest.param(page, id=page.stem, marks=marks)
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # which PyTorch calls itself
 @pytest.mark.parametrize("page", [case(page) for page in PAGES if sessions(page)])
 def test_sessions(page: Path) -> None:
     test = doctest.DocTestParser().get_doctest("\n\n".join(sessions(page)), {}, page.name, str(page), 0)

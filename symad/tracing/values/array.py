@@ -21,7 +21,7 @@ from symad.tracing.values.array_form import ArrayForm
 from symad.tracing.values.computed_places import picked, stored
 from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import Nodes, SymbolicValueError, shown_value, truth_of, value_of, values_of
-from symad.tracing.values.mask_selection import Selection, settled
+from symad.tracing.values.mask_selection import Selection, has_selection, mask_of_places, settled
 from symad.tracing.values.node_arrays import all_truths, elementwise, like
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making
@@ -83,7 +83,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> Any:
         self.scope.check_open()
-        if _has_selection(key):
+        if has_selection(key):
             return self._at_selected(key)
         try:
             found = self.nodes[plain_index(key)]
@@ -134,7 +134,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self.scope.check_open()
-        key = _as_mask(key, self.shape) if _has_selection(key) else key
+        key = mask_of_places(key, self.shape) if has_selection(key) else key
         if isinstance(value, Selection) and not (self._is_mask(key) and value.has_mask(key)):
             value = value.settled()
         if isinstance(value, Selection):
@@ -372,10 +372,6 @@ def _place(key: Scalar) -> int:
     return int(value_of(key.scope, key.node))
 
 
-def _has_selection(key: Any) -> bool:
-    return type(key) is Selection or (type(key) is tuple and any(type(part) is Selection for part in key))
-
-
 def _is_axis_mask(part: Any) -> bool:
     """Whether a part of a key is a traced mask of one axis."""
     return type(part) is Array and part.ndim == 1 and all_truths(part.scope.graph, part.nodes)
@@ -388,23 +384,3 @@ def _places_in(mask: Array) -> Any:
 
 def _counted(scope: Scope, count: int) -> Nodes:
     return np.array([scope.graph.number(k) for k in range(count)], dtype=np.int64)
-
-
-def _as_mask(key: Any, shape: tuple[int, ...]) -> Any:
-    """Return the mask that picks what a key of selected places does; the key with known lengths where there is none."""
-    parts = key if isinstance(key, tuple) else (key,)
-    first = next(part for part in parts if isinstance(part, Selection))
-    alike = all(isinstance(part, Selection) and part.has_mask(first.mask) for part in parts)
-    if alike and first.mask.ndim == len(parts) and first.mask.shape == shape[: len(parts)]:
-        grids = np.indices(first.mask.shape)
-        own = [_counted_values(part) for part in parts]
-        if all(found is not None and np.array_equal(found, grid) for found, grid in zip(own, grids, strict=True)):
-            return first.mask
-    return settled(key)
-
-
-def _counted_values(part: Any) -> Any:
-    if not isinstance(part, Selection) or part.full.dtype == bool:
-        return None
-    known: list[Any] = [constant(part.scope.graph, node) for node in part.full.nodes.ravel().tolist()]
-    return None if None in known else np.reshape(known, part.full.shape)

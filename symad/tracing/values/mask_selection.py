@@ -20,6 +20,7 @@ from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, user_place
 from symad.tracing.values.bounds import Bounds, bounds_of
+from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.traced import Traced
 from symad.tracing.values.whole_numbers import as_integer
 from symad.tracing.values.whole_values import NoNumberError, OutsideError, no_value_where, whole_of
@@ -264,6 +265,31 @@ def settled(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)([settled(part) for part in value])
     return value.settled() if isinstance(value, Selection) else value
+
+
+def has_selection(key: Any) -> bool:
+    """Whether an index is a selection, or has one among its parts."""
+    return type(key) is Selection or (type(key) is tuple and any(type(part) is Selection for part in key))
+
+
+def mask_of_places(key: Any, shape: tuple[int, ...]) -> Any:
+    """Return the mask that picks what a key of selected places does; the key with known lengths where there is none."""
+    parts = key if isinstance(key, tuple) else (key,)
+    first = next(part for part in parts if isinstance(part, Selection))
+    alike = all(isinstance(part, Selection) and part.has_mask(first.mask) for part in parts)
+    if alike and first.mask.ndim == len(parts) and first.mask.shape == shape[: len(parts)]:
+        grids = np.indices(first.mask.shape)
+        own = [_counted_values(part) for part in parts]
+        if all(found is not None and np.array_equal(found, grid) for found, grid in zip(own, grids, strict=True)):
+            return first.mask
+    return settled(key)
+
+
+def _counted_values(part: Any) -> Any:
+    if not isinstance(part, Selection) or part.full.dtype == bool:
+        return None
+    known: list[Any] = [constant(part.scope.graph, node) for node in part.full.nodes.ravel().tolist()]
+    return None if None in known else np.reshape(known, part.full.shape)
 
 
 def selected(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
