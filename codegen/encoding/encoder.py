@@ -77,7 +77,7 @@ class Encoder(Values):
         of = registers.of
         if code in COMMUTATIVE and left not in of and right in of:
             left, right = right, left
-        first = registers.wanted(left, (of.get(right, -1),))
+        first = registers.wanted(left, (of[right],) if right in of else ())
         second = of.get(right)
         self.finished()
         result = registers.take()
@@ -154,7 +154,7 @@ class Encoder(Values):
             if last in of or last == replaced:
                 order, middle, last = ("132" if order == "213" else "231"), last, middle
             else:
-                registers.wanted(middle, (result, of.get(last, -1)))
+                registers.wanted(middle, (result, of[last]) if last in of else (result,))
         first = result if middle == replaced else of[middle]
         second = result if last == replaced else of.get(last)
         self.finished()

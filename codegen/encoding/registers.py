@@ -79,13 +79,11 @@ class Registers:
         """Return a register for a new value, none of those to be kept."""
         if self.free:
             return self.free.pop()
-        uses, furthest, found = self.uses, -1, -1
-        for register, row in enumerate(self.row_in):
-            if register not in keep:
-                left = uses[row]
-                when = left[-1] if left else NEVER
-                if when > furthest:
-                    furthest, found = when, register
+        uses = self.uses.get
+        needed = [left[-1] if (left := uses(row)) else NEVER for row in self.row_in]
+        for register in keep:
+            needed[register] = -1
+        found = needed.index(max(needed))
         row = self.row_in[found]
         self.keep_in_memory(row)
         del self.of[row]

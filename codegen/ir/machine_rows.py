@@ -137,7 +137,11 @@ class Machine(Rows):
     (True, True)
     """
 
-    __slots__ = ()
+    __slots__ = ("squares",)
+
+    def __init__(self, *, squares: bool = False) -> None:
+        super().__init__()
+        self.squares = squares  # whether these are products at once: no plan of all powers is needed
 
     def input(self, position: int) -> Reference:
         """Return the scalar input at a flat position."""
@@ -235,6 +239,8 @@ class Machine(Rows):
         """base ** exponent for an exponent n or n + 1/2, to be expanded by the plan of all powers."""
         if exponent == 1:
             return base
+        if exponent == 2 and self.squares:
+            return self.mul(base, base)
         if base < 0 and exponent == math.floor(exponent):
             positive = self.power(~base, exponent)
             return ~positive if exponent % 2 else positive

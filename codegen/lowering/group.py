@@ -10,7 +10,7 @@ differently.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import TypeAlias
@@ -65,23 +65,22 @@ def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Low
     starting = Counter([_shape(row) for row in lowered.rows if row[0] in STARTING])
     if not any(count >= _fewest(shape) for shape, count in starting.items()):
         return lowered
-    best, least = lowered, nanoseconds(lowered, find)
+    best, least = lowered, nanoseconds(map(lowered.rows.__getitem__, lowered.live()), find)
     alone = any(shape[0] == "call" and not any(find(shape[1], width) for width in widths) for shape in starting)
     for scalar_calls in (True, False) if alone else (False,):
         packer = _Packer(lowered, widths, find, scalar_calls)
         packer.seed()
         packer.extend()
         grouped = _Writer(lowered, packer).write() if packer.packs else lowered
-        if packer.packs and (found := nanoseconds(grouped, find)) < least:
+        if packer.packs and (found := nanoseconds(grouped.rows, find)) < least:
             best, least = grouped, found
     return best
 
 
-def nanoseconds(lowered: Lowered, find: Find) -> float:
-    """Estimate the time of a program by the throughput of its operations."""
-    rows, total = lowered.rows, 0.0
-    for index in lowered.live():
-        row = rows[index]
+def nanoseconds(rows: Iterable[Row], find: Find) -> float:
+    """Estimate the time of operations by their throughput."""
+    total = 0.0
+    for row in rows:
         known = ALONE.get(row[0])
         total += _time(row, find) if known is None else known
     return total
