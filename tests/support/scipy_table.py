@@ -42,6 +42,7 @@ PLAIN: dict[str, Any] = {
     "COEF": np.array([1.0, 0.3, 0.7, 2.0, 1.5, 0.2]),
     "TKNOTS": np.array([0.0, 0.0, 0.0, 0.0, 0.3, 0.6, 1.0, 1.0, 1.0, 1.0]),
     "TCK": interpolate.splrep([0.0, 0.2, 0.4, 0.5, 0.8, 1.0], [1.0, 0.3, 0.7, 2.0, 1.5, 0.2]),
+    "BISPLINE": interpolate.bisplrep(*np.mgrid[0:1:6j, 0:1:6j], np.sin(np.arange(36.0)).reshape(6, 6), s=0, kx=3, ky=2),
     "GX": np.linspace(0.0, 1.0, 6),
     "GY": np.linspace(0.0, 1.0, 5),
     "GZ": np.sin(3 * np.linspace(0.0, 1.0, 6)[:, None]) * np.cos(2 * np.linspace(0.0, 1.0, 5)),

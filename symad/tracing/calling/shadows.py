@@ -21,6 +21,7 @@ from typing import Any
 from codegen.limits import bytes_are_limited
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.conversions import STORES, caused_by, is_conversion, names_a_traced_value
+from symad.tracing.calling.imported import imports_answered
 from symad.tracing.calling.jitted import jitted_forms
 from symad.tracing.calling.loop_steps import StepsOfLoops, functions_with, has_steps
 from symad.tracing.calling.memory import told
@@ -366,6 +367,7 @@ def _shadowed(attempt: _Attempt) -> Iterator[None]:
                 _enter(namespace, attempt.deciding, attempt.arrays)
                 stack.callback(_leave, namespace)
             stack.enter_context(StepsOfLoops(attempt.stepped))
+            stack.enter_context(imports_answered(attempt.namespaces))
             yield
         finally:
             _active.reset(tokens[0])

@@ -45,6 +45,7 @@ from symad.tracing.numpy.registry import ALWAYS, FUNCTIONS, HELD, STAND_INS, UFU
 from symad.tracing.numpy.scipy_fourier import Complex, takes_complex
 from symad.tracing.numpy.shape import IN_PLACE
 from symad.tracing.values.array import wrap
+from symad.tracing.values.indexed import Indexed
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.mask_selection import Selection, settled
 from symad.tracing.values.node_arrays import constants
@@ -274,6 +275,7 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
 
 def _of_constants(made: Any) -> Any:
     scope = innermost_scope()
+    made = made.view(np.ndarray) if type(made) is Indexed else made  # np.zeros_like(TABLE)
     if scope is None or type(made) is not np.ndarray or made.dtype.kind not in "fc" or not made.flags.writeable:
         return made
     if made.dtype.kind == "c":

@@ -94,7 +94,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Any:
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The triangular factor of a positive definite matrix, of which that triangle is read."""
     finite(check_finite, a)
-    return np.linalg.cholesky(traced(a), upper=not lower)
+    return np.linalg.cholesky(np.atleast_2d(traced(a)), upper=not lower)
 
 
 @stands_in_for("scipy.linalg.cho_factor")

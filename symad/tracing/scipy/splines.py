@@ -7,6 +7,7 @@ divides by no difference of 0 (de Boor, "A Practical Guide to Splines", chapter 
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -356,3 +357,16 @@ def bivariate_evaluated(self: Any, x: Any, y: Any, dx: int = 0, dy: int = 0, gri
     first, second = np.broadcast_arrays(first, second)
     found = tensor_product((tx, ty), (kx, ky), c, (np.ravel(first), np.ravel(second)))
     return np.reshape(found, np.shape(first))
+
+
+@stands_in_for("scipy.interpolate.bisplev", held=())
+def bisplev(x: Any, y: Any, tck: Any, dx: int = 0, dy: int = 0) -> Any:
+    """The values of a spline in two variables, or of its derivative, at all pairs of points."""
+    tx, ty, c, kx, ky = tck
+    if not (0 <= dx < kx and 0 <= dy < ky):
+        raise ValueError(f"0 <= dx = {dx} < kx = {kx} and 0 <= dy = {dy} < ky = {ky} must hold")
+    first, second = np.atleast_1d(array(x)), np.atleast_1d(array(y))
+    if first.ndim != 1 or second.ndim != 1:
+        raise ValueError("First two entries should be rank-1 arrays.")
+    found = bivariate_evaluated(SimpleNamespace(tck=(tx, ty, c), degrees=(kx, ky)), first, second, dx, dy)
+    return found if len(first) > 1 else found[0] if len(second) > 1 else found[0][0]

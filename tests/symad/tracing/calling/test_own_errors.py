@@ -244,12 +244,12 @@ def test_a_defect_keeps_all_lines() -> None:
 
 
 def raises_after_ours(x):
-    from math import gamma  # noqa: PLC0415 - which no stand-in reaches
+    from math import nextafter  # noqa: PLC0415 - which has no stand-in
 
     try:
-        return gamma(x)
+        return nextafter(x, 9.0)
     except TypeError as error:
-        raise ValueError("no gamma") from error
+        raise ValueError("no neighbour") from error
 
 
 def packs(x):
@@ -264,7 +264,7 @@ def packs(x):
         (
             raises_after_ours,
             4,
-            "an error was caught that plain numbers would not have raised ('gamma(x)' asks for a float",
+            "an error was caught that plain numbers would not have raised ('nextafter(x, 9.0)' asks for a float",
         ),
         (packs, 3, "'pack(\"d\", x)' asks for a float of a traced value"),
     ],
