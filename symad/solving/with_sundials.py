@@ -11,7 +11,7 @@ import importlib
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,7 +51,7 @@ def integrated_by_cvode(
     with warnings.catch_warnings():  # that a pattern is for its own differences, which a Jacobian takes the place of
         warnings.filterwarnings("ignore", "Custom sparse Jacobian", UserWarning)
         solver = cvode.CVODE(calls.slope, jacfn=calls.matrix, rtol=by.rtol, atol=by.atol_for(start.size), **options)
-    with _threads(int(options.get("nthreads") or 1)):
+    with _threads(int(options.get("nthreads") or 1)) if sparse else nullcontext():
         found = solver.solve(_times(span, wanted), start)
     reached, values = np.asarray(found.t), np.asarray(found.y).T
     kept = np.full(reached.size, True) if wanted is None else np.isin(reached, wanted)
