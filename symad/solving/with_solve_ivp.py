@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
 from codegen.machine.calls.kernel import Kernel
+from codegen.records import dataclass
 from symad.compiling.native import compile
 from symad.errors import ArgumentError, ConvergenceError
 from symad.extras import optional
