@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.emission.emit import STACK_BYTES
 from codegen.emission.lane_functions import SINE_AND_COSINE, on_lanes, own_functions, sine_and_cosine_of_lanes
@@ -21,6 +21,7 @@ from codegen.ir.program import Program
 from codegen.lanes import FLOAT64, SCALAR, Lanes
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared
+from codegen.records import dataclass
 
 MANY_CHOICES = 4  # one in so many operations: calls take up to a quarter longer than of LLVM's code
 FURTHEST = 2**31 - 64  # bytes that a displacement reaches
