@@ -115,12 +115,13 @@ def integrated(
     if method in IMPLICIT:
         asked["jac"] = kernels.jacobian_of(q, sparse=method in FACTORIZED)
     try:
-        if method == "CVODE":
-            return _ended(integrated_by_cvode(right, asked.pop("jac"), span, start, by, asked), method, start.size)
         with np.errstate(all="ignore"):  # NaN ends a step, as SciPy sees to
-            found = integrate.solve_ivp(
-                right, span, start, method=method, rtol=by.rtol, atol=by.atol_for(start.size), **asked, **by.options
-            )
+            if method == "CVODE":
+                found = integrated_by_cvode(right, asked.pop("jac"), span, start, by, asked)
+            else:
+                found = integrate.solve_ivp(
+                    right, span, start, method=method, rtol=by.rtol, atol=by.atol_for(start.size), **asked, **by.options
+                )
     except (ValueError, TypeError) as error:
         if "infs or NaNs" not in str(error):
             raise ArgumentError(f"{method} from t = {span[0]:g} to {span[1]:g}", why=str(error)) from error
