@@ -34,6 +34,7 @@ ORDER = {
             "heads",
             "special_heads",
             "limits",
+            "object_files",
             "engine",
             "lanes",
             "later",

@@ -28,7 +28,7 @@ from codegen.machine.batches.batch_blocks import block_arrays, in_blocks
 from codegen.machine.batches.batch_layouts import MOST, Layout, key_of, layout_of
 from codegen.machine.batches.batch_run import Code, Progress, Task, run_task, slices_of
 from codegen.machine.calls.arguments import Array, as_numbers, results_of
-from codegen.machine.calls.compiled import planned
+from codegen.machine.kernel_text import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
 from codegen.pricing.price_table import NANOSECONDS, SECONDS, kinds, nanoseconds, operations as priced

@@ -19,7 +19,6 @@ import ctypes
 import platform
 import struct
 import sys
-import sysconfig
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -49,7 +48,7 @@ NUMPY_EMPTY = 184  # index of PyArray_Empty in NumPy's table of C functions
 
 def supported() -> bool:
     """Whether this interpreter has the object layout that the gate relies on (CPython, 64 bit, with a GIL)."""
-    plain = not any(sysconfig.get_config_var(name) for name in ("Py_GIL_DISABLED", "Py_DEBUG", "Py_TRACE_REFS"))
+    plain = not {"t", "d"} & {*sys.abiflags} and not hasattr(sys, "gettotalrefcount") and not hasattr(sys, "getobjects")
     return platform.python_implementation() == "CPython" and plain and struct.calcsize("P") == 8
 
 
