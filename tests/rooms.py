@@ -35,6 +35,7 @@ ORDER = {
             "special_heads",
             "limits",
             "object_files",
+            "records",
             "engine",
             "lanes",
             "later",
