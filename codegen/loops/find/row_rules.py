@@ -14,9 +14,7 @@ _DISTRIBUTIONS = (
     s.stdtr, s.gammainc, s.gammaincc, s.betainc, s.betaincc, s.gamma_kernel, s.beta_kernel, s.betaln, sp.beta,
     d.stdtrit, d.gammaincinv, d.gammainccinv, d.betaincinv, d.betainccinv,
 )  # fmt: skip
-_TABLES = frozenset(
-    {sp.Piecewise, *_RELATIONALS, *_DISTRIBUTIONS}
-)  # besides COMMUTATIVE: heads whose numbers may differ
+_TABLES = frozenset({sp.Piecewise, *_RELATIONALS, *_DISTRIBUTIONS})  # besides COMMUTATIVE: any numbers
 _ORDERS: dict[Head, int] = {s.polygamma_difference: 1, d.gamma_moment: 1, d.beta_moment: 2}  # but for so many in front
 COMMUTES, PLAIN, POWER, STRICT, ORDER, TWO_ORDERS = range(6)
 
