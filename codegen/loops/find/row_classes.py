@@ -18,7 +18,7 @@ from codegen.ir.program import Head, Rows
 from codegen.ir.tables import distinct
 from codegen.limits import EVERY, check
 from codegen.loops.find.flat_rows import Flags, Flat, flattened, grouped, links, needed, packed, waves
-from codegen.loops.find.row_rules import COMMUTES, ORDER, POWER, STRICT, TWO_ORDERS, deciding, rule_of
+from codegen.loops.find.row_rules import COMMUTES, ORDER, POWER, RELATIONALS, STRICT, TWO_ORDERS, deciding, rule_of
 from codegen.loops.loop import Loop, Nodes, StraightError
 
 NUMBER = 0  # the class of all numbers that a table may hold
@@ -385,4 +385,4 @@ def _cost(head: Head, exponent: sp.Basic | None) -> float:
         if exponent == 2:
             return 0.5
         return _ROOT if isinstance(exponent, sp.Rational) and exponent.q <= 2 else _DEAR
-    return 0.5 if head in _RELATIONALS else _CHEAP.get(head, _DEAR)
+    return 0.5 if head in RELATIONALS else _CHEAP.get(head, _DEAR)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
 import codegen.distribution_heads as d
@@ -9,12 +11,12 @@ import codegen.special_heads as s
 from codegen.ir.program import Head
 from codegen.ir.row_table import COMMUTATIVE
 
-_RELATIONALS = (sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)
+RELATIONALS = (sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)
 _DISTRIBUTIONS = (
     s.stdtr, s.gammainc, s.gammaincc, s.betainc, s.betaincc, s.gamma_kernel, s.beta_kernel, s.betaln, sp.beta,
     d.stdtrit, d.gammaincinv, d.gammainccinv, d.betaincinv, d.betainccinv,
 )  # fmt: skip
-_TABLES = frozenset({sp.Piecewise, *_RELATIONALS, *_DISTRIBUTIONS})  # besides COMMUTATIVE: any numbers
+_TABLES = frozenset({sp.Piecewise, *RELATIONALS, *_DISTRIBUTIONS})  # besides COMMUTATIVE: any numbers
 _ORDERS: dict[Head, int] = {s.polygamma_difference: 1, d.gamma_moment: 1, d.beta_moment: 2}  # but for so many in front
 COMMUTES, PLAIN, POWER, STRICT, ORDER, TWO_ORDERS = range(6)
 
@@ -32,10 +34,11 @@ def rule_of(head: Head) -> int:
     return PLAIN if head in _TABLES else POWER if head is sp.Pow else STRICT
 
 
-def deciding(rule: int, count: int) -> range | tuple[int, ...]:
+def deciding(rule: int, count: int) -> Sequence[int]:
     """Return the operands, of so many, whose numbers decide.
 
     >>> deciding(POWER, 2), deciding(COMMUTES, 2), deciding(STRICT, 2)
     ((1,), (), range(0, 2))
     """
-    return {STRICT: range(count), POWER: (1,), ORDER: (0,), TWO_ORDERS: (0, 1)}.get(rule, ())
+    places: dict[int, Sequence[int]] = {STRICT: range(count), POWER: (1,), ORDER: (0,), TWO_ORDERS: (0, 1)}
+    return places.get(rule, ())
