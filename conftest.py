@@ -4,14 +4,20 @@
 `pytest` leaves out, to stay below ten minutes on two cores, is `pytest -m wide`.
 """
 
+import atexit
 import gc
 import os
+import shutil
+import tempfile
 from collections import Counter
 from importlib.util import find_spec
 
 import pytest
 
 os.environ.setdefault("SYMAD_STRICT", "1")  # see codegen.ir.strictness
+if "XDG_DATA_HOME" not in os.environ:  # the key that tests mark machine code with is not the user's
+    os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="symad-tests-")
+    atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
 collect_ignore = [
     f"symad/solving/with_{name}.py" for name in ("jax", "torch", "pytensor") if not find_spec(name)

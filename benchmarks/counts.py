@@ -30,7 +30,7 @@ from codegen.engine import compile_object, has_fma, vector_bits
 from codegen.ir.program import Program
 from codegen.lanes import Lanes
 from codegen.lowering.passes import prepare
-from codegen.machine.calls.compiled import plan
+from codegen.machine.kernel_text import plan
 from codegen.options import Accuracy, Options
 from symad.tracing.trace import to_program
 

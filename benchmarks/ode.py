@@ -1,10 +1,10 @@
 """Differential equations: seconds of values and sensitivities: `python -m benchmarks.ode`.
 
 Each problem by SciPy alone (the right-hand side in Python, no Jacobian; sensitivities by central differences of tight
-solutions), by symad with the same integrators of SciPy, and, where CasADi is installed, by CVODES of SUNDIALS with
-CasADi's forward sensitivities. Errors are those of the last state, and of its sensitivities, against the same system by
-Radau's method at tolerances of 1e-12: relative to the largest entry of each row. Seconds of a solution are the best of
-`ROUNDS`, of the process; of a build, once.
+solutions), by symad with the same integrators of SciPy, and with CVODE of SUNDIALS, and, where CasADi is installed, by
+CVODES with CasADi's forward sensitivities. Errors are those of the last state, and of its sensitivities, against the
+same system by Radau's method at tolerances of 1e-12: relative to the largest entry of each row. Seconds of a solution
+are the best of `ROUNDS`, of the process; of a build, once.
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ def joined(parts: Any) -> Any:
 
 def rows(case: Case, order: int) -> Iterator[Row]:
     """Yield what each candidate needs."""
-    for method in ("LSODA", "BDF", "Radau"):
+    sundials = ["CVODE"] if importlib.util.find_spec("sksundae") is not None else []
+    for method in ["LSODA", "BDF", "Radau", *sundials]:
         yield by_symad(case, method, order)
     for method in ("LSODA", "BDF"):
         yield by_scipy(case, method, order)

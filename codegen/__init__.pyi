@@ -14,7 +14,8 @@ from codegen.ir.region import RolledProgram as RolledProgram
 from codegen.ir.unroll import unroll as unroll
 from codegen.lambdified.function import Lambdified as Lambdified
 from codegen.lambdified.lambdify import lambdify as lambdify
-from codegen.machine.build import compile_program as compile_program, load_kernel as load_kernel
+from codegen.machine.build import compile_program as compile_program
 from codegen.machine.calls.kernel import Kernel as Kernel
 from codegen.machine.calls.statistics import Stats as Stats
 from codegen.machine.gpu.gpu_kernel import GpuKernel as GpuKernel
+from codegen.machine.stored_kernels import load_kernel as load_kernel

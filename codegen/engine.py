@@ -9,23 +9,28 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
-
-import llvmlite
-import llvmlite.binding as llvm
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from codegen.errors import ArgumentError, LoweringError, WorkbenchError
+from codegen.later import Deferred
 from codegen.limits import check
+
+if TYPE_CHECKING:
+    import subprocess
+
+    import llvmlite
+    import llvmlite.binding as llvm
+else:  # not loaded by a process that runs what was compiled before
+    subprocess, llvmlite, llvm = Deferred("subprocess"), Deferred("llvmlite"), Deferred("llvmlite.binding")
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,7 +42,7 @@ SHARED = 16  # libraries of one linker, which takes five times as long to make a
 _NUMBERS = count()
 _DROPPED: deque[int] = deque()  # of libraries that died and are to be freed; no longer than OPEN
 
-_CALLS = getattr(llvm.ffi.lib, "_lock", nullcontext())  # llvmlite holds it in every call, also where it frees things
+_HELD: list[AbstractContextManager[Any]] = []  # while the process forks
 
 
 @contextmanager
@@ -77,11 +82,14 @@ class Once(Generic[P, T]):
 
 def _hold() -> None:
     _LOCK.acquire()
-    _CALLS.__enter__()
+    loaded = sys.modules.get("llvmlite.binding.ffi")
+    calls = getattr(getattr(loaded, "lib", None), "_lock", nullcontext())
+    calls.__enter__()  # llvmlite holds it in every call, also where it frees things
+    _HELD.append(calls)
 
 
 def _let_go() -> None:
-    _CALLS.__exit__(None, None, None)
+    _HELD.pop().__exit__(None, None, None)
     _LOCK.release()
 
 
@@ -192,6 +200,12 @@ def has_fma() -> bool:
     return "+fma" in features.split(",") or "aarch64" in llvm.get_process_triple() or "arm64" in processor
 
 
+def is_x86_64() -> bool:
+    """Whether code is made for x86 processors of 64 bits."""
+    triple: str = llvm.get_process_triple()
+    return triple.startswith(("x86_64", "amd64"))
+
+
 @cache
 def target_machine(level: int, processor: str = "") -> Any:
     """Return the target machine of an optimisation level (0 to 3); kept for the life of the process.
@@ -202,6 +216,8 @@ def target_machine(level: int, processor: str = "") -> Any:
     name, features = own if processor in ("", "host") else (processor, "")
     reloc, model = ("pic", "default") if processor else ("default", "jitdefault")
     with _compiling():
+        if processor:
+            llvm.initialize_native_asmparser()  # exported code asks the processor in its own words
         target = llvm.Target.from_triple(llvm.get_process_triple())
         return target.create_target_machine(cpu=name, features=features, opt=level, reloc=reloc, codemodel=model)
 

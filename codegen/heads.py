@@ -20,6 +20,7 @@ from sympy.codegen.cfunctions import (
     log2,
     log10,
 )
+from sympy.logic.boolalg import BooleanAtom
 
 __all__ = [
     "Alias", "NegativeZero", "cbrt", "copysign", "direction_cosine", "elliptic_moment", "exp2", "expit", "expm1",
@@ -32,6 +33,9 @@ class Alias(sp.Function):  # type: ignore[misc]
     """The same value under another identity: the formal parameter of a derivative level; never interned."""
 
     nargs = (1,)
+
+
+LEAVES = (sp.Atom, BooleanAtom, Alias)  # what is no operation
 
 
 class NegativeZero(sp.AtomicExpr):  # type: ignore[misc]

@@ -7,7 +7,6 @@ checks and teaches, and a command line can answer `--help` without SymPy.
 from __future__ import annotations
 
 import ast
-import pkgutil
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -23,7 +22,7 @@ def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], 
     >>> "lambdify" in dir(codegen), codegen.lambdify.__module__
     (True, 'codegen.lambdified.lambdify')
     """
-    places = stub_places(pkgutil.get_data(package, "__init__.pyi") or b"")
+    places = stub_places(_stub(package))
 
     def find(name: str) -> Any:
         if name not in places:
@@ -36,6 +35,32 @@ def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], 
         return value
 
     return find, lambda: list(places), sorted(places)
+
+
+def _stub(package: str) -> bytes:
+    """Return the text of a stub, from a folder or an archive; `pkgutil` does the same, and imports a lot."""
+    spec = sys.modules[package].__spec__
+    assert spec is not None
+    assert spec.origin is not None
+    loader: Any = spec.loader
+    data: bytes = loader.get_data(f"{spec.origin.removesuffix('.pyc').removesuffix('.py')}.pyi")
+    return data
+
+
+class Deferred:
+    """A module that is imported when a name of it is first asked for.
+
+    >>> Deferred("math").hypot(3.0, 4.0)
+    5.0
+    """
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self._module), name)
+        setattr(self, name, value)
+        return value
 
 
 def stub_places(stub: bytes) -> dict[str, tuple[str, str]]:

@@ -19,13 +19,9 @@ from dataclasses import dataclass
 from functools import cache
 from numbers import Real
 
-import sympy as sp
-from sympy.logic.boolalg import BooleanAtom
-
 from codegen.errors import ArgumentError, LimitError, MemoryLimitError
-from codegen.heads import Alias
 
-LEAVES = (sp.Atom, BooleanAtom, Alias)
+_LEAVES = {"Atom", "BooleanAtom", "Alias"}  # classes of SymPy and of ours, by name: whoever has no program has no SymPy
 EVERY = 4096  # rows between two checks
 
 
@@ -76,7 +72,7 @@ def check(doing: str, heads: Sequence[type] = ()) -> None:
     if given is None:
         return
     if len(heads) > given.operations:
-        operations = Counter(head for head in heads if not issubclass(head, LEAVES))
+        operations = _operations(heads)
         if operations.total() > given.operations:
             raise LimitError(
                 f"{doing}: more than {given.operations:,} operations",
@@ -84,13 +80,25 @@ def check(doing: str, heads: Sequence[type] = ()) -> None:
                 do="raise max_ops, or make the problem smaller",
             )
     if time.monotonic() > given.deadline:
-        operations = Counter(head for head in heads if not issubclass(head, LEAVES))
+        operations = _operations(heads)
         so_far = f"; operations so far: {_most_frequent(operations)}" if operations else ""
         raise LimitError(
             f"{doing}: more than {given.seconds:g} s since the start",
             why=f"max_seconds is {given.seconds:g}{so_far}",
             do="raise max_seconds, or make the problem smaller",
         )
+
+
+def _operations(heads: Sequence[type]) -> Counter[type]:
+    counts = Counter(heads)
+    return Counter(
+        {head: n for head, n in counts.items() if _LEAVES.isdisjoint(base.__name__ for base in head.__mro__)}
+    )
+
+
+def are_given() -> bool:
+    """Whether there are limits here."""
+    return _limits.get() is not None
 
 
 def bytes_are_limited() -> bool:

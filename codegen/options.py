@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields
-from typing import Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
 import numpy as np
 
 from codegen.errors import ArgumentError
 from codegen.lanes import NUMBER_TYPES, Dtype, NumberType
+from codegen.later import Deferred
+
+if TYPE_CHECKING:
+    import difflib
+else:  # for what is misspelt
+    difflib = Deferred("difflib")
 
 Tier = Literal["default", "fast", "auto", "llvm"]
 Accuracy = Literal["strict", "fast"]

@@ -12,7 +12,6 @@ import contextlib
 import hashlib
 import json
 import os
-import secrets
 import struct
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,9 +43,34 @@ def seal(kind: bytes, version: int, header: dict[str, Any], arrays: Sequence[NDA
     return fixed + _digest(fixed, body) + body
 
 
-def unseal(data: bytes, kind: bytes, version: int, where: str) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Return the header and the arrays of a file; ArgumentError for anything else than what `seal` has made."""
-    body = memoryview(data)[_checked(data, kind, version, where) :]
+def first_of(data: bytes) -> int:
+    """Return where the first of several files ends that stand one behind the other; the end of all, if that is unclear.
+
+    >>> one = seal(b"test", 1, {}, [])
+    >>> first_of(one + b"more") == len(one), first_of(b"none")
+    (True, 4)
+    """
+    length = _FIXED.unpack_from(data)[4] if len(data) >= _FIXED.size and data.startswith(MAGIC) else len(data)
+    return min(length, len(data)) if length >= _FIXED.size + _DIGEST else len(data)
+
+
+def kind_of(data: bytes) -> bytes:
+    """Return what a file says that it holds.
+
+    >>> kind_of(seal(b"test", 1, {}, []))
+    b'test'
+    """
+    return data[len(MAGIC) : 2 * len(MAGIC)].rstrip(b"\0")
+
+
+def unseal(
+    data: bytes, kind: bytes, version: int, where: str, *, damaged: bool = True
+) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """Return the header and the arrays of a file; ArgumentError for anything else than what `seal` has made.
+
+    With `damaged=False` it is known that it is as it was written, and its checksum is not asked for.
+    """
+    body = memoryview(data)[_checked(data, kind, version, where, damaged=damaged) :]
     size = _FIXED.unpack_from(data)[3]
     try:
         described = json.loads(bytes(body[:size]))
@@ -63,7 +87,7 @@ def unseal(data: bytes, kind: bytes, version: int, where: str) -> tuple[dict[str
         raise refused(where, f"its checksum is right and its content is not ({error})") from error
 
 
-def _checked(data: bytes, kind: bytes, version: int, where: str) -> int:
+def _checked(data: bytes, kind: bytes, version: int, where: str, *, damaged: bool) -> int:
     """Return where the header begins, after all checks that do not look into it."""
     start = _FIXED.size + _DIGEST
     if data[: len(MAGIC)] != MAGIC[: len(data)] or not data:
@@ -81,7 +105,7 @@ def _checked(data: bytes, kind: bytes, version: int, where: str) -> int:
         raise refused(
             where, f"it is {'cut short' if len(data) < length else 'too long'}: {len(data)} bytes of {length}"
         )
-    if _digest(data[: _FIXED.size], memoryview(data)[start:]) != data[_FIXED.size : start]:
+    if damaged and _digest(data[: _FIXED.size], memoryview(data)[start:]) != data[_FIXED.size : start]:
         raise refused(where, "it is damaged: its checksum is another")
     return start
 
@@ -103,7 +127,7 @@ def write_atomically(path: Path, data: bytes, *, durable: bool = True, mode: int
     With `durable` the bytes are on the disk when the function returns; without, the last writes before a loss of power
     may be lost. `mode` is that of the file, less the process's umask.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.part")
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
             file.write(data)

@@ -11,7 +11,6 @@ with its sizes and its time at DEBUG); nothing is printed unless the user asks `
 
 from __future__ import annotations
 
-import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -21,18 +20,35 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from codegen.errors import ArgumentError
+from codegen.later import Deferred
 from codegen.limits import check
+
+if TYPE_CHECKING:
+    import logging
+else:  # when there is something to say
+    logging = Deferred("logging")
 
 T = TypeVar("T")
 
 DUMP, BISECT = "SYMAD_DUMP", "SYMAD_BISECT"
 LARGEST = 20_000  # lines of a stage that are written
 LONGEST_NAME = 60
-LOG = logging.getLogger("symad.codegen")
-logging.getLogger("symad").addHandler(logging.NullHandler())
+
+
+class _Log:
+    """The logger "symad.codegen", made when it is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        logging.getLogger("symad").addHandler(logging.NullHandler())
+        value = getattr(logging.getLogger("symad.codegen"), name)
+        setattr(self, name, value)
+        return value
+
+
+LOG: logging.Logger = _Log()  # type: ignore[assignment]
 
 OPTIONAL = {
     "rolling": "what repeats becomes loops",
@@ -61,6 +77,14 @@ OPTIONAL = {
     "multiply-add": "products and sums become fused multiply-adds",
     "groups": "equal operations share vector registers",
 }
+
+
+class Effect(NamedTuple):
+    """What a pass did to a program: machine operations before and after; equal where it found nothing to gain."""
+
+    name: str
+    before: int
+    after: int
 
 
 @dataclass(slots=True)
@@ -196,6 +220,11 @@ def part(name: str) -> Iterator[None]:
         yield
     finally:
         opened.part = before
+
+
+def asked_for() -> bool:
+    """Whether compilations are to be dumped or bisected, so that nothing may come from a file of machine code."""
+    return bool(os.environ.get(DUMP) or os.environ.get(BISECT)) or _given.get() is not None
 
 
 def watched() -> bool:

@@ -35,6 +35,7 @@ ORDER = {
             "special_heads",
             "distribution_heads",
             "limits",
+            "object_files",
             "engine",
             "lanes",
             "later",

@@ -8,15 +8,20 @@ older glibc that lacks a function) call the scalar function for each lane.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codegen.engine import host, vector_bits
 from codegen.errors import LoweringError
+from codegen.later import Deferred
+
+if TYPE_CHECKING:
+    import ctypes.util as ctypes_util
+else:  # for what this process has not loaded
+    ctypes_util = Deferred("ctypes.util")
 
 LIBRARY = "libmvec.so.1"
 
@@ -126,7 +131,7 @@ def c_address(name: str) -> int:
 
 def _libraries(name: str) -> Iterator[str | None]:
     yield None  # what this process has loaded
-    yield ctypes.util.find_library("m")  # starts processes, and so comes late
+    yield ctypes_util.find_library("m")  # starts processes, and so comes late
     if name.startswith("_ZGV"):
         yield LIBRARY
 

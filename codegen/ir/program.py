@@ -18,23 +18,40 @@ from collections.abc import Callable, Container, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
-from typing import Any, Protocol, TypeVar
-
-import sympy as sp
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from codegen.ir.sparsity import SparsityPattern
 
-Head = type[sp.Basic]
+if TYPE_CHECKING:  # arrays have programs without heads: a kernel that was saved is called without SymPy
+    import sympy as sp
+
+    Head: TypeAlias = type[sp.Basic]
+else:
+    Head = type
 T = TypeVar("T")
 
 
 def atom_key(atom: sp.Basic) -> Hashable:
     """Return what is equal for the same atoms; Floats are told apart by value and precision.
 
+    >>> import sympy as sp
     >>> atom_key(sp.Float(2)) == atom_key(sp.Integer(2)), atom_key(sp.Float(2)) == atom_key(sp.Float(2, 30))
     (False, False)
     """
-    return (sp.Float, atom._mpf_, atom._prec) if isinstance(atom, sp.Float) else (type(atom), atom)
+    return (type(atom), atom._mpf_, atom._prec) if atom.is_Float else (type(atom), atom)
+
+
+class Declared(Protocol):
+    """What a caller knows of a program: its name, its arguments and its results."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def arguments(self) -> tuple[Input, ...]: ...
+
+    @property
+    def outputs(self) -> tuple[Output, ...]: ...
 
 
 class Rows(Protocol):
@@ -89,6 +106,15 @@ class Output:
         return prod(self.shape)
 
 
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What a caller knows of a program that is not there."""
+
+    name: str
+    arguments: tuple[Input, ...]
+    outputs: tuple[Output, ...]
+
+
 @dataclass(frozen=True)
 class Program:
     """A straight-line program: columns `heads`, `operands`, `atoms`; input and output arrays.
@@ -96,6 +122,7 @@ class Program:
     When `seeded`, the last input is a seed and not an argument: the program stands for its values at every unit
     vector of the seed, one column of the swept outputs each (see `codegen.emission.straight`).
 
+    >>> import sympy as sp
     >>> x = sp.Symbol("x")
     >>> square = Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), (Output((), (1,)),))
     >>> len(square), square.outputs[0].size
@@ -143,6 +170,7 @@ class Program:
 def operations_of(rows: Rows) -> int:
     """Return how many rows are operations.
 
+    >>> import sympy as sp
     >>> x = sp.Symbol("x")
     >>> operations_of(Program([sp.Symbol, sp.Mul], [(), (0, 0)], {0: x}, (Input("x", ()),), ()))
     1
@@ -153,6 +181,7 @@ def operations_of(rows: Rows) -> int:
 def needed(rows: Rows, wanted: Sequence[int], known: Container[int]) -> list[int]:
     """Rows that the wanted ones need beyond the known ones, ascending (topological); only these are looked at.
 
+    >>> import sympy as sp
     >>> x = sp.Symbol("x")
     >>> square = Program([sp.Symbol, sp.Mul, sp.Add], [(), (0, 0), (0, 1)], {0: x}, (Input("x", ()),), ())
     >>> needed(square, [2], {1: 9.0})
@@ -172,6 +201,7 @@ def needed(rows: Rows, wanted: Sequence[int], known: Container[int]) -> list[int
 def reachable(rows: Rows, outputs: Sequence[int]) -> list[int]:
     """Rows that the outputs need, in topological (ascending) order; a flat sweep, no recursion.
 
+    >>> import sympy as sp
     >>> x = sp.Symbol("x")
     >>> square = Program([sp.Symbol, sp.Mul, sp.Add], [(), (0, 0), (0, 1)], {0: x}, (Input("x", ()),), ())
     >>> reachable(square, [1])

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import copy
 import os
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import ArgumentError
+from codegen.later import Deferred
 from codegen.sealed import write_atomically
+
+if TYPE_CHECKING:
+    import shutil
+else:  # for pictures
+    shutil = Deferred("shutil")
 
 Format = Literal["coo", "csr", "csc", "regions"]
 Indices = NDArray[np.intp]

@@ -168,10 +168,11 @@ def _number(value: Any) -> Any:
 
 
 def _has_ufuncs(value: Any) -> bool:
-    """Whether a value, or one in a list, is no array of NumPy's and takes NumPy's functions."""
+    """Whether a value, or one in a list, takes NumPy's functions in its own way."""
     if isinstance(value, list | tuple):
         return any(map(_has_ufuncs, value))
-    return hasattr(type(value), "__array_ufunc__") and not isinstance(value, np.ndarray | np.generic)
+    own = getattr(type(value), "__array_ufunc__", None)
+    return own not in (None, np.ndarray.__array_ufunc__)
 
 
 def _points(value: Any, declared: Input, position: int, number: NumberType) -> Array:

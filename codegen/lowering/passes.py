@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from codegen.engine import has_fma
 from codegen.ir.program import Program
@@ -29,7 +29,7 @@ from codegen.lowering.halves import executed
 from codegen.lowering.lower import Lowered, lower
 from codegen.options import Options
 from codegen.pricing.price_table import nanoseconds
-from codegen.stages import allowed, carried_out, observed
+from codegen.stages import Effect, allowed, carried_out, observed
 
 Count: TypeAlias = Callable[[Lowered], Counter[str]]
 
@@ -43,14 +43,6 @@ class Pass:
     function: Callable[[Lowered], Lowered]
     exact: bool
     rounding: str
-
-
-class Effect(NamedTuple):
-    """What a pass did to a program: machine operations before and after; equal where it found nothing to gain."""
-
-    name: str
-    before: int
-    after: int
 
 
 _TERMS = Pass(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import typing
 from collections.abc import Callable, Mapping
@@ -26,12 +25,13 @@ from codegen.ir.tables import Indexed
 from codegen.limits import check, check_bytes
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED
-from codegen.lowering.passes import Effect, Prepared, prepare
-from codegen.machine.calls.compiled import LISTING, Compiled, Pack, Plan, Unpack, plan, sizes, write
+from codegen.lowering.passes import Prepared, prepare
+from codegen.machine.calls.compiled import Built, Compiled, Pack, Unpack
 from codegen.machine.calls.kernel import Kernel, make_kernel
-from codegen.machine.calls.statistics import ENCODER, LLVM, RegionStats, Stats
+from codegen.machine.calls.statistics import ENCODER, LLVM, Stats, stats_of
+from codegen.machine.kernel_text import LISTING, Plan, plan, sizes, write
 from codegen.machine.storage.cache import Setting
-from codegen.machine.storage.kernel_files import Restore, read_kernel
+from codegen.machine.storage.kernel_files import Restore, read_program
 from codegen.machine.storage.portable import Portable, decode
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, OptionFields, Options, Tier, check_names
@@ -138,23 +138,9 @@ def _check_memory(program: Program | RolledProgram, size: int) -> None:
     check_bytes(f"the tables of places of {program.name}", sum(tables.values()))
 
 
-def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore: Restore | None = None) -> Kernel:
-    """Return the kernel that `kernel.save(path)` wrote, compiled for this machine; nothing of the file is run.
-
-    `restore(data, program) -> (pack, unpack)` makes containers of what the file has of them (`symad.load` does).
-    ArgumentError for a file that is no kernel's, was damaged, or was written by a newer version.
-
-    >>> import tempfile
-    >>> from codegen.expressions.sympy_in import program_from_sympy
-    >>> import sympy as sp
-    >>> x = sp.Symbol("x")
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     compile_program(program_from_sympy([x], [x + 2])).save(f"{folder}/f.symad")
-    ...     load_kernel(f"{folder}/f.symad")(1.0)
-    3.0
-    """
-    found, pack, unpack = read_kernel(path, restore)
-    return _again(found, pack, unpack, cache)
+def kernel_of(data: bytes, where: str, cache: Setting = None, restore: Restore | None = None) -> Kernel:
+    """Return the kernel of a file's program, compiled for this machine; nothing of the file is run."""
+    return _again(*read_program(data, where, restore), cache)
 
 
 def revive(data: bytes, pack: Pack | None, unpack: Unpack | None) -> Kernel:
@@ -181,11 +167,9 @@ def _stored(tier: Tier, program: Program | RolledProgram, options: Options, shel
 def _compiled(
     tier: Tier, program: Program | RolledProgram, options: Options, shelf: Shelf, code: ObjectCode, library: MachineCode
 ) -> Compiled:
-    kept = code.facts["stats"]
-    passes = tuple(Effect(*effect) for effect in kept["passes"])
-    regions = tuple(RegionStats(**region) for region in kept["regions"])
-    stats = Stats(**{**kept, "passes": passes, "regions": regions})
-    return Compiled(program, library, options, stats, code.facts["release"], shelf, tier, revive)
+    stats = stats_of(code.facts["stats"])
+    source = Built(program, shelf, revive)
+    return Compiled(program, library, options, stats, code.facts["release"], source, tier, code=code)
 
 
 def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Write]:

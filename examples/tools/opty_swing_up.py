@@ -14,22 +14,22 @@ from opty import Problem
 from pydy.models import n_link_pendulum_on_cart
 
 import codegen
+import symad as sa
 
 LINKS, NODES, DURATION = 2, 101, 4.0
 
 
 def ufuncify_matrix(args, expr, const=None, tmp_dir=None, parallel=False, show_compile_output=False):
     """Return what opty's function of this name returns: `f(result, *args)` fills a row of entries for each node."""
-    pair = expr if isinstance(expr, tuple) else ([], [expr])
-    entries = list(pair[1][0])
-    kernel = codegen.lambdify([tuple(args)], (pair[0], entries) if pair[0] else entries).kernel
+    replacements, (matrix,) = expr if isinstance(expr, tuple) else ([], [expr])
+    row = sa.from_program(codegen.program_from_sympy(args, [list(matrix)], replacements=replacements))
+    kernels = {}  # for each number of nodes
 
     def evaluate(result, *values):
-        points = np.empty((len(result), len(values)))
-        for k, value in enumerate(values):
-            points[:, k] = value  # an array for the nodes, or a constant
-        kernel.batch(points, out=result)
-        return result
+        if len(result) not in kernels:
+            axes = tuple(0 if np.ndim(value) else None for value in values)  # a number for each node, or a constant
+            kernels[len(result)] = sa.compile(sa.vmap(row, axes), *values)
+        return kernels[len(result)](*values, out=result)
 
     return evaluate
 

@@ -25,16 +25,17 @@ def build_functions(symengine_graph, variables, parameters=None, wrt=None, inclu
     inputs = [*variables, *(parameters or [])]
     graph = symengine.sympify(symengine_graph).xreplace({symengine.zoo: symengine.oo})
     rows = [inputs.index(symbol) for symbol in (variables if wrt is None else wrt)]
-    all_of_it = sa.lambdify([inputs], graph, jacobian=include_grad, hessian=include_hess, tier="fast")
+    energy = sa.lambdify([inputs], graph, tier="fast")
+    formula, point = sa.from_program(energy.kernel.program), np.ones(len(inputs))
 
-    def gradient(values):
-        return all_of_it(values)[1][0, rows]
+    def kernel(derivative, wanted):
+        return sa.compile(lambda values: derivative(formula)(values)[wanted], point, tier="fast")
 
-    def curvature(values):
-        return all_of_it(values)[-1][np.ix_(rows, rows)]
-
-    value = sa.lambdify([inputs], graph, tier="fast") if include_obj else None
-    return BuildFunctionsResult(value, gradient if include_grad else None, curvature if include_hess else None)
+    return BuildFunctionsResult(
+        energy if include_obj else None,
+        kernel(sa.grad, np.array(rows)) if include_grad else None,
+        kernel(sa.hessian, np.ix_(rows, rows)) if include_hess else None,
+    )
 
 
 def timed(function, *arguments, calls=300, **options):

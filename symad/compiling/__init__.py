@@ -1,1 +1,5 @@
-"""Compiling: from functions to kernels."""
+"""Compiling: from functions to kernels. What loaded kernels rarely need is imported when it is asked for here."""
+
+from codegen.later import later
+
+__getattr__, __dir__, __all__ = later(__name__)

@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from typing import Any
 
-import codegen
 import symad.tracing.values.containers as containers
-from codegen import Kernel
-from codegen.ir.program import Program
-from codegen.ir.region import RolledProgram
-from codegen.limits import limits
+from codegen.ir.program import Declared
 from codegen.machine.calls.compiled import Pack, Unpack
-from codegen.machine.storage.cache import Setting
 from symad.errors import ArgumentError
 
 LEAF = 0  # what stands for an array in a file
 PLAIN_KEYS = (str, int, bool, float, type(None))
-
-
-def load(
-    path: str | os.PathLike[str],
-    *,
-    cache: Setting = None,
-    max_ops: int | None = None,
-    max_seconds: float | None = None,
-    max_bytes: float | None = None,
-) -> Kernel:
-    """Return the kernel that `kernel.save(path)` wrote; see `symad.load`."""
-    with limits(max_ops, max_seconds, max_bytes):
-        return codegen.load_kernel(path, cache=cache, restore=_restored)
 
 
 class _Structured:
@@ -118,12 +99,12 @@ def _example_of(data: Any) -> Any:
     return {"tuple": tuple, "list": list}[kind](map(_example_of, parts))
 
 
-def _restored(data: Any, program: Program | RolledProgram) -> tuple[Pack | None, Unpack | None]:
+def restored(data: Any, declared: Declared) -> tuple[Pack | None, Unpack | None]:
     """Return what a file says of containers; ValueError, TypeError or KeyError for what `portable` never wrote."""
     pack, unpack = (
         None if data[name] is None else _checked(kind(containers.flatten(_example_of(data[name]))[1]), arrays)
         for name, kind, arrays in (
-            ("arguments", ArgumentsApart, program.arguments), ("result", ResultTogether, program.outputs),
+            ("arguments", ArgumentsApart, declared.arguments), ("result", ResultTogether, declared.outputs),
         )
     )  # fmt: skip
     return pack, unpack

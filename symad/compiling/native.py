@@ -19,7 +19,8 @@ from codegen.ir.program import Program
 from codegen.limits import limits
 from codegen.loops.optimise.contraction import SAVED, contracted
 from codegen.loops.roll import Roll
-from codegen.machine.calls.compiled import LISTING, Pack, Unpack
+from codegen.machine.calls.compiled import Pack, Unpack
+from codegen.machine.kernel_text import LISTING
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields, check_names
 from codegen.stages import carried_out, compilation, stage

@@ -1,1 +1,8 @@
-"""Solving: doors to solvers that others wrote; what they ask for are kernels."""
+"""Solving: doors to solvers that others wrote; what they ask for are kernels.
+
+What a loaded problem rarely needs is imported when it is asked for here.
+"""
+
+from codegen.later import later
+
+__getattr__, __dir__, __all__ = later(__name__)

@@ -34,7 +34,7 @@ class Kernels:
     @property
     def rows(self) -> int:
         """How many constraints there are."""
-        return 0 if self.constraints is None else self.constraints.program.outputs[0].size
+        return 0 if self.constraints is None else self.constraints.declared.outputs[0].size
 
 
 def every_kernel(kernels: Kernels) -> list[Kernel]:

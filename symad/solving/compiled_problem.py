@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from codegen.machine.calls.kernel import Kernel
-from codegen.machine.exports.export import Exported
+from symad import solving
 from symad.errors import ArgumentError
 from symad.solving.callbacks import (
     Bounds,
@@ -21,10 +21,13 @@ from symad.solving.callbacks import (
     bounds_of,
     every_kernel,
 )
-from symad.solving.exported_problems import Abi, ExportRequest, export_problem
 from symad.solving.saved_problems import Saved, write_problem
 from symad.solving.with_ipopt import solved_by_ipopt
 from symad.solving.with_scipy import Method, solved_by_scipy
+
+if TYPE_CHECKING:
+    from codegen.machine.exports.export import Exported
+    from symad.solving.exported_problems import Abi
 
 SolverName = Literal[Method, "ipopt"]
 
@@ -76,13 +79,13 @@ class CompiledProblem:
             do="make the problem of its functions",
         )
 
-    def save(self, folder: str | os.PathLike[str], *examples: Any) -> None:
+    def save(self, folder: str | os.PathLike[str], *examples: Any, code: bool = True) -> None:
         """Write all kernels that were compiled, and those for examples of x and parameters, into a folder.
 
         `symad.load(folder)` reads it: nothing is traced or differentiated again. Bounds and parameters are saved too,
         and the functions are not: what is loaded solves problems of the same shapes. A process that is killed leaves
-        the problem that was there before, or the new one. ArgumentError where nothing was compiled, or the folder
-        cannot be written.
+        the problem that was there before, or the new one. `code` is as of `Kernel.save`. ArgumentError where nothing
+        was compiled, or the folder cannot be written.
 
         >>> import tempfile
         >>> import symad as sa
@@ -98,7 +101,8 @@ class CompiledProblem:
             raise ArgumentError(
                 "nothing was compiled", do="give an example of x and of the parameters: save(folder, x)"
             )
-        write_problem(folder, Saved(self.bounds, self.constraint_bounds, self.parameters, self._kernels))
+        saved = Saved(self.bounds, self.constraint_bounds, self.parameters, self._kernels)
+        write_problem(folder, saved, code=code)
 
     def minimize(
         self,
@@ -153,8 +157,8 @@ class CompiledProblem:
         callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
         box, limits = self._bounds(start.shape, callbacks.kernels.rows)
         slopes = self._slopes(callbacks) if abi == "casadi" else None
-        asked = ExportRequest(abi, start.ravel(), box, limits, slopes)
-        return export_problem(callbacks, asked, directory, name, cpu)
+        asked = solving.ExportRequest(abi, start.ravel(), box, limits, slopes)
+        return solving.export_problem(callbacks, asked, directory, name, cpu)
 
     def _slopes(self, callbacks: Callbacks) -> Kernel | None:
         """Return the gradients of the Lagrangian in x and in all parameters, None where there are no functions."""

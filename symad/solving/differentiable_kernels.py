@@ -49,7 +49,7 @@ class DifferentiableKernel:
                 do="give a function of arrays that returns an array, or a tuple of two or more",
             )  # fmt: skip
         self.arguments = len(self._examples)
-        self.shapes = tuple(output.shape for output in self.kernel.program.outputs)
+        self.shapes = tuple(output.shape for output in self.kernel.declared.outputs)
         self._f, self._tool = f, tool
         self._products: dict[Product, DifferentiableKernel] = {}
 
@@ -61,7 +61,7 @@ class DifferentiableKernel:
     @property
     def name(self) -> str:
         """The name of the function."""
-        return self.kernel.program.name
+        return self.kernel.declared.name
 
     def pullback(self, wanted: tuple[int, ...]) -> DifferentiableKernel:
         """Return the function of arguments and cotangents of the results that gives those of some arguments."""

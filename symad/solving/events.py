@@ -61,16 +61,16 @@ class Event:
 
 
 def moved(
-    events: Sequence[Event], found: Any, right: Function, shape: tuple[int, int], q: Array
+    events: Sequence[Event], found: Any, right: Function, shape: tuple[int, int], q: Array, begin: tuple[float, Array]
 ) -> list[tuple[Array, Array]]:
-    """Return of each event the derivatives of its times, and of the states then."""
+    """Return of each event the derivatives of its times, and of the states then; `begin`: the first time and state."""
     made = []
     for event, times, states in zip(events, found.t_events, found.y_events, strict=True):
         of_each = []
         if len(times):
             value = event.of(q)
-            along = [abs(value(t, z)) for t, z in zip(found.t, found.y.T, strict=True)]
-            rate = max(along) / (abs(found.t[-1] - found.t[0]) or 1.0)
+            along = [abs(value(t, z)) for t, z in [begin, *zip(found.t, found.y.T, strict=True)]]
+            rate = max(along) / (max(abs(t - begin[0]) for t in [*found.t, *times]) or 1.0)
             of_each = [
                 event.moves(t, z.reshape(shape)[: 1 + q.size], right(t, z)[: shape[1]], q, rate)
                 for t, z in zip(times, states, strict=True)

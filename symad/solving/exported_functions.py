@@ -69,9 +69,10 @@ class _Derivatives:
         self.function, self.name, self.examples = function, name, examples
         self.members: dict[str, Kernel] = {}
         kernel = self._member("value", compile(self._parts, *examples))
-        names = ["out"] if len(kernel.program.outputs) == 1 else [f"out{k}" for k in range(len(kernel.program.outputs))]
-        self.inputs = stored(kernel.program.arguments, argument_names(function, len(examples)))
-        self.outputs = stored(kernel.program.outputs, names)
+        count = len(kernel.declared.outputs)
+        names = ["out"] if count == 1 else [f"out{k}" for k in range(count)]
+        self.inputs = stored(kernel.declared.arguments, argument_names(function, len(examples)))
+        self.outputs = stored(kernel.declared.outputs, names)
         self.seeds = [np.ones(found.size) for found in self.outputs]
 
     def values(self) -> CasadiFunction:

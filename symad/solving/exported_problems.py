@@ -70,11 +70,11 @@ class _Members:
 
 
 def _size(kernel: Kernel) -> int:
-    return sum(output.size for output in kernel.program.outputs)
+    return sum(output.size for output in kernel.declared.outputs)
 
 
 def _fields(kernels: Kernels) -> list[str]:
-    return parameter_names([array.name for array in kernels.value.program.arguments[1:]], ("x", "n", "m", "g"))
+    return parameter_names([array.name for array in kernels.value.declared.arguments[1:]], ("x", "n", "m", "g"))
 
 
 def _ipopt(made: _Members, callbacks: Callbacks, request: ExportRequest) -> Binding:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codegen.limits import limits
-from codegen.machine.storage.cache import Setting
-from symad.compiling.kernel_containers import load as load_kernel
+from codegen.machine.stored_kernels import load_kernel
 from symad.solving.compiled_problem import CompiledProblem
-from symad.solving.saved_problems import is_problem, read_problem
+from symad.solving.saved_problems import is_problem, read_problem, restored
+
+if TYPE_CHECKING:
+    from codegen.machine.storage.cache import Setting
 
 
 def load(
@@ -36,7 +38,7 @@ def load(
     ...     sa.load(f"{folder}/twice.symad")({"a": 4.0})
     {'twice': 8.0}
     """
-    if is_problem(path):
-        with limits(max_ops, max_seconds, max_bytes):
+    with limits(max_ops, max_seconds, max_bytes):
+        if is_problem(path):
             return CompiledProblem(read_problem(Path(path), cache))
-    return load_kernel(path, cache=cache, max_ops=max_ops, max_seconds=max_seconds, max_bytes=max_bytes)
+        return load_kernel(path, cache=cache, restore=restored)

@@ -139,7 +139,9 @@ class InitialValueProblem:
         )  # fmt: skip
         if found.t_events is None:
             found.t_events, found.y_events = [], []
-        moves = moved(self._events, found, kernels.of(q), rows.shape, q) if sensitivities else []
+        moves = (
+            moved(self._events, found, kernels.of(q), rows.shape, q, (float(span[0]), start)) if sensitivities else []
+        )
         every = np.asarray(found.y).reshape(*rows.shape, -1)
 
         def of_order(order: int) -> Array | None:

@@ -61,7 +61,7 @@ class Problem(CompiledProblem):
         if self.constraints is None:
             return Kernels(value, gradient, compile(hessian(objective, sparse="lower"), *examples))
         limits = compile(self._limited, *examples)
-        weights = np.ones(limits.program.outputs[0].size), 1.0
+        weights = np.ones(limits.declared.outputs[0].size), 1.0
         curvature = compile(hessian(self._lagrangian, sparse="lower"), *examples, *weights)
         return Kernels(value, gradient, curvature, limits, compile(jacobian(self._limited, sparse=True), *examples))
 

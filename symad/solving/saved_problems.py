@@ -12,17 +12,22 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from codegen.ir.program import Declared
+from codegen.machine.calls.compiled import Pack, Unpack
 from codegen.machine.calls.kernel import Kernel
-from codegen.machine.storage.cache import Setting
-from codegen.machine.storage.kernel_files import UNREADABLE
+from codegen.machine.stored_kernels import UNREADABLE, kernel_in
 from codegen.sealed import refused, seal, unseal, write_atomically
-from symad.compiling.kernel_containers import load as load_kernel
+from symad import compiling
 from symad.errors import ArgumentError
 from symad.solving.callbacks import Array, Kernels
+from symad.solving.with_ipopt import SIGNATURES
+
+if TYPE_CHECKING:
+    from codegen.machine.storage.cache import Setting
 
 KIND, VERSION = b"problem", 1
 NAME = "problem.symad"
@@ -49,17 +54,18 @@ def is_problem(path: Any) -> bool:
         return False
 
 
-def write_problem(folder: str | os.PathLike[str], saved: Saved) -> None:
+def write_problem(folder: str | os.PathLike[str], saved: Saved, *, code: bool = True) -> None:
     """Write a problem into a folder, which is made if need be; ArgumentError where it cannot be written."""
     values = [*saved.bounds, *saved.constraint_bounds, *saved.parameters]
-    shapes, arrays = zip(*map(_number, values), strict=True)
+    described, arrays = zip(*map(_number, values), strict=True)
     try:
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         files = [
-            {name: _written(place, name, kernel) for name, kernel in _named(made)} for made in saved.kernels.values()
+            {name: _written(place, name, _data(name, kernel, len(shapes) - 1, code)) for name, kernel in _named(made)}
+            for shapes, made in saved.kernels.items()
         ]
-        header = {"values": shapes, "kernels": list(zip(saved.kernels, files, strict=True))}
+        header = {"values": described, "kernels": list(zip(saved.kernels, files, strict=True))}
         write_atomically(place / NAME, seal(KIND, VERSION, header, arrays))
         used = {file for of_kernels in files for file, _ in of_kernels.values()}
         for path in place.iterdir():
@@ -89,14 +95,22 @@ def read_problem(folder: Path, cache: Setting) -> Saved:
     return Saved((low, high), (least, most), tuple(parameters), kernels)
 
 
+def restored(data: Any, declared: Declared) -> tuple[Pack | None, Unpack | None]:
+    """Return what a file says of containers; whoever has none needs nothing of what knows them."""
+    return compiling.restored(data, declared)
+
+
 def _named(kernels: Kernels) -> list[tuple[str, Kernel]]:
     every = [(name, getattr(kernels, name)) for name in _PARTS]
     return [(name, kernel) for name, kernel in every if kernel is not None]
 
 
-def _written(folder: Path, name: str, kernel: Kernel) -> tuple[str, str]:
+def _data(name: str, kernel: Kernel, parameters: int, code: bool) -> bytes:
+    return kernel.stored([(SIGNATURES[name], parameters)]) if code else kernel.portable()
+
+
+def _written(folder: Path, name: str, data: bytes) -> tuple[str, str]:
     """Write a kernel under the name of its content; return that name, and the checksum."""
-    data = kernel.portable()
     checksum = hashlib.sha256(data).hexdigest()
     file = f"{name}-{checksum[:32]}.symad"
     write_atomically(folder / file, data)
@@ -108,9 +122,10 @@ def _kernels(folder: Path, files: Any, cache: Setting) -> Kernels:
     for name, (file, checksum) in files.items():
         if not _FILE.fullmatch(file):
             raise ValueError(f"a file of the name {file!r}")
-        if hashlib.sha256(_bytes(folder / file)).hexdigest() != checksum:
+        data = _bytes(folder / file)
+        if hashlib.sha256(data).hexdigest() != checksum:
             raise refused(str(folder / file), "it is not the file that the problem was saved with", "save it anew")
-        made[name] = load_kernel(folder / file, cache=cache)
+        made[name] = kernel_in(data, str(folder / file), cache=cache, restore=restored)
     return Kernels(**made)
 
 
@@ -118,13 +133,13 @@ def _check(shapes: Shapes, kernels: Kernels) -> None:
     """Raise ValueError where kernels are not those of one problem: solvers written in C rely on their sizes."""
     size, rows = int(np.prod(shapes[0])), kernels.rows
     for name, kernel in _named(kernels):
-        if kernel.program.arguments[0].shape != shapes[0]:
+        if kernel.declared.arguments[0].shape != shapes[0]:
             raise ValueError(f"{name} takes x of another shape")
     if (kernels.constraints is None) != (kernels.jacobian is None):
         raise ValueError("constraints without a Jacobian")
     sizes = {"value": 1, "gradient": size, "constraints": rows}
     for name, kernel in _named(kernels):
-        if name in sizes and (kernel.sparsity or kernel.program.outputs[0].size != sizes[name]):
+        if name in sizes and (kernel.sparsity or kernel.declared.outputs[0].size != sizes[name]):
             raise ValueError(f"{name} has another size")
     if kernels.hessian.sparsity.shape != (size, size):
         raise ValueError("a Hessian of another size")

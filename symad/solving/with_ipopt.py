@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.machine.calls.callables import Callback
 from symad.errors import ArgumentError
 from symad.extras import optional
 from symad.solving.callbacks import Array, Bounds, Callbacks, Request, Solution, solution
@@ -46,13 +47,14 @@ def solved_by_ipopt(
         options["max_iter"] = request.max_iterations
     if request.multipliers is not None:
         options["warm_start_init_point"] = "yes"
-    guard = _Guard(request)
+    guard, functions = _Guard(request), _functions(callbacks)
     try:
         problem = ipyopt.Problem(
             start.size, *_numbers(box), callbacks.kernels.rows, *_numbers(limits),
             (callbacks.jacobian_pattern.rows, callbacks.jacobian_pattern.columns),
             (callbacks.hessian_pattern.rows, callbacks.hessian_pattern.columns),
-            *_capsules(callbacks), intermediate_callback=guard.iterated, ipopt_options=options | dict(request.options),
+            *(_nothing if one is None else one.capsule for one in functions),
+            intermediate_callback=guard.iterated, ipopt_options=options | dict(request.options),
         )  # fmt: skip
     except (TypeError, ValueError) as error:
         raise ArgumentError("options of ipopt", why=str(error), do="use those of Ipopt's manual") from error
@@ -67,11 +69,14 @@ def solved_by_ipopt(
     )  # fmt: skip
 
 
-def _capsules(callbacks: Callbacks) -> list[Any]:
-    """Return the kernels as C functions, in the order of `ipyopt`: no Python runs where Ipopt asks for numbers."""
+def _functions(callbacks: Callbacks) -> list[Callback | None]:
+    """Return the kernels as C functions, in the order of `ipyopt`: no Python runs where Ipopt asks for numbers.
+
+    They live as long as the list.
+    """
     kernels = callbacks.kernels
     return [
-        _nothing if kernel is None else kernel.low_level_callable(SIGNATURES[kind], *callbacks.parameters)
+        None if kernel is None else kernel.callback(SIGNATURES[kind], *callbacks.parameters)
         for kind, kernel in (
             ("value", kernels.value), ("gradient", kernels.gradient), ("constraints", kernels.constraints),
             ("jacobian", kernels.jacobian), ("hessian", kernels.hessian),

@@ -57,14 +57,14 @@ class _Called:
 
     def __init__(self, jax: Any, f: Function, examples: tuple[Any, ...]) -> None:
         kernel = compile(f, *examples)
-        if len(kernel.program.outputs) != 1 or kernel.unpack is not None or kernel.pack is not None:
+        if len(kernel.declared.outputs) != 1 or kernel.unpack is not None or kernel.pack is not None:
             raise ArgumentError(
                 f"{name_of(f)} for JAX", why="it takes or returns several arrays in a container",
                 do="give a function of arrays that returns one",
             )  # fmt: skip
         self.jax, self.f, self.examples = jax, f, examples
         self.gufunc: Any = kernel.gufunc()
-        self.shape: tuple[int, ...] = kernel.program.outputs[0].shape
+        self.shape: tuple[int, ...] = kernel.declared.outputs[0].shape
         self.function: Any = self._function()
 
     @cached_property

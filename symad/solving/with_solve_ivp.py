@@ -115,7 +115,7 @@ def integrated(
         asked["jac"] = kernels.jacobian_of(q, sparse=method in FACTORIZED)
     try:
         if method == "CVODE":
-            return _ended(integrated_by_cvode(right, asked.pop("jac"), span, start, by, asked), method)
+            return _ended(integrated_by_cvode(right, asked.pop("jac"), span, start, by, asked), method, start.size)
         with np.errstate(all="ignore"):  # NaN ends a step, as SciPy sees to
             found = integrate.solve_ivp(
                 right, span, start, method=method, rtol=by.rtol, atol=by.atol_for(start.size), **asked, **by.options
@@ -126,12 +126,14 @@ def integrated(
         raise _stopped(method, span, error) from error
     except (ArithmeticError, np.linalg.LinAlgError, RuntimeError) as error:
         raise _stopped(method, span, error) from error
-    return _ended(found, method)
+    return _ended(found, method, start.size)
 
 
-def _ended(found: Any, method: str) -> Any:
+def _ended(found: Any, method: str, size: int) -> Any:
     """Return what was found with its method; what became infinite or NaN has failed."""
     found.method = method
+    if not len(found.t):  # an event before all times that were asked for: SciPy gives empty lists
+        found.t, found.y = np.empty(0), np.empty((size, 0))
     if found.success and not np.isfinite(found.y).all():
         found.success, found.status = False, -1
         found.message = "The state became infinite or NaN."

@@ -121,7 +121,7 @@ def _evaluated(torch: Any) -> Function:
 def _numbers(torch: Any, order: DifferentiableKernel, leading: int, args: Sequence[Any]) -> list[Array]:
     """Return the results as arrays; an argument that is the same for all points is given once."""
     given = [_array(value) for value in args]
-    axes = given[0].shape[:leading]
+    axes = given[0].shape[:leading] if given else ()
     if leading:
         given = [array if any(array.strides[:leading]) or not array.size else array[(0,) * leading] for array in given]
         found = order.kernel.batch(*given, threads=torch.get_num_threads())

@@ -11,12 +11,12 @@ import sympy as sp
 import symad.tracing.control.stepped_loops  # noqa: F401 (says what runs a loop whose steps are functions)
 import symad.tracing.values.containers as containers
 from codegen.functions.intrinsics import intrinsic, supports
+from codegen.heads import LEAVES
 from codegen.ir.copy_rows import copy_rows
 from codegen.ir.program import Input, Output, Program, reachable
 from codegen.ir.row_table import Table as RowTable
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.strictness import checked
-from codegen.limits import LEAVES
 from codegen.loops.loop import Loop
 from symad.display.document import Document, Paragraph, Table
 from symad.display.notation import counted

@@ -106,11 +106,12 @@ def test_target_machines_are_shared() -> None:
 
 FORKING = """
 import os, threading, time
+import llvmlite.binding as llvm
 from codegen import engine
 
 busy = threading.Event()
 def free_a_context():  # llvmlite does so when its last reference goes, wherever that is
-    with engine._CALLS:
+    with llvm.ffi.lib._lock:
         busy.set()
         time.sleep(0.3)
 threading.Thread(target=free_a_context).start()

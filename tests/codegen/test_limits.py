@@ -25,7 +25,7 @@ from codegen import ArgumentError
 from codegen.emission.emit import Emitted
 from codegen.limits import check, limits
 from codegen.lowering.passes import prepare
-from codegen.machine.calls.compiled import plan
+from codegen.machine.kernel_text import plan
 
 
 def rosenbrock(x):

@@ -16,7 +16,7 @@ import sympy as sp
 
 from codegen import ArgumentError, compile_program
 from codegen.ir.region import regions_of
-from codegen.machine.calls.compiled import LISTING
+from codegen.machine.kernel_text import LISTING
 from codegen.stages import LARGEST, compilation, file_name, observed, stage
 from tests.support.rolled_programs import KNOWN
 from tests.support.staged import SCRIPT, X, Y, Z, straight, sweep

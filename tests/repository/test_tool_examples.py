@@ -10,7 +10,12 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples" / "tools"
-NEEDS = {"opty_swing_up": ("opty", "cyipopt", "pydy"), "pycalphad_gibbs": ("pycalphad",), "pydy_pendulum": ("pydy",)}
+NEEDS = {
+    "cascade_likelihood": ("scipy",),
+    "opty_swing_up": ("opty", "cyipopt", "pydy"),
+    "pycalphad_gibbs": ("pycalphad",),
+    "pydy_pendulum": ("pydy",),
+}
 
 
 def test_every_example_says_what_it_needs() -> None:

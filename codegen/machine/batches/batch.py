@@ -7,11 +7,11 @@ does what the kernel for one point does, operation by operation.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from math import prod
-from typing import Any, Protocol
+from math import inf, prod
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
@@ -23,9 +23,11 @@ from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.lanes import Lanes, NumberType
-from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
-from codegen.machine.calls.arguments import Array, as_numbers, check_output, empty_results, split_out
-from codegen.machine.calls.compiled import planned
+from codegen.machine.batches.batch_blocks import block_arrays, in_blocks
+from codegen.machine.batches.batch_layouts import MOST, Layout, key_of, layout_of
+from codegen.machine.batches.batch_run import Code, Progress, Task, run_task, slices_of
+from codegen.machine.calls.arguments import Array, as_numbers, results_of
+from codegen.machine.kernel_text import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
 from codegen.pricing.price_table import NANOSECONDS, SECONDS, kinds, nanoseconds, operations as priced
@@ -128,8 +130,7 @@ def batch_arrays(
     arrays = [as_numbers(given, array, k, number) for k, (given, array) in enumerate(zip(args, inputs, strict=True))]
     leading = leading_axes(arrays, inputs)
     shapes = [leading + output.shape for output in outputs]
-    name = f"{prod(leading)} points of {program.name}"
-    return arrays, empty_results(shapes, number, name) if out is None else _given(out, shapes, number), leading
+    return arrays, results_of(out, shapes, number, f"{prod(leading)} points of {program.name}"), leading
 
 
 def in_points(
@@ -176,6 +177,20 @@ def _machine_numbers(flat: Array) -> Array:
     return flat.view(np.float64) if flat.dtype.kind == "c" else flat
 
 
+Arrangement = Literal["points", "blocks"]  # one point after the other, or points side by side
+ARRANGEMENTS: tuple[str, ...] = get_args(Arrangement)
+
+
+class Placed(NamedTuple):
+    """The arrays of a batch, arguments first, what is to be done with them, and what stands in for results."""
+
+    results: list[Array]
+    arrays: Sequence[Array] = ()
+    task: Task | None = None
+    beside: Sequence[tuple[Array, Array]] = ()
+
+
+WHOLE = (int, np.integer)
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
 PATIENCE = 0.1  # of the seconds to compile is spent on points one by one before: a small batch is never kept waiting
 
@@ -186,7 +201,18 @@ class Batch:
     Until then, points run one by one; with accuracy "fast", where that would change digits, it is compiled at once.
     """
 
-    __slots__ = ("_again", "_code", "_lock", "_patience", "lanes", "nanoseconds", "options", "program", "shelf")
+    __slots__ = (
+        "_again",
+        "_code",
+        "_layouts",
+        "_lock",
+        "_patience",
+        "lanes",
+        "nanoseconds",
+        "options",
+        "program",
+        "shelf",
+    )
 
     program: Program | RolledProgram
     options: Options
@@ -205,25 +231,69 @@ class Batch:
         self.lanes: Lanes = choose_lanes(program, options, operations)
         self._again, self._lock = again, threading.Lock()
         self._code: Code | None = None
+        self._layouts: dict[Hashable, Layout] = {}
         at_once = options.lanes is not None or options.accuracy == "fast"
         seconds = SECONDS["kernel"] + SECONDS["emitted"] * sum(operations.values())
         self._patience = 0.0 if at_once else 1e9 * PATIENCE * seconds
 
     def __call__(
-        self, point: MachineCode, args: Sequence[Any], out: Any, threads: int, progress: Progress | None
+        self,
+        point: MachineCode,
+        args: Sequence[Any],
+        out: Any,
+        threads: int,
+        progress: Progress | None,
+        form: Arrangement = "points",
     ) -> list[Any]:
         """Return the results, one array per output; `point` is the machine code for one point."""
-        if not isinstance(threads, int | np.integer) or threads < 1:
+        if form not in ARRANGEMENTS:
+            raise ArgumentError(f"layout={form!r}", do=f"use one of {', '.join(ARRANGEMENTS)}")
+        if not isinstance(threads, WHOLE) or threads < 1:
             raise ArgumentError(f"threads={threads!r}", do="give a number of threads, 1 or more")
-        arrays, results, leading = batch_arrays(self.program, self.options.number, args, out)
-        if prod(leading):
-            code = self.code(point, prod(leading))
-            inputs, outputs, beside = in_points(self.program, arrays, results, leading, fresh=out is None)
-            run_task(Task(code, inputs, outputs, prod(leading)), int(threads), progress)
-            put_back(beside)
-        return results
+        key = None if progress is not None else key_of(form, args, out, self.options.number)
+        known = self._layouts.get(key)
+        if known is not None and known.code is self._code and self._lasting(point):
+            at_once = known.run(args, out)
+            if at_once is not None:
+                return at_once
+        placed = (self._blocks if form == "blocks" else self._points)(point, args, out)
+        if placed.task is not None:
+            run_task(placed.task, int(threads), progress)
+            put_back(placed.beside)
+            if key is not None and slices_of(placed.task) == 1 and not placed.beside:
+                self._keep(key, layout_of(placed.task, placed.arrays, self.options.number, fresh=out is None))
+        return placed.results
 
-    def code(self, point: MachineCode, count: int) -> Code:
+    def _points(self, point: MachineCode, args: Sequence[Any], out: Any) -> Placed:
+        """Find the places of points that follow each other."""
+        arrays, results, leading = batch_arrays(self.program, self.options.number, args, out)
+        count = prod(leading)
+        if not count:
+            return Placed(results)
+        inputs, outputs, beside = in_points(self.program, arrays, results, leading, fresh=out is None)
+        return Placed(results, [*arrays, *results], Task(self.code(point, count), inputs, outputs, count), beside)
+
+    def _blocks(self, point: MachineCode, args: Sequence[Any], out: Any) -> Placed:
+        """Find the places of points that stand side by side."""
+        width = self.lanes.width
+        arrays, results, count = block_arrays(self.program, self.options.number, width, args, out)
+        if not count:
+            return Placed(results)
+        inputs, outputs, beside = in_blocks(self.program, width, arrays, results, count, fresh=out is None)
+        return Placed(results, [*arrays, *results], Task(self.code(point), inputs, outputs, count * width), beside)
+
+    def _lasting(self, point: MachineCode) -> bool:
+        """Whether the code that was used last is used again."""
+        code = self._code
+        return code is not None and (code.lanes.width > 1 or (code.library is point and self.lanes.width == 1))
+
+    def _keep(self, key: Hashable, layout: Layout | None) -> None:
+        if layout is not None:
+            if len(self._layouts) >= MOST:
+                self._layouts = {}
+            self._layouts[key] = layout
+
+    def code(self, point: MachineCode, count: float = inf) -> Code:
         """Return what runs so many points: machine code for one point, or for several side by side."""
         with self._lock:
             code = self._code
@@ -291,11 +361,3 @@ def _nanoseconds(program: Program | RolledProgram, operations: Mapping[str, int]
         return 1.0 + nanoseconds({"average": program.executed})
     columns = program.inputs[-1].size if program.seeded else 1
     return 1.0 + columns * nanoseconds(operations)
-
-
-def _given(out: Any, shapes: Sequence[tuple[int, ...]], number: NumberType) -> list[Array]:
-    arrays = split_out(out, len(shapes))
-    return [
-        check_output(value, Output(shape, ()), "out" if len(shapes) == 1 else f"out[{k}]", number)
-        for k, (value, shape) in enumerate(zip(arrays, shapes, strict=True))
-    ]

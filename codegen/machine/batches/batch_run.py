@@ -17,7 +17,7 @@ from codegen.code_memory import MachineCode
 from codegen.engine import Library, Once, compile_text
 from codegen.errors import WorkspaceError
 from codegen.lanes import Lanes
-from codegen.machine.batches.batch_text import driver_text
+from codegen.machine.batches.batch_text import IN_PLACE, driver_text
 from codegen.machine.calls.arguments import Array
 
 Progress = Callable[[int, int], object]
@@ -26,11 +26,15 @@ Buffer: TypeAlias = tuple[Array, int]
 SLICE = 0.05  # seconds between two looks at progress and Ctrl-C
 FIRST_SLICE = 1e-3  # aim of the first slice, whose length is an estimate; later ones grow by what is measured
 GROWTH = 16.0
-STREAMED = 1 << 23  # bytes; larger arrays do not stay in the caches of one core
+# Bytes of results from which on whole lines are written one after the other, first to the nearest cache: a store that
+# meets two lines costs more than the copy, in the caches behind it and in memory; where no store does, memory alone.
+COPIED, COPIED_LINES = 1 << 15, 1 << 20
+STREAMED = 1 << 25  # bytes; of larger arrays, nothing is left in the caches when they are read again
 ALIGNMENT = 64
 ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, ctypes.c_void_p, *[ctypes.c_int64] * 2
 )
+AT_ONCE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.py_object)
 
 
 class Code:
@@ -40,19 +44,20 @@ class Code:
     lanes: Lanes
     nanoseconds: float
     driver: Callable[..., int]
+    at_once: Callable[[int, tuple[Array, ...]], int]
 
     def __init__(self, library: MachineCode, lanes: Lanes, nanoseconds: float) -> None:
         self.library, self.lanes, self.nanoseconds = library, lanes, nanoseconds
         self.address: int = library.addresses["kernel"]
-        _, self.driver = _driver(lanes)
+        _, self.driver, self.at_once = _driver(lanes)
         self.number: int = lanes.width * lanes.size  # bytes of one number of a block
         self.unit: int = max(self.number * lanes.width, ALIGNMENT)  # whole squares of lanes are moved
 
 
 @Once
-def _driver(lanes: Lanes) -> tuple[Library, Callable[..., int]]:
-    library = compile_text(driver_text(lanes), ("batch",), {}, 2)
-    return library, ENTRY(library.addresses["batch"])
+def _driver(lanes: Lanes) -> tuple[Library, Callable[..., int], Callable[[int, tuple[Array, ...]], int]]:
+    library = compile_text(driver_text(lanes), ("batch", "batch_at_once"), {}, 2)
+    return library, ENTRY(library.addresses["batch"]), AT_ONCE(library.addresses["batch_at_once"])
 
 
 class Task:
@@ -71,16 +76,24 @@ class Task:
             *outputs,
         )  # kept: a thread may outlive the call by a slice, after a second Ctrl-C
         self.shape: tuple[int, int] = (len(inputs), len(outputs))
-        words: list[int] = []
-        size = _up(8 * len(self.points), ALIGNMENT)
-        for points in self.points:
-            _, numbers = points.shape
-            room, streamed = _up(numbers * code.number, code.unit), _is_streamed(points, code.lanes)
-            words += [points.ctypes.data, points.strides[0], _element_step(points, code.lanes), numbers, size]
-            words.append(size + room if streamed else 0)
-            size += 2 * room if streamed else room
-        self.table: bytes = struct.pack(f"{len(words)}q", *words)
-        self.bytes = size
+        self.words: list[int] = []
+        self.bytes: int = _up(8 * len(self.points), ALIGNMENT)
+        for k, points in enumerate(self.points):
+            self.describe(points, result=k >= len(inputs))
+        self.table: bytes = struct.pack(f"{len(self.words)}q", *self.words)
+
+    def describe(self, points: Array, *, result: bool) -> None:
+        """Add an array to the table, and the memory that its blocks need to the buffer."""
+        code, address, numbers = self.code, points.ctypes.data, points.shape[1]
+        low, high = (end - address for end in np.lib.array_utils.byte_bounds(points))
+        if points.ndim == 3:
+            self.words += [address, points.strides[0] // code.lanes.width, IN_PLACE, numbers, 0, 0, 0, low, high]
+            return
+        room = _up(numbers * code.number, code.unit)
+        rows, step = _in_rows(points, code.lanes, result=result) * room, _element_step(points, code.lanes)
+        self.words += [address, points.strides[0], step, numbers, self.bytes, rows and self.bytes + rows]
+        self.words += [int(points.nbytes > STREAMED), low, high]
+        self.bytes += room + rows
 
     def buffer(self) -> Buffer:
         """Return the working memory of one thread, and its aligned address."""
@@ -105,10 +118,12 @@ def _up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
-def _is_streamed(points: Array, lanes: Lanes) -> bool:
-    """Whether the rows of a block go through the buffer: dense arrays that do not fit into the caches."""
-    dense = points.shape[1] > 1 and points.flags.c_contiguous
-    return lanes.width > 1 and dense and points.nbytes > STREAMED
+def _in_rows(points: Array, lanes: Lanes, *, result: bool) -> bool:
+    """Whether the rows of a block of a dense array go through the buffer."""
+    if lanes.width == 1 or points.shape[1] == 1 or not points.flags.c_contiguous:
+        return False
+    whole_lines = points.ctypes.data % ALIGNMENT == points.strides[0] % ALIGNMENT == 0
+    return points.nbytes > min(STREAMED, (COPIED_LINES if whole_lines else COPIED) if result else STREAMED)
 
 
 class _Worker:
@@ -123,7 +138,7 @@ class _Worker:
         task, buffer = self.task, self.task.buffer()
         size = max(FIRST_SLICE * 1e9 / task.code.nanoseconds, 1.0)
         while self.at < self.last and not self.stop.is_set():
-            count = min(int(size), self.last - self.at)
+            count = min(_up(int(size), task.code.lanes.width), self.last - self.at)
             start = time.perf_counter()
             task.run(buffer, self.at, count)
             self.at += count
@@ -141,13 +156,18 @@ class _Worker:
             self.stop.set()
 
 
+def slices_of(task: Task) -> int:
+    """Return how many slices a batch has at least."""
+    return 1 + int(task.count * task.code.nanoseconds * 1e-9 / FIRST_SLICE)
+
+
 def run_task(task: Task, threads: int = 1, progress: Progress | None = None) -> None:
     """Compute all points; the share of each thread is decided by the number of points alone.
 
     The calling thread works too, reports `progress(points done, points)`, and takes Ctrl-C. Whatever it raises stops
     the others at the end of their slices. A thread has at least one slice to do; a batch of one runs at once.
     """
-    slices = 1 + int(task.count * task.code.nanoseconds * 1e-9 / FIRST_SLICE)
+    slices = slices_of(task)
     if progress is None and slices == 1:
         task.run(task.buffer(), 0, task.count)
         return

@@ -13,8 +13,15 @@ from codegen.functions.routines import Routines
 from codegen.lanes import Lanes
 
 # int64 per array: address, bytes from point to point, from element to element, elements, offset of the block in the
-# buffer, offset of the rows of a block where they go through the buffer one after the other, else 0
-WORDS = 6
+# buffer, offset of the rows of a block where they go through the buffer one after the other, else 0, and whether these
+# go past the caches; for a batch that is run at once, the first byte and the one behind the last, from the address on
+WORDS = 9
+# int64 of a batch that is run at once: kernel, arguments, results, buffer, number of points, 1 for fresh results, bytes
+# of a number
+HEAD = 7
+# In words: the address of an array's numbers, its flags, and the first element of a tuple
+OBJECTS: Numbers = {"DATA": 2, "FLAGS": 8, "WRITEABLE": 0x400, "TUPLE": 3}
+IN_PLACE = -(2**63)  # from element to element, of an array that the kernel reads or writes itself
 
 
 def driver_text(lanes: Lanes) -> str:
@@ -22,6 +29,8 @@ def driver_text(lanes: Lanes) -> str:
 
     `i32 @batch(kernel, table, inputs, outputs, buffer, first, count)` runs the points first..first+count-1; the table
     has `WORDS` numbers per array, inputs first. The buffer starts with the pointers that the kernel gets.
+    `i32 @batch_at_once(head, arrays)` finds the addresses in a tuple of NumPy's arrays and runs all points. It returns
+    2, and does nothing, where one is not aligned, or a result that was given overlaps another or is not writable.
 
     >>> "define i32 @batch" in driver_text(Lanes(4)), "shufflevector" in driver_text(Lanes())
     (True, False)
@@ -204,9 +213,9 @@ def _move_single(lanes: Lanes, name: str) -> list[str]:
 
 
 # Modes: arrays that all points share are gathered once (0), the others block by block (1); the kernel gets pointers to
-# the results (2), which are scattered after it (3). With one lane, it works on the user's arrays themselves where the
-# elements stand side by side (DIRECT). Arrays that are too large for the caches are read and written in one sequence of
-# lines: the rows of a block are copied to the buffer and gathered there, or scattered there and copied (rows).
+# the results (2), which are scattered after it (3). It works on the user's arrays themselves where they are blocks, or
+# where with one lane the elements stand side by side (DIRECT). Many numbers are best read and written in one sequence
+# of lines: the rows of a block are copied to the buffer and gathered there, or scattered there and copied (rows).
 DRIVER = """
 def gather(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
 def scatter(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
@@ -230,7 +239,10 @@ def arrays(mode: int, table: ints, n: int, numbers: pointers, buffer: bytes, at:
             elif mode == 3:
                 scatter(side, point, element, elements, block, valid)
                 if rows != 0:
-                    stream(user, copied, point * valid)
+                    if entry[6] != 0:
+                        stream(user, copied, point * valid)
+                    else:
+                        copy(user, copied, point * valid)
 
 def batch(
     kernel: pointer, table: ints, inputs: int, outputs: int, buffer: pointers, first: int, count: int
@@ -250,14 +262,38 @@ def batch(
         at += valid
     fence()
     return 0
+
+def overlaps(table: ints, first: int, result: int) -> bool:
+    low, high = first + table[result * WORDS + 7], first + table[result * WORDS + 8]
+    for k in range(result):
+        entry = table[k * WORDS:]
+        if low < entry[0] + entry[8] and entry[0] + entry[7] < high:
+            return True
+    return False
+
+def batch_at_once(head: ints, arrays: pointers) -> int32:
+    inputs, results, fresh = head[1], head[2], head[5]
+    table = head[HEAD:]
+    for k in range(inputs + results):
+        array = ints(arrays[TUPLE + k])
+        address = array[DATA]
+        table[k * WORDS] = address
+        if address & (head[6] - 1) != 0:
+            return 2
+        if k >= inputs and fresh == 0:
+            if array[FLAGS] & WRITEABLE == 0 or overlaps(table, address, k):
+                return 2
+    return batch(pointers(head)[0], table, inputs, results, pointers(pointers(head)[3]), 0, head[4])
 """
 
 
 def _driver(lanes: Lanes) -> str:
-    direct = lanes.size if lanes.width == 1 else -(2**63)
-    numbers: Numbers = {"WORDS": WORDS, "WIDTH": lanes.width, "DIRECT": direct}
+    direct = lanes.size if lanes.width == 1 else IN_PLACE
+    numbers: Numbers = {"WORDS": WORDS, "HEAD": HEAD, "WIDTH": lanes.width, "DIRECT": direct, **OBJECTS}
     routines = Routines({"": DRIVER}, lambda scalar: numbers)
-    return routines.text(Lanes(1, lanes.scalar), public=["i32 @batch("], beside=["gather", "scatter", "stream"])
+    return routines.text(
+        Lanes(1, lanes.scalar), public=["i32 @batch(", "i32 @batch_at_once("], beside=["gather", "scatter", "stream"]
+    )
 
 
 STREAM = """

@@ -93,6 +93,15 @@ def split_out(out: Any, count: int) -> Sequence[Any]:
     return out
 
 
+def results_of(out: Any, shapes: Sequence[tuple[int, ...]], number: NumberType, name: str) -> list[Array]:
+    """Return the arrays that results are written into: fresh ones, or those given, which are checked."""
+    if out is None:
+        return empty_results(shapes, number, name)
+    places = ["out"] if len(shapes) == 1 else [f"out[{k}]" for k in range(len(shapes))]
+    arrays = zip(split_out(out, len(shapes)), shapes, places, strict=True)
+    return [check_output(array, Output(shape, ()), place, number) for array, shape, place in arrays]
+
+
 def values_of(out: Any, outputs: Sequence[Output]) -> Any:
     """Return `out` with the arrays of values in the place of sparse matrices; None where there are no matrices.
 

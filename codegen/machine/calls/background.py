@@ -6,17 +6,23 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from codegen.later import Deferred
+
+if TYPE_CHECKING:
+    from concurrent import futures
+else:  # for tier "auto"
+    futures = Deferred("concurrent.futures")
 
 T = TypeVar("T")
 
 
 @cache
-def _worker() -> ThreadPoolExecutor:
+def _worker() -> futures.ThreadPoolExecutor:
     """One thread for the process: compilation is serialised by a lock anyway."""
-    return ThreadPoolExecutor(1, "symad-compile")
+    return futures.ThreadPoolExecutor(1, "symad-compile")
 
 
 if hasattr(os, "register_at_fork"):
@@ -28,7 +34,7 @@ class Promise:
 
     __slots__ = ("_future", "_process")
 
-    def __init__(self, future: Future[None]) -> None:
+    def __init__(self, future: futures.Future[None]) -> None:
         self._future, self._process = future, os.getpid()
 
     def result(self, seconds: float | None = None) -> None:

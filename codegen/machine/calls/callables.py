@@ -9,28 +9,39 @@ import ctypes
 import os
 import threading
 from collections.abc import Sequence
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from codegen.engine import Library, compile_text
 from codegen.errors import ArgumentError
+from codegen.ir.program import Declared
+from codegen.machine import forms
 from codegen.machine.calls.arguments import as_input
 from codegen.machine.calls.compiled import Compiled
 from codegen.machine.calls.conventions import DECLARATION, adapter
-from codegen.machine.exports.c_interface import entry
-from codegen.machine.exports.export import Exported, Material, export
+from codegen.stages import Compilation, compilation
+
+if TYPE_CHECKING:
+    from codegen.machine.exports.export import Exported, Material
+
+
+def again(compiled: Compiled, what: str) -> AbstractContextManager[Compilation]:
+    """Open the stages of more code for a program, with the same optional passes as the first."""
+    kept = None if compiled.bisection is None else compiled.bisection.copy()
+    return compilation(f"{compiled.declared.name} {what}", forms.LISTING, kept)
 
 
 def plain_library(compiled: Compiled) -> Library:
     """Compile `int plain(const double *, ..., double *, ...)`, an entry to machine code."""
     addresses = {"kernel": compiled.library.addresses["kernel"]}
-    return compile_text(DECLARATION + entry(compiled.program, "plain"), ("plain",), addresses)
+    return compile_text(DECLARATION + forms.entry(compiled.declared, "plain"), ("plain",), addresses)
 
 
 def plain_function(library: Library, compiled: Compiled) -> Any:
     """Return the ctypes function of a plain entry, whose arguments are addresses; it keeps the machine code alive."""
-    program = compiled.program
+    program = compiled.declared
     count = len(program.arguments) + len(program.outputs)
     function: Any = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * count)(library.addresses["plain"])
     function.owners = (library, compiled)
@@ -39,7 +50,7 @@ def plain_function(library: Library, compiled: Compiled) -> Any:
 
 def low_level_callable(compiled: Compiled, signature: str | None, data: Sequence[Any]) -> Any:
     """Return a `scipy.LowLevelCallable` of machine code; see `Kernel.low_level_callable`."""
-    program = compiled.program
+    program = compiled.declared
     try:
         from scipy import LowLevelCallable  # noqa: PLC0415 (optional extra)
     except ImportError as error:
@@ -47,13 +58,37 @@ def low_level_callable(compiled: Compiled, signature: str | None, data: Sequence
     function = adapter(compiled, signature, len(data))
     if not data:
         return LowLevelCallable(function, signature=function.signature)
-    first = function.first
-    bound = program.arguments[first : first + len(data)]
-    arrays = [as_input(value, array, first + k) for k, (value, array) in enumerate(zip(data, bound, strict=True))]
-    kept = np.concatenate([array.ravel() for array in arrays])
+    kept = _bound(program, function.first, data)
     pointer = ctypes.c_void_p(kept.ctypes.data)
     pointer.owner = kept  # type: ignore[attr-defined]  # the callable keeps the pointer
     return LowLevelCallable(function, pointer, signature=function.signature)
+
+
+def _bound(declared: Declared, first: int, data: Sequence[Any]) -> Any:
+    """Return values of some inputs as one array."""
+    bound = declared.arguments[first : first + len(data)]
+    arrays = [as_input(value, array, first + k) for k, (value, array) in enumerate(zip(data, bound, strict=True))]
+    return np.concatenate([array.ravel() for array in arrays])
+
+
+class Callback(NamedTuple):
+    """A C function in a capsule, with its user data as context, and what must live as long as it is called."""
+
+    capsule: Any
+    owners: tuple[Any, ...]
+
+
+def callback(compiled: Compiled, signature: str, data: Sequence[Any]) -> Callback:
+    """Return machine code in a convention of another tool; see `CFunction.callback`."""
+    function = adapter(compiled, signature, len(data))
+    kept = _bound(compiled.declared, function.first, data) if data else None
+    api = ctypes.pythonapi
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    capsule = new(("PyCapsule_New", api))(ctypes.cast(function, ctypes.c_void_p), None, None)
+    if kept is not None:
+        context = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)
+        context(("PyCapsule_SetContext", api))(capsule, kept.ctypes.data)
+    return Callback(capsule, (function, kept))
 
 
 _ONE_ENTRY = threading.Lock()  # a second entry, made by another thread, would leave the first one's address dangling
@@ -114,6 +149,20 @@ class CFunction:
         """
         return low_level_callable(self._compiled, signature, data)
 
+    def callback(self, signature: str, *data: Any) -> Callback:
+        """Return a C function of a signature as a capsule without a name, for tools that take those.
+
+        `data` are values for the last inputs. What is returned keeps the function alive, the capsule does not.
+
+        >>> import sympy as sp
+        >>> from codegen import compile_program, program_from_sympy
+        >>> x, a = sp.symbols("x a")
+        >>> kernel = compile_program(program_from_sympy([x, a], [a * x**2]))
+        >>> type(kernel.callback("double (double, void *)", 6.0).capsule).__name__
+        'PyCapsule'
+        """
+        return callback(self._compiled, signature, data)
+
     @property
     def _numba_type_(self) -> Any:
         """What numba asks an object for whose type it does not know: `kernel(x)` works in `numba.njit`."""
@@ -121,13 +170,13 @@ class CFunction:
 
         compiled = self._compiled
         plain = self.pack is None and self.unpack is None
-        return numba_type(compiled.program, compiled.options.number, plain)
+        return numba_type(compiled.declared, compiled.options.number, plain)
 
     @property
     def material(self) -> Material:
         """What is exported: the program, how it was compiled, and what evaluates it on arrays."""
         evaluate: Any = self if self._flat is None else self._flat
-        return Material(self._compiled.program, self._compiled.options, evaluate)
+        return forms.Material(self._compiled.program, self._compiled.options, evaluate)
 
     def export(
         self,
@@ -151,8 +200,8 @@ class CFunction:
         unless given. ArgumentError for a name that C does not allow or a directory that cannot be written,
         LoweringError for a kernel that calls functions of SciPy.
         """
-        with self._compiled.again("export"):
-            return export(self.material, directory, name, cpu=cpu, library=library, source=source, points=points)
+        with again(self._compiled, "export"):
+            return forms.export(self.material, directory, name, cpu=cpu, library=library, source=source, points=points)
 
     def _plain_library(self) -> tuple[Library, Compiled]:
         """The entry in plain convention, and the code that it calls: that of the time when it was first asked for."""

@@ -14,11 +14,10 @@ from typing import Any
 
 from codegen.engine import compile_text
 from codegen.errors import ArgumentError
-from codegen.ir.program import Program
-from codegen.ir.region import RolledProgram
+from codegen.ir.program import Declared
 from codegen.lanes import FLOAT64
+from codegen.machine import forms
 from codegen.machine.calls.compiled import Compiled
-from codegen.machine.exports.c_interface import call
 
 DECLARATION = "declare i32 @kernel(ptr,ptr)\n"
 CTYPES: dict[str, Any] = {
@@ -111,24 +110,40 @@ def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
 
     ArgumentError for a signature that is unknown or does not fit the kernel's arrays, with those that do.
     """
-    program, number = compiled.program, compiled.options.number
+    program, number = compiled.declared, compiled.options.number
     if number is not FLOAT64:
         raise ArgumentError(f"a {number.name} kernel as LowLevelCallable", why="SciPy passes float64")
     convention = _convention(program, signature, bound)
-    text = DECLARATION + _text(program, convention, bound)
-    library = compile_text(text, ("adapter",), {"kernel": compiled.library.addresses["kernel"]})
+    known = compiled.library.addresses
+    owners: list[Any] = [compiled]
+    address = known.get(label_of(convention.signature, bound), 0)
+    if not address:
+        text = DECLARATION + _text(program, convention, bound)
+        library = compile_text(text, ("adapter",), {"kernel": known["kernel"]})
+        address = library.addresses["adapter"]
+        owners.append(library)
     types = [CTYPES[name] for name in (convention.result, *convention.types)]
-    function: Any = ctypes.CFUNCTYPE(*types)(library.addresses["adapter"])
-    function.owners, function.signature = (library, compiled), convention.signature
+    function: Any = ctypes.CFUNCTYPE(*types)(address)
+    function.owners, function.signature = owners, convention.signature
     function.first = convention.first(len(program.arguments), bound)
     return function
 
 
-def _sizes(program: Program | RolledProgram) -> tuple[list[int], list[int]]:
+def adapter_text(program: Declared, signature: str, bound: int) -> str:
+    """Return the IR of an adapter; ArgumentError for a signature that does not fit."""
+    return DECLARATION + _text(program, _convention(program, signature, bound), bound)
+
+
+def label_of(signature: str, bound: int) -> str:
+    """Return the name of an adapter beside a kernel that was saved with it."""
+    return f"{signature}, {bound} bound"
+
+
+def _sizes(program: Declared) -> tuple[list[int], list[int]]:
     return [array.size for array in program.arguments], [output.size for output in program.outputs]
 
 
-def _convention(program: Program | RolledProgram, signature: str | None, bound: int) -> Convention:
+def _convention(program: Declared, signature: str | None, bound: int) -> Convention:
     inputs, outputs = _sizes(program)
     if signature is None:
         signature = GENERAL if not bound else f"{GENERAL[:-1]}, void *)"
@@ -157,7 +172,7 @@ def _convention(program: Program | RolledProgram, signature: str | None, bound: 
     )
 
 
-def _text(program: Program | RolledProgram, convention: Convention, bound: int) -> str:
+def _text(program: Declared, convention: Convention, bound: int) -> str:
     """IR of an adapter: lengths are checked, pointers made, the kernel called; a failure gives NaN or SciPy's 0."""
     inputs, outputs = _sizes(program)
     split = convention.first(len(inputs), bound)
@@ -178,7 +193,7 @@ def _text(program: Program | RolledProgram, convention: Convention, bound: int) 
     pointers += _parts(lines, "u", f"%a{len(types) - 1}", inputs[split : split + bound])
     pointers += _weights(lines, convention)
     target = "%result" if convention.outputs is None else f"%a{convention.outputs}"
-    lines += call(pointers, _parts(lines, "o", target, outputs))
+    lines += forms.call(pointers, _parts(lines, "o", target, outputs))
     lines += ["%well=icmp eq i32 %status,0", "br i1 %well,label %done,label %failed", "done:"]
     if convention.factor is not None:
         lines += _multiplied(target, f"%a{convention.factor}", sum(outputs))

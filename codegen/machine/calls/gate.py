@@ -19,7 +19,6 @@ import ctypes
 import platform
 import struct
 import sys
-import sysconfig
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -49,7 +48,7 @@ NUMPY_EMPTY = 184  # index of PyArray_Empty in NumPy's table of C functions
 
 def supported() -> bool:
     """Whether this interpreter has the object layout that the gate relies on (CPython, 64 bit, with a GIL)."""
-    plain = not any(sysconfig.get_config_var(name) for name in ("Py_GIL_DISABLED", "Py_DEBUG", "Py_TRACE_REFS"))
+    plain = not {"t", "d"} & {*sys.abiflags} and not hasattr(sys, "gettotalrefcount") and not hasattr(sys, "getobjects")
     return platform.python_implementation() == "CPython" and plain and struct.calcsize("P") == 8
 
 
@@ -160,7 +159,13 @@ def native_type(base: type) -> type | None:
     >>> made is None or made.__basicsize__ == Base.__basicsize__ + 16
     True
     """
-    return _make_type(base) if supported() and layout_as_expected() else None
+    return _make_type(base) if objects_known() else None
+
+
+@cache
+def objects_known() -> bool:
+    """Whether objects of this interpreter may be read in memory."""
+    return supported() and layout_as_expected()
 
 
 def gate_of(base: type, number: NumberType = FLOAT64) -> MachineCode:

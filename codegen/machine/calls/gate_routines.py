@@ -196,7 +196,7 @@ def kernel(inputs: pointers, outputs: pointers) -> int32:
 '''
 
 
-MOST_ARRAYS = 16  # inputs, and outputs, that the gate handles; more go through the slow path
+MOST_ARRAYS = 64  # inputs, and outputs, that the gate handles; more go through the slow path
 MOST_DIMENSIONS = 8
 ENTRY = 2 + MOST_DIMENSIONS  # int64 per array: dimensions, bytes, extents
 HEADER = 4  # kernel address, number of inputs, of outputs, whether to release the GIL

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from codegen.code_memory import MachineCode, MappedCode
-from codegen.encoding.disassembly import mapped_listing
 from codegen.engine import assembly
 from codegen.errors import ArgumentError, WorkspaceError
-from codegen.ir.program import Input, Output, Program
-from codegen.ir.region import RolledProgram
+from codegen.ir.program import Declared, Input, Output, Program
 from codegen.ir.sparsity import SparsityPattern
-from codegen.ir.strictness import fall_back
 from codegen.lanes import FLOAT64
-from codegen.machine.batches.batch import Batch, signature
-from codegen.machine.batches.batch_run import Progress
-from codegen.machine.batches.gufunc import Gufunc, require_arrays
+from codegen.machine import forms
 from codegen.machine.calls.arguments import (
     Array,
     as_input,
@@ -35,21 +29,24 @@ from codegen.machine.calls.arguments import (
     writable,
 )
 from codegen.machine.calls.background import Promise, later
-from codegen.machine.calls.callables import CFunction
-from codegen.machine.calls.compiled import Compiled, Pack, Unpack, write
+from codegen.machine.calls.callables import again
+from codegen.machine.calls.compiled import Built, Compiled, Pack, Unpack
 from codegen.machine.calls.gate import attach, describe, gate_of, native_type
-from codegen.machine.calls.kernel_page import heading, kernel_page
+from codegen.machine.calls.kept_kernel import KeptKernel
 from codegen.machine.calls.statistics import LLVM, Stats
-from codegen.machine.gpu.gpu_kernel import GpuKernel
-from codegen.machine.storage.kernel_files import containers_of, write_kernel
-from codegen.machine.storage.portable import encode
-from codegen.machine.storage.shelf import Shelf
 from codegen.options import LEVELS, Options, Tier
+
+if TYPE_CHECKING:
+    from codegen.ir.region import RolledProgram
+    from codegen.machine.batches.batch import Arrangement, Batch
+    from codegen.machine.batches.batch_run import Progress
+    from codegen.machine.batches.gufunc import Gufunc
+    from codegen.machine.gpu.gpu_kernel import GpuKernel
 
 ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 
-class Kernel(CFunction):
+class Kernel(KeptKernel):
     """A compiled program: `kernel(x)` returns fresh arrays, `kernel(x, out=buffer)` writes into `buffer`.
 
     Arguments are one array (or float) per program input, float64, of the declared shape; other array-likes are
@@ -89,15 +86,13 @@ class Kernel(CFunction):
         self._improvement: Promise | None = None
         self._entry = ENTRY(self.address)
         self.pack, self.unpack = pack, unpack
-        program = compiled.program
+        declared = compiled.declared
         structured = pack is not None or unpack is not None
         number = compiled.options.number
         self._table = None
         if not structured and number.parts == 1:
-            self._table = describe(self.address, program.arguments, program.outputs, compiled.release, number)
-        self._batch = Batch(
-            program, compiled.options, compiled.stats.machine_operations, compiled.shelf, compiled.again
-        )
+            self._table = describe(self.address, declared.arguments, declared.outputs, compiled.release, number)
+        self._batch: Batch | None = None  # made when it is first asked for
         self._flat: Kernel | None = make_kernel(compiled) if structured else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -109,12 +104,12 @@ class Kernel(CFunction):
         if self._flat is not None:
             return self._call_structured(self._flat, args, kwargs, out)
         if kwargs:
-            args = in_positions(args, kwargs, [array.name for array in self.program.arguments])
-        arrays = None if out is None else values_of(out, self.program.outputs)
+            args = in_positions(args, kwargs, [array.name for array in self.declared.arguments])
+        arrays = None if out is None else values_of(out, self.declared.outputs)
         if arrays is not None:
             self(*args, out=arrays)
             return out
-        declared = self.program.arguments
+        declared = self.declared.arguments
         if len(args) != len(declared):
             names = ", ".join(array.name for array in declared)
             given = f"{len(args)} argument{'s' * (len(args) != 1)}"
@@ -129,12 +124,12 @@ class Kernel(CFunction):
     def _call_structured(self, flat: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Pack the arguments, call the same kernel without containers, and unpack the results."""
         if kwargs and self.pack is None:
-            args = in_positions(args, kwargs, [array.name for array in self.program.arguments])
+            args = in_positions(args, kwargs, [array.name for array in self.declared.arguments])
         packed = args if self.pack is None else self.pack(args, kwargs)
         results = flat(*packed) if out is None else flat(*packed, out=out)
         if self.unpack is None:
             return results
-        return self.unpack([results] if len(self.program.outputs) == 1 else list(results))
+        return self.unpack([results] if len(self.declared.outputs) == 1 else list(results))
 
     def into(self, out: Any, *args: Any) -> Any:
         """Evaluate into `out` (one array, or a tuple of them) and return it.
@@ -155,7 +150,7 @@ class Kernel(CFunction):
         """Evaluate, with `made_of(data, pattern)` for each sparse result."""
         packed = args if self.pack is None else self.pack(args, {})
         results = (self._flat or self)(*packed)
-        outputs = self.program.outputs
+        outputs = self.declared.outputs
         arrays = [
             array if output.pattern is None else made_of(array, output.pattern)
             for array, output in zip([results] if len(outputs) == 1 else results, outputs, strict=True)
@@ -164,7 +159,14 @@ class Kernel(CFunction):
             return self.unpack(arrays)
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
-    def batch(self, *args: Any, out: Any = None, threads: int = 1, progress: Progress | None = None) -> Any:
+    def batch(
+        self,
+        *args: Any,
+        out: Any = None,
+        threads: int = 1,
+        progress: Progress | None = None,
+        layout: Arrangement = "points",
+    ) -> Any:
         """Evaluate at many points: arguments with leading axes, which broadcast as those of a gufunc do.
 
         The axes behind them are the declared ones (see `signature`); an argument without leading axes is shared by all
@@ -172,6 +174,7 @@ class Kernel(CFunction):
         side by side, on up to `threads` threads, with the GIL released; neither changes a bit of the results, except
         that `accuracy="fast"` may take another variant of a vector function than for one point.
         `progress(points done, points)` is called about 20 times a second; what it raises, or Ctrl-C, stops the work.
+        With `layout="blocks"`, arrays have an axis of blocks in front and one of `lanes` points behind (docs/batch.md).
         ArgumentError for shapes that do not fit.
 
         >>> import sympy as sp
@@ -182,7 +185,8 @@ class Kernel(CFunction):
                [20., 40., 60.]])
         """
         packed = args if self.pack is None else self.pack(args, {})
-        results: list[Any] = self._batch(self._compiled.library, packed, out, threads, progress)
+        batch = self._batch or self._batched()
+        results: list[Any] = batch(self._compiled.library, packed, out, threads, progress, layout)
         if out is not None and self.unpack is None:
             return out
         results = [result if result.ndim else result.item() for result in results]
@@ -195,24 +199,34 @@ class Kernel(CFunction):
 
         ArgumentError for a kernel that takes or returns containers.
         """
-        require_arrays(self._flat is not None)
-        return Gufunc(self, threads, self.__reduce__)
+        forms.require_arrays(self._flat is not None)
+        return forms.Gufunc(self, threads, self.__reduce__)
 
     def gpu(self, arch: str | None = None, device: int = 0) -> GpuKernel:
         """Return the kernel for many points on an NVIDIA GPU, with the bits of `batch` (`GpuKernel`).
 
         `arch` is what it is written for, "sm_60" to "sm_120"; without it the GPU's own, or "sm_70" where there is none.
         """
-        return GpuKernel.of(self.program, self.options, self.pack, self.unpack, arch, device)
+        return forms.GpuKernel.of(self.program, self.options, self.pack, self.unpack, arch, device)
+
+    def _batched(self) -> Batch:
+        if self._batch is None:
+            compiled = self._compiled
+            shelf, operations = compiled.source.shelf, compiled.stats.machine_operations
+            assert shelf is not None
+            self._batch = forms.Batch(
+                compiled.program, compiled.options, operations, shelf, lambda what: again(compiled, what)
+            )
+        return self._batch
 
     def _fresh(self, inputs: list[Array]) -> list[Any]:
-        shapes = [output.shape for output in self.program.outputs]
-        results = empty_results(shapes, self.options.number, f"kernel {self.program.name}")
+        shapes = [output.shape for output in self.declared.outputs]
+        results = empty_results(shapes, self.options.number, f"kernel {self.declared.name}")
         self._run(inputs, results)
         return [result if result.ndim else result.item() for result in results]
 
     def _into(self, inputs: list[Array], out: Any) -> list[Any]:
-        outputs = self.program.outputs
+        outputs = self.declared.outputs
         given = [
             check_output(value, output, "out" if len(outputs) == 1 else f"out[{k}]", self.options.number)
             for k, (value, output) in enumerate(zip(split_out(out, len(outputs)), outputs, strict=True))
@@ -226,25 +240,30 @@ class Kernel(CFunction):
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         if self._entry(pointers(inputs), pointers(outputs)):
-            raise WorkspaceError(f"kernel {self.program.name}", why="no memory for its workspace")
+            raise WorkspaceError(f"kernel {self.declared.name}", why="no memory for its workspace")
 
     @property
     def program(self) -> Program | RolledProgram:
         """The program that was compiled."""
         return self._compiled.program
 
+    @property
+    def declared(self) -> Declared:
+        """Its name, arguments and results: what a caller knows of the program."""
+        return self._compiled.declared
+
     def improve_later(self, compile_again: Callable[[], MachineCode]) -> None:
         """Compile again in the background, and go on with that machine code; calls go on meanwhile.
 
         Where that fails the first code stays, which is told, and `wait` raises.
         """
-        name = self.program.name
+        name = self.declared.name
 
         def made() -> Callable[[Kernel], None]:
             try:
                 library = compile_again()
             except Exception as error:
-                fall_back(name, "its better machine code cannot be made", error)
+                forms.fall_back(name, "its better machine code cannot be made", error)
                 raise
             return lambda kernel: kernel._swap(library)
 
@@ -293,12 +312,12 @@ class Kernel(CFunction):
     @property
     def signature(self) -> str:
         """Shapes of arguments and results as NumPy writes those of a gufunc: how `batch` broadcasts."""
-        return signature(self.program.arguments, self.program.outputs)
+        return forms.signature(self.declared.arguments, self.declared.outputs)
 
     @property
     def lanes(self) -> int:
         """How many points `batch` computes side by side."""
-        return self._batch.lanes.width
+        return self._batched().lanes.width
 
     @property
     def sparsity(self) -> Any:
@@ -307,20 +326,23 @@ class Kernel(CFunction):
         Of several results a tuple, with one pattern or None for each, or None where all are dense. To take a pattern
         apart: `rows, columns = kernel.sparsity`.
         """
-        patterns = tuple(output.pattern for output in self.program.outputs)
+        patterns = tuple(output.pattern for output in self.declared.outputs)
         return patterns if len(patterns) > 1 and any(patterns) else next(iter(patterns), None)
 
     @property
     def llvm(self) -> str:
         """LLVM IR text of the kernel (written anew)."""
-        with self._compiled.again("llvm"):
-            return write(self.program, self.options).text
+        with again(self._compiled, "llvm"):
+            return forms.write(self.program, self.options).text
 
     @property
     def assembly(self) -> str:
         """Assembly of the kernel on this machine, by the tier that answers now (generated anew, or what is run)."""
-        code = self._compiled.library
-        return mapped_listing(code) if isinstance(code, MappedCode) else assembly(self.llvm, LEVELS[self.tier])
+        code, source = self._compiled.library, self._compiled.source
+        if source.file is not None and source.revive is not None:
+            again: Kernel = source.revive(self.portable(), None, None)
+            return again.assembly
+        return forms.mapped_listing(code) if isinstance(code, MappedCode) else assembly(self.llvm, LEVELS[self.tier])
 
     @property
     def stats(self) -> Stats:
@@ -332,34 +354,13 @@ class Kernel(CFunction):
         """Address of `int kernel(double **inputs, double **outputs)`, valid while the kernel lives."""
         return self._compiled.library.addresses["kernel"]
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the kernel into a file, completely or not at all; `symad.load` or `codegen.load_kernel` reads it.
-
-        It holds the program and its options as plain data, no machine code, so that it can be loaded on any machine.
-        ArgumentError for a file that cannot be written, and containers other than tuples, lists, dicts and None.
-        """
-        write_kernel(path, self.portable())
-
-    def portable(self) -> bytes:
-        """Return what `save` writes."""
-        return encode(self.program, self.options, containers_of(self.pack, self.unpack))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return self._compiled.revive, (encode(self.program, self.options), self.pack, self.unpack)
-
-    def __copy__(self) -> Kernel:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Kernel:
-        return self
-
     def __repr__(self) -> str:
         number = self.options.number
         dtype = "" if number is FLOAT64 else f" in {number.name}"
-        return f"<Kernel {heading(self.program, self.options)}: {self.stats.total} operations{dtype}>"
+        return f"<Kernel {forms.heading(self.declared, self.options)}: {self.stats.total} operations{dtype}>"
 
     def _repr_html_(self) -> str:
-        return kernel_page(self.program, self.options, self.signature, self.stats)
+        return forms.kernel_page(self.declared, self.options, self.signature, self.stats)
 
 
 def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
@@ -381,10 +382,10 @@ def _attached(made: type, compiled: Compiled, pack: Pack | None = None, unpack: 
 def _native_calls_work(made: type) -> bool:
     """Try the gate once on a kernel that adds a number to an array, in every form of call."""
     program = Program([], [], {}, (Input("x", (2,)), Input("s", ())), (Output((2,), ()), Output((), ())))
-    library, shelf = gate_of(Kernel), Shelf(None, program, Options())
+    library, source = gate_of(Kernel), Built(program)
     results: list[Any] = []
     for release in (False, True):
-        kernel = _attached(made, Compiled(program, library, Options(), Stats(0, 0.0, 0, {}, 0), release, shelf))
+        kernel = _attached(made, Compiled(program, library, Options(), Stats(0, 0.0, 0, {}, 0), release, source))
         x, out = np.array([1.0, 2.0]), (np.zeros(2), np.zeros(()))
         for call in (kernel, kernel._call_slow):
             results += [call(x, 0.5), call(x, 0.5, out=out)]

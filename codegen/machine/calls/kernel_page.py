@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from codegen.ir.program import Program
-from codegen.ir.region import RolledProgram
+from codegen.ir.program import Declared
 from codegen.lanes import FLOAT64
 from codegen.machine.calls.statistics import Stats, figures, table
 from codegen.options import Options
 
 
-def heading(program: Program | RolledProgram, options: Options) -> str:
+def heading(program: Declared, options: Options) -> str:
     """Return a kernel in one line: its name, arguments and results.
 
-    >>> from codegen.ir.program import Input, Output
-    >>> heading(Program([], [], {}, (Input("x", (3,)), Input("s", ())), (Output((), ()),)), Options())
+    >>> from codegen.ir.program import Declaration, Input, Output
+    >>> heading(Declaration("kernel", (Input("x", (3,)), Input("s", ())), (Output((), ()),)), Options())
     'kernel(x[3], s) -> float'
     """
     inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in program.arguments)
@@ -21,7 +20,7 @@ def heading(program: Program | RolledProgram, options: Options) -> str:
     return f"{program.name}({inputs}) -> {', '.join(str(list(array.shape) or scalar) for array in program.outputs)}"
 
 
-def kernel_page(program: Program | RolledProgram, options: Options, signature: str, stats: Stats) -> str:
+def kernel_page(program: Declared, options: Options, signature: str, stats: Stats) -> str:
     """Return a kernel: what it takes and returns, how it was compiled, and what that came to."""
     number = "" if options.number is FLOAT64 else f", {options.dtype}"
     sparse = [output.pattern for output in program.outputs if output.pattern is not None]

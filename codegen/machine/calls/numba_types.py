@@ -17,8 +17,7 @@ from numba.extending import NativeValue, lower_builtin, models, register_model, 
 from numba.np import arrayobj
 
 from codegen.errors import ArgumentError
-from codegen.ir.program import Program
-from codegen.ir.region import RolledProgram
+from codegen.ir.program import Declared
 from codegen.lanes import NumberType
 
 types: Any = numba_types
@@ -53,7 +52,7 @@ class KernelType(types.Callable):  # type: ignore[misc]
         return KernelType
 
 
-def numba_type(program: Program | RolledProgram, number: NumberType, plain: bool) -> KernelType:
+def numba_type(program: Declared, number: NumberType, plain: bool) -> KernelType:
     """Return the type of a kernel; ArgumentError where it takes or gives containers, or others than float64."""
     if number.name != "float64" or not plain:
         what = "containers" if not plain else f"numbers of {number.name}"

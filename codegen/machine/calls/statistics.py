@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from codegen.later import Deferred
+from codegen.stages import Effect
+
+if TYPE_CHECKING:
+    import html
+else:  # for pages
+    html = Deferred("html")
 
 LLVM, ENCODER = "LLVM", "encoder"  # generators of machine code
 
@@ -63,6 +70,13 @@ class Stats:
         return table("What compiling did", figures(self))
 
 
+def stats_of(kept: Mapping[str, Any]) -> Stats:
+    """Return statistics from what is kept of them."""
+    passes = tuple(Effect(*effect) for effect in kept["passes"])
+    regions = tuple(RegionStats(**region) for region in kept["regions"])
+    return Stats(**{**kept, "passes": passes, "regions": regions})
+
+
 def figures(stats: Stats) -> list[tuple[str, str]]:
     """Return the statistics of a compilation, each with its name."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(stats.machine_operations.items()))
@@ -88,8 +102,10 @@ def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
     >>> table("a < b", [("sum", "3")])
     '<table><caption>a &lt; b</caption><tr><th scope="row">sum</th><td>3</td></tr></table>'
     """
-    body = "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in rows)
-    return f"<table><caption>{escape(caption)}</caption>{body}</table>"
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(value)}</td></tr>' for name, value in rows
+    )
+    return f"<table><caption>{html.escape(caption)}</caption>{body}</table>"
 
 
 def _milliseconds(seconds: float) -> str:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codegen.emission.emit import Form
-from codegen.engine import check_processor, compile_object
+from codegen.engine import check_processor
 from codegen.errors import WorkbenchError
-from codegen.machine.exports.c_interface import check_name, exported
+from codegen.machine.exports.c_interface import check_name
 from codegen.machine.exports.export import (
     NO_DRIVER,
     Exported,
@@ -24,6 +24,7 @@ from codegen.machine.exports.export import (
     driver,
     libraries_of,
     library_name,
+    object_code,
     portable,
     shared_library,
 )
@@ -85,7 +86,7 @@ def _object(material: Material, symbol: str, cpu: str) -> bytes:
     plan = portable(material)
     text = plan.emit(Form(lanes=material.options.number.lanes())).text
     libraries_of(symbol, text, cpu)
-    return compile_object(exported(text, plan.program, symbol), 2, cpu).code
+    return object_code(text, plan.program, symbol, cpu)
 
 
 def _run(line: Sequence[str], folder: Path) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from codegen.errors import ArgumentError
-from codegen.ir.program import Input, Output, Program
+from codegen.ir.program import Declared, Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.lanes import FLOAT64, NumberType
 
@@ -100,7 +100,7 @@ def parameter_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str
 DEFINED = re.compile(r"^(?:define .*?|)@([\w.$-]+) ?[(=]", re.MULTILINE)
 
 
-def entry(program: Program | RolledProgram, name: str, kernel: str = "kernel") -> str:
+def entry(program: Declared, name: str, kernel: str = "kernel") -> str:
     """Return the IR of a function with one pointer for each array, inputs first, which calls `kernel`.
 
     >>> import sympy as sp

@@ -22,9 +22,9 @@ from codegen.ir.tables import Affine, Table
 from codegen.loops.emit.loop_text import in_arrays
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import Lowered
-from codegen.machine.calls.compiled import Plan
 from codegen.machine.exports.c_interface import Interface, in_comment
 from codegen.machine.exports.c_source import STACK_NUMBERS, Called, Routine, hexadecimal, routine
+from codegen.machine.kernel_text import Plan
 from codegen.stages import allowed
 
 LARGEST = 1_000_000  # numbers of tables and constants
@@ -185,7 +185,7 @@ def kernel_source(given: Interface, plan: Plan) -> str:
     >>> import sympy as sp
     >>> from codegen.machine.exports.c_interface import interface
     >>> from codegen.options import Options
-    >>> from codegen.machine.calls.compiled import plan
+    >>> from codegen.machine.kernel_text import plan
     >>> from codegen.lowering.passes import prepare
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")

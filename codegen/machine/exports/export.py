@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 
 from codegen.emission.emit import Form
-from codegen.engine import check_processor, compile_object
+from codegen.engine import check_processor, compile_object, is_x86_64
 from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.machine.calls.arguments import as_input
-from codegen.machine.calls.compiled import Plan, planned
 from codegen.machine.exports.c_interface import BESSEL, MATH, Interface, exported, header, interface
 from codegen.machine.exports.c_kernel import kernel_source
 from codegen.machine.exports.c_tables import check_program, sparsity_header
 from codegen.machine.exports.packages import package_files
+from codegen.machine.exports.processor_versions import in_two_versions
+from codegen.machine.kernel_text import Plan, planned
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
 
@@ -155,7 +156,7 @@ def export(
     vector = libraries_of(material.program.name, text, cpu)
     files = {
         "test": (f"{given.name}_test.c", check_program(given, *_checked(material, points)).encode()),
-        "object": (f"{given.name}.o", compile_object(exported(text, given.program, given.name), 2, cpu).code),
+        "object": (f"{given.name}.o", object_code(text, given.program, given.name, cpu)),
     }
     notes: list[str] = []
     if given.sparse:
@@ -181,6 +182,12 @@ def export(
         elif library is None:
             notes.append(f"no shared library: {NO_DRIVER}; link {given.name}.o with your linker")
     return Exported(given.name, paths, tuple(notes))
+
+
+def object_code(text: str, program: Program | RolledProgram, name: str, cpu: str) -> bytes:
+    """Return the object file of a kernel as the C function `name`."""
+    made = in_two_versions(text) if cpu == "generic" and is_x86_64() else text
+    return compile_object(exported(made, program, name), 2, cpu).code
 
 
 def portable(material: Material) -> Plan:

@@ -23,10 +23,10 @@ from codegen.functions.symbols import Symbol
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.lowering.passes import prepare
-from codegen.machine.calls.compiled import planned
 from codegen.machine.gpu.device_entry import Entry
 from codegen.machine.gpu.swept_windows import SweptWindows
 from codegen.machine.gpu.windows import window_entry, windowed
+from codegen.machine.kernel_text import planned
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
 

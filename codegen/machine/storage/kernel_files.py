@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from codegen.errors import ArgumentError
-from codegen.ir.program import Program
-from codegen.ir.region import RolledProgram
+from codegen.ir.program import Declared
 from codegen.machine.calls.compiled import Pack, Unpack
 from codegen.machine.storage.portable import MALFORMED, Portable, decode
 from codegen.sealed import refused, write_atomically
 
-Restore = Callable[[Any, Program | RolledProgram], tuple[Pack | None, Unpack | None]]
+Restore = Callable[[Any, Declared], tuple[Pack | None, Unpack | None]]
 UNREADABLE = (OSError, ValueError, TypeError)  # the last two for paths that are none: "", a zero byte, a number
 
 
@@ -45,23 +44,17 @@ def write_kernel(path: str | os.PathLike[str], data: bytes) -> None:
         raise ArgumentError(f"cannot write {str(path)!r}", why=_reason(error), do="choose another path") from error
 
 
-def read_kernel(path: str | os.PathLike[str], restore: Restore | None) -> tuple[Portable, Pack | None, Unpack | None]:
+def read_program(data: bytes, where: str, restore: Restore | None) -> tuple[Portable, Pack | None, Unpack | None]:
     """Return what a kernel's file holds; ArgumentError for a file that is none, or holds containers unknown here."""
-    try:
-        data = Path(path).read_bytes()
-    except UNREADABLE as error:
-        raise ArgumentError(f"cannot read {str(path)!r}", why=_reason(error), do="check the path") from error
-    found = decode(data, os.fspath(path))
+    found = decode(data, where)
     if found.containers is None:
         return found, None, None
     if restore is None:
-        raise ArgumentError(
-            "a kernel that takes or returns containers", where=os.fspath(path), do="load it with symad.load"
-        )
+        raise ArgumentError("a kernel that takes or returns containers", where=where, do="load it with symad.load")
     try:
         return found, *restore(found.containers, found.program)
     except MALFORMED as error:
-        raise refused(os.fspath(path), f"its containers are none ({error})") from error
+        raise refused(where, f"its containers are none ({error})") from error
 
 
 def _reason(error: Exception) -> str:

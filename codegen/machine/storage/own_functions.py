@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from codegen.emission.emit import Emitted
 from codegen.emission.straight import declaration
-from codegen.engine import Library, Once, compile_text
+from codegen.engine import Image, Library, Once, compile_object, link
 from codegen.functions.symbols import Symbol, addresses_of
 
 OWN = "symad."
@@ -55,7 +55,13 @@ def own_addresses(texts: Mapping[str, str]) -> dict[str, int]:
 
 @Once
 def _library(name: str, text: str) -> Library:
-    return compile_text(text, (name,), {} if name.startswith(OWN) else addresses_of([name]))
+    return link(own_object(name, text), (name,), {} if name.startswith(OWN) else addresses_of([name]))
+
+
+@Once
+def own_object(name: str, text: str) -> Image:
+    """Return one of our functions as an object file."""
+    return compile_object(text)
 
 
 def complete(name: str, symbols: Mapping[str, Symbol]) -> str:

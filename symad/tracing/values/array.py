@@ -143,7 +143,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         new = like(scope.graph, self.nodes, nodes_of(value, scope))
         scope.graph.arrays.stored_into(self.nodes)
         if new.ndim == 0 and isinstance(key, Array) and all_truths(scope.graph, key.nodes):
-            mask = self._mask(key)  # one value for all that the mask picks: a choice, which needs no values
+            mask = self._masked(key)  # one value for all that the mask picks: a choice, which needs no values
             self.nodes[...] = elementwise(scope.graph, op.select, mask, new, self.nodes)
         else:
             self._store(scope, key, new)
@@ -165,7 +165,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         else:
             self.nodes[plain] = new
 
-    def _mask(self, key: Array) -> Nodes:
+    def _masked(self, key: Array) -> Nodes:
         if key.shape != self.shape[: key.ndim]:
             raise IndexError(f"boolean index did not match: shape {key.shape} for an array of shape {self.shape}")
         return key.nodes.reshape(key.shape + (1,) * (self.ndim - key.ndim))

@@ -14,7 +14,8 @@ from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output
 from codegen.ir.region import Buffer, Gather, Nest, Result, RolledProgram
 from codegen.ir.tables import Affine
-from codegen.machine.build import compile_program, load_kernel
+from codegen.machine.build import compile_program
+from codegen.machine.stored_kernels import load_kernel
 from codegen.matrices.matrix_loops import matrix_program, matrix_region, without_matrices
 from tests.support.matrix_operations import FACTORS, OPERATIONS, name_of, operands_of
 

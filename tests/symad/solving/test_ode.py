@@ -425,3 +425,14 @@ def test_a_kernel_has_no_integrator_and_its_absence_is_named(monkeypatch: pytest
     )
     with pytest.raises(ArgumentError, match=r"an integrator without scipy: .*; pip install 'symad\[special\]'"):
         GROWTH.solve((0.0, 1.0))
+
+
+def test_an_event_before_all_times_that_were_asked_for() -> None:
+    def ground(t: Any, y: Any, height: Any) -> Any:
+        return y[0]
+
+    ground.terminal = True  # type: ignore[attr-defined]
+    fall = sa.ode(lambda t, y, h: [y[1], -9.81], lambda h: [h, 0.0], (5.0,), events=ground)
+    found = fall.solve((0.0, 10.0), times=[8.0], sensitivities=1)
+    assert (found.t.shape, found.y.shape, found.sensitivities.shape) == ((0,), (2, 0), (2, 1, 0))
+    assert found.t_event_sensitivities[0] == pytest.approx(np.sqrt(1 / (2 * 9.81 * 5.0)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 import time
@@ -199,3 +200,29 @@ def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
     sa.Problem(lambda x: np.sum(x**2)).save(tmp_path, np.zeros(2))
     with pytest.raises(sa.LimitError):
         sa.load(tmp_path, max_ops=1)
+
+
+SOLVED = """
+import sys
+import numpy as np
+import symad as sa
+found = sa.load(sys.argv[1]).minimize(np.array([1.0, 5.0, 5.0, 1.0]), *map(float, sys.argv[2:]), solver="ipopt")
+print(found.x.tobytes().hex())
+print(*sorted({name.partition(".")[0] for name in sys.modules} & {"sympy", "mpmath", "scipy", "llvmlite", "cffi"}))
+print(sum(name.partition(".")[0] in ("symad", "codegen") for name in sys.modules))
+"""
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or platform.machine() != "x86_64", reason="object files are linked here for x86-64 Linux"
+)
+@pytest.mark.parametrize("parameters", [(), (2.0,)])
+def test_a_process_that_solves_imports_no_compiler(parameters: tuple[float, ...], tmp_path: Path) -> None:
+    problem = made()
+    problem.save(tmp_path, START)
+    sa.load(tmp_path).save(tmp_path)  # machine code of what is loaded is saved again
+    line = [sys.executable, "-W", "error", "-c", SOLVED, str(tmp_path), *map(str, parameters)]
+    x, heavy, count = subprocess.run(line, check=True, capture_output=True, text=True).stdout.split("\n")[:3]
+    assert bytes.fromhex(x) == problem.minimize(START, *parameters, solver="ipopt").x.tobytes()
+    assert heavy == ""
+    assert int(count) <= 60  # of some six hundred files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from typing import Any
 
 import numpy as np
@@ -90,14 +91,93 @@ def test_what_grows_without_end_stops() -> None:
     ("call", "message"),
     [
         (lambda: sa.ode(lambda t, y, a: y / t, np.ones(1), (1.0,)).solve((0.0, 1.0), method="CVODE"), "at t = 0"),
-        (lambda: sa.ode(robertson, np.ones(3), (np.ones(3),), events=[lambda t, y, k: y[0] - 0.5]).solve(
-            (0.0, 1.0), method="CVODE"), "CVODE with events; use method="),
+        (lambda: STIFF.value_and_grad(lambda y, k: np.sum(y), [0.0, 1.0], method="CVODE"),
+         "CVODE with a dense solution, as adjoints take it; use method="),
         (lambda: STIFF.solve((0.0, 1.0), method="CVODE", options={"no_such": 1}), "no_such"),
     ],
 )  # fmt: skip
 def test_what_is_refused(call: Any, message: str) -> None:
     with np.errstate(all="ignore"), pytest.raises(ArgumentError, match=message):
         call()
+
+
+def ground(t: Any, y: Any, height: Any) -> Any:
+    return y[0]
+
+
+def top(t: Any, y: Any, height: Any) -> Any:
+    return y[1]
+
+
+ground.terminal, top.direction = True, -1  # type: ignore[attr-defined]
+BALL = sa.ode(lambda t, y, h: [y[1], -9.81], lambda h: [h, 3.0], (5.0,), events=[ground, top])
+
+
+@pytest.mark.parametrize("times", [None, [0.5, 1.0, 9.0], [0.2], [8.0]])
+def test_events_and_their_derivatives(times: Any) -> None:
+    found, want = (BALL.solve((0.0, 9.0), times=times, sensitivities=1, **options) for options in (CLOSE, TIGHT))
+    assert (found.success, found.message) == (True, "Detected one or more events.")
+    if times is not None:
+        np.testing.assert_array_equal(found.t, want.t)
+        np.testing.assert_allclose(found.y, want.y, rtol=1e-6)
+    for ours, exact in zip(
+        [*found.t_events, *found.t_event_sensitivities, *found.y_events, *found.y_event_sensitivities],
+        [*want.t_events, *want.t_event_sensitivities, *want.y_events, *want.y_event_sensitivities], strict=True,
+    ):  # fmt: skip
+        assert ours.shape == exact.shape
+        np.testing.assert_allclose(ours, exact, rtol=1e-6, atol=1e-7)
+    assert found.t_events[1] == pytest.approx([3.0 / 9.81])
+    if times is None:
+        assert found.t[-1] == found.t_events[0][0]
+
+
+def test_an_event_of_the_wrong_direction_and_one_that_ends_at_its_third_time() -> None:
+    def zero(t: Any, y: Any) -> Any:
+        return y[0]
+
+    def never(t: Any, y: Any) -> Any:
+        return y[0] - 2.0
+
+    zero.terminal = 3  # type: ignore[attr-defined]
+    turning = sa.ode(lambda t, y: [y[1], -y[0]], [1.0, 0.0], events=[zero, never])
+    found = turning.solve((0.0, 20.0), **CLOSE)
+    assert found.t_events[0] == pytest.approx(np.pi * np.array([0.5, 1.5, 2.5]), rel=1e-6)
+    assert found.t_events[1].shape == (0,)
+    zero.direction = 1  # type: ignore[attr-defined]
+    rising = sa.ode(lambda t, y: [y[1], -y[0]], [1.0, 0.0], events=zero).solve((0.0, 20.0), **CLOSE)
+    assert rising.t_events[0] == pytest.approx(np.pi * np.array([1.5, 3.5, 5.5]), rel=1e-6)
+
+
+def test_the_time_of_an_event_is_differentiated_twice() -> None:
+    hits = lambda h: BALL.event_time((0.0, 9.0), h, **CLOSE)  # noqa: E731
+    for order in (0, 1, 2):
+        falls = lambda h: (3.0 + np.sqrt(9.0 + 2 * 9.81 * h)) / 9.81  # noqa: E731
+        ours, want = (sa.derivative(f, order)(5.0) if order else f(5.0) for f in (hits, falls))
+        assert ours == pytest.approx(want, rel=1e-6)
+
+
+def test_an_error_in_an_event_comes_out() -> None:
+    turning = sa.ode(lambda t, y, a: [y[1], -y[0]], [1.0, 0.0], (1.0,), events=lambda t, y, a: np.sqrt(y[0] - 0.5) - a)
+    with np.errstate(all="ignore"):
+        found = turning.solve((0.0, 3.0), method="CVODE")
+    assert not found.success or not found.t_events[0].size
+
+
+def test_sparse_matrices_are_factorized_by_one_thread() -> None:
+    """SuperLU_MT would start a thread for each processor at each factorization, which takes a hundred times as long."""
+    line = np.linspace(0, 2 * np.pi, 120, endpoint=False)
+    problem = sa.ode(lambda t, y, a: a * 4e2 * (np.roll(y, 1) - 2 * y + np.roll(y, -1)) - y**3, np.sin(line), (1.0,))
+
+    def seconds(**options: Any) -> float:
+        taken = []
+        for _ in range(3):
+            start = time.process_time()
+            problem.solve((0.0, 0.3), times=[0.3], rtol=1e-6, **options)
+            taken.append(time.process_time() - start)
+        return min(taken)
+
+    seconds(method="CVODE")
+    assert seconds(method="CVODE") < seconds(method="BDF")
 
 
 def test_an_integrator_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -162,6 +162,10 @@ def test_views_and_lazily_negated_tensors() -> None:
         assert f(value).tolist() == (2.0 * value).tolist()
 
 
+def test_no_arguments() -> None:
+    assert sa.to_torch(lambda: 2.0)().item() == 2.0
+
+
 def test_results_are_their_own_memory() -> None:
     f, x = sa.to_torch(lambda x: x, np.zeros(3)), X.clone()
     found = f(x)

@@ -283,6 +283,13 @@ def test_a_lambdified_function_is_differentiated():
     g = sa.grad(f, argnums=(0, 1))
     assert g(0.5, [2.0, 3.0]) == (pytest.approx(2 * np.cos(0.5)), [pytest.approx(np.sin(0.5)), 6.0])
     assert sa.compile(sa.derivative(codegen.lambdify(x, x**3)), 2.0)(2.0) == 12.0
+    at = np.array([0.5, 2.0])
+    for form in ([x, i], (x, i), sp.Matrix([x, i])):  # a list of symbols is given an array, and differentiated in it
+        f = codegen.lambdify([form], sp.sin(x) * i**2)
+        assert sa.grad(f)(at).ravel() == pytest.approx([4 * np.cos(0.5), 4 * np.sin(0.5)])
+        assert sa.compile(sa.hessian(lambda v, f=f: f(v)), at)(at)[1] == pytest.approx(
+            [4 * np.cos(0.5), 2 * np.sin(0.5)]
+        )
     with pytest.raises(
         sa.ArgumentError, match=r"expression x\*\*2 .*; make a function of it: sa.from_sympy\(\[x\], expression"
     ):

@@ -17,7 +17,7 @@ from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine, Indexed
 from codegen.ir.unroll import unroll
-from codegen.machine.build import load_kernel
+from codegen.machine.stored_kernels import load_kernel
 from tests.support.rolled_programs import KNOWN, A, B, arrays_for, pairs, random_program
 
 F = np.float32

@@ -11,7 +11,7 @@ import sympy as sp
 from codegen import compile_program, program_from_sympy
 from codegen.emission.emit import Form
 from codegen.lanes import Lanes
-from codegen.machine.calls.compiled import planned
+from codegen.machine.kernel_text import planned
 from codegen.machine.storage.own_functions import _library, apart
 from codegen.options import Options
 

@@ -1,0 +1,161 @@
+"""Machine code in files of kernels, behind the program: what a process that only calls them runs at once.
+
+A file is a sealed program, and behind it, if its writer could, a sealed block of machine code and a mark
+(`codegen.machine.storage.own_key`). Code is run where the mark is this user's, the processor, the C library and the
+sources of this package are those that it was compiled with, and no limit or dump asks for a compilation; otherwise the
+program is compiled, and the log says why. So a stranger's file is what it was before: a program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import platform
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+import codegen.errors
+from codegen.code_memory import MappedCode
+from codegen.errors import LoweringError, WorkbenchError
+from codegen.functions.libraries import c_address
+from codegen.functions.symbols import addresses_of
+from codegen.ir.program import Declaration, Input, Output
+from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.storage.own_key import SIZE, mark_of, own_key
+from codegen.options import Options
+from codegen.sealed import first_of, kind_of, refused, unseal
+from codegen.stages import LOG
+
+PROGRAM, KIND, VERSION = b"program", b"native", 1
+NEWEST = 2  # version of programs
+CPU = Path("/proc/cpuinfo")
+
+
+@dataclass(frozen=True)
+class Native:
+    """What a file says of a kernel, and its code."""
+
+    declared: Declaration
+    options: Options
+    containers: Any
+    facts: dict[str, Any]  # statistics, and whether to release the GIL
+    tier: Any
+    library: MappedCode
+
+
+def program_bytes(data: bytes, where: str) -> bytes:
+    """Return the program of a file; ArgumentError where anything but code is behind it."""
+    length = first_of(data)
+    if length == len(data) or kind_of(data) != PROGRAM:
+        return data
+    if len(data) < length + SIZE:
+        raise refused(where, "there are bytes behind its end")
+    unseal(data[length:-SIZE], KIND, VERSION, where)
+    return data[:length]
+
+
+def native_of(data: bytes, where: str) -> Native | None:
+    """Return the machine code of a file, linked; None where there is none that can be run here."""
+    length = first_of(data)
+    if not length < len(data) - SIZE:
+        return None
+    why = _not_to_be_run(data)
+    if not why:
+        try:
+            return _read(data[:length], data[length:-SIZE], where)
+        except (WorkbenchError, OSError) as error:
+            why = str(error)
+    LOG.info("%s: its program is compiled, its machine code is not run: %s", where, why)
+    return None
+
+
+def _not_to_be_run(data: bytes) -> str:
+    """Return why the mark is none of this user's, "" where it is."""
+    key = own_key()
+    if key is None:
+        return "there is no key of this user's"
+    body = memoryview(data)[:-SIZE]
+    return "" if hmac.compare_digest(mark_of(key, [body]), data[-SIZE:]) else "it was not made by this user's symad"
+
+
+def _read(program: bytes, code: bytes, where: str) -> Native | None:
+    header, arrays = unseal(code, KIND, VERSION, where, damaged=False)
+    if header["machine"] != here():
+        raise LoweringError("machine code", why="it was compiled for another machine, or by another symad")
+    _, numbers = unseal(program, PROGRAM, NEWEST, where, damaged=False)
+    inputs = tuple(Input(name, tuple(shape)) for name, shape in header["inputs"])
+    outputs = tuple(_output(shape, pattern, numbers) for shape, pattern in header["outputs"])
+    return Native(
+        Declaration(header["name"], inputs, outputs), Options(**header["options"]), header["containers"],
+        header["facts"], header["tier"], _linked(header, *arrays),
+    )  # fmt: skip
+
+
+def _output(shape: list[int], pattern: Any, numbers: list[NDArray[Any]]) -> Output:
+    if pattern is None:
+        return Output(tuple(shape), ())
+    (height, width), format, first = pattern
+    return Output(tuple(shape), (), None, SparsityPattern(numbers[first], numbers[first + 1], (height, width), format))
+
+
+def _linked(header: dict[str, Any], code: NDArray[Any], places: NDArray[Any], targets: NDArray[Any]) -> MappedCode:
+    """Return code that can be run; LoweringError for a function that this machine lacks."""
+    known, written = addresses_of(header["symbols"]), bytearray(code.tobytes())
+    for name, wanted in header["called"].items():
+        address = (known[name] if name in known else c_address(name)).to_bytes(8, "little")
+        for place in wanted:
+            written[place : place + 8] = address
+    inside = dict(zip(places.tolist(), targets.tolist(), strict=True))
+    return MappedCode(bytes(written), {}, {}, header["entries"], inside)
+
+
+@cache
+def here() -> dict[str, str]:
+    """Return what machine code depends on: the processor, the C library, and what has compiled it.
+
+    >>> here() == here(), len(here()["sources"])
+    (True, 64)
+    """
+    return {"machine": platform.machine(), "processor": _processor(), "libc": _libc(), "sources": SOURCES}
+
+
+def _processor() -> str:
+    """Return the name and the abilities of the first processor, as Linux tells them; OSError elsewhere."""
+    with CPU.open(encoding="utf-8") as file:
+        kept = []
+        for line in file:
+            if not line.strip():
+                break
+            if line.partition("\t")[0].strip(": ") in ("vendor_id", "cpu family", "model", "model name", "flags"):
+                kept.append(line.strip())
+    return "\n".join(kept)
+
+
+def _libc() -> str:
+    try:
+        return os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except ValueError:
+        return ""
+
+
+def _sources(folder: Path) -> str:
+    """Return a digest of all files of this package: of their names, sizes and times, which is fifty times as quick."""
+    digest, waiting = hashlib.sha256(), [(folder, "")]
+    while waiting:
+        at, name = waiting.pop()
+        with os.scandir(at) as entries:
+            for entry in sorted(entries, key=lambda found: found.name):
+                if entry.is_dir():
+                    waiting += [(Path(entry.path), f"{name}/{entry.name}")] if entry.name != "__pycache__" else []
+                elif entry.name.endswith(".py"):
+                    info = entry.stat()
+                    digest.update(f"{name}/{entry.name} {info.st_size} {info.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+SOURCES = _sources(Path(codegen.errors.__file__).parent)  # as they are imported

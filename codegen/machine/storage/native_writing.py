@@ -1,0 +1,85 @@
+"""Writing machine code behind a kernel's program, for processes that will only call it (`native_code` reads it)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from codegen.engine import compile_object
+from codegen.ir.program import Output
+from codegen.machine.calls.compiled import Compiled
+from codegen.machine.storage.native_code import KIND, NEWEST, PROGRAM, VERSION, here
+from codegen.machine.storage.own_functions import OWN, own_object
+from codegen.machine.storage.own_key import mark_of, own_key
+from codegen.machine.storage.portable_rows import Arrays
+from codegen.machine.storage.shelf import ObjectCode
+from codegen.object_files import Placed, UnknownObjectError, placed
+from codegen.sealed import seal, unseal
+from codegen.stages import LOG
+
+
+def with_code(program: bytes, compiled: Compiled, containers: Any, adapters: Mapping[str, str]) -> bytes:
+    """Return a file: a program and, if this machine's code can be written, the code and the mark of this user.
+
+    `adapters` are functions that call the kernel, IR text by name, each named `adapter` in it.
+    """
+    code, options = compiled.code, compiled.options
+    bisected = compiled.bisection is not None and compiled.bisection.active
+    if code is None or bisected or options.tier == "auto":  # whose better code is still to come
+        return program
+    try:
+        machine, found = here(), _placed(code, adapters)
+    except (UnknownObjectError, OSError) as error:
+        LOG.info("%s is saved without its machine code: %s", compiled.declared.name, error)
+        return program
+    key = own_key(make=True)
+    if key is None:
+        return program
+    declared, numbers = compiled.declared, unseal(program, PROGRAM, NEWEST, "", damaged=False)[1]
+    header = {
+        "machine": machine,
+        "name": declared.name,
+        "inputs": [[array.name, list(array.shape)] for array in declared.arguments],
+        "outputs": [_described(output, numbers) for output in declared.outputs],
+        "options": asdict(options),
+        "containers": containers,
+        "facts": code.facts,
+        "tier": compiled.tier,
+        "entries": found.entries,
+        "called": found.called,
+        "symbols": [*code.symbols, *(name for name in code.own if not name.startswith(OWN))],
+    }
+    places = [np.fromiter(column, np.uint64) for column in (found.inside.keys(), found.inside.values())]
+    data = program + seal(KIND, VERSION, header, [np.frombuffer(found.code, np.uint8), *places])
+    return data + mark_of(key, [data])
+
+
+def _placed(code: ObjectCode, adapters: Mapping[str, str]) -> Placed:
+    """Return a kernel, our functions that it calls, and adapters to it as one block."""
+    parts, first = list(code.image.parts), None
+    if code.places is not None:
+        called: dict[str, tuple[int, ...]] = {name: (place,) for name, place in code.places.called.items()}
+        parts, first = [], Placed(code.image.code, code.places.entries, called, {})
+    for name, text in code.own.items():
+        parts += own_object(name, text).parts
+    numbered = {f"adapter.{k}": name for k, name in enumerate(adapters)}
+    for number, name in numbered.items():
+        parts += compile_object(adapters[name].replace("@adapter(", f"@{number}(")).parts
+    found = placed(parts, first)
+    entries = {numbered.get(name, name): place for name, place in found.entries.items()}
+    return Placed(found.code, entries, found.called, found.inside)
+
+
+def _described(output: Output, numbers: Arrays) -> list[Any]:
+    """Return the shape of a result and its pattern, whose places are arrays of the program."""
+    pattern = output.pattern
+    if pattern is None:
+        return [list(output.shape), None]
+    first = next(
+        k for k in range(len(numbers) - 1)
+        if np.array_equal(numbers[k], pattern.rows) and np.array_equal(numbers[k + 1], pattern.columns)
+    )  # fmt: skip
+    return [list(output.shape), [list(pattern.shape), pattern.format, first]]

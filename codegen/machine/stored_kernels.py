@@ -1,0 +1,99 @@
+"""Loading: kernels from files, by their machine code where that may be run here, by their program otherwise."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codegen import machine
+from codegen.errors import ArgumentError
+from codegen.ir.program import Declared, Program
+from codegen.limits import are_given
+from codegen.machine.calls.compiled import Compiled, Pack, Revive, Unpack
+from codegen.machine.calls.kernel import Kernel, make_kernel
+from codegen.machine.calls.statistics import stats_of
+from codegen.machine.storage.native_code import native_of, program_bytes
+from codegen.stages import asked_for
+
+if TYPE_CHECKING:
+    from codegen.ir.region import RolledProgram
+    from codegen.machine.storage.cache import Setting
+    from codegen.machine.storage.portable import Portable
+    from codegen.machine.storage.shelf import Shelf
+
+Restore = Callable[[Any, Declared], tuple[Pack | None, Unpack | None]]
+UNREADABLE = (OSError, ValueError, TypeError)  # the last two for paths that are none: "", a zero byte, a number
+
+
+def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore: Restore | None = None) -> Kernel:
+    """Return the kernel that `kernel.save(path)` wrote, for this machine; no code of a stranger's is run.
+
+    `restore(data, declared) -> (pack, unpack)` makes containers of what the file has of them (`symad.load` does).
+    ArgumentError for a file that is no kernel's, was damaged, or was written by a newer version.
+
+    >>> import tempfile
+    >>> from codegen import compile_program, program_from_sympy
+    >>> import sympy as sp
+    >>> x = sp.Symbol("x")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     compile_program(program_from_sympy([x], [x + 2])).save(f"{folder}/f.symad")
+    ...     load_kernel(f"{folder}/f.symad")(1.0)
+    3.0
+    """
+    try:
+        data = Path(path).read_bytes()
+    except UNREADABLE as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ArgumentError(f"cannot read {str(path)!r}", why=why, do="check the path") from error
+    return kernel_in(data, os.fspath(path), cache=cache, restore=restore)
+
+
+def kernel_in(data: bytes, where: str, *, cache: Setting = None, restore: Restore | None = None) -> Kernel:
+    """Return the kernel of a file's bytes.
+
+    Its program is compiled where limits may forbid that, where stages are dumped, and where a cache is to have it.
+    """
+    start = time.perf_counter()
+    found = None if cache or are_given() or asked_for() else native_of(data, where)
+    if found is None:
+        return machine.kernel_of(program_bytes(data, where), where, cache, restore)
+    if found.containers is not None and restore is None:
+        return machine.kernel_of(program_bytes(data, where), where)  # which refuses it
+    stats = replace(stats_of(found.facts["stats"]), seconds={"load": time.perf_counter() - start}, cached=True)
+    release, source = found.facts["release"], Stored(data, where)
+    compiled = Compiled(found.declared, found.library, found.options, stats, release, source, found.tier)
+    pack, unpack = restore(found.containers, found.declared) if restore and found.containers else (None, None)
+    return make_kernel(compiled, pack, unpack)
+
+
+class Stored:
+    """The source of what comes from a file: its program is read when more code is to be made of it."""
+
+    file: bytes
+
+    def __init__(self, data: bytes, where: str) -> None:
+        self.file, self._where = data, where
+
+    @cached_property
+    def _portable(self) -> Portable:
+        return machine.decode(program_bytes(self.file, self._where), self._where)
+
+    @property
+    def program(self) -> Program | RolledProgram:
+        """The program that was compiled."""
+        return self._portable.program
+
+    @cached_property
+    def shelf(self) -> Shelf:
+        """Where the object code of other forms is: in the cache that the environment names."""
+        return machine.Shelf(machine.chosen(), self.program, self._portable.options)
+
+    @property
+    def revive(self) -> Revive:
+        """What makes the kernel again."""
+        return machine.revive

@@ -1,0 +1,1 @@
+from symad.compiling.kernel_containers import restored as restored

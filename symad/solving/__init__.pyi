@@ -1,0 +1,1 @@
+from symad.solving.exported_problems import ExportRequest as ExportRequest, export_problem as export_problem
