@@ -44,7 +44,9 @@ def test_without_such_a_function_numpy_may_make_objects():
 def test_a_function_beside_it_is_named(f):
     assert f(X) == pytest.approx(2.25)
     for differentiated in (sa.grad(f), lambda x, f=f: sa.compile(sa.grad(f), x)):
-        with pytest.raises(TraceError, match=r"object array in code that calls msgpack\._cmsgpack\.unpackb: compiled code"):
+        with pytest.raises(
+            TraceError, match=r"object array in code that calls msgpack\._cmsgpack\.unpackb: compiled code"
+        ):
             differentiated(X)
 
 
