@@ -1,10 +1,10 @@
 """Differential equations: seconds of values and sensitivities: `python -m benchmarks.ode`.
 
 Each problem by SciPy alone (the right-hand side in Python, no Jacobian; sensitivities by central differences of tight
-solutions), by symad with the same integrators of SciPy, and with CVODE of SUNDIALS, and, where CasADi is installed, by
-CVODES with CasADi's forward sensitivities. Errors are those of the last state, and of its sensitivities, against the
-same system by Radau's method at tolerances of 1e-12: relative to the largest entry of each row. Seconds of a solution
-are the best of `ROUNDS`, of the process; of a build, once.
+solutions), by symad with the same integrators of SciPy, and with CVODE of SUNDIALS, and, where they are installed, by
+CVODES with CasADi's forward sensitivities, and by diffrax. Errors are those of the last state, and of its
+sensitivities, against the same system by Radau's method at tolerances of 1e-12: relative to the largest entry of each
+row. Seconds of a solution are the best of `ROUNDS`, of the process; of a build, once.
 """
 
 from __future__ import annotations
@@ -161,6 +161,35 @@ def by_casadi(case: Case, order: int) -> Row:
     return Row("CasADi, CVODES", build, *best(solve))
 
 
+def by_diffrax(case: Case, order: int) -> Row:
+    """Return seconds of diffrax, with an implicit method of order 5 and sensitivities by JAX's forward mode."""
+    diffrax, jax = importlib.import_module("diffrax"), importlib.import_module("jax")
+    jax.config.update("jax_enable_x64", True)
+    begin = time.process_time()
+    control = diffrax.PIDController(**TOLERANCES)
+
+    def join(parts: Any) -> Any:
+        return jax.numpy.concatenate([jax.numpy.reshape(part, -1) for part in parts])
+
+    def end(p: Any) -> Any:
+        found = diffrax.diffeqsolve(
+            diffrax.ODETerm(lambda t, y, p: case.right(y, p, join)), diffrax.Kvaerno5(), 0.0, case.end, None,
+            jax.numpy.array(case.start), p, stepsize_controller=control, adjoint=diffrax.ForwardMode(),
+            max_steps=100_000,
+        )  # fmt: skip
+        return found.ys[-1]
+
+    function = jax.jit(lambda p: (end(p), jax.jacfwd(end)(p)) if order else (end(p),))
+
+    def solve() -> Any:
+        last, *slopes = map(np.asarray, function(np.asarray(case.parameters, dtype=float)))
+        return [last, *(slopes[0].T if slopes else [])]
+
+    solve()
+    build = time.process_time() - begin
+    return Row("diffrax, Kvaerno5", build, *best(solve))
+
+
 def joined(parts: Any) -> Any:
     """Return numbers and vectors one behind the other."""
     return np.concatenate([np.reshape(part, -1) for part in parts])
@@ -175,6 +204,8 @@ def rows(case: Case, order: int) -> Iterator[Row]:
         yield by_scipy(case, method, order)
     if importlib.util.find_spec("casadi") is not None:
         yield by_casadi(case, order)
+    if importlib.util.find_spec("diffrax") is not None:
+        yield by_diffrax(case, order)
 
 
 def report(case: Case) -> Iterator[str]:

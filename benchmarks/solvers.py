@@ -2,7 +2,8 @@
 
 Each way is a process of its own: it imports, makes the derivatives and solves; its processor time is what the system
 counted, the best of some (of one where n is 10^5 or more). symad builds its kernels ("built"), or loads them from the
-folder that `Problem.save` wrote, with its cache of machine code or without; CasADi has every scalar (SX), or maps one
+folder that `Problem.save` wrote, as the user who saved it ("loaded") or as another one, whose programs are compiled
+("loaded elsewhere"); CasADi has every scalar (SX), or maps one
 step (MX). Callbacks are microseconds of one call of the sparse Jacobian and of the Hessian of the Lagrangian, in a
 process of their own. Ipopt is that of `ipyopt` for symad and CasADi's own for CasADi, both with MUMPS.
 """
@@ -25,11 +26,11 @@ import numpy as np
 from benchmarks.solver_problems import PROBLEMS, chain_cost, chain_limits, in_casadi, swing_cost, swing_limits
 from benchmarks.tables import table
 
-WAYS = ("built", "loaded", "loaded, cache", "SX", "MX")
-TITLES = {"built": "symad built", "loaded": "symad loaded", "loaded, cache": "symad loaded, cache", "SX": "CasADi SX",
-          "MX": "CasADi MX map"}  # fmt: skip
+WAYS = ("built", "loaded", "loaded elsewhere", "SX", "MX")
+TITLES = {"built": "symad built", "loaded": "symad loaded", "loaded elsewhere": "symad loaded elsewhere",
+          "SX": "CasADi SX", "MX": "CasADi MX map"}  # fmt: skip
 FUNCTIONS = {"chain": (chain_cost, chain_limits), "swing": (swing_cost, swing_limits)}
-ROUNDS, CALLS = 3, 20
+ROUNDS, CALLS = 5, 20
 ALONE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SYMAD_CACHE": ""}
 
 
@@ -58,7 +59,6 @@ def measured(name: str, n: int, ways: Sequence[str]) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         if any(way.startswith("loaded") for way in ways):
             run(name, n, "built", folder, "save")
-            run(name, n, "loaded, cache", folder, "solve")  # which fills the cache
         found: dict[str, dict[str, Any]] = {}
         for _ in range(1 if n >= 100_000 else ROUNDS):
             for way in ways:
@@ -70,16 +70,16 @@ def measured(name: str, n: int, ways: Sequence[str]) -> list[list[str]]:
     for way, latest in found.items():
         times = calls.get(way, {})
         callbacks = [f"{times[kind]:.3g}" if kind in times else "" for kind in ("jacobian", "hessian")]
-        row = [name, str(n), TITLES[way], f"{latest['seconds']:.2f}", str(latest["iterations"])]
+        row = [name, str(n), TITLES[way], f"{latest['seconds']:.3f}", str(latest["iterations"])]
         rows.append([*row, f"{latest['optimum']:.8g}", *callbacks])
     return rows
 
 
 def run(name: str, n: int, way: str, folder: str, what: str) -> dict[str, Any]:
     """Return what a process found, and its processor time."""
-    environment = os.environ | ALONE
-    if way == "loaded, cache":
-        environment["SYMAD_CACHE"] = str(Path(folder) / "cache")
+    home = Path(folder) / ("another" if way == "loaded elsewhere" else "own")  # where the key of saved files is
+    environment = os.environ | ALONE | {"XDG_DATA_HOME": str(home)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # without bytecode every import is compiled again
     line = [sys.executable, "-m", "benchmarks.solvers", "--child", name, str(n), way, folder, what]
     process = subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None

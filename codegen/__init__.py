@@ -10,4 +10,4 @@ errors        WorkbenchError, ArgumentError, LoweringError, UnboundSymbolError, 
 
 from codegen.later import later
 
-__getattr__, __dir__, __all__ = later(__name__)
+__getattr__, __dir__ = later(__name__)

@@ -15,7 +15,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
@@ -97,8 +96,7 @@ if hasattr(os, "register_at_fork"):  # a child must not be born while another th
     os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
 
 
-@dataclass(frozen=True, slots=True)
-class Image:
+class Image(NamedTuple):
     """Object files in memory, not linked yet, and the seconds that parsing and code generation took."""
 
     parts: tuple[bytes, ...]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(NamedTuple):
     """`width` lanes of the IR type `scalar`; with one lane, values are plain scalars.
 
     In memory the lanes of a value lie side by side: value k of an array stands at position `k * width`.
@@ -69,8 +67,7 @@ class Lanes:
         return scalar if self.width == 1 else f"<{self.width} x {scalar}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """Where an array's elements stand: element k at `k * step`, its lanes side by side, or one number for all lanes.
 
     `Layout(lanes.width)` is the layout of blocks of points, `Layout(1, uniform=True)` of values that all lanes share.
@@ -95,8 +92,7 @@ SCALAR = Lanes()
 Dtype = Literal["float64", "float32", "complex128"]
 
 
-@dataclass(frozen=True, slots=True)
-class NumberType:
+class NumberType(NamedTuple):
     """A number in memory: `parts` machine numbers of IR type `scalar`; arrays of the dtype kinds can be converted."""
 
     name: Dtype

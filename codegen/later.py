@@ -9,32 +9,38 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from codegen.collector import fewer_collections
 
 
-def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package, for its `__init__` to bind.
+def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package, for its `__init__` to bind; the first knows `__all__` too.
 
     >>> import codegen
     >>> "lambdify" in dir(codegen), codegen.lambdify.__module__
     (True, 'codegen.lambdified.lambdify')
     """
-    places = stub_places(_stub(package))
+
+    @cache
+    def places() -> dict[str, tuple[str, str]]:
+        return stub_places(_stub(package))
 
     def find(name: str) -> Any:
-        if name not in places:
+        if name == "__all__":
+            return sorted(places())
+        if name not in places():
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
-        module, attribute = places[name]
+        module, attribute = places()[name]
         with fewer_collections():
             found = import_module(f"{package}.{name}" if module == package else module)
         value = found if module == package else getattr(found, attribute)
         setattr(sys.modules[package], name, value)  # so that it is asked for once
         return value
 
-    return find, lambda: list(places), sorted(places)
+    return find, lambda: list(places())
 
 
 def _stub(package: str) -> bytes:

@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from numbers import Real
+from typing import NamedTuple
 
 from codegen.errors import ArgumentError, LimitError, MemoryLimitError
 
@@ -25,8 +25,7 @@ _LEAVES = {"Atom", "BooleanAtom", "Alias"}  # classes of SymPy and of ours, by n
 EVERY = 4096  # rows between two checks
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How many operations a table may have, when the time is over (`time.monotonic`), how many bytes an array has."""
 
     operations: float

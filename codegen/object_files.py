@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from codegen.records import dataclass
 
 MAGIC, MACHINE, RELOCATABLE = b"\x7fELF\x02\x01", 62, 1
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")

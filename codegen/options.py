@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Literal, TypedDict, get_args
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from codegen.errors import ArgumentError
 from codegen.lanes import NUMBER_TYPES, Dtype, NumberType
 from codegen.later import Deferred
+from codegen.records import dataclass
 
 if TYPE_CHECKING:
     import difflib

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from codegen.errors import ArgumentError
 from codegen.later import Deferred
 from codegen.limits import check
+from codegen.records import dataclass
 
 if TYPE_CHECKING:
     import logging
@@ -130,8 +131,7 @@ def bisection_of(words: str) -> Bisection:
     return Bisection(limit, frozenset(without))
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(NamedTuple):
     """How a subject is written: as lines, and as its number of operations."""
 
     lines: Callable[[Any], Iterable[str]] = lambda subject: str(subject).splitlines()

@@ -36,6 +36,7 @@ ORDER = {
             "distribution_heads",
             "limits",
             "object_files",
+            "records",
             "engine",
             "lanes",
             "later",

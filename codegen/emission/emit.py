@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from codegen.emission.lane_functions import SINE_AND_COSINE, angles_of_both, on_lanes, pair_of, sine_and_cosine_of_lanes
 from codegen.emission.schedule import Place, Schedule, pointers, split_stores, workspace
@@ -22,6 +22,7 @@ from codegen.ir.program import Program
 from codegen.lanes import SCALAR, Lanes, Layout
 from codegen.limits import check
 from codegen.lowering.lower import Lowered
+from codegen.records import dataclass
 
 DIRECT_POINTERS = 5  # so many arrays go to chunk functions in registers, more through the pointer tables
 STACK_BYTES = 65536  # a workspace of up to 64 KiB lives on the stack

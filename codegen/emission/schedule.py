@@ -10,12 +10,12 @@ LLVM's cost is superlinear in the stores of one function: 10 000 stores of one c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, lanes_of_row, operands_of
 from codegen.ir.program import Program
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
+from codegen.records import dataclass
 
 SINGLE_LIMIT = 1500  # up to here one function is both fastest to run and cheap enough to compile
 CHUNK = 250

@@ -9,7 +9,7 @@ the code stays as small as one pushforward, where the straight-line matrix has a
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form, emit
 from codegen.emission.lane_functions import own_functions, own_symbol
@@ -20,6 +20,7 @@ from codegen.lanes import SCALAR, Lanes, Layout
 from codegen.lowering.group import group_operations
 from codegen.lowering.halves import columns_at_once, executed_halves, split
 from codegen.lowering.lower import Lowered
+from codegen.records import dataclass
 from codegen.stages import carried_out, observed, part
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from codegen.emission.emit import STACK_BYTES
 from codegen.emission.lane_functions import on_lanes, own_functions
@@ -20,6 +19,7 @@ from codegen.lanes import FLOAT64, SCALAR
 from codegen.lowering.group import FEWEST, SEEDS
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared
+from codegen.records import dataclass
 
 AS_QUICK = 300  # operations up to which calls of the encoder's code take the time of LLVM's, or a twenty-fifth more
 FURTHEST = 2**31 - 64  # bytes that a displacement reaches

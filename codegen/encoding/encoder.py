@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codegen.encoding.registers import Registers, uses_in_order
 from codegen.encoding.x86_instructions import (
@@ -33,6 +33,7 @@ from codegen.encoding.x86_instructions import (
 )
 from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row
 from codegen.limits import EVERY, check
+from codegen.records import dataclass
 
 SIGN, MAGNITUDE, ONES, ONE = -16, -32, -48, -64  # places of masks of 16 bytes before the code
 MASKS = {SIGN: b"\0" * 7 + b"\x80" + b"\0" * 8, MAGNITUDE: b"\xff" * 7 + b"\x7f" + b"\xff" * 8, ONES: b"\xff" * 16,

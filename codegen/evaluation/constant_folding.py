@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -23,6 +22,7 @@ from codegen.functions.intrinsics import INTRINSICS, intrinsic
 from codegen.functions.reference_functions import precision
 from codegen.heads import Alias, NegativeZero
 from codegen.ir.program import Rows
+from codegen.records import dataclass
 
 DIGITS = 50  # the second evaluation of a Precise pair has twice as many
 LARGEST_OPERAND = 2**16  # bits of a constant in front of the point that a function is evaluated at

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from codegen.functions.intrinsics import INTRINSICS, intrinsic
 from codegen.functions.reference_functions import precision
 from codegen.ir.float_functions import divide
 from codegen.ir.program import Head, Rows, needed
+from codegen.records import dataclass
 
 Function = Callable[..., Any]
 

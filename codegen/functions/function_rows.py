@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial, reduce
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +22,7 @@ from codegen.functions.formula_values import Formula, lowering
 from codegen.functions.libraries import scipy_number, scipy_ufunc
 from codegen.ir.machine_rows import Machine, Reference
 from codegen.ir.program import Head
+from codegen.records import dataclass
 
 Native = Callable[..., Reference]
 

@@ -7,7 +7,8 @@ algorithm in 60 digits, their coefficients rounded to the format; the errors tha
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+
+from codegen.records import dataclass
 
 Coefficients = tuple[float, ...]
 

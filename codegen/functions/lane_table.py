@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from codegen.functions import hard_arguments as hard, lane_formulas as lane, lane_inverses as inverse
 from codegen.functions.formula_values import where
 from codegen.functions.lane_values import Value
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

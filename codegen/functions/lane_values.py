@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from codegen.functions.formula_values import Number, where
 from codegen.functions.lane_formats import Format
+from codegen.records import dataclass
 
 Operand: TypeAlias = "Value | float"
 

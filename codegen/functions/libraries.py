@@ -10,9 +10,8 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codegen.engine import host, vector_bits
 from codegen.errors import LoweringError
@@ -26,8 +25,7 @@ else:  # for what this process has not loaded
 LIBRARY = "libmvec.so.1"
 
 
-@dataclass(frozen=True, slots=True)
-class VectorFunction:
+class VectorFunction(NamedTuple):
     """A function of libmvec: its name there, operands, the error bound in ULP, and how few calls are worth a group."""
 
     name: str

@@ -6,10 +6,10 @@ Kernels name them by symbol; addresses are given to the linker, so that no addre
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from functools import cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from codegen.errors import LoweringError
 from codegen.functions.libraries import c_address, scipy_ufunc
@@ -20,13 +20,12 @@ from codegen.functions.workers import DECLARATION, PARALLEL, parallel_address
 UFUNC_FUNCTIONS, UFUNC_DATA, UFUNC_ENTRY = 32, 40, 8
 
 
-@dataclass(frozen=True, slots=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A function that a kernel calls: its IR declaration or definition, and the addresses that it needs."""
 
     name: str
     text: str
-    addresses: dict[str, int] = field(default_factory=dict)
+    addresses: Mapping[str, int] = MappingProxyType({})
 
 
 @cache

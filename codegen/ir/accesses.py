@@ -15,7 +15,6 @@ Of a buffer with many accesses some places are looked at, each in all its access
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import NoReturn
 
@@ -27,6 +26,7 @@ from codegen.errors import InvariantError
 from codegen.ir.readdress import shift_at
 from codegen.ir.region import Region, Result, RolledProgram, Step, buffer_names
 from codegen.ir.tables import Affine, Places, Table, distinct, unique
+from codegen.records import dataclass
 
 Fail = Callable[[str, str, str], NoReturn]
 

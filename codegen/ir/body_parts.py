@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 import sympy as sp
@@ -13,6 +13,7 @@ from codegen.ir.program import Program, reachable
 from codegen.ir.region import Carry, Gather, Kind, Region, Result
 from codegen.ir.row_table import Table as RowTable
 from codegen.ir.tables import Table
+from codegen.records import dataclass
 
 
 def body_part(

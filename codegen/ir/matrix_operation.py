@@ -27,7 +27,6 @@ is what a place beyond has. "scatter", its adjoint: of r rows of m numbers and t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, get_args
 
@@ -37,6 +36,7 @@ from codegen.errors import ArgumentError
 from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Program
 from codegen.ir.row_table import Table
+from codegen.records import dataclass
 
 MatrixKind = Literal[
     "product", "cholesky", "triangular", "solve", "determinant", "log_determinant", "qr", "eigen", "singular",

@@ -15,12 +15,13 @@ Conventions of the rows:
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from codegen.ir.sparsity import SparsityPattern
+from codegen.records import dataclass
 
 if TYPE_CHECKING:  # arrays have programs without heads: a kernel that was saved is called without SymPy
     import sympy as sp
@@ -106,8 +107,7 @@ class Output:
         return prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(NamedTuple):
     """What a caller knows of a program that is not there."""
 
     name: str

@@ -20,7 +20,7 @@ transposed is a gather, a carry transposed is a carry that runs backward.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import chain, count as counting
 from math import prod
@@ -33,6 +33,7 @@ from codegen.errors import ArgumentError
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output, Program, operations_of
 from codegen.ir.tables import Affine, Table
+from codegen.records import dataclass
 
 Kind = Literal["store", "add", "last"]
 

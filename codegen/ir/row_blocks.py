@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count, repeat
 from typing import TypeAlias, TypeVar
 
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.program import Head
+from codegen.records import dataclass
 
 Column: TypeAlias = NDArray[np.int64] | int  # one operand of each row; a number: the same for all rows
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from codegen.errors import ArgumentError
 from codegen.later import Deferred
+from codegen.records import dataclass
 from codegen.sealed import write_atomically
 
 if TYPE_CHECKING:

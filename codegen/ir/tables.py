@@ -11,7 +11,6 @@ load or store). Pairs (i, j) with i < j, for one, are a run for each i. No table
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from typing import TypeAlias
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.errors import ArgumentError
+from codegen.records import dataclass
 
 Places: TypeAlias = NDArray[np.int64]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from sympy.utilities.exceptions import sympy_deprecation_warning
 from codegen.errors import ArgumentError
 from codegen.expressions.sympy_forms import can_be_input
 from codegen.machine.calls.arguments import in_positions
+from codegen.records import dataclass
 
 
 class CallError(ArgumentError, TypeError):

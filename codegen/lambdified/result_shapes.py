@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from sympy.tensor.array.expressions import ArraySymbol
 
 from codegen.errors import ArgumentError
 from codegen.expressions.sympy_in import entries
+from codegen.records import dataclass
 
 NUMBER, TRUTH, MATRIX = "number", "truth", "matrix"
 

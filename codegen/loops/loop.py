@@ -9,7 +9,7 @@ the nodes between them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, TypeGuard
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
+from codegen.records import dataclass
 
 Nodes: TypeAlias = NDArray[np.int64]
 Reads: TypeAlias = Nodes | NDArray[np.float64]  # what a slot reads in every repetition: nodes, or numbers as they are

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codegen.ir.machine_rows import Reference, Row, is_power_of_two, operands_of
 from codegen.lowering.algebra_pairs import Product, share_pairs
 from codegen.lowering.algebra_rows import Factors, Monomial, Rebuilder, collected, monomials
 from codegen.lowering.lower import Lowered
+from codegen.records import dataclass
 
 PRODUCTS = ("mul", "div")
 FEWEST_TOGETHER, MOSTLY = 3, 0.75

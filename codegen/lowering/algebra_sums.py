@@ -6,12 +6,12 @@ A sum is a tree of additions, subtractions, signs and constant factors whose inn
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from codegen.ir.machine_rows import Reference, constant_of, in_range, operands_of
 from codegen.lowering.algebra_rows import Factors, Rebuilder, monomials, multiply
 from codegen.lowering.lower import Lowered
+from codegen.records import dataclass
 
 Terms: TypeAlias = dict[Factors, float]  # factors: coefficient; () is the constant
 

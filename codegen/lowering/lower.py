@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +21,7 @@ from codegen.functions.intrinsics import intrinsic
 from codegen.functions.powers import PowerPlan
 from codegen.ir.machine_rows import LEAVES, Machine, Reference, Row, use_counts
 from codegen.ir.program import Head, Program, reachable
+from codegen.records import dataclass
 
 FUSED = frozenset({"fma", "fms", "fnma", "fnms"})
 KINDS = {

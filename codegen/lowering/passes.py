@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from codegen.engine import has_fma
@@ -29,6 +28,7 @@ from codegen.lowering.halves import executed
 from codegen.lowering.lower import Lowered, lower
 from codegen.options import Options
 from codegen.pricing.price_table import nanoseconds
+from codegen.records import dataclass
 from codegen.stages import Effect, allowed, carried_out, observed
 
 Count: TypeAlias = Callable[[Lowered], Counter[str]]

@@ -100,7 +100,7 @@ def _kernel(
         shelf.store(first, code)
         compiled = _compiled(first, program, chosen, shelf, code, code.linked())
     stats = compiled.stats
-    kernel = make_kernel(replace(compiled, bisection=bisection, stats=replace(stats, plan=planned)), pack, unpack)
+    kernel = make_kernel(compiled._replace(bisection=bisection, stats=replace(stats, plan=planned)), pack, unpack)
     if compiled.tier != final:
         kernel.improve_later(partial(_optimised, program, chosen, shelf, stats, compiled.release, write_again))
     return kernel
@@ -161,7 +161,7 @@ def _stored(tier: Tier, program: Program | RolledProgram, options: Options, shel
         return None
     made = _compiled(tier, program, options, shelf, *found)
     seconds = {"load": time.perf_counter() - start}
-    return replace(made, stats=replace(made.stats, seconds=seconds, cached=True))
+    return made._replace(stats=replace(made.stats, seconds=seconds, cached=True))
 
 
 def _compiled(

@@ -11,7 +11,7 @@ elimination with partial pivoting (3.4), here as Gauss and Jordan have it, in wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import numpy as np
 import sympy as sp
@@ -20,6 +20,7 @@ from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Input, Output
 from codegen.ir.region import Buffer, Carry, Gather, Kind, Nest, Region, Result, RolledProgram, Step
 from codegen.ir.tables import Affine, Places, Table, table
+from codegen.records import dataclass
 
 A, B, C, D, E = sp.symbols("a b c d e", real=True)
 ITS = sp.Piecewise((B, sp.Ne(A, 0)), (0, True))  # B of the row that A marks

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from math import ceil, prod
 
@@ -36,6 +36,7 @@ from codegen.pricing.price_table import (
     operations,
     registers,
 )
+from codegen.records import dataclass
 
 WORTH = 3.0  # uses of a number from which on it is packed, see `codegen.loops.optimise.packing`
 WRITTEN_OUT = 4  # operations for each product or sum of a matrix operation: pivots are chosen, and rows wait

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias
 
@@ -21,6 +20,7 @@ from codegen.errors import LoweringError
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.ir.machine_rows import LEAVES, Machine, Row
 from codegen.ir.program import Head, Rows
+from codegen.records import dataclass
 
 LANES_AT_ONCE = 4  # doubles that go through the processor as fast as one: longer registers take two turns
 LONG = 30_000  # operations of straight lines that do not fit into the caches next to the processor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 import timeit
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 import symad.tracing.values.containers as containers
 from codegen import Kernel
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
+from codegen.records import dataclass
 from symad.checking.verification.verify import exact_values, flat_floats
 from symad.compiling.candidates import Primal
 from symad.compiling.plan import CompilationPlan

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from codegen import Kernel
 from codegen.ir.sparsity import spy
 from codegen.loops.roll import Roll
 from codegen.options import Accuracy, Tier
+from codegen.records import dataclass
 from symad.checking.verification.verify import compare_exact, flat_floats
 from symad.commands.as_json import print_json
 from symad.commands.build_stages import (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 from codegen.loops.roll import Roll
+from codegen.records import dataclass
 from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
 from symad.errors import ArgumentError
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from inspect import Parameter, Signature
 from typing import Any
 
@@ -28,6 +28,7 @@ from codegen.loops.optimise.copy_propagation import without_copies
 from codegen.loops.optimise.draft import select
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.roll import FEWEST_ROWS, repeats_enough, roll_rows, with_loops
+from codegen.records import dataclass
 from symad.derivatives.in_code import Columns, Recipe, recipe_of
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.domain import restricted

@@ -7,7 +7,7 @@ column, several side by side) or loops (`rolled`). Each is priced in one unit (`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from codegen.ir.program import Program, operations_of
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.loop import Block, Loop
 from codegen.pricing.price_table import Price, Way
+from codegen.records import dataclass
 from symad.compiling.candidates import Primal, Rolled
 from symad.display.document import Block as Part, Document, Heading, Paragraph, Table
 from symad.display.notation import counted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -16,6 +15,7 @@ from codegen.lambdified.docstrings import shown
 from codegen.lambdified.function import Lambdified
 from codegen.lambdified.lambdify import by_others, read
 from codegen.lambdified.result_shapes import MATRIX, Results, Sparse
+from codegen.records import dataclass
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
 from symad.tracing.from_sympy import from_program

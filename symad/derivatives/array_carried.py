@@ -7,11 +7,12 @@ zero is absent; for an array node that has only structural zeros there is none.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
 from symad.graph.array_operands import ArrayNode, Nodes, Reading, View, spread
 

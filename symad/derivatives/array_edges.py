@@ -7,7 +7,6 @@ the operands, and what they write there is entered into the graph as array nodes
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from typing import Any, TypeAlias
@@ -20,6 +19,7 @@ import codegen.heads as h
 from codegen.evaluation.column_functions import COLUMNS
 from codegen.evaluation.interpret import carry_out, leaf_number
 from codegen.ir.program import needed
+from codegen.records import dataclass
 from symad.graph.array_operands import ArrayNode, Reading, TruthElement, result_of
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.matrix_operation import MatrixOperation
+from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
 from symad.derivatives.array_carried import Carried
 from symad.derivatives.array_rows import ArrayRow

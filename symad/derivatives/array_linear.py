@@ -8,7 +8,7 @@ where it holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from codegen.heads import Alias
 from codegen.ir.matrix_operation import MatrixOperation
+from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import Arithmetic, Carriers
 from symad.derivatives.array_carried import Activity, Carried
 from symad.derivatives.array_edges import array_edges

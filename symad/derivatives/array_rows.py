@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import Carriers
 from symad.derivatives.array_carried import Carried
 from symad.graph.array_operands import ArrayNode, Nodes, Reading, spread

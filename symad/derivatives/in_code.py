@@ -9,13 +9,13 @@ that compute something else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import factorial
 from typing import Any, Literal
 from weakref import ref
 
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import Format
+from codegen.records import dataclass
 from symad.derivatives.selection import FIRST, Argnums, Selection
 from symad.tracing.calling.function_names import argument_names
 from symad.tracing.calling.scope import innermost_scope

@@ -18,7 +18,6 @@ import logging
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from threading import Lock, RLock
 from typing import Any, TypeAlias
 
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
 from codegen.limits import bytes_are_limited
+from codegen.records import dataclass
 from symad.derivatives import modes
 from symad.derivatives.level import Level, in_level, is_noting, open_level
 from symad.derivatives.live_arrays import LiveArrays

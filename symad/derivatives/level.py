@@ -16,7 +16,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import wraps
 from types import FrameType
 from typing import Any, Literal, TypeVar
@@ -26,6 +25,7 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from codegen.ir.program import reachable
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.graph.array_values import values_of_array, values_of_nodes
 from symad.graph.builder import Builder

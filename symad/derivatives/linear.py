@@ -12,12 +12,12 @@ Source: Radul, Paszke, Frostig, Johnson, Maclaurin, "You Only Linearize Once" (2
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import TypeAlias, TypeVar
 
 import sympy as sp
 
+from codegen.records import dataclass
 from symad.derivatives.level import Kind, note
 from symad.errors import RuleError
 from symad.graph.builder import Builder

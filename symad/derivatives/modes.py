@@ -12,12 +12,12 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import GuardedArithmetic, NodeArithmetic, NumberArithmetic
 from symad.derivatives.array_linear import ArrayLinear, Linearization
 from symad.derivatives.array_linearizations import ForAnyNumbers, InNumbers

@@ -8,10 +8,11 @@ way to a residual. Nodes written outside of all levels have no role and are prim
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
+from codegen.records import dataclass
 from symad.derivatives.level import Event, Kind
 from symad.derivatives.linear import Linear, Term
 from symad.graph.graph import Graph

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import difflib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from itertools import pairwise
 from typing import Any
@@ -14,6 +13,7 @@ import numpy as np
 import optree
 
 import symad.tracing.values.containers as containers
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import argument_names, name_of
 from symad.tracing.values.container_types import NAMESPACE

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
+from codegen.records import dataclass
 from symad.derivatives.elimination import Entries, forward
 from symad.derivatives.level import open_level
 from symad.derivatives.linear import linearize

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +18,7 @@ import sympy as sp
 
 from codegen.heads import Alias
 from codegen.ir.program import needed
+from codegen.records import dataclass
 from symad.derivatives.custom import dependencies
 from symad.derivatives.elimination import forward
 from symad.derivatives.level import deliver

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from itertools import combinations, permutations
@@ -20,6 +19,7 @@ import optree
 from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
+from codegen.records import dataclass
 from symad.derivatives import modes
 from symad.derivatives.level import Level
 from symad.derivatives.linear import gradients, linearize, settle

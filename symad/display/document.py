@@ -8,13 +8,13 @@ a browser or in a notebook is the business of `terminal`, `latex`, `html`, `mark
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Number
 from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sp
 
+from codegen.records import dataclass
 from symad.display.styles import LOOKS, Style
 
 

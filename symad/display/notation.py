@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import cmp_to_key
 
 import mpmath.libmp as libmp
@@ -12,6 +11,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.printing.precedence import PRECEDENCE
 
+from codegen.records import dataclass
 from codegen.visible import visible
 
 _LATEX = {

@@ -10,8 +10,9 @@ the system: dark text on a dark ground, or light on light, would be the price.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from codegen.records import dataclass
 
 Style = Literal[
     "primal", "parameter", "residual", "tangent", "cotangent", "epsilon", "right", "wrong", "strong", "muted", "code"

@@ -7,7 +7,6 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -21,6 +20,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 import symad.display.document as doc
+from codegen.records import dataclass
 from codegen.visible import visible
 from symad.display.mathematics import signs_of, text_of
 from symad.display.notation import ascii_text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
 import sympy as sp
@@ -16,6 +16,7 @@ import sympy as sp
 from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
 from codegen.ir.program import Rows, reachable
+from codegen.records import dataclass
 from symad.display.mathematics import text_of
 from symad.display.styles import LOOKS, Style
 from symad.drawing.labels import count_label, number_label, operation_label, symbol_label

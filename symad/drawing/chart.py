@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from codegen.records import dataclass
 from symad.display.document import Picture
 from symad.display.notation import counted
 from symad.drawing.shapes import Colour

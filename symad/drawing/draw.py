@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -16,6 +16,7 @@ from codegen.expressions.printing import rolled_text
 from codegen.ir.copy_rows import copied
 from codegen.ir.program import Output, Program
 from codegen.ir.region import RolledProgram, regions_of
+from codegen.records import dataclass
 from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
 from symad.display.document import Code, Document, Formula, Heading, Paragraph

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
+from codegen.records import dataclass
 from symad.display import html
 from symad.display.document import Block, Code, Document, Heading, Marked, Paragraph, Picture, Table
 from symad.display.shown import Shown

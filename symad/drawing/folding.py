@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import sympy as sp
 
+from codegen.records import dataclass
 from symad.drawing.boxes import Box, Diagram, Edge, Reading, is_constant
 from symad.drawing.labels import operation_label, symbol_label
 

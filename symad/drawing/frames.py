@@ -8,7 +8,7 @@ them; an arrow that leads back is what the next round reads.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ import sympy as sp
 from codegen.ir.copy_rows import copied
 from codegen.ir.program import operations_of
 from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
+from codegen.records import dataclass
 from symad.display.notation import counted
 from symad.drawing.boxes import Box, Diagram, Edge, Reading, Source, diagram_of
 from symad.drawing.folding import folded

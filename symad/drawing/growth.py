@@ -7,13 +7,13 @@ unfolded, in exact integers. SymPy's own differentiation works on trees: it ends
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import sympy as sp
 
 from codegen.ir.program import reachable
+from codegen.records import dataclass
 from symad.display.document import Document, Paragraph, Picture, Table
 from symad.display.shown import Shown
 from symad.drawing.boxes import tree_operations

@@ -9,11 +9,11 @@ Sources: Sugiyama, Tagawa and Toda (1981); pool adjacent violators: Ayer et al. 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from itertools import accumulate, pairwise
 from math import inf
 
+from codegen.records import dataclass
 from symad.drawing.boxes import Diagram
 from symad.errors import LimitError
 from symad.extras import optional

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from codegen.records import dataclass
 from symad.display.styles import LOOKS
 from symad.drawing.boxes import Box, Diagram
 from symad.drawing.layout import Layout, lay_out

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
+from codegen.records import dataclass
 from symad.display.latex import escape
 from symad.display.styles import GROUND, LOOKS, Look, Style
 

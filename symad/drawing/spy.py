@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil
 from typing import Any, Literal
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 import codegen.ir.sparsity as sparsity_pattern
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import SparsityPattern
+from codegen.records import dataclass
 from symad.derivatives.in_code import recipe_of
 from symad.display.document import Document, Paragraph
 from symad.display.shown import Shown

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from codegen import heads
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.formulas.tokens import LOWERED
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass
 from typing import cast
 
 import sympy as sp
 
+from codegen.records import dataclass
 from symad.errors import NotationWarning
 from symad.formulas.bars import with_bars
 from symad.formulas.formula_names import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NoReturn
 
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 
 LENGTH_LIMIT = 4000  # characters

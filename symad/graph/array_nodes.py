@@ -12,7 +12,7 @@ import math
 import sys
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from threading import Lock
 from typing import Any, Protocol
 from weakref import ReferenceType, ref
@@ -25,6 +25,7 @@ from codegen.errors import InvariantError
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Head
 from codegen.ir.strictness import strict
+from codegen.records import dataclass
 from symad.graph.array_operands import (
     ArrayNode,
     Asked,

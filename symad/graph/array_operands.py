@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Head
+from codegen.records import dataclass
 
 Nodes: TypeAlias = NDArray[np.int64]
 Question: TypeAlias = Callable[[NDArray[Any]], Any]  # what is asked of numbers

@@ -6,7 +6,7 @@ Only what is needed, and was not computed before, is computed, in the order in w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial, reduce
 from typing import Any
 
@@ -18,6 +18,7 @@ from codegen.evaluation.column_functions import FUNCTIONS
 from codegen.evaluation.interpret import FLOATS, carry_out, evaluate
 from codegen.evaluation.matrix_numbers import existing_numbers
 from codegen.limits import check
+from codegen.records import dataclass
 from symad.graph.absent_numbers import plus, present_where, settled, shares, there, times
 from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spread
 from symad.graph.graph import Graph

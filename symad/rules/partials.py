@@ -18,7 +18,6 @@ zero; a partial that cannot be given raises RuleError naming the head and the op
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -28,6 +27,7 @@ from sympy.core.function import AppliedUndef, ArgumentIndexError
 import codegen.heads as h
 from codegen.heads import Alias
 from codegen.ir.program import Head, reachable
+from codegen.records import dataclass
 from symad.errors import RuleError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph

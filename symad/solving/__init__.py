@@ -5,4 +5,4 @@ What a loaded problem rarely needs is imported when it is asked for here.
 
 from codegen.later import later
 
-__getattr__, __dir__, __all__ = later(__name__)
+__getattr__, __dir__ = later(__name__)

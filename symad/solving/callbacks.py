@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.kernel import Kernel
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 
 Array: TypeAlias = NDArray[np.float64]
 Progress: TypeAlias = Callable[[int, float, float], Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Kernels:
+class Kernels(NamedTuple):
     """What solvers call, each at `(x, *parameters)`; the Hessian of the Lagrangian also at `(..., multipliers, sigma)`.
 
     Its lower triangle is packed in coordinate form, and so is the Jacobian. Without constraints there is neither them
@@ -39,12 +39,10 @@ class Kernels:
 
 def every_kernel(kernels: Kernels) -> list[Kernel]:
     """Return all kernels that there are."""
-    found = (getattr(kernels, field.name) for field in fields(kernels))
-    return [kernel for kernel in found if kernel is not None]
+    return [kernel for kernel in kernels if kernel is not None]
 
 
-@dataclass(frozen=True, eq=False)
-class Callbacks:
+class Callbacks(NamedTuple):
     """Kernels at flat vectors of variables; parameters are known."""
 
     kernels: Kernels
@@ -96,8 +94,7 @@ class Callbacks:
         return pattern
 
 
-@dataclass(frozen=True, eq=False)
-class Bounds:
+class Bounds(NamedTuple):
     """The lowest and the highest numbers of a vector, infinite where there are none."""
 
     low: Array
@@ -144,14 +141,13 @@ def _side(side: Any, nothing: float, shape: tuple[int, ...], name: str) -> Array
     return found.copy()
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(NamedTuple):
     """What is asked of a solver beside the problem."""
 
     multipliers: Any = None
     tolerance: float | None = None
     max_iterations: int | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = MappingProxyType({})
     progress: Progress | None = None
 
 

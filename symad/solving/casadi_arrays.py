@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.exports.c_interface import parameter_names
 from codegen.machine.exports.casadi_functions import Reading, Slot, Writing
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 
 RESERVED = ("null", "jac", "hess")  # which CasADi takes for no name

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from codegen.machine.calls.kernel import Kernel
+from codegen.records import dataclass
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
 from symad.solving.callbacks import Array

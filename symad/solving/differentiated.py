@@ -12,12 +12,12 @@ Nocedal and Wright, "Numerical Optimization" (2006), chapter 12.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.records import dataclass
 from symad.derivatives.implicit import TOLERANCE, Equation, solve
 from symad.derivatives.solvers import newton
 from symad.errors import ConvergenceError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from codegen.machine.exports.casadi_functions import (
 )
 from codegen.machine.exports.export import Exported, Material
 from codegen.machine.exports.ipopt_functions import IpoptProblem, ipopt_example, ipopt_header, ipopt_source
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.solving.callbacks import Array, Bounds, Callbacks, Kernels
 from symad.solving.casadi_arrays import arranged

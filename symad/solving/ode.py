@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from codegen.errors import UnboundSymbolError
 from codegen.machine.exports.export import Exported
+from codegen.records import dataclass
 from symad.derivatives.implicit import TOLERANCE, Equation, solve
 from symad.derivatives.solvers import newton
 from symad.errors import ArgumentError, ConvergenceError, TraceError

@@ -10,9 +10,8 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,13 +30,12 @@ if TYPE_CHECKING:
 
 KIND, VERSION = b"problem", 1
 NAME = "problem.symad"
-_PARTS = tuple(field.name for field in fields(Kernels))
+_PARTS = Kernels._fields
 _FILE = re.compile(rf"({'|'.join(_PARTS)})-[0-9a-f]{{32}}\.symad")
 Shapes = tuple[tuple[int, ...], ...]
 
 
-@dataclass(frozen=True)
-class Saved:
+class Saved(NamedTuple):
     """What is kept of a problem: numbers, and kernels for the shapes of x and of the parameters."""
 
     bounds: tuple[Any, Any]

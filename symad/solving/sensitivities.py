@@ -10,7 +10,6 @@ Source: Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations I" 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.records import dataclass
 from symad.tracing.control.maps import vmap
 from symad.transforms.first_order import jvp
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
 from codegen.machine.calls.kernel import Kernel
+from codegen.records import dataclass
 from symad.compiling.native import compile
 from symad.errors import ArgumentError, ConvergenceError
 from symad.extras import optional
@@ -114,12 +115,13 @@ def integrated(
     if method in IMPLICIT:
         asked["jac"] = kernels.jacobian_of(q, sparse=method in FACTORIZED)
     try:
-        if method == "CVODE":
-            return _ended(integrated_by_cvode(right, asked.pop("jac"), span, start, by, asked), method, start.size)
         with np.errstate(all="ignore"):  # NaN ends a step, as SciPy sees to
-            found = integrate.solve_ivp(
-                right, span, start, method=method, rtol=by.rtol, atol=by.atol_for(start.size), **asked, **by.options
-            )
+            if method == "CVODE":
+                found = integrated_by_cvode(right, asked.pop("jac"), span, start, by, asked)
+            else:
+                found = integrate.solve_ivp(
+                    right, span, start, method=method, rtol=by.rtol, atol=by.atol_for(start.size), **asked, **by.options
+                )
     except (ValueError, TypeError) as error:
         if "infs or NaNs" not in str(error):
             raise ArgumentError(f"{method} from t = {span[0]:g} to {span[1]:g}", why=str(error)) from error

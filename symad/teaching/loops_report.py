@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -13,6 +12,7 @@ import sympy as sp
 from codegen.ir.copy_rows import copied
 from codegen.ir.program import Program
 from codegen.loops.loop import Block as InnerBlock, Loop, Reads, is_nodes
+from codegen.records import dataclass
 from symad.compiling.plan import CompilationPlan, line_of
 from symad.compiling.planning import plan
 from symad.display.document import Block, Document, Heading, Paragraph, Table

@@ -11,12 +11,12 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
 
 from codegen import Kernel
+from codegen.records import dataclass
 from symad.display.document import Document, Heading, Marked, Table
 from symad.display.shown import Shown
 from symad.errors import ArgumentError, LimitError

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from codegen import Kernel
+from codegen.records import dataclass
 from symad.display.document import Cell, Code, Columns, Document, Heading, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.shown import Shown

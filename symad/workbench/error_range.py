@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import symad.tracing.values.containers as containers
 from codegen import Kernel
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import reachable
+from codegen.records import dataclass
 from symad.checking.verification.exact import as_exact, by_digits, rounded, ulp_error
 from symad.display.document import Cell, Document, Heading, Marked, Paragraph, Table
 from symad.display.shown import Shown

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from codegen import Kernel
 from codegen.engine import assembly
 from codegen.options import LEVELS
+from codegen.records import dataclass
 
 _HEAD = re.compile(r"define internal void @kernel\.0\(")
 _SCOPE = "!3"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
+from codegen.records import dataclass
 from symad.checking.comparison.compare import compare
 from symad.derivatives.level import Epsilon
 from symad.display import html

@@ -14,11 +14,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import BaseContext
 from typing import Any, TypeAlias
+
+from codegen.records import dataclass
 
 DESK = "symad.workbench.desk"  # imported in the workers only: the server is there at once
 LOOK = 0.05  # seconds between two looks at whether somebody still waits

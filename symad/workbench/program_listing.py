@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import sympy as sp
 
 from codegen.expressions.sympy_forms import rebuild
 from codegen.ir.program import reachable
+from codegen.records import dataclass
 from symad.display.document import Cell, Columns, Document, Heading, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.shown import Shown

@@ -6,7 +6,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.tracing.calling.given import given
 from symad.tracing.calling.targets import formula_at, load_function, number_of, of_first_argument

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 import sympy as sp
 
 from codegen import Kernel
+from codegen.records import dataclass
 from symad.compiling.native import compile
 from symad.derivatives.node_roles import History
 from symad.teaching.explanation.explain import Explanation, explain

@@ -15,7 +15,7 @@ import llvmlite.binding as llvm
 
 from codegen.lanes import FLOAT64
 from codegen.machine.calls import gate_code
-from codegen.machine.calls.gate_routines import EXPORTED, IDENTITY, gate_text
+from codegen.machine.calls.gate_routines import EXPORTED, IDENTITY, MOST_ARRAYS, MOST_DIMENSIONS, gate_text
 
 TRIPLE = "x86_64-unknown-linux-gnu"
 ADDRESS = 1  # R_X86_64_64: a whole address, the only kind of relocation that there may be
@@ -102,6 +102,7 @@ A test makes it anew by the same version of LLVM, and compares the bytes.
 
 LLVM = {".".join(map(str, llvm.llvm_version_info))!r}
 IDENTITY = {IDENTITY!r}
+MOST_ARRAYS, MOST_DIMENSIONS = {MOST_ARRAYS}, {MOST_DIMENSIONS}  # that it takes
 ENTRIES = {found.entries!r}
 CALLED = {{  # places of the addresses of what is not in here
 {"".join(f"    {name!r}: {places!r},{chr(10)}" for name, places in sorted(found.called.items()))}}}

@@ -10,12 +10,13 @@ any other array that is not the same in all regions is a pointer of its own.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.ir.region import Region
 from codegen.ir.tables import distances
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.workspace import Memory
+from codegen.records import dataclass
 
 Places = list[tuple[int, int]]  # the buffers of a region in the order of their use, each with the first place used
 

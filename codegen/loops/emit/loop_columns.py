@@ -9,13 +9,14 @@ that are stored in the same steps: with those, it fills whole vectors.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from codegen.ir.region import Gather, Region, Result
 from codegen.ir.tables import Affine, Places, Runs, runs
+from codegen.records import dataclass
 
 Use: TypeAlias = Gather | Result
 LONGEST_ROW = 8  # numbers that are stored side by side

@@ -8,7 +8,7 @@ buffers (`view`), runs the body over the repetitions, and leaves the results. `l
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, Names, Writer
 from codegen.emission.lane_functions import own_functions
@@ -22,6 +22,7 @@ from codegen.loops.emit.loop_columns import Columns, Use
 from codegen.loops.emit.thread_blocks import Blocks
 from codegen.loops.emit.workspace import Memory, Tables
 from codegen.lowering.lower import Lowered
+from codegen.records import dataclass
 
 # Of a block: its units, places of its sums, its copies, memory of the thread.
 PART = ",i64 %first,i64 %last,ptr %sums,ptr %copies,ptr %own"

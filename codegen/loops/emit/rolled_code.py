@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 
@@ -35,6 +35,7 @@ from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared, prepare
 from codegen.matrices.matrix_loops import asks_library, without_library
 from codegen.options import Options
+from codegen.records import dataclass
 from codegen.stages import allowed, carried_out, part
 
 

@@ -11,7 +11,6 @@ there are sums or copies.
 from __future__ import annotations
 
 from collections.abc import Sequence, Set as AbstractSet
-from dataclasses import dataclass
 from itertools import accumulate
 
 from codegen.ir.region import Region
@@ -19,6 +18,7 @@ from codegen.ir.tables import distinct, unique
 from codegen.loops.emit.loop_columns import Columns
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import NANOSECONDS, nanoseconds, registers
+from codegen.records import dataclass
 
 SPLIT = 56_000.0  # nanoseconds of a loop from which on it is cut: to wake a thread takes 20,000 to 50,000
 BLOCK = 11_000.0  # nanoseconds of a block

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from codegen.ir.region import Region, RolledProgram, regions_of
 from codegen.ir.tables import Places
 from codegen.lanes import SCALAR, Lanes
 from codegen.loops.emit.loop_columns import Columns
+from codegen.records import dataclass
 
 COUNTED = 1 << 24  # places that are looked at to find out what is written once; beyond, buffers are cleared
 LINE = 64  # bytes of a line of the cache, where arrays begin

@@ -13,7 +13,7 @@ each of which is computed once, it is known exactly what waits for what; whether
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -25,6 +25,7 @@ from codegen.ir.row_table import Table
 from codegen.limits import check
 from codegen.loops.find.row_classes import NUMBER, Classes
 from codegen.loops.loop import Loop, LoopResult, Nodes
+from codegen.records import dataclass
 
 Name: TypeAlias = tuple[int, int]
 Role = Literal["open", "operation", "slot", "literal"]

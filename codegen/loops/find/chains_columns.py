@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from codegen.ir.tables import distinct
 from codegen.limits import check
 from codegen.loops.find.flat_rows import Flags, Flat, needed
 from codegen.loops.loop import Loop, Nodes
+from codegen.records import dataclass
 
 Codes: TypeAlias = NDArray[np.int64]
 

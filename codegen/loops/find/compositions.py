@@ -9,7 +9,7 @@ the same bits.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 
 import numpy as np
@@ -22,6 +22,7 @@ from codegen.ir.row_table import Table
 from codegen.limits import check
 from codegen.loops.find.flat_rows import Flat, needed
 from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
+from codegen.records import dataclass
 
 
 class Outer(Enum):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from codegen.loops.find.anti_unification import Entry, Name, Template, is_unifor
 from codegen.loops.find.row_classes import Classes
 from codegen.loops.find.sum_terms import MEMBERS, WIDE, Group, companions, flattened, terms_in, terms_of_sums
 from codegen.loops.loop import Nodes
+from codegen.records import dataclass
 
 OPERATIONS = 64  # operations in all repetitions of a loop, at least
 GATHER = 8.0  # what it costs to read a node that a loop has left, in pairs of + and *

@@ -16,7 +16,7 @@ reads one node is kept, so that it is still known which loop waits for which.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,7 @@ from codegen.loops.find.plain_rows import PlainRows
 from codegen.loops.find.row_classes import Classes, classify
 from codegen.loops.find.sum_terms import ragged_sums
 from codegen.loops.loop import Loop, LoopResult, Nodes, between, is_nodes
+from codegen.records import dataclass
 
 FEW = 16  # rows for each operation, from which on these are looked at alone
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from codegen.ir.program import Head, Rows
 from codegen.ir.row_table import Table
 from codegen.loops.loop import Nodes
+from codegen.records import dataclass
 
 Flags: TypeAlias = NDArray[np.bool_]
 

@@ -6,7 +6,6 @@ ago, are a vote for the period d. Nothing is decided here: what repeats is verif
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from codegen.loops.find.chains_columns import CONSTANT, OPERATION, Columns
 from codegen.loops.loop import Nodes
+from codegen.records import dataclass
 
 Tokens: TypeAlias = NDArray[np.uint64]
 

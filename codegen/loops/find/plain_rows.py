@@ -7,7 +7,6 @@ from other repetitions or other loops. So derivatives are those of straight line
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
@@ -19,6 +18,7 @@ from codegen.ir.program import Head, Rows, needed
 from codegen.ir.row_table import Table
 from codegen.loops.find.flat_rows import Flat, flat_of, flattened, leaf_ranges
 from codegen.loops.loop import Loop, Nodes, between
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ regions, and to do equal work for equal ones once, would save less: some thirty 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import TypeAlias
@@ -29,6 +29,7 @@ from codegen.ir.strictness import checked
 from codegen.ir.tables import Table, distances
 from codegen.loops.find.periods import Run, runs
 from codegen.loops.optimise.draft import Draft
+from codegen.records import dataclass
 
 FEWEST_ROUNDS = 4  # of a nest
 FEWEST_SAVED = 32  # regions that a nest saves

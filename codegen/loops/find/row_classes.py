@@ -7,7 +7,7 @@ class, and so are all numbers. So the terms of a sum are of one class, in whatev
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain, repeat
 
 import numpy as np
@@ -20,6 +20,7 @@ from codegen.limits import EVERY, check
 from codegen.loops.find.flat_rows import Flags, Flat, flattened, grouped, links, needed, packed, waves
 from codegen.loops.find.row_rules import COMMUTES, ORDER, POWER, RELATIONALS, STRICT, TWO_ORDERS, deciding, rule_of
 from codegen.loops.loop import Loop, Nodes, StraightError
+from codegen.records import dataclass
 
 NUMBER = 0  # the class of all numbers that a table may hold
 STAGE = 1 << 40  # heights are below it

@@ -8,7 +8,6 @@ add each term to its sum, and what is made of the sums is looked at as if they w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from codegen.limits import check
 from codegen.loops.find.row_classes import Classes
 from codegen.loops.loop import Nodes
+from codegen.records import dataclass
 
 MEMBERS = 8  # nodes of a class that make a loop
 WIDE = 8  # times as many terms as there are such sums: then a loop over the terms has all sums in its body

@@ -12,7 +12,6 @@ that the loop begins after i. So all that fits is found at once, as the longest 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from codegen.loops.find.chains_columns import LITERAL, OPERATION, Columns
 from codegen.loops.find.flat_rows import Flags
 from codegen.loops.loop import Nodes
+from codegen.records import dataclass
 
 Matrix: TypeAlias = NDArray[np.int64]  # repetitions by operands of the body
 

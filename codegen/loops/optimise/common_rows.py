@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 
 from codegen.ir.body_parts import outputs_of, rebuilt
@@ -25,6 +25,7 @@ from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step,
 from codegen.ir.tables import Affine, Table
 from codegen.loops.optimise.draft import Draft
 from codegen.pricing.price_table import NANOSECONDS, kinds, nanoseconds, operations
+from codegen.records import dataclass
 
 PLACE = 8 * NANOSECONDS["operation"]  # what is worth a place in memory
 READ = NANOSECONDS["stride"]  # what is worth to be read, where it is stored anyway

@@ -7,7 +7,7 @@ the line that fills it. With the number in its body it can be fused with the loo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from math import isfinite
 
@@ -21,6 +21,7 @@ from codegen.ir.readdress import each_region
 from codegen.ir.region import Nest, Region, Step
 from codegen.ir.row_table import Table as Rows
 from codegen.ir.tables import Affine, Table
+from codegen.records import dataclass
 
 LONGEST = 4  # rows of what is computed now
 

@@ -9,7 +9,7 @@ set to zero first, unless the round stores to them all. The numbers computed are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -22,6 +22,7 @@ from codegen.ir.readdress import moved, readdressed, shift_at
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, bounds_in
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, Places, Table, distinct
+from codegen.records import dataclass
 
 FEWEST_ROUNDS = 3
 SAVED = 2**15  # numbers: what stays in the caches costs less than to move the window

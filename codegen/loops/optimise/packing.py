@@ -8,7 +8,7 @@ loads. Sums are added up in such a workspace, and copied to where they belong at
 from __future__ import annotations
 
 from collections.abc import Sequence, Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from codegen.ir.readdress import buffers_read, buffers_written
 from codegen.ir.region import Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.ir.tables import Affine, Places, runs, table
 from codegen.loops.optimise.draft import Draft
+from codegen.records import dataclass
 
 COPY = "packing"  # origin of the regions that copy
 LARGEST_STEP = 64  # numbers of one thing that lie side by side

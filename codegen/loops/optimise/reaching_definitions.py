@@ -7,7 +7,7 @@ reads, it can be written where it is read (`pieces`); places that are made in th
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from codegen.ir.program import Program
 from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Places, distinct
+from codegen.records import dataclass
 
 MOST_DEFINITIONS = 32  # of a place that is written where it is read
 MOST_ROWS = 400

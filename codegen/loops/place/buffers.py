@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
 
 import numpy as np
@@ -17,6 +16,7 @@ from codegen.ir.region import Buffer, Gather, Step
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.tables import Affine, table
 from codegen.loops.loop import Nodes, Reads, is_nodes
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

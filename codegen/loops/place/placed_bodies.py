@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import sympy as sp
 
@@ -14,6 +13,7 @@ from codegen.ir.region import Step, regions_of
 from codegen.ir.row_table import Table as RowTable
 from codegen.ir.tables import Table
 from codegen.loops.loop import Loop, Nodes
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True)

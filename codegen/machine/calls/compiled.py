@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from codegen.code_memory import MachineCode
 from codegen.ir.program import Declared, Program
@@ -41,8 +40,7 @@ class Source(Protocol):
         """The file that it came from, if its machine code did."""
 
 
-@dataclass(frozen=True)
-class Built:
+class Built(NamedTuple):
     """The source of what was compiled here."""
 
     program: Program | RolledProgram
@@ -51,8 +49,7 @@ class Built:
     file: bytes | None = None
 
 
-@dataclass(frozen=True)
-class Compiled:
+class Compiled(NamedTuple):
     """What a kernel is made of: what is known of its arrays, its machine code, the options and the statistics."""
 
     declared: Declared

@@ -8,9 +8,8 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from codegen.engine import compile_text
 from codegen.errors import ArgumentError
@@ -36,8 +35,7 @@ LAGRANGIAN = "bool (int, double *, double, int, double *, int, double *, void *)
 GENERAL = "double (int, double *)"  # of scipy.integrate: any number of arguments
 
 
-@dataclass(frozen=True)
-class Convention:
+class Convention(NamedTuple):
     """A C signature: which argument has the inputs, which gets the outputs (None: the result), which are lengths.
 
     `weights` are the arguments of further inputs, which stand behind those of the user data; `factor` is an argument
@@ -149,8 +147,7 @@ def _convention(program: Declared, signature: str | None, bound: int) -> Convent
         signature = GENERAL if not bound else f"{GENERAL[:-1]}, void *)"
     if not isinstance(signature, str):
         raise ArgumentError(f"signature {signature!r}", why="it is a text in C, as of SciPy's documentation")
-    canonical = re.sub(r"\s*\*", " *", re.sub(r"\s*,\s*", ", ", re.sub(r"\s*\(\s*", " (", signature.strip())))
-    canonical = re.sub(r"\b(intptr_t|Py_ssize_t|long long|long)\b", "npy_intp", canonical)
+    canonical = signature if any(signature == one.signature for one in CONVENTIONS) else _canonical(signature)
     known = [convention for convention in CONVENTIONS if convention.signature == canonical]
     wrong = {convention: convention.fits(inputs, outputs, bound) for convention in known}
     found = next((convention for convention, why in wrong.items() if not why), None)
@@ -170,6 +167,12 @@ def _convention(program: Declared, signature: str | None, bound: int) -> Convent
         why=why,
         do=f"these fit: {'; '.join(suited)}",
     )
+
+
+def _canonical(signature: str) -> str:
+    """Return a signature with the spaces and the names of types that conventions have."""
+    spaced = re.sub(r"\s*\*", " *", re.sub(r"\s*,\s*", ", ", re.sub(r"\s*\(\s*", " (", signature.strip())))
+    return re.sub(r"\b(intptr_t|Py_ssize_t|long long|long)\b", "npy_intp", spaced)
 
 
 def _text(program: Declared, convention: Convention, bound: int) -> str:

@@ -29,14 +29,8 @@ from codegen.code_memory import MachineCode, MappedCode
 from codegen.engine import Once, compile_text
 from codegen.ir.program import Input, Output
 from codegen.lanes import FLOAT64, NumberType
+from codegen.machine import calls
 from codegen.machine.calls import gate_code
-from codegen.machine.calls.gate_routines import (
-    EXPORTED,
-    IDENTITY,
-    MOST_ARRAYS,
-    MOST_DIMENSIONS,
-    gate_text,
-)
 
 PYTHON_FUNCTIONS = (
     "PyObject_GetAttr", "PyObject_Vectorcall", "Py_IncRef", "Py_DecRef", "PyFloat_FromDouble", "PyTuple_New",
@@ -48,8 +42,8 @@ NUMPY_EMPTY = 184  # index of PyArray_Empty in NumPy's table of C functions
 
 def supported() -> bool:
     """Whether this interpreter has the object layout that the gate relies on (CPython, 64 bit, with a GIL)."""
-    plain = not {"t", "d"} & {*sys.abiflags} and not hasattr(sys, "gettotalrefcount") and not hasattr(sys, "getobjects")
-    return platform.python_implementation() == "CPython" and plain and struct.calcsize("P") == 8
+    other = "free-threading" in sys.version, hasattr(sys, "gettotalrefcount"), hasattr(sys, "getobjects")
+    return platform.python_implementation() == "CPython" and not any(other) and struct.calcsize("P") == 8
 
 
 def describe(
@@ -57,11 +51,13 @@ def describe(
 ) -> Any:
     """Return the int64 table that describes a kernel to the gate, or None if it has too many arrays or dimensions."""
     arrays: list[Input | Output] = [*inputs, *outputs]
-    if max(len(inputs), len(outputs)) > MOST_ARRAYS or any(len(array.shape) > MOST_DIMENSIONS for array in arrays):
+    if max(len(inputs), len(outputs)) > gate_code.MOST_ARRAYS or any(
+        len(array.shape) > gate_code.MOST_DIMENSIONS for array in arrays
+    ):
         return None
     words = [address, len(inputs), len(outputs), int(release)]
     for array in arrays:
-        unused = [0] * (MOST_DIMENSIONS - len(array.shape))
+        unused = [0] * (gate_code.MOST_DIMENSIONS - len(array.shape))
         words += [len(array.shape), number.dtype.itemsize * array.size, *array.shape, *unused]
     return (ctypes.c_int64 * len(words))(*words)
 
@@ -75,7 +71,7 @@ def gate_library(table_offset: int, number: NumberType) -> MachineCode:
 
 def compiled_gate(addresses: Mapping[str, int], number: NumberType) -> MachineCode:
     """Compile the gate."""
-    return compile_text(gate_text(number), EXPORTED, dict(addresses), 2)
+    return compile_text(calls.gate_text(number), tuple(gate_code.ENTRIES), dict(addresses), 2)
 
 
 def ready_gate(addresses: Mapping[str, int], number: NumberType) -> MachineCode | None:
@@ -84,7 +80,7 @@ def ready_gate(addresses: Mapping[str, int], number: NumberType) -> MachineCode 
     To compile it takes three times as long as all else of a small kernel.
     """
     fits = sys.platform == "linux" and platform.machine() in ("x86_64", "AMD64")
-    if not fits or number is not FLOAT64 or gate_code.IDENTITY != IDENTITY:
+    if not fits or number is not FLOAT64:
         return None
     code = bytearray.fromhex(gate_code.CODE)
     for name, places in gate_code.CALLED.items():

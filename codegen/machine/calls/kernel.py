@@ -273,7 +273,7 @@ class Kernel(KeptKernel):
         """Take other machine code; the old one lives on, because other threads may be running it."""
         self._retired = self._compiled.library
         stats = replace(self._compiled.stats, generator=LLVM)
-        self._compiled = replace(self._compiled, library=library, tier="default", stats=stats)
+        self._compiled = self._compiled._replace(library=library, tier="default", stats=stats)
         self._entry = ENTRY(self.address)
         if self._table is not None:
             self._table[0] = self.address

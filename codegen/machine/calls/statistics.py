@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from codegen.later import Deferred
+from codegen.records import dataclass
 from codegen.stages import Effect
 
 if TYPE_CHECKING:

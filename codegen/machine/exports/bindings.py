@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from codegen.emission.emit import Form
@@ -29,6 +29,7 @@ from codegen.machine.exports.export import (
     shared_library,
 )
 from codegen.machine.exports.packages import package_files
+from codegen.records import dataclass
 
 COMPILED = ("-std=c99", "-O2", "-fPIC", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror")
 

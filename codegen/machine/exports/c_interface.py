@@ -9,12 +9,12 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from codegen.errors import ArgumentError
 from codegen.ir.program import Declared, Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.lanes import FLOAT64, NumberType
+from codegen.records import dataclass
 
 _KEYWORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register

@@ -11,7 +11,7 @@ import math
 import re
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from codegen.emission.emit import NEGATED
 from codegen.emission.straight import StraightPlan
@@ -21,6 +21,7 @@ from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, operands_of
 from codegen.lanes import as_float32
 from codegen.machine.exports.c_functions import own_function
 from codegen.machine.exports.c_interface import BESSEL, MATH
+from codegen.records import dataclass
 
 STACK_NUMBERS = 8192  # a larger workspace is allocated
 WORKSPACE = "w_"  # all names that are made here end with _, and no parameter does

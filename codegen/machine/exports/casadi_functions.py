@@ -8,7 +8,6 @@ result is asked for is not called.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.exports.bindings import prototype
 from codegen.machine.exports.c_tables import c_table
 from codegen.machine.exports.export import Material
+from codegen.records import dataclass
 
 SIGNATURE = "(const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem)"
 TYPES = """#ifndef casadi_real

@@ -7,7 +7,6 @@ mend; it would go on with the NaN otherwise. Source: the documentation of CVODE,
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from codegen.machine.exports.bindings import prototype
 from codegen.machine.exports.c_source import hexadecimal
 from codegen.machine.exports.c_tables import c_table
 from codegen.machine.exports.export import Material
+from codegen.records import dataclass
 
 Numbers = NDArray[np.float64]
 TAKEN = """

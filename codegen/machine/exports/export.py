@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from codegen.machine.exports.processor_versions import in_two_versions
 from codegen.machine.kernel_text import Plan, planned
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
+from codegen.records import dataclass
 
 DRIVERS = ("cc", "gcc", "clang")
 NO_DRIVER = f"no C compiler driver ({', '.join(DRIVERS)}) was found on PATH, nor in CC"

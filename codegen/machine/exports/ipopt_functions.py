@@ -6,7 +6,6 @@ Source: the documentation of Ipopt, "Interfacing your NLP to Ipopt: The C Interf
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from codegen.machine.exports.bindings import prototype
 from codegen.machine.exports.c_source import hexadecimal
 from codegen.machine.exports.c_tables import c_table
 from codegen.machine.exports.export import Material
+from codegen.records import dataclass
 
 Numbers = NDArray[np.float64]
 

@@ -5,4 +5,4 @@ So a process that loads a kernel and calls it imports neither SymPy nor LLVM.
 
 from codegen.later import later
 
-__getattr__, __dir__, __all__ = later(__name__)
+__getattr__, __dir__ = later(__name__)

@@ -8,7 +8,6 @@ asks for it.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 from codegen.errors import ArgumentError
 from codegen.machine.calls.arguments import Array
 from codegen.machine.gpu.driver import Device, Memory, copy_out, device_of, wait
+from codegen.records import dataclass
 
 EMPTY = -1  # for the device of an array without elements
 LEGACY = 1  # how the interface names the stream 0

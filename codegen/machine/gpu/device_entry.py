@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from codegen.machine.gpu.driver import WARP
+from codegen.records import dataclass
 
 ENTRY = "batch"
 TILE = "addrspacecast (ptr addrspace(3) @tile to ptr)"

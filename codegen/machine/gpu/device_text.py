@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.emission.emit import STACK_BYTES, Emitted, Form
 from codegen.emission.straight import SweepPlan
@@ -29,6 +29,7 @@ from codegen.machine.gpu.windows import window_entry, windowed
 from codegen.machine.kernel_text import planned
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
+from codegen.records import dataclass
 
 WHOLE = 8000  # operations in one function: what assembles them takes time that grows with their square
 LONGEST = 800_000  # characters of its text

@@ -11,12 +11,12 @@ import sys
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from codegen.engine import ARCHITECTURES
 from codegen.errors import DeviceError
+from codegen.records import dataclass
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "win32": ("nvcuda.dll",),

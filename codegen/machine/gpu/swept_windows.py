@@ -6,12 +6,13 @@ its columns, which are neighbours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from codegen.emission.emit import Emitted, Form
 from codegen.emission.straight import StraightPlan, SweepPlan, unit_vectors
 from codegen.ir.program import Output
 from codegen.machine.gpu.device_entry import Entry
+from codegen.records import dataclass
 
 BESIDE = (4, 2, 1)  # columns of a window, the first that fits
 LITTLE = 90  # numbers of a point: what all points at work write stays in the cache until lines of it are whole

@@ -17,17 +17,17 @@ import struct
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import codegen.errors
 from codegen.engine import identity
 from codegen.errors import ArgumentError, CacheWarning
 from codegen.functions.libraries import FUNCTIONS, vector_symbol, widths
+from codegen.machine.storage.native_code import FOLDER, SOURCES, times_of
 from codegen.machine.storage.trust import ForeignFileError, distrusted, read_own
+from codegen.records import dataclass
 from codegen.sealed import seal, unseal, write_atomically
 
 KIND, VERSION = b"object", 1
@@ -88,7 +88,7 @@ def machine() -> dict[str, str]:
     """Return what object code depends on besides program and options: processor, compiler, versions, own sources."""
     versions = {name: _version(name) for name in _PACKAGES}
     vector = [vector_symbol(name, lanes) for name in FUNCTIONS for lanes in widths()]
-    return {**identity(), **versions, "vector": " ".join(filter(None, vector)), "sources": SOURCES}
+    return {**identity(), **versions, "vector": " ".join(filter(None, vector)), "sources": sources()}
 
 
 def _version(package: str) -> str:
@@ -107,9 +107,10 @@ def _sources(folder: Path) -> str:
     return digest.hexdigest()
 
 
-SOURCES = _sources(
-    Path(codegen.errors.__file__).parent
-)  # as they are imported: they may be edited while the process runs
+def sources() -> str:
+    """Return a digest of what this package was imported from: of no other process's, if it was edited since then."""
+    found = _sources(FOLDER)
+    return found if times_of(FOLDER) == SOURCES else f"{found} edited {os.getpid()} {time.time_ns()}"
 
 
 def key_of(portable: bytes) -> str:

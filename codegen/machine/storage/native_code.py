@@ -12,10 +12,9 @@ import hashlib
 import hmac
 import os
 import platform
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -36,8 +35,7 @@ NEWEST = 2  # version of programs
 CPU = Path("/proc/cpuinfo")
 
 
-@dataclass(frozen=True)
-class Native:
+class Native(NamedTuple):
     """What a file says of a kernel, and its code."""
 
     declared: Declaration
@@ -143,7 +141,7 @@ def _libc() -> str:
         return ""
 
 
-def _sources(folder: Path) -> str:
+def times_of(folder: Path) -> str:
     """Return a digest of all files of this package: of their names, sizes and times, which is fifty times as quick."""
     digest, waiting = hashlib.sha256(), [(folder, "")]
     while waiting:
@@ -158,4 +156,5 @@ def _sources(folder: Path) -> str:
     return digest.hexdigest()
 
 
-SOURCES = _sources(Path(codegen.errors.__file__).parent)  # as they are imported
+FOLDER = Path(codegen.errors.__file__).parent
+SOURCES = times_of(FOLDER)  # as they are imported: they may be edited while the process runs

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from codegen.emission.emit import Emitted
 from codegen.emission.straight import declaration
@@ -42,7 +41,7 @@ def apart(emitted: Emitted) -> tuple[Emitted, dict[str, str]]:
                 continue
             kept[name] = symbols[name]
             if name.startswith(OWN):
-                kept[name] = replace(symbols[name], text=NAMED.sub("", declaration(symbols[name].text)))
+                kept[name] = symbols[name]._replace(text=NAMED.sub("", declaration(symbols[name].text)))
                 texts[name] = complete(name, symbols)
             waiting.append(kept[name].text)
     return Emitted(emitted.chunks, emitted.functions, kept), texts

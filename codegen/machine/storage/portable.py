@@ -13,7 +13,7 @@ their buffers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ from codegen.machine.storage.portable_rows import (
     whole,
 )
 from codegen.options import Options
+from codegen.records import dataclass
 from codegen.sealed import refused, seal, unseal
 
 KINDS = ("store", "add", "last")

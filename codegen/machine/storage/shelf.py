@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any
 
 from codegen.code_memory import MachineCode, MappedCode
@@ -20,6 +20,7 @@ from codegen.machine.storage.cache import Cache, key_of
 from codegen.machine.storage.own_functions import apart, complete, own_addresses
 from codegen.machine.storage.portable import encode
 from codegen.options import Options
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True)

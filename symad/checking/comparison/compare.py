@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from codegen.functions.reference_functions import precision
 from codegen.machine.batches.batch_run import Progress
+from codegen.records import dataclass
 from symad.checking.comparison.comparison_problem import Problem, derivative_name, problem_of
 from symad.checking.comparison.comparison_result import Comparison
 from symad.checking.comparison.comparison_rows import Measures, Row, row_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +14,7 @@ import sympy as sp
 from codegen.evaluation.interpret import evaluate
 from codegen.heads import Alias, negative_zero
 from codegen.ir.program import Rows, reachable
+from codegen.records import dataclass
 from symad.checking.comparison.differences import spread
 from symad.compiling.native import compile_trace
 from symad.drawing.boxes import tree_operations

@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mpmath
 import numpy as np
 import sympy as sp
 
+from codegen.records import dataclass
 from symad.checking.comparison.comparison_problem import derivative_name, whole
 from symad.checking.comparison.comparison_rows import Row
 from symad.checking.comparison.reference import Enclosure, Reference

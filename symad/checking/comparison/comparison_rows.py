@@ -6,13 +6,14 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 import mpmath
 import numpy as np
 
 from codegen.limits import limits
+from codegen.records import dataclass
 from symad.checking.comparison.comparison_problem import Built, Problem, Sizes
 from symad.checking.comparison.identity import Sample, agreement, digits_at, proved, sample_at
 from symad.checking.comparison.peers import NotInstalledError

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mpmath
@@ -18,6 +17,7 @@ import sympy as sp
 from codegen.evaluation.interpret import evaluate
 from codegen.heads import Alias
 from codegen.ir.program import Rows, reachable
+from codegen.records import dataclass
 from symad.checking.comparison.comparison_problem import Problem, sizes_of_expressions, whole
 from symad.checking.comparison.differences import settled_difference, working_digits
 from symad.errors import LimitError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mpmath
 import numpy as np
 
+from codegen.records import dataclass
 from symad.checking.comparison.comparison_problem import Problem
 from symad.checking.comparison.differences import (
     EXACT_DIGITS,

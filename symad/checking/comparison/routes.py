@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial, reduce
 from itertools import product
 from typing import Any
@@ -14,6 +14,7 @@ import sympy as sp
 
 import codegen
 import symad.checking.comparison.peers as peers
+from codegen.records import dataclass
 from symad.checking.comparison.comparison_problem import Built, Problem, sizes, sizes_of_expressions
 from symad.checking.comparison.differences import LEVELS, derivatives, evaluations, extrapolated, spread, standard_step
 from symad.compiling.native import compile, compile_trace

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
 from codegen import Kernel
+from codegen.records import dataclass
 from symad.checking.verification.balls import enclosures, results_of, working_bits
 from symad.checking.verification.balls_functions import Ball, as_mpf, flint, hull
 from symad.checking.verification.exact import check_kernel

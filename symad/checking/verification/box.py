@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from time import monotonic
 from typing import Any
@@ -15,6 +15,7 @@ from mpmath import mp
 
 from codegen import Kernel
 from codegen.machine.batches.batch_run import Progress
+from codegen.records import dataclass
 from symad.checking.verification.exact import Exact, Known, condition, error_bound, spacing
 from symad.checking.verification.points import Box, Points, adversarial_points, edge_points, neighbours, random_points
 from symad.checking.verification.verification_result import FAR, ROWS, BoxVerification, EntryError, entry_names

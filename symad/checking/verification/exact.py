@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mpmath
@@ -18,6 +17,7 @@ from codegen import Kernel
 from codegen.evaluation.interpret import evaluate
 from codegen.functions.reference_functions import precision
 from codegen.ir.program import Rows, reachable
+from codegen.records import dataclass
 from symad.checking.verification.balls import enclosures, known_bits, results_of
 from symad.checking.verification.balls_functions import as_mpf
 from symad.errors import ArgumentError, LimitError

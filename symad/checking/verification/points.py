@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import codegen
 from codegen import Kernel
 from codegen.ir.program import Output, Program, reachable
 from codegen.matrices.matrix_loops import written_out
+from codegen.records import dataclass
 from symad.compiling.kernel_containers import ArgumentsApart
 from symad.display.notation import counted
 from symad.errors import ArgumentError

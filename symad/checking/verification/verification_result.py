@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from mpmath import mp
 
 from codegen import Kernel
 from codegen.functions.reference_functions import precision
+from codegen.records import dataclass
 from symad.compiling.kernel_containers import ResultTogether
 from symad.display.document import Block, Cell, Document, Heading, Marked, Paragraph, Table
 from symad.display.shown import Shown

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, overload
 
 import mpmath
@@ -16,6 +16,7 @@ import numpy as np
 from codegen import Kernel
 from codegen.evaluation.interpret import evaluate
 from codegen.machine.batches.batch_run import Progress
+from codegen.records import dataclass
 from symad.checking.verification.balls import flat_floats, numbered
 from symad.checking.verification.box import Search
 from symad.checking.verification.exact import (

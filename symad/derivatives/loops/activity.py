@@ -11,7 +11,6 @@ places, and where a carry begins with nothing or passes nothing on.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -21,6 +20,7 @@ from codegen.ir.execution_order import filled_before_use
 from codegen.ir.matrix_operation import MOVING
 from codegen.ir.region import Buffer, Gather, Region, Result, Step, regions_of
 from codegen.ir.tables import Indexed, Places, Table
+from codegen.records import dataclass
 from symad.derivatives.loops.body_derivatives import Replay, Replays
 from symad.derivatives.loops.body_linear import (
     has_gates,

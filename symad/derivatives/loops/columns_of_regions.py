@@ -7,7 +7,7 @@ seed is computed once, before the nest. A buffer that does has a part for each r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgra
 from codegen.ir.tables import Affine, Table
 from codegen.loops.optimise.draft import Draft
 from codegen.matrices.matrix_loops import has_matrices
+from codegen.records import dataclass
 from symad.derivatives.loops.activity import dependent
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward

@@ -9,7 +9,7 @@ piece for each way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 import numpy as np
@@ -24,6 +24,7 @@ from codegen.ir.tables import Places, distinct
 from codegen.loops.optimise.reaching_definitions import FIXED, ZERO, ReachingDefinitions
 from codegen.loops.optimise.reductions import with_reductions
 from codegen.loops.optimise.waists import with_waists
+from codegen.records import dataclass
 from symad.derivatives.loops.patterns import reordered, retabled, table_of, uniform
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph

@@ -9,13 +9,13 @@ inner values go on to `outer`. Edge pushing on the body finds the pattern, and w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import distinct
+from codegen.records import dataclass
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.columns_of_regions import hessian_by_columns, worth_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of

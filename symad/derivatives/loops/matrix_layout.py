@@ -12,7 +12,6 @@ by side in one loop, which reads no table. Any other order is a table.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from codegen.ir.tables import Affine, Places, table
 from codegen.loops.optimise.draft import Draft
 from codegen.pricing.places import WIDEST
 from codegen.pricing.price_table import NANOSECONDS
+from codegen.records import dataclass
 from symad.derivatives.loops.hessian_pieces import RegionDraft
 from symad.derivatives.loops.layout_wide import in_chunks, narrow
 from symad.derivatives.loops.matrix_writing import Entry, Writing, cheapest_writing

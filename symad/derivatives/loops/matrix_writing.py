@@ -9,7 +9,7 @@ entries are added up apart, packed, and the few of them are copied.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -19,6 +19,7 @@ from codegen.ir.tables import Places
 from codegen.pricing.places import Use, places_work, without_gaps
 from codegen.pricing.price import Work
 from codegen.pricing.price_table import NANOSECONDS
+from codegen.records import dataclass
 from symad.derivatives.loops.hessian_pieces import RegionDraft
 from symad.derivatives.loops.patterns import Arranged, each, is_uniform, reordered, retabled, table_of
 

@@ -8,12 +8,12 @@ R = L_zx + L_zz Z / 2, and then Z' R + R' Z, at the places where that may be non
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
 
 from codegen.ir.tables import Places, distinct
+from codegen.records import dataclass
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot
 from symad.derivatives.loops.matrix_layout import Assembly

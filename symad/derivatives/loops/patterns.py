@@ -8,12 +8,12 @@ most) are a family: they share their places, in the order of rows and columns, a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.tables import Affine, Places, Table, distinct, table
+from codegen.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

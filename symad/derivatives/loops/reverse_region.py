@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -26,6 +26,7 @@ from codegen.ir.readdress import backward, moved
 from codegen.ir.region import Gather, Region, Result, Step
 from codegen.ir.tables import Affine, Table, table
 from codegen.loops.optimise.draft import Draft
+from codegen.records import dataclass
 from symad.derivatives.loops.activity import bearers_of
 from symad.derivatives.loops.body_derivatives import Replay, body_program
 from symad.derivatives.loops.body_linear import body_pullback

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, overload
 
 import sympy as sp
 
+from codegen.records import dataclass
 from symad.display.document import Block, Cell, Document, Formula, Heading, Marked, Paragraph, Table
 from symad.display.shown import Shown
 from symad.errors import ArgumentError

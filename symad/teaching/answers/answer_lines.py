@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
+from codegen.records import dataclass
 from symad.display.mathematics import too_large
 from symad.errors import ArgumentError
 from symad.formulas.formula_names import Name, known

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
 import symad.tracing.values.containers as containers
+from codegen.records import dataclass
 from symad.display.mathematics import too_large
 from symad.formulas.read import read_formula
 from symad.graph.sympy_io import to_sympy

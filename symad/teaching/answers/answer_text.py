@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from codegen.records import dataclass
 from symad.formulas.formula_names import CONSTANTS, FUNCTIONS
 from symad.formulas.tokens import RAISED, DerivativeSign, scanned
 

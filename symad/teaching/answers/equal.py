@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, combinations, count, islice
 from typing import Any
 
@@ -29,6 +28,7 @@ from sympy.polys.polyerrors import BasePolynomialError
 from codegen.evaluation.interpret import evaluate
 from codegen.functions.intrinsics import supports
 from codegen.ir.program import reachable
+from codegen.records import dataclass
 from symad.display.mathematics import too_large
 from symad.display.notation import named_partial
 from symad.errors import LimitError, WorkbenchError

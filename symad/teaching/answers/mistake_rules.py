@@ -7,11 +7,11 @@ say what was done. Nothing is recognised by its looks: what a rule yields is com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 import sympy as sp
 from sympy.core.function import ArgumentIndexError
 
+from codegen.records import dataclass
 from symad.display.document import Inline
 from symad.teaching.answers.answer_problem import along
 

@@ -8,12 +8,13 @@ level. What agrees with the pupil's line at random points, and then by `agreemen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations_with_replacement, islice
 
 import sympy as sp
 from mpmath import mp
 
+from codegen.records import dataclass
 from symad.display.mathematics import text_of, too_large
 from symad.teaching.answers.answer_problem import Problem, along
 from symad.teaching.answers.equal import ATTEMPTS, Sampler, agreement, normal_form

@@ -7,10 +7,10 @@ Nothing here is reached by `import symad`: wrong derivatives are imported by tho
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
+from codegen.records import dataclass
 from symad.display.document import (
     Block,
     Cell,

@@ -14,12 +14,13 @@ import math
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, NoReturn
 
 import numpy as np
 import sympy as sp
 
+from codegen.records import dataclass
 from symad.display.document import Cell
 from symad.errors import ArgumentError, LimitError, TraceError, WorkbenchError
 from symad.teaching.confusion.naive import FUNCTIONS, Derivative, applied

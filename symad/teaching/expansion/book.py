@@ -8,12 +8,12 @@ table of rules: `why_not` says why.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import sympy as sp
 from sympy.core.function import AppliedUndef, ArgumentIndexError
 
 from codegen.heads import RealFunction
+from codegen.records import dataclass
 from symad.derivatives.level import Epsilon
 from symad.display.document import Block, Formula, Inline
 from symad.display.mathematics import too_large

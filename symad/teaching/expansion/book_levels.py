@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from codegen.records import dataclass
 from symad.display.document import Block, Formula, Inline
 from symad.teaching.expansion.book import Level, Line, why_not
 from symad.teaching.expansion.epsilon import Levels, Nested, monomial, readable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, get_args
@@ -15,6 +14,7 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from codegen.ir.program import reachable
+from codegen.records import dataclass
 from symad.derivatives.level import Epsilon, Level, open_level
 from symad.display.document import Document
 from symad.display.shown import Shown

@@ -7,13 +7,13 @@ a direction of its own (x + eps_1 v + eps_2 w + eps_1 eps_2 u) is a parameter of
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from codegen.records import dataclass
 from symad.derivatives.level import Epsilon, Level
 from symad.derivatives.linear import Row, between, linearize
 from symad.errors import LimitError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ import sympy as sp
 from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
 from codegen.ir.program import Head
+from codegen.records import dataclass
 from symad.derivatives.linear import Row
 from symad.display.document import Cell, Inline
 from symad.graph.builder import Builder

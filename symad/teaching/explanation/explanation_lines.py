@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import sympy as sp
 
 from codegen.expressions.sympy_forms import rebuild
 from codegen.heads import Alias
+from codegen.records import dataclass
 from symad.derivatives.level import Kind
 from symad.derivatives.linear import Term
 from symad.derivatives.node_roles import History, Role

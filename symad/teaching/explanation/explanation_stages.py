@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal
 
 import sympy as sp
 
 from codegen.heads import Alias
+from codegen.records import dataclass
 from symad.derivatives.level import Kind
 from symad.derivatives.linear import Linear
 from symad.derivatives.node_roles import History, Opened, Way, kept_by

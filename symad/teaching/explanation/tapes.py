@@ -8,9 +8,9 @@ level follows, which is one row.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from codegen.heads import Alias
+from codegen.records import dataclass
 from symad.derivatives.node_roles import Opened
 from symad.display.document import Picture
 from symad.display.notation import counted

@@ -7,11 +7,11 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from codegen.records import dataclass
 from symad.display.document import Block, Cell, Code, Document, Heading, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.shown import Shown, write_text

@@ -5,12 +5,13 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
 
 import sympy as sp
 
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
 from symad.teaching.answers.answer_check import CheckedAnswer, checked_answer

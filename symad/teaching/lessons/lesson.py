@@ -9,13 +9,14 @@ import ast
 import io
 from collections.abc import Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import sympy as sp
 
 import symad.display.document as doc
+from codegen.records import dataclass
 from symad.display import markdown, notebook, terminal
 from symad.display.shown import Shown
 from symad.errors import ArgumentError

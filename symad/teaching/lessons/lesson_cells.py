@@ -8,10 +8,11 @@ shows beside it, as metadata of the cell:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 
 BEGIN = "# %%"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import sympy as sp
 from codegen.expressions.sympy_forms import can_be_input
 from codegen.expressions.sympy_in import flattened
 from codegen.ir.program import reachable
+from codegen.records import dataclass
 from symad.formulas.read import read_formula
 from symad.tracing.calling.function_names import argument_names, name_of
 from symad.tracing.calling.user_place import refusal

@@ -12,10 +12,10 @@ import os
 import random
 import sys
 import time
-from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, Literal
 
+from codegen.records import dataclass
 from symad.tracing.calling.user_place import is_installed, is_library, is_ours, is_standard, segment_at
 
 Kind = Literal["random", "clock", "date", "file", "environment"]

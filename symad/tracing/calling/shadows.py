@@ -13,12 +13,13 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
 from types import CodeType, FunctionType
 from typing import Any
 
 from codegen.limits import bytes_are_limited
+from codegen.records import dataclass
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.conversions import STORES, caused_by, is_conversion, names_a_traced_value
 from symad.tracing.calling.imported import imports_answered

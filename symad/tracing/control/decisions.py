@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from codegen.records import dataclass
 from symad.errors import TraceError
 from symad.tracing.calling.merged_calls import Deciding, PathsError
 from symad.tracing.calling.user_place import user_place

@@ -12,7 +12,6 @@ import logging
 import random
 import warnings
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from inspect import unwrap
 from typing import Any, Protocol
 
@@ -25,6 +24,7 @@ from codegen.ir.program import Program
 from codegen.ir.row_table import Table
 from codegen.loops.loop import Block, Loop
 from codegen.machine.storage.portable import rolled_data
+from codegen.records import dataclass
 from symad.errors import FrozenValueWarning, WorkbenchError
 from symad.graph.graph import Graph
 from symad.tracing.calling.function_names import name_of

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import optree
 
 import symad.tracing.values.node_builders as op
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph

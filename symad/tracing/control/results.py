@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.user_place import user_place

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_in import entries
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.array import Array, wrap

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_forms import can_be_input
+from codegen.records import dataclass
 from symad.graph.graph import MANY, Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.values.node_trees import Tree, lift, paths_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -11,6 +10,7 @@ import optree
 from numpy.typing import NDArray
 
 from codegen.ir.sparsity import Format, SparsityPattern
+from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.tracing.control.path_results import UNIONS
 from symad.tracing.values.container_types import NAMESPACE

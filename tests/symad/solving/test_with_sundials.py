@@ -71,6 +71,11 @@ def test_back_in_time() -> None:
     assert found.y[0] == pytest.approx(np.exp([1.0, 2.0]), rel=1e-7)
 
 
+def test_numbers_whose_squares_are_too_large() -> None:
+    grows = sa.ode(lambda t, y, a: a * y, np.full(2, 1e200), (1.0,))
+    assert grows.solve((0.0, 1.0), times=[1.0], **CLOSE).y == pytest.approx(np.e * 1e200, rel=1e-7)
+
+
 def test_nan_on_the_way_ends_it_at_once() -> None:
     problem = sa.ode(lambda t, y, a: a * np.sqrt(1.0 - t) * y, np.ones(2), (1.0,))
     with pytest.raises(ConvergenceError, match="CVODE stopped between t = 0 and 2: the right-hand side is NaN"):
