@@ -1,7 +1,7 @@
 """All benchmarks in one run: `python -m benchmarks [--quick] [--problems ...] [--peers ...] [--sections ...]`.
 
-Writes a report in Markdown, pictures (SVG and PNG) and the numbers (JSON) into one folder, and exits non-zero when two
-candidates disagree, one that is installed fails, or a limit is broken.
+Writes a report in Markdown and as one page (HTML), pictures (SVG and PNG) and the numbers (JSON) into one folder, and
+exits non-zero when two candidates disagree, one that is installed fails, or a limit is broken.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from benchmarks import (
     machine,
     meta_gradient,
     overhead,
+    page,
     peak,
+    repetition,
     scale,
     trace,
 )
@@ -36,6 +38,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "hessians": ("Hessians, called from Python", derivatives.hessians),
     "jacobians": ("A gradient and Jacobians, called from Python", derivatives.jacobians),
     "batch": ("Batches of 4096 points", batch.section),
+    "structure": ("What repeats", repetition.section),
     "overhead": ("The call itself", overhead.section),
     "build": ("Build time and memory, 10^3 to 10^6 nodes", growth.section),
     "stages": ("Where a build of straight lines goes", build_stages.section),
@@ -70,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parts[title] = section(session)
         write(session, where, parts, [])  # what a run has found is not lost when it is stopped
     print(write(session, where, parts, pictures(session)))
-    session.say(f"written: {options.output}")
+    session.say(f"written: {page.write_page(options.output)}")
     for failure in session.failures:
         print(failure, file=sys.stderr)
     return 1 if session.failures else 0

@@ -6,6 +6,7 @@ LIBRARIES = 5.0  # a call from Python: than the best of CasADi, heyoka, SymEngin
 C_CODE = 2.0  # than CasADi's C code, compiled by gcc
 BUILD = 10.0  # from the Python function to the first number: than every peer that compiles
 BATCH = 2.0  # points per second: than heyoka's and JAX's
+WRITING = 0.8  # or of the rate at which the results alone are written
 SHARE = 0.6  # of the measured instruction peak, or of the memory bandwidth
 
 

@@ -44,9 +44,11 @@ class Painter:
 
     def ratios(self, name: str, panels: Sequence[tuple[str, float, Series]]) -> str:
         """Draw bars of how many times faster we are, one panel for each kind of peer, with the goal as a line."""
-        rows = list(panels[0][2])
-        height = 1.9 + 0.42 * len(rows)
-        figure, axes = self.pyplot.subplots(1, len(panels), figsize=(11, height), sharey=True, layout="constrained")
+        rows, panels = list(panels[0][2]), [panel for panel in panels if any(panel[2].values())] or panels[:1]
+        size = (11, 1.9 + 0.42 * len(rows))
+        figure, (axes,) = self.pyplot.subplots(
+            1, len(panels), figsize=size, sharey=True, layout="constrained", squeeze=False
+        )
         for axis, (title, goal, series) in zip(axes, panels, strict=True):
             for k, candidate in enumerate(OURS[:2]):
                 bars(axis, [series[problem].get(candidate) for problem in rows], (k - 0.5) * 0.38, candidate)
@@ -138,6 +140,10 @@ def draw(painter: Painter, data: Mapping[str, Any]) -> list[str]:
         shown.append(painter.dots("calls", "One call from Python", "microseconds (log scale)", medians))
     if data.get("batch"):
         shown += _batches(painter, data["batch"])
+    if found := data.get("structure"):
+        panels = [("than the best peer", LIBRARIES, against(found, "peer")),
+                  ("than straight lines of ours", 1.0, against(found, "never"))]  # fmt: skip
+        shown.append(painter.ratios("structure_ratios", panels))
     if data.get("build"):
         curves = {c: {n: b["seconds"] for n, b in row.items() if not b["reason"]} for c, row in data["build"].items()}
         ends = {c: b["reason"] for c, row in data["build"].items() for b in row.values() if b["reason"]}
@@ -156,6 +162,19 @@ def _batches(painter: Painter, batch: Mapping[str, Any]) -> list[str]:
         painter.ratios("batch_ratios", panels),
         painter.dots("batch", "Batches of 4096 points, one core", "10^6 points per second (log scale)", rates),
     ]
+
+
+def against(found: Series, other: str) -> dict[str, dict[str, float]]:
+    """Return how many times faster than another the default and accuracy "fast" are.
+
+    >>> against({"p": {"auto": 2.0, "peer": 6.0}}, "peer")
+    {'p': {'symad': 3.0}}
+    """
+    forms = {"symad": "auto", "symad-fast": "fast"}
+    return {
+        title: {name: row[other] / row[form] for name, form in forms.items() if form in row and other in row}
+        for title, row in found.items()
+    }
 
 
 def faster(costs: Series, peers: Sequence[str]) -> dict[str, dict[str, float]]:

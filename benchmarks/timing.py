@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Call = Callable[[], object]
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -64,13 +66,13 @@ def calls_per_burst(call: Call, seconds: float) -> int:
     return max(1, round(number * seconds / elapsed))
 
 
-def interleave(calls: Mapping[str, Call], rounds: int, seconds: float) -> dict[str, Quartiles]:
+def interleave(calls: Mapping[K, Call], rounds: int, seconds: float) -> dict[K, Quartiles]:
     """Return seconds per call of every candidate: in each round each runs one burst, in turn.
 
     Every burst is preceded by one untimed call, because the others have emptied the caches in between.
     """
     numbers = {name: calls_per_burst(call, seconds) for name, call in calls.items()}
-    samples: dict[str, list[float]] = {name: [] for name in calls}
+    samples: dict[K, list[float]] = {name: [] for name in calls}
     with no_garbage_collection():
         for _ in range(rounds):
             for name, call in calls.items():

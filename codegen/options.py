@@ -42,9 +42,10 @@ class OptionFields(TypedDict, total=False):
 class Options:
     """How to compile; ArgumentError for an option that does not exist.
 
-    `tier` is how much effort goes into machine code, and never changes a bit of the results: "fast" generates code
-    many times faster, straight lines without LLVM where `codegen.encoding` can, which "default" does for short ones;
-    "auto" starts with the fast code and compiles the other in the background; "llvm" is LLVM's code in any case.
+    `tier` is how much effort goes into machine code, and never changes a bit of the results: straight lines are
+    encoded without LLVM where `codegen.encoding` can; of loops and all else "fast" generates code faster, which runs
+    more slowly; "auto" starts with the fast code and compiles in the background what LLVM does better; "llvm" is
+    LLVM's code in any case.
     `accuracy="fast"` allows passes and functions that round differently (see `codegen.lowering.passes`);
     `fma=False` keeps products and sums apart; `chunk` overrides the number of operations per function, `lanes` (1, 2,
     4, 8 or 16) the number of points that a batch computes side by side; neither changes a bit of the results.

@@ -21,13 +21,16 @@ Pattern = tuple[Any, Any]
 class Batched:
     """A call for many points, and how to read one row of entries for each from what it left.
 
-    `instructions` are those of one point, with each fused multiply-add counted once, where they are known.
+    `instructions` are those of one point, with each fused multiply-add counted once, where they are known. Ours have
+    two further calls, which are limits of the first one.
     """
 
     call: Call
     read: Callable[[object], Matrix]
     pattern: Pattern
     instructions: int | None = None
+    blocks: Call | None = None  # the same in points that stand side by side
+    write: Call | None = None  # into the memory of the results, and nothing else
 
 
 Batch = Callable[[Matrix, int], Batched]

@@ -33,12 +33,16 @@ class Symad(Candidate):
             if whole:
                 many = self.library.compile(self.derivative(problem), problem.point, **self.options)
             pattern = places(many, problem)
-            results = np.empty((len(points), len(pattern[0])))
+            results, width = np.empty((len(points), len(pattern[0]))), many.lanes
+            side = np.ascontiguousarray(points.reshape(-1, width, points.shape[1]).swapaxes(1, 2))
+            beside = np.empty((len(side), *many.program.outputs[0].shape, width))
             return Batched(
                 lambda: many.batch(points, out=results, threads=threads),
                 lambda _: results,
                 pattern,
                 many.stats.executed,
+                lambda: many.batch(side, out=beside, threads=threads, layout="blocks"),
+                lambda: results.fill(1.0),
             )
 
         values = np.empty(kernel.program.outputs[0].shape)

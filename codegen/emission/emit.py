@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
 from codegen.emission.lane_functions import SINE_AND_COSINE, angles_of_both, on_lanes, pair_of, sine_and_cosine_of_lanes
-from codegen.emission.schedule import Place, Schedule, pointers, split_stores, workspace
+from codegen.emission.schedule import FREE, Place, Schedule, pointers, split_stores, workspace
 from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row, is_truth_row, lanes_of_row
 from codegen.ir.program import Program
@@ -394,5 +394,5 @@ def _kernel(program: Program, plan: Schedule, chunks: int, direct: bool, form: F
     )
     arguments = ",".join([*tables, "ptr %w"])
     lines += [f"call void @{form.name}.{number}({arguments})" for number in range(chunks)]
-    lines += ["call void @free(ptr %w)"] if large else []
+    lines += [FREE] if large else []
     return "\n".join([*lines, "ret i32 0", "}"])

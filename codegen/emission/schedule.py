@@ -148,15 +148,26 @@ def pointers(program: Program) -> list[str]:
     return lines
 
 
+LINE = 64  # bytes of a line of the cache
+FREE = "call void @free(ptr %memory)"
+
+
 def workspace(size: int, large: bool) -> list[str]:
-    """Make the workspace %w of some bytes: on the stack, or if it is large on the heap, or return 1."""
+    """Make the workspace %w of some bytes: on the stack, or if it is large on the heap (`FREE`), or return 1.
+
+    It begins with a line of the cache: registers that meet two lines are read and written at half the rate.
+    """
     if not large:
-        return [f"%w=alloca [{size} x i8],align 64"]
+        return [f"%w=alloca [{size} x i8],align {LINE}"]
     return [
-        f"%w=call ptr @malloc(i64 {size})",
-        "%none=icmp eq ptr %w,null",
+        f"%memory=call ptr @malloc(i64 {size + LINE})",
+        "%none=icmp eq ptr %memory,null",
         "br i1 %none,label %full,label %run",
         "full:",
         "ret i32 1",
         "run:",
+        "%memory.at=ptrtoint ptr %memory to i64",
+        "%memory.before=sub i64 0,%memory.at",
+        f"%memory.gap=and i64 %memory.before,{LINE - 1}",
+        "%w=getelementptr i8,ptr %memory,i64 %memory.gap",
     ]

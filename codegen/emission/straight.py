@@ -53,8 +53,7 @@ class StraightPlan:
         if form.lanes != SCALAR or form.device:
             observed(self.order, "schedule")
             return emit(self.program, self.lowered, self.order, form)
-        find = vector_symbol if self.vector_libm else own_symbol if own else no_vector_symbol
-        grouped = carried_out("groups", lambda rows: group_operations(rows, widths(), find), self.lowered)
+        grouped = side_by_side(self.lowered, vector_libm=self.vector_libm, own=own)
         order = observed(schedule(grouped, self.chunk), "schedule")
         return emit(self.program, grouped, order, form)
 
@@ -71,6 +70,12 @@ class StraightPlan:
     def workspace(self) -> int:
         """Number of values that pass from chunk to chunk through memory."""
         return self.order.workspace
+
+
+def side_by_side(lowered: Lowered, *, own: bool, vector_libm: bool = False) -> Lowered:
+    """Return operations with the equal ones in groups; `own` says whether functions have formulas of ours."""
+    find = vector_symbol if vector_libm else own_symbol if own else no_vector_symbol
+    return carried_out("groups", lambda rows: group_operations(rows, widths(), find), lowered)
 
 
 LONGEST = 1_000_000  # characters of IR in one module: under a second of LLVM's time

@@ -6,29 +6,32 @@ It reads bytes and knows nothing of the kernel. What it writes, LLVM assembles t
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator, Mapping
 
 from codegen.code_memory import MappedCode
-from codegen.encoding.x86_instructions import FORMS, NEXT, RBP, RSP
+from codegen.encoding.written_values import MIDDLE
+from codegen.encoding.x86_instructions import FORMS, NEXT, RBP, RSP, ZERO_UPPER
 from codegen.errors import InvariantError
 
 POINTERS = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{k}" for k in range(8, 16)))
-KNOWN = {(form.prefix, form.map, form.opcode): code for code, form in FORMS.items()}
+KNOWN = {(form.prefix, form.map, form.opcode, form.long): code for code, form in FORMS.items()}
 WORDS = {bytes.fromhex(code): text for code, text in {
     "55": "pushq %rbp", "4889e5": "movq %rsp, %rbp", "53": "pushq %rbx", "4154": "pushq %r12", "4155": "pushq %r13",
     "4156": "pushq %r14", "4157": "pushq %r15", "4989fc": "movq %rdi, %r12", "4989f5": "movq %rsi, %r13",
     "488d65d8": "leaq -40(%rbp), %rsp", "415f": "popq %r15", "415e": "popq %r14", "415d": "popq %r13",
     "415c": "popq %r12", "5b": "popq %rbx", "5d": "popq %rbp", "c3": "retq", "4889e3": "movq %rsp, %rbx",
     "4885c0": "testq %rax, %rax", "4889c3": "movq %rax, %rbx", "31c0": "xorl %eax, %eax", "4889df": "movq %rbx, %rdi",
-    "31f6": "xorl %esi, %esi",
+    "31f6": "xorl %esi, %esi", "4883e4e0": "andq $-32, %rsp",
 }.items()}  # fmt: skip
 NUMBERS = {  # what a number follows: its bytes, and the text
     b"\x48\x83\xec": (1, "subq ${}, %rsp"), b"\x48\x81\xec": (4, "subq ${}, %rsp"), b"\xbf": (4, "movl ${}, %edi"),
     b"\xba": (4, "movl ${}, %edx"), b"\xb8": (4, "movl ${}, %eax"), b"\x75": (1, "jne .+2+{}"),
     b"\xe9": (4, "jmp kernel.0"), b"\xff\x15": (4, "callq *{}(%rip)"),
 }  # fmt: skip
-
+MOVES = {0x8B: "movq", 0x8D: "leaq"}
+CONSTANT = re.compile(r"(-?\d*)\(%rdx\)")
 RELATIVE = (b"\xe9", b"\xff\x15")
 
 
@@ -39,7 +42,9 @@ def instructions(code: bytes, start: int, end: int) -> Iterator[tuple[int, str, 
     [(4, 'vaddsd %xmm2, %xmm1, %xmm0', None), (5, 'retq', None)]
     """
     while start < end:
-        if code[start] in (0xC4, 0xC5):
+        if code[start : start + 3] == ZERO_UPPER:
+            after, text, displacement = start + 3, "vzeroupper", None
+        elif code[start] in (0xC4, 0xC5):
             after, text, displacement = _vector(code, start)
         else:
             after, text, displacement = _plain(code, start)
@@ -58,6 +63,8 @@ def listing(code: bytes, begin: int, entry: int, called: Mapping[str, int]) -> s
         lines.append(f"{label}:")
         for _, text, place in instructions(code, first, last):
             note = ""
+            if (constant := CONSTANT.search(text)) and label == "kernel.0":
+                place = begin + MIDDLE + int(constant[1] or 0)
             if place is not None and place < begin:  # a jump goes on behind that
                 note = f"  # {names.get(place) or _number(code, place)}"
             lines.append(f"\t{text}{note}")
@@ -87,17 +94,22 @@ def _vector(code: bytes, start: int) -> tuple[int, str, int | None]:
     else:
         high, group, fields, at = code[start + 1], code[start + 1] & 31, code[start + 2], start + 3
         extended = 8 * (1 - (high >> 5 & 1))
-    name = KNOWN.get((fields & 3, group, code[at]))
+    name = KNOWN.get((fields & 3, group, code[at], fields >> 2 & 1))
     if name is None:
         raise InvariantError(f"byte {start} of encoded code", why="it begins no known instruction")
     form = FORMS[name]
     first = 8 * (1 - (high >> 7)) + (code[at + 1] >> 3 & 7)
-    after, last, displacement = _operand(code, at + 1, extended, xmm=True)
-    operands = [f"%xmm{first}", last] if form.operands == 2 else [f"%xmm{first}", f"%xmm{~fields >> 3 & 15}", last]
-    if name in ("store", "moved"):
+    kinds = form.registers
+    after, last, displacement = _operand(code, at + 1, extended, vector=kinds[2])
+    operands = [f"%{kinds[0]}mm{first}"]
+    if form.operands == 3:
+        operands.append(f"%{kinds[1]}mm{~fields >> 3 & 15}")
+    operands.append(last)
+    if form.exchanged:
         operands.reverse()
     if form.immediate:
-        operands.append(f"%xmm{code[after] >> 4}" if name == "blend" else f"${code[after]}")
+        blended = form.name == "vblendvpd"
+        operands.append(f"%{kinds[0]}mm{code[after] >> 4}" if blended else f"${code[after]}")
         after += 1
     return after, f"{form.name} {', '.join(reversed(operands))}", displacement
 
@@ -113,18 +125,18 @@ def _plain(code: bytes, start: int) -> tuple[int, str, int | None]:
             after = start + length + size
             number = int.from_bytes(code[start + length : after], "little", signed=True)
             return after, text.format(number), number if head in RELATIVE else None
-    if code[start] & 0xF8 != 0x48 or code[start + 1] != 0x8B:
+    if code[start] & 0xF8 != 0x48 or code[start + 1] not in MOVES:
         raise InvariantError(f"byte {start} of encoded code", why="it begins no known instruction")
     first = (code[start] & 4) << 1 | code[start + 2] >> 3 & 7
-    after, source, displacement = _operand(code, start + 2, 8 * (code[start] & 1), xmm=False)
-    return after, f"movq {source}, %{POINTERS[first]}", displacement
+    after, source, displacement = _operand(code, start + 2, 8 * (code[start] & 1))
+    return after, f"{MOVES[code[start + 1]]} {source}, %{POINTERS[first]}", displacement
 
 
-def _operand(code: bytes, at: int, extended: int, *, xmm: bool) -> tuple[int, str, int | None]:
+def _operand(code: bytes, at: int, extended: int, *, vector: str = "") -> tuple[int, str, int | None]:
     """The last operand, from the byte that names it on: its end, its text, and its displacement from there."""
     mode, low = code[at] >> 6, code[at] & 7
     if mode == 3:
-        return at + 1, f"%xmm{low + extended}" if xmm else f"%{POINTERS[low + extended]}", None
+        return at + 1, f"%{vector}mm{low + extended}" if vector else f"%{POINTERS[low + extended]}", None
     base = NEXT if not mode and low == RBP else low + extended
     at += 2 if low == RSP else 1
     size = 4 if base == NEXT else {0: 0, 1: 1, 2: 4}[mode]

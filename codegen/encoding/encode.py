@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from codegen.emission.emit import STACK_BYTES
-from codegen.emission.lane_functions import on_lanes, own_functions
-from codegen.emission.schedule import depth_first
-from codegen.encoding.encoder import ALIGNED, ROUNDINGS, Body, Encoder, Pair
-from codegen.encoding.x86_instructions import R13, RDI, pointer_before_displacement, width_of
+from codegen.emission.lane_functions import SINE_AND_COSINE, on_lanes, own_functions, sine_and_cosine_of_lanes
+from codegen.emission.schedule import SINGLE_LIMIT, depth_first
+from codegen.encoding.encoder import BOTH, ROUNDINGS, Encoder
+from codegen.encoding.lane_moves import in_halves
+from codegen.encoding.written_values import ALIGNED, MIDDLE, Body, Pair
+from codegen.encoding.x86_instructions import NEXT, R13, RDI, RDX, pointer_before_displacement, width_of
 from codegen.engine import host
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Program
-from codegen.lanes import FLOAT64, SCALAR
-from codegen.lowering.group import FEWEST, SEEDS
+from codegen.lanes import FLOAT64, SCALAR, Lanes
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared
 from codegen.records import dataclass
 
-AS_QUICK = 300  # operations up to which calls of the encoder's code take the time of LLVM's, or a twenty-fifth more
+MANY_CHOICES = 4  # one in so many operations: calls take up to a quarter longer than of LLVM's code
 FURTHEST = 2**31 - 64  # bytes that a displacement reaches
 ENTER = bytes.fromhex("55 4889e5 53 4154 4155 4156 4157")  # keep the caller's registers, with a frame pointer
 TABLES = bytes.fromhex("4989fc 4989f5")  # the tables of pointers: from rdi and rsi to r12 and r13
 LEAVE = bytes.fromhex("488d65d8 415f 415e 415d 415c 5b 5d c3")  # restore the caller's registers, and return
+LINED_UP = bytes.fromhex("4883e4e0")  # rsp is a multiple of 32
+CONSTANTS = pointer_before_displacement(RDX, NEXT, 4, address=True)
 ON_STACK = bytes.fromhex("4889e3")  # the workspace, whose pointer is rbx: it begins at rsp
 ON_HEAP = bytes.fromhex("4885c0 4889c3")  # is it rax, unless that is null
 SUCCESS, FAILURE = bytes.fromhex("31c0"), bytes.fromhex("b801000000")  # the result: eax
@@ -66,20 +70,17 @@ def why_not(prepared: Prepared) -> str:
 
 
 def why_not_best(prepared: Prepared) -> str:
-    """Return why LLVM's code of a program that could be encoded may be quicker to call, "" where it is not.
-
-    LLVM moves operations apart that wait for each other, which long code gains from, and puts equal ones side by side.
-    """
+    """Return why LLVM's code of a program that could be encoded is quicker to call, "" where it is not."""
     found = prepared.fused.count()
-    if found["call"] or max(found[code] for code in SEEDS) >= FEWEST:
-        return "equal functions, quotients or roots may go side by side"
-    if found.total() > AS_QUICK:
-        return f"it has more than {AS_QUICK} operations"
+    if MANY_CHOICES * found["select"] > found.total() and found.total() <= SINGLE_LIMIT:
+        return "most of it are choices, for which LLVM has masks"
     return ""
 
 
-def encode(program: Program, lowered: Lowered) -> Encoded:
+def encode(program: Program, lowered: Lowered, own: bool | None = None) -> Encoded:
     """Return the machine code of a program for which there is no reason why not.
+
+    `own` says whether functions have formulas of ours.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -88,15 +89,19 @@ def encode(program: Program, lowered: Lowered) -> Encoded:
     >>> program = program_from_sympy([x], [x + 1])
     >>> encoded = encode(program, lower(program))
     >>> encoded.code[encoded.begin : encoded.begin + 12].hex(" ")
-    '49 8b 04 24 c5 fb 10 00 c5 fb 58 05'
+    '49 8b 04 24 c5 fb 10 00 c5 fb 58 42'
     """
+    lowered = replace(lowered, rows=in_halves(lowered.rows))
     order = depth_first(lowered)
-    names, symbols = _functions([lowered.rows[index] for index in order])
+    own = own_functions(lowered.rows, SCALAR, fast=False) if own is None else own
+    calls = _calls(lowered.rows, order)
+    both = _both(calls) if own else {}
+    names, symbols = _functions(calls, own, {calls[index][1] for index in both})
     inputs = [(k, j) for k, array in enumerate(program.inputs) for j in range(array.size)]
     stores: dict[int, list[Pair]] = {}
     for array, position, row in lowered.stores:
         stores.setdefault(row, []).append((array, position))
-    body = Encoder(lowered.rows, order, inputs, stores, names).run()
+    body = Encoder(lowered.rows, order, inputs, stores, names, both).run()
     large = 8 * body.workspace > STACK_BYTES
     if large:
         body.code += FREED
@@ -104,7 +109,7 @@ def encode(program: Program, lowered: Lowered) -> Encoded:
     body.code += SUCCESS + LEAVE
     entry = len(body.code)
     _prologue(program, body, large)
-    body.entries += [bytes(8)] * (-len(body.entries) % ALIGNED)
+    body.entries += [bytes(8)] * max(-len(body.entries) % ALIGNED, -MIDDLE // 8 - len(body.entries))
     begin = 8 * len(body.entries)
     symbols |= {name: symbol(name, 0) for name in body.called if name not in symbols}
     code = b"".join(reversed(body.entries)) + body.code
@@ -112,30 +117,60 @@ def encode(program: Program, lowered: Lowered) -> Encoded:
     return Encoded(code, begin, begin + entry, called, symbols, body.workspace)
 
 
-def _functions(rows: Sequence[Row]) -> tuple[dict[str, str], dict[str, Symbol]]:
-    """What computes each function that rows call, by name, and all that these need."""
-    called = {row[1]: len(row) - 2 for row in rows if row[0] == "call" and row[1] not in ROUNDINGS}
-    own = own_functions(rows, SCALAR, fast=False)
-    names: dict[str, str] = {}
+Call = tuple[str, int, tuple[int, ...]]  # function, lanes, operands
+
+
+def _calls(rows: Sequence[Row], order: Sequence[int]) -> dict[int, Call]:
+    """Return the functions that rows call."""
+    found: dict[int, Call] = {}
+    for index in order:
+        row = rows[index]
+        lanes, *shape = row[1] if row[0] == "wide" else (1, *row[:2])
+        if shape[0] == "call" and shape[1] not in ROUNDINGS:
+            found[index] = shape[1], lanes, row[2:]
+    return found
+
+
+def _both(calls: Mapping[int, Call]) -> dict[int, int]:
+    """Return, for each sine or cosine, the other one of the same angle, where both are wanted."""
+    where = {call: index for index, call in calls.items() if call[0] in SINE_AND_COSINE}
+    found = {}
+    for (function, lanes, angle), index in where.items():
+        other = SINE_AND_COSINE[1 - SINE_AND_COSINE.index(function)]
+        if (other, lanes, angle) in where:
+            found[index] = where[other, lanes, angle]
+    return found
+
+
+def _functions(
+    calls: Mapping[int, Call], own: bool, pairs: Iterable[int]
+) -> tuple[dict[tuple[str, int], str], dict[str, Symbol]]:
+    """What computes each function that is called, by name and lanes, and all that these need; so many `pairs`."""
+    names: dict[tuple[str, int], str] = {}
     symbols: dict[str, Symbol] = {}
-    for function, arity in called.items():
-        found = on_lanes(function, arity, SCALAR, formulas=own, library=False)
-        if found[0].name.startswith("llvm."):
-            found = (_alone(found[0], arity), *found)
-        names[function] = found[0].name
+    for (function, width), arity in {(call[0], call[1]): len(call[2]) for call in calls.values()}.items():
+        lanes = Lanes(width)
+        found = on_lanes(function, arity, lanes, formulas=own, library=False)
+        if not found[0].name.startswith("symad."):
+            found = _alone(found, arity, lanes) if width > 1 or found[0].name.startswith("llvm.") else found
+        names[function, width] = found[0].name
+        symbols |= {one.name: one for one in found}
+    for width in pairs:
+        found = sine_and_cosine_of_lanes(Lanes(width))
+        names[BOTH, width] = found[0].name
         symbols |= {one.name: one for one in found}
     return names, symbols
 
 
-def _alone(intrinsic: Symbol, arity: int) -> Symbol:
-    """A function that does what one of LLVM does, which is no function elsewhere."""
-    name = f"symad.alone.{intrinsic.name}"
-    parameters = ",".join(f"double %x{k}" for k in range(arity))
-    return Symbol(
-        name,
-        f"define internal double @{name}({parameters}) noinline nounwind {{\n"
-        f"%y=call double @{intrinsic.name}({parameters})\nret double %y\n}}",
+def _alone(found: tuple[Symbol, ...], arity: int, lanes: Lanes) -> tuple[Symbol, ...]:
+    """A function of ours that does what one does that is no function elsewhere: of LLVM, or lane by lane."""
+    name, kind = f"symad.alone.{found[0].name}", lanes.type
+    parameters = ",".join(f"{kind} %x{k}" for k in range(arity))
+    text = (
+        f"define internal {kind} @{name}({parameters}) noinline nounwind {{\n"
+        f"%y=call {kind} @{found[0].name}({parameters})\nret {kind} %y\n}}"
     )
+    return Symbol(name, text), *found
 
 
 def _prologue(program: Program, body: Body, large: bool) -> None:
@@ -144,6 +179,7 @@ def _prologue(program: Program, body: Body, large: bool) -> None:
     frame = 8 * (0 if large else body.workspace) | 8  # so calls find the stack as they expect it
     width = width_of(frame, RDI)
     code += ENTER + (b"\x48\x83\xec" if width == 1 else b"\x48\x81\xec") + frame.to_bytes(width, "little") + TABLES
+    code += LINED_UP if body.lanes else b""
     if large:
         code += b"\xbf" + (8 * body.workspace).to_bytes(4, "little")
         body.call("malloc")
@@ -157,4 +193,6 @@ def _prologue(program: Program, body: Body, large: bool) -> None:
             code += pointer_before_displacement(RDI, R13, width) + (8 * number).to_bytes(width, "little")
             code += ZEROS + b"\xba" + (8 * output.size).to_bytes(4, "little")
             body.call("memset")
+    if body.points:
+        code += CONSTANTS + (MIDDLE - len(code) - len(CONSTANTS) - 4).to_bytes(4, "little", signed=True)
     code += b"\xe9" + (-len(code) - 5).to_bytes(4, "little", signed=True)

@@ -2,7 +2,7 @@
 
 The code stands behind its constants, which it reads relative to itself; so it has no address of this process in it, and
 addresses of functions are put among the constants when it is mapped. Truth values are masks of ones or zeros. The frame
-pointer is kept as debuggers and profilers expect it.
+pointer is kept as debuggers and profilers expect it. Groups are in lanes of registers (`codegen.encoding.lane_moves`).
 
 One function does all: `int kernel(double **inputs, double **outputs)`. Its prologue stands behind the body, because
 only then is known how large the workspace is.
@@ -10,92 +10,28 @@ only then is known how large the workspace is.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from functools import partial
 
-from codegen.encoding.registers import Registers, uses_in_order
-from codegen.encoding.x86_instructions import (
-    CALL,
-    COMMUTATIVE,
-    NEXT,
-    R12,
-    R13,
-    R14,
-    R15,
-    RAX,
-    RBX,
-    RCX,
-    before_displacement,
-    in_registers,
-    pointer_before_displacement,
-    width_of,
-)
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row
+from codegen.emission.lane_functions import SINE_AND_COSINE
+from codegen.encoding.lane_moves import MOVES
+from codegen.encoding.registers import WIDEST
+from codegen.encoding.written_values import MAGNITUDE, MASKS, ONE, ONES, SIGN, SUFFIXES, Body, Values
+from codegen.encoding.x86_instructions import COMMUTATIVE, in_registers
+from codegen.ir.machine_rows import LEAVES, Row
 from codegen.limits import EVERY, check
-from codegen.records import dataclass
 
-SIGN, MAGNITUDE, ONES, ONE = -16, -32, -48, -64  # places of masks of 16 bytes before the code
-MASKS = {SIGN: b"\0" * 7 + b"\x80" + b"\0" * 8, MAGNITUDE: b"\xff" * 7 + b"\x7f" + b"\xff" * 8, ONES: b"\xff" * 16,
-         ONE: struct.pack("<d", 1.0) + b"\0" * 8}  # fmt: skip
+BOTH = "sine and cosine"
+WIDE_MASKS = {place: mask[:8] for place, mask in MASKS.items()}  # of each lane
 CONDITIONS = {
     "oeq": 0x00, "olt": 0x11, "ole": 0x12, "uno": 0x03, "une": 0x04, "uge": 0x15, "ugt": 0x16, "ord": 0x07,
     "ueq": 0x08, "ult": 0x19, "ule": 0x1A, "one": 0x0C, "oge": 0x1D, "ogt": 0x1E,
 }  # fmt: skip  # none of them signals
 ROUNDINGS = {"llvm.floor.f64": 9, "llvm.ceil.f64": 10, "llvm.trunc.f64": 11, "llvm.rint.f64": 4}
-ALIGNED = 8  # entries of 8 bytes: the code begins at a line of the processor's cache
-Pair = tuple[int, int]  # output array, flat position
 
 
-@dataclass(slots=True)
-class Body:
-    """Machine code of the operations, and what stands before it: `entries` grow downwards from its beginning."""
-
-    code: bytearray = field(default_factory=bytearray)
-    entries: list[bytes] = field(default_factory=list)
-    places: dict[bytes, int] = field(default_factory=dict)  # of constants
-    called: dict[str, int] = field(default_factory=dict)  # places of the addresses of functions
-    workspace: int = 0
-
-    def constant(self, value: bytes) -> int:
-        """Return the place of 8 bytes, relative to the beginning of the code."""
-        place = self.places.get(value)
-        if place is None:
-            place = self.places[value] = self._entry(value)
-        return place
-
-    def address(self, function: str) -> int:
-        """Return the place where the address of a function will stand."""
-        place = self.called.get(function)
-        if place is None:
-            place = self.called[function] = self._entry(bytes(8))
-        return place
-
-    def call(self, function: str) -> None:
-        """Call a function."""
-        place = self.address(function)
-        self.code += CALL + (place - len(self.code) - 6).to_bytes(4, "little", signed=True)
-
-    def _entry(self, value: bytes) -> int:
-        self.entries.append(value)
-        return -8 * len(self.entries)
-
-
-class Encoder:
+class Encoder(Values):
     """Writes the operations of one kernel."""
-
-    def __init__(
-        self, rows: Sequence[Row], order: Sequence[int], inputs: Sequence[Pair], stores: dict[int, list[Pair]],
-        functions: dict[str, str],
-    ) -> None:  # fmt: skip
-        self.rows, self.order, self.inputs, self.stores, self.functions = rows, order, inputs, stores, functions
-        self.body = Body()
-        for mask in sorted(MASKS, reverse=True):
-            self.body.entries += [MASKS[mask][8:], MASKS[mask][:8]]
-        calls = bool(functions)  # without calls, all registers for pointers are ours
-        self.input_pointer, self.output_pointer = (R14, R15) if calls else (RAX, RCX)
-        self.current = {self.input_pointer: -1, self.output_pointer: -1}  # the array that each points to
-        self.registers = Registers(rows, uses_in_order(rows, order), self.read, self.save)
 
     def run(self) -> Body:
         """Write all operations."""
@@ -104,163 +40,86 @@ class Encoder:
             if not time % EVERY:
                 check("encoding machine operations")
             row = rows[index]
-            write[row[0]](index, row)
-        self.body.workspace = self.registers.size
+            if row[0] == "wide":
+                lanes, *shape = row[1]
+                write[shape[0]](index, (*shape, *row[2:]), SUFFIXES[lanes])
+                self.wide |= lanes == WIDEST
+            else:
+                write[row[0]](index, row, "")
+        self.only_low()
+        self.body.workspace, self.body.lanes = self.registers.size, bool(self.lanes)
         del self.registers  # which write by this encoder: nothing waits for the collector of cycles
         return self.body
 
-    def _writers(self) -> dict[str, Callable[[int, Row], None]]:
+    def _writers(self) -> dict[str, Callable[[int, Row, str], None]]:
+        """Return what writes a row by its code; given are the row's number, the row, and the suffix of its lanes."""
         return {
             **dict.fromkeys(("add", "sub", "mul", "div"), self.binary),
             **dict.fromkeys(("fma", "fms", "fnma", "fnms"), self.fused),
-            **dict.fromkeys(LEAVES, lambda index, row: self.store(self.registers.wanted(index), index)),
-            "neg": lambda index, row: self.masked(index, row, "xor", SIGN),
-            "abs": lambda index, row: self.masked(index, row, "and", MAGNITUDE),
-            "not": lambda index, row: self.masked(index, row, "xor", ONES),
-            "number": lambda index, row: self.masked(index, row, "and", ONE),
-            "sqrt": lambda index, row: self.unary(index, row, b""),
+            **dict.fromkeys(LEAVES, lambda index, row, lanes: self.store(self.registers.wanted(index), index)),
+            **{code: partial(move, self) for code, move in MOVES.items()},
+            "neg": lambda index, row, lanes: self.masked(index, row, "xor", SIGN, lanes),
+            "abs": lambda index, row, lanes: self.masked(index, row, "and", MAGNITUDE, lanes),
+            "not": lambda index, row, lanes: self.masked(index, row, "xor", ONES, lanes),
+            "number": lambda index, row, lanes: self.masked(index, row, "and", ONE, lanes),
+            "sqrt": lambda index, row, lanes: self.unary(index, row, "sqrt", lanes, b""),
             "compare": self.compare,
             "logic": self.logic,
             "select": self.select,
             "call": self.call,
         }
 
-    # Values in memory
-
-    def read(self, register: int, row: int) -> None:
-        """Load a value."""
-        self.at("load", register, 0, row)
-
-    def save(self, register: int, place: int) -> None:
-        """Save a value in the workspace."""
-        self.memory("store", register, 0, RBX, 8 * place)
-
-    def at(self, code: str, first: int, middle: int, row: int, immediate: bytes = b"") -> None:
-        """Write an instruction whose last operand is a row in memory."""
-        found = self.rows[row]
-        kind = found[0]
-        if kind == "const":
-            self.relative(code, first, middle, self.body.constant(found[1][::-1]), immediate)
-        elif kind == "input":
-            array, position = self.inputs[found[1]]
-            self.memory(code, first, middle, self.pointer(self.input_pointer, array), 8 * position, immediate)
-        elif kind in LEAVES:
-            place = self.body.constant((b"\xff" if kind == "true" else b"\0") * 8)
-            self.relative(code, first, middle, place, immediate)
-        else:
-            self.memory(code, first, middle, RBX, 8 * self.registers.places[row], immediate)
-
-    def pointer(self, register: int, array: int) -> int:
-        """Return the register of the pointer to an array, loaded where another is in it."""
-        if self.current[register] != array:
-            table = R12 if register == self.input_pointer else R13
-            width = width_of(8 * array, table)
-            head = pointer_before_displacement(register, table, width)
-            self.body.code += head + (8 * array).to_bytes(width, "little")
-            self.current[register] = array
-        return register
-
-    def memory(self, code: str, first: int, middle: int, base: int, displacement: int, immediate: bytes = b"") -> None:
-        """Write an instruction whose last operand stands at a displacement from a pointer."""
-        width = width_of(displacement, base)
-        head = before_displacement(code, first, middle, base, width)
-        self.body.code += head + displacement.to_bytes(width, "little", signed=True) + immediate
-
-    def relative(self, code: str, first: int, middle: int, place: int, immediate: bytes = b"") -> None:
-        """Write an instruction whose last operand stands at a place before the code."""
-        head, written = before_displacement(code, first, middle, NEXT, 4), self.body.code
-        displacement = place - len(written) - len(head) - 4 - len(immediate)
-        written += head + displacement.to_bytes(4, "little", signed=True) + immediate
-
-    def store(self, register: int, row: int) -> None:
-        """Store a value in the results, and free its register where nothing else reads it."""
-        registers = self.registers
-        for array, position in self.stores.get(row, ()):
-            self.memory("store", register, 0, self.pointer(self.output_pointer, array), 8 * position)
-        if not registers.uses.get(row):
-            registers.release(row)
-
-    # Operations
-
-    def operands(self, row: Row) -> tuple[int, ...]:
-        """Return the operands of a row, of each of which this is one use less."""
-        operands, uses = row[FIRST_OPERAND.get(row[0], 1) :], self.registers.uses
-        for operand in operands:
-            uses[operand].pop()
-        return operands
-
-    def finished(self, operands: Sequence[int]) -> None:
-        """Free the registers of operands that are not read again."""
-        registers = self.registers
-        for operand in operands:
-            if not registers.uses[operand]:
-                registers.release(operand)
-
-    def define(self, register: int, index: int, operands: Sequence[int]) -> None:
-        """Note the result of an operation, whose operands have been read."""
-        registers = self.registers
-        registers.hold(register, index)
-        for operand in operands:
-            if not registers.uses[operand]:
-                registers.forget(operand)
-        if index in self.stores:
-            self.store(register, index)
-
-    def binary(self, index: int, row: Row, code: str = "", immediate: bytes = b"") -> None:
+    def binary(self, index: int, row: Row, lanes: str, code: str = "", immediate: bytes = b"") -> None:
         """One of two operands may be in memory."""
         registers = self.registers
-        code = code or row[0]
-        operands = left, right = self.operands(row)
+        code = code or row[0] + lanes
+        left, right = self.operands(row)
         of = registers.of
         if code in COMMUTATIVE and left not in of and right in of:
             left, right = right, left
-        first = registers.wanted(left, (of.get(right, -1),))
+        first = registers.wanted(left, (of[right],) if right in of else ())
         second = of.get(right)
-        self.finished(operands)
+        self.finished()
         result = registers.take()
         if second is None:
             self.at(code, result, first, right, immediate)
         else:
             self.body.code += in_registers(code, result, first, second) + immediate
-        self.define(result, index, operands)
+        self.define(result, index)
 
-    def compare(self, index: int, row: Row) -> None:
-        self.binary(index, row, "compare", bytes([CONDITIONS[row[1]]]))
+    def compare(self, index: int, row: Row, lanes: str) -> None:
+        self.binary(index, row, lanes, "compare" + lanes, bytes([CONDITIONS[row[1]]]))
 
-    def masked(self, index: int, row: Row, code: str, mask: int) -> None:
+    def masked(self, index: int, row: Row, code: str, mask: int, lanes: str) -> None:
         """Change bits as a mask says."""
-        operands = self.operands(row)
-        source = self.registers.wanted(operands[0])
-        self.finished(operands)
+        source = self.registers.wanted(self.operands(row)[0])
+        self.finished()
         result = self.registers.take()
-        self.relative(code, result, source, mask)
-        self.define(result, index, operands)
+        place = self.body.constant(WIDE_MASKS[mask] * int(lanes)) if lanes else mask
+        self.relative(code + lanes, result, source, place)
+        self.define(result, index)
 
-    def unary(self, index: int, row: Row, immediate: bytes) -> None:
+    def unary(self, index: int, row: Row, code: str, lanes: str, immediate: bytes) -> None:
         """A square root, or a rounding."""
-        operands = self.operands(row)
-        source = self.registers.wanted(operands[0])
-        self.finished(operands)
+        source = self.registers.wanted(self.operands(row)[0])
+        self.finished()
         result = self.registers.take()
-        code = "round" if immediate else "sqrt"
-        self.body.code += in_registers(code, result, source, source) + immediate
-        self.define(result, index, operands)
+        self.body.code += in_registers(code + lanes, result, source, source) + immediate
+        self.define(result, index)
 
-    def logic(self, index: int, row: Row) -> None:
-        operands = self.operands(row)
-        first, second = self.all_wanted(operands)
-        self.finished(operands)
+    def logic(self, index: int, row: Row, lanes: str) -> None:
+        first, second = self.all_wanted(self.operands(row))
+        self.finished()
         result = self.registers.take()
-        self.body.code += in_registers(row[1], result, first, second)
-        self.define(result, index, operands)
+        self.body.code += in_registers(row[1] + lanes, result, first, second)
+        self.define(result, index)
 
-    def select(self, index: int, row: Row) -> None:
-        operands = self.operands(row)
-        test, first, second = self.all_wanted(operands)
-        self.finished(operands)
+    def select(self, index: int, row: Row, lanes: str) -> None:
+        test, first, second = self.all_wanted(self.operands(row))
+        self.finished()
         result = self.registers.take()
-        self.body.code += in_registers("blend", result, second, first) + bytes([test << 4])
-        self.define(result, index, operands)
+        self.body.code += in_registers("blend" + lanes, result, second, first) + bytes([test << 4])
+        self.define(result, index)
 
     def all_wanted(self, operands: Sequence[int]) -> list[int]:
         """Return the registers of all operands."""
@@ -271,7 +130,7 @@ class Encoder:
             found.append(self.registers.wanted(operand, (*found, *others)))
         return found
 
-    def fused(self, index: int, row: Row) -> None:
+    def fused(self, index: int, row: Row, lanes: str) -> None:
         """A fused operation overwrites one of its operands: one that is not read again, else a copy."""
         registers = self.registers
         operands = left, right, addend = self.operands(row)
@@ -286,7 +145,7 @@ class Encoder:
             if source is None:
                 self.read(result, replaced)
             else:
-                self.body.code += in_registers("move", result, 0, source)
+                self.body.code += in_registers("move" + lanes, result, 0, source)
         if replaced == addend:
             order, middle, last = "231", left, right
         else:
@@ -295,28 +154,32 @@ class Encoder:
             if last in of or last == replaced:
                 order, middle, last = ("132" if order == "213" else "231"), last, middle
             else:
-                registers.wanted(middle, (result, of.get(last, -1)))
+                registers.wanted(middle, (result, of[last]) if last in of else (result,))
         first = result if middle == replaced else of[middle]
         second = result if last == replaced else of.get(last)
-        self.finished(operands)
+        self.finished()
         if second is None:
-            self.at(row[0] + order, result, first, last)
+            self.at(row[0] + order + lanes, result, first, last)
         else:
-            self.body.code += in_registers(row[0] + order, result, first, second)
-        self.define(result, index, operands)
+            self.body.code += in_registers(row[0] + order + lanes, result, first, second)
+        self.define(result, index)
 
-    def call(self, index: int, row: Row) -> None:
+    def call(self, index: int, row: Row, lanes: str) -> None:
         """Call a function: it may overwrite every register."""
         if row[1] in ROUNDINGS:
-            self.unary(index, row, bytes([ROUNDINGS[row[1]]]))
+            self.unary(index, row, "round", lanes, bytes([ROUNDINGS[row[1]]]))
             return
         registers = self.registers
         operands = self.operands(row)
+        if index in self.early:
+            self.finished()
+            registers.forget_all(self.dead)
+            return
         if len(operands) == 1 and operands[0] in registers.of:
             source = registers.of[operands[0]]
             registers.empty()
             if source:
-                self.body.code += in_registers("move", 0, 0, source)
+                self.body.code += in_registers("move" + lanes, 0, 0, source)
         else:
             for operand in operands:
                 if operand in registers.of:
@@ -324,6 +187,16 @@ class Encoder:
             registers.empty()
             for number, operand in enumerate(operands):
                 self.read(number, operand)
-        self.body.call(self.functions[row[1]])
-        registers.free.remove(0)
-        self.define(0, index, operands)
+        if lanes != "4":
+            self.only_low()
+        both = self.both.get(index)
+        self.body.call(self.functions[row[1] if both is None else BOTH, int(lanes or 1)])
+        result = 0 if both is None else SINE_AND_COSINE.index(row[1])
+        registers.free.remove(result)
+        if both is not None:
+            registers.free.remove(1 - result)
+            registers.hold(1 - result, both)
+            self.early.add(both)
+            if both in self.stores:
+                self.store(1 - result, both)
+        self.define(result, index)

@@ -7,12 +7,13 @@ workspace is free again after the last use of its value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from codegen.encoding.x86_instructions import REGISTERS
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row
+from codegen.ir.machine_rows import FIRST_OPERAND, GROUPS, LEAVES, Row
 
 NEVER = 1 << 60
+WIDEST = 4  # numbers of a register
 
 
 def uses_in_order(rows: Sequence[Row], order: Sequence[int]) -> dict[int, list[int]]:
@@ -35,35 +36,54 @@ def uses_in_order(rows: Sequence[Row], order: Sequence[int]) -> dict[int, list[i
     return uses
 
 
+def lanes_of_rows(rows: Sequence[Row]) -> dict[int, int]:
+    """Return the lanes of each row that has several.
+
+    >>> lanes_of_rows([("input", 0), ("spread", (4,), 0), ("half", 1), ("constants", (bytes(8), bytes(8)))])
+    {1: 4, 2: 2, 3: 2}
+    """
+    found: dict[int, int] = {}
+    for index, row in enumerate(rows):
+        if row[0] in GROUPS:
+            found[index] = row[1][0]
+        elif row[0] == "constants":
+            found[index] = len(row[1])
+        elif row[0] == "half":
+            found[index] = WIDEST // 2
+    return found
+
+
 class Registers:
-    """The registers and the workspace; `read(register, row)` and `save(register, place)` write the moves."""
+    """The registers and the workspace; `read(register, row)` and `save(register, row)` write the moves.
+
+    `lanes` has the numbers side by side in a row, where they are several.
+    """
 
     def __init__(
         self,
         rows: Sequence[Row],
         uses: dict[int, list[int]],
+        lanes: Mapping[int, int],
         read: Callable[[int, int], None],
         save: Callable[[int, int], None],
     ) -> None:
-        self.rows, self.uses, self.read, self.save = rows, uses, read, save
+        self.rows, self.uses, self.lanes, self.read, self.save = rows, uses, lanes, read, save
         self.of: dict[int, int] = {}  # register of a row
         self.row_in = [-1] * REGISTERS
         self.free = list(range(REGISTERS - 1, -1, -1))
         self.places: dict[int, int] = {}  # of rows in the workspace
-        self.unused: list[int] = []  # places
+        self.unused: dict[int, list[int]] = {1: [], 2: [], 4: []}  # places, by lanes
         self.size = 0
 
     def take(self, keep: Sequence[int] = ()) -> int:
         """Return a register for a new value, none of those to be kept."""
         if self.free:
             return self.free.pop()
-        uses, furthest, found = self.uses, -1, -1
-        for register, row in enumerate(self.row_in):
-            if register not in keep:
-                left = uses[row]
-                when = left[-1] if left else NEVER
-                if when > furthest:
-                    furthest, found = when, register
+        uses = self.uses.get
+        needed = [left[-1] if (left := uses(row)) else NEVER for row in self.row_in]
+        for register in keep:
+            needed[register] = -1
+        found = needed.index(max(needed))
         row = self.row_in[found]
         self.keep_in_memory(row)
         del self.of[row]
@@ -93,21 +113,26 @@ class Registers:
         if register is not None:
             self.free.append(register)
 
-    def forget(self, row: int) -> None:
-        """Free the place in the workspace of a row that has been read for the last time."""
-        place = self.places.pop(row, None)
-        if place is not None:
-            self.unused.append(place)
+    def forget_all(self, rows: Sequence[int]) -> None:
+        """Free the places in the workspace of rows that have been read for the last time."""
+        for row in rows:
+            place = self.places.pop(row, None)
+            if place is not None:
+                self.unused[self.lanes.get(row, 1)].append(place)
 
     def keep_in_memory(self, row: int) -> None:
         """Save a value in the workspace, unless memory has it."""
         if row in self.places or self.rows[row][0] in LEAVES:
             return
-        if not self.unused:
-            self.unused.append(self.size)
-            self.size += 1
-        place = self.places[row] = self.unused.pop()
-        self.save(self.of[row], place)
+        lanes = self.lanes.get(row, 1)
+        unused = self.unused[lanes]
+        if not unused:
+            gap = -self.size % lanes  # what is wide stands at multiples of its width
+            self.unused[1] += range(self.size, self.size + gap)
+            unused.append(self.size + gap)
+            self.size += gap + lanes
+        self.places[row] = unused.pop()
+        self.save(self.of[row], row)
 
     def empty(self) -> None:
         """Save what will be read, and free all registers."""

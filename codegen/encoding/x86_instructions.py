@@ -1,7 +1,8 @@
 """Instructions of x86-64 that kernels of doubles consist of, as bytes: VEX forms, moves of pointers, calls.
 
-Registers are numbers: 0 to 15 are xmm0 to xmm15, or rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15. Forms are the
-shortest ones, as LLVM's assembler writes them (`tests/codegen/encoding/test_disassembly.py` compares them with it).
+Registers are numbers: 0 to 15 are xmm0 to xmm15 (ymm0 to ymm15), or rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
+"add" is of one number, "add2" and "add4" of as many side by side. Forms are the shortest ones, as LLVM's assembler
+writes them (`tests/codegen/encoding/test_disassembly.py` compares them with it).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ class Form(NamedTuple):
     """One instruction: mandatory prefix (pp), opcode map, W, opcode, name; operands in Intel's order.
 
     `operands` counts those in registers or memory; with fewer than three, the field of the middle one is unused.
+    `long` is 1 for 256 bits, of those operands that are "y" in `registers`.
     """
 
     prefix: int
@@ -28,34 +30,70 @@ class Form(NamedTuple):
     name: str
     operands: int = 3
     immediate: bool = False
+    long: int = 0
+    registers: str = "xxx"
+
+    @property
+    def exchanged(self) -> bool:
+        """Whether the last operand is what is written."""
+        return self.name in ("vmovsd", "vmovupd", "vmovapd", "vmovhpd", "vextractf128") and self.opcode & 1 == 1
 
 
 MULTIPLY_ADDS = (("fma", "fmadd", 9), ("fms", "fmsub", 11), ("fnma", "fnmadd", 13), ("fnms", "fnmsub", 15))
-FORMS: dict[str, Form] = {
-    "add": Form(3, 1, 0, 0x58, "vaddsd"),
-    "mul": Form(3, 1, 0, 0x59, "vmulsd"),
-    "sub": Form(3, 1, 0, 0x5C, "vsubsd"),
-    "div": Form(3, 1, 0, 0x5E, "vdivsd"),
-    "sqrt": Form(3, 1, 0, 0x51, "vsqrtsd"),
-    "compare": Form(3, 1, 0, 0xC2, "vcmpsd", immediate=True),
-    "load": Form(3, 1, 0, 0x10, "vmovsd", 2),
-    "store": Form(3, 1, 0, 0x11, "vmovsd", 2),
+PACKED = {
+    "add": Form(1, 1, 0, 0x58, "vaddpd"),
+    "mul": Form(1, 1, 0, 0x59, "vmulpd"),
+    "sub": Form(1, 1, 0, 0x5C, "vsubpd"),
+    "div": Form(1, 1, 0, 0x5E, "vdivpd"),
+    "sqrt": Form(1, 1, 0, 0x51, "vsqrtpd", 2),
+    "compare": Form(1, 1, 0, 0xC2, "vcmppd", immediate=True),
+    "load": Form(1, 1, 0, 0x10, "vmovupd", 2),
+    "store": Form(1, 1, 0, 0x11, "vmovupd", 2),
     "move": Form(1, 1, 0, 0x28, "vmovapd", 2),
     "moved": Form(1, 1, 0, 0x29, "vmovapd", 2),  # the same with its operands exchanged
     "and": Form(1, 1, 0, 0x54, "vandpd"),
     "or": Form(1, 1, 0, 0x56, "vorpd"),
     "xor": Form(1, 1, 0, 0x57, "vxorpd"),
-    "round": Form(1, 3, 0, 0x0B, "vroundsd", immediate=True),
+    "round": Form(1, 3, 0, 0x09, "vroundpd", 2, immediate=True),
     "blend": Form(1, 3, 0, 0x4B, "vblendvpd", immediate=True),  # which names a fourth register
     **{
-        f"{code}{order}": Form(1, 2, 1, base + low, f"v{name}{order}sd")
+        f"{code}{order}": Form(1, 2, 1, base + low - 1, f"v{name}{order}pd")
         for code, name, low in MULTIPLY_ADDS
         for order, base in (("132", 0x90), ("213", 0xA0), ("231", 0xB0))
     },
 }  # fmt: skip
-
-
-COMMUTATIVE = frozenset({"add", "mul", "and", "or", "xor"})
+ALONE = {
+    **{
+        code: Form(3, 1, 0, PACKED[code].opcode, PACKED[code].name[:-2] + "sd", immediate=PACKED[code].immediate)
+        for code in ("add", "mul", "sub", "div", "sqrt", "compare")
+    },
+    "load": Form(3, 1, 0, 0x10, "vmovsd", 2),
+    "store": Form(3, 1, 0, 0x11, "vmovsd", 2),
+    "round": Form(1, 3, 0, 0x0B, "vroundsd", immediate=True),
+    **{code: PACKED[code] for code in ("move", "moved", "and", "or", "xor", "blend")},
+    **{
+        code: form._replace(opcode=form.opcode + 1, name=form.name[:-2] + "sd")
+        for code, form in PACKED.items() if form.map == 2
+    },
+}  # fmt: skip
+BETWEEN = {  # from numbers to lanes and back
+    "low": Form(1, 1, 0, 0x14, "vunpcklpd"),
+    "high": Form(1, 1, 0, 0x15, "vunpckhpd"),
+    "load_high": Form(1, 1, 0, 0x16, "vmovhpd"),  # of a memory operand only, as the next one
+    "store_high": Form(1, 1, 0, 0x17, "vmovhpd", 2),
+    "spread2": Form(3, 1, 0, 0x12, "vmovddup", 2),
+    "spread4": Form(1, 2, 0, 0x19, "vbroadcastsd", 2, long=1, registers="y x"),
+    "insert": Form(1, 3, 0, 0x18, "vinsertf128", immediate=True, long=1, registers="yyx"),
+    "extract": Form(1, 3, 0, 0x19, "vextractf128", 2, immediate=True, long=1, registers="y x"),
+}
+FORMS: dict[str, Form] = {
+    **ALONE,
+    **{f"{code}2": form for code, form in PACKED.items()},
+    **{f"{code}4": form._replace(long=1, registers="yyy") for code, form in PACKED.items()},
+    **BETWEEN,
+}
+COMMUTATIVE = frozenset({f"{code}{lanes}" for code in ("add", "mul", "and", "or", "xor") for lanes in ("", "2", "4")})
+MOVED = {f"move{lanes}": f"moved{lanes}" for lanes in ("", "2", "4")}
 
 
 @cache
@@ -67,8 +105,10 @@ def in_registers(code: str, first: int, middle: int, last: int) -> bytes:
     """
     if code in COMMUTATIVE and last > 7 >= middle:  # one byte less
         middle, last = last, middle
-    elif code == "move" and last > 7 >= first:
-        code, first, last = "moved", last, first
+    elif code in MOVED and last > 7 >= first:
+        code, first, last = MOVED[code], last, first
+    elif code == "extract":  # the last operand is what is written
+        first, last = last, first
     return _head(FORMS[code], first, middle, last >> 3) + bytes([0xC0 | (first & 7) << 3 | last & 7])
 
 
@@ -83,16 +123,18 @@ def before_displacement(code: str, first: int, middle: int, base: int, bytes_of_
 
 
 @cache
-def pointer_before_displacement(first: int, base: int, bytes_of_it: int) -> bytes:
-    """Return the load of a pointer, up to the displacement.
+def pointer_before_displacement(first: int, base: int, bytes_of_it: int, *, address: bool = False) -> bytes:
+    """Return the load of a pointer, or of the address itself, up to the displacement.
 
     >>> (pointer_before_displacement(RAX, R12, 1) + b"\\x08").hex()
     '498b442408'
     """
-    return bytes([0x48 | first >> 3 << 2 | base >> 3, 0x8B]) + _place(first, base, bytes_of_it)
+    high = base >> 3 if base >= 0 else 0
+    return bytes([0x48 | first >> 3 << 2 | high, 0x8D if address else 0x8B]) + _place(first, base, bytes_of_it)
 
 
 CALL = b"\xff\x15"  # the function whose address stands at a displacement from the next instruction
+ZERO_UPPER = bytes.fromhex("c5f877")  # numbers alone are slow where the upper halves of registers are in use
 
 
 def width_of(displacement: int, base: int) -> int:
@@ -111,7 +153,7 @@ def width_of(displacement: int, base: int) -> int:
 def _head(form: Form, first: int, middle: int, high: int) -> bytes:
     """VEX prefix and opcode; `high` is the uppermost bit of the last operand's register."""
     middle = middle if form.operands == 3 else 0
-    last = (~middle & 15) << 3 | form.prefix
+    last = (~middle & 15) << 3 | form.long << 2 | form.prefix
     if not high and form.map == 1 and not form.wide:
         return bytes([0xC5, (~first >> 3 & 1) << 7 | last, form.opcode])
     return bytes([0xC4, (~first >> 3 & 1) << 7 | 0x40 | (1 - high) << 5 | form.map, form.wide << 7 | last, form.opcode])

@@ -115,12 +115,17 @@ class Rows:
     def row(self, *row: Any) -> int:
         """Return the index of a row, as written."""
         found = self._memo.get(row)
-        if found is None:
-            if not len(self.rows) % EVERY:
-                check("writing machine operations")
-            found = self._memo[row] = len(self.rows)
-            self.rows.append(row)
-        return found
+        return self._new(row) if found is None else found
+
+    def _new(self, row: Row) -> int:
+        """Return the index of a row that is not there."""
+        rows = self.rows
+        made = len(rows)
+        if not made % EVERY:
+            check("writing machine operations")
+        self._memo[row] = made
+        rows.append(row)
+        return made
 
 
 class Machine(Rows):
@@ -132,7 +137,11 @@ class Machine(Rows):
     (True, True)
     """
 
-    __slots__ = ()
+    __slots__ = ("squares",)
+
+    def __init__(self, *, squares: bool = False) -> None:
+        super().__init__()
+        self.squares = squares  # whether these are products at once: no plan of all powers is needed
 
     def input(self, position: int) -> Reference:
         """Return the scalar input at a flat position."""
@@ -180,8 +189,9 @@ class Machine(Rows):
             return self.sub(b, ~a)
         if a > b:
             a, b = b, a
-        found = self._memo.get(("add", a, b))
-        return found if found is not None else self._fold(operator.add, "add", a, b)
+        row = ("add", a, b)
+        found = self._memo.get(row)
+        return found if found is not None else self._fold(operator.add, row)
 
     def sub(self, a: Reference, b: Reference) -> Reference:
         """a - b; subtracting +0 is exact and vanishes."""
@@ -189,11 +199,13 @@ class Machine(Rows):
             if a >= 0:
                 return self.add(a, ~b)
             return self.sub(~b, ~a)
-        if self.constant(b) == 0:
+        if self.rows[b][0] == "const" and self.constant(b) == 0:
             return a
         if a < 0:
             a = self.materialise(a)
-        return self._fold(operator.sub, "sub", a, b)
+        row = ("sub", a, b)
+        found = self._memo.get(row)
+        return found if found is not None else self._fold(operator.sub, row)
 
     def mul(self, a: Reference, b: Reference) -> Reference:
         """a * b, signs outside, a constant first; factors of one vanish and powers of two merge into constants."""
@@ -202,9 +214,10 @@ class Machine(Rows):
         rows = self.rows
         if rows[b][0] == "const" or (a > b and rows[a][0] != "const"):
             a, b = b, a
-        found = self._memo.get(("mul", a, b))
+        row = ("mul", a, b)
+        found = self._memo.get(row)
         if found is None:
-            found = self._scale(a, b) if rows[a][0] == "const" else self.row("mul", a, b)
+            found = self._scale(row) if rows[a][0] == "const" else self._new(row)
         return ~found if negative else found
 
     def div(self, a: Reference, b: Reference) -> Reference:
@@ -217,13 +230,17 @@ class Machine(Rows):
         elif divisor is not None and is_power_of_two(divisor) and is_power_of_two(1 / divisor):
             found = self.mul(self.const(1 / divisor), a)
         else:
-            found = self._fold(divide, "div", a, b)
+            row = ("div", a, b)
+            known = self._memo.get(row)
+            found = known if known is not None else self._fold(divide, row)
         return ~found if negative else found
 
     def power(self, base: Reference, exponent: float) -> Reference:
         """base ** exponent for an exponent n or n + 1/2, to be expanded by the plan of all powers."""
         if exponent == 1:
             return base
+        if exponent == 2 and self.squares:
+            return self.mul(base, base)
         if base < 0 and exponent == math.floor(exponent):
             positive = self.power(~base, exponent)
             return ~positive if exponent % 2 else positive
@@ -297,34 +314,38 @@ class Machine(Rows):
     def _select_truth(self, test: Reference, a: Reference, b: Reference) -> Reference:
         return self.logic("or", self.logic("and", test, a), self.logic("and", self.invert(test), b))
 
-    def _fold(self, function: Callable[[float, float], float], code: str, a: int, b: int) -> Reference:
-        rows = self.rows
-        if rows[a][0] == "const" and rows[b][0] == "const":
-            left, right = self.constant(a), self.constant(b)
-            assert left is not None
-            assert right is not None
-            return self.const(function(left, right))
-        return self.row(code, a, b)
+    def _fold(self, function: Callable[[float, float], float], row: Row) -> Reference:
+        """An operation that is no row yet: a constant, if it is one of two constants."""
+        left, right = self.rows[row[1]], self.rows[row[2]]
+        if left[0] == "const" and right[0] == "const":
+            return self.const(function(_unpacked(left[1]), _unpacked(right[1])))
+        return self._new(row)
 
-    def _scale(self, a: int, b: int) -> Reference:
-        """constant * b: drop a one, fold a constant, merge with an inner constant if one of the two is a power of 2."""
-        factor = self.constant(a)
-        assert factor is not None
-        if factor == 1:
-            return b
-        inner = self.rows[b]
+    def _scale(self, row: Row) -> Reference:
+        """constant * b, which is no row yet: drop a one, fold a constant, merge with an inner constant if one of the
+        two is a power of 2."""
+        _, a, b = row
+        rows = self.rows
+        packed, inner = rows[a][1], rows[b]
+        if packed == ONE:
+            return int(b)
         if inner[0] == "const":
-            other = self.constant(b)
-            assert other is not None
-            return self.const(factor * other)
-        if inner[0] == "mul" and self.rows[inner[1]][0] == "const":
-            other = self.constant(inner[1])
-            assert other is not None
+            return self.const(_unpacked(packed) * _unpacked(inner[1]))
+        if inner[0] == "mul" and rows[inner[1]][0] == "const":
+            factor, other = _unpacked(packed), _unpacked(rows[inner[1]][1])
             merged = factor * other
             if (is_power_of_two(factor) or is_power_of_two(other)) and in_range(merged):
-                scaled = self.mul(self.const(merged), inner[2])
-                return scaled
-        return self.row("mul", a, b)
+                return self.mul(self.const(merged), inner[2])
+        return self._new(row)
+
+
+ONE = struct.pack(">d", 1.0)
+
+
+def _unpacked(packed: bytes) -> float:
+    """The number of a constant."""
+    value: float = struct.unpack(">d", packed)[0]
+    return value
 
 
 def in_range(constant: float) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from threading import Lock
 from typing import ClassVar
@@ -13,6 +13,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.errors import LimitError
+from codegen.heads import Alias
 from codegen.ir.program import Head, atom_key
 from codegen.ir.row_blocks import Column, RowBlocks, bounds, first_of_each, rows_between, rows_of
 from codegen.limits import EVERY, check
@@ -70,6 +71,35 @@ class Table:
         key = (head, operands)
         found = self._memo.get(key)
         return self._append(key, head, operands) if found is None else found
+
+    def pairs_alone(
+        self, heads: Sequence[Head], operands: Sequence[tuple[int, ...]], order: Iterable[int], row_of: dict[int, int]
+    ) -> Iterator[int]:
+        """Copy rows of two operands, as `canonical` would, and yield the others, which the caller copies.
+
+        No other thread may know the table: its lock is not asked for each row. What becomes of a row stands in
+        `row_of`; what is there already is not copied.
+        """
+        if self.blocks.waiting:  # among which equal rows would have to be looked for
+            yield from order
+            return
+        made_heads, made_operands, memo = self.heads, self.operands, self._memo
+        for row in order:
+            if row in row_of:
+                continue
+            parts = operands[row]
+            if len(parts) != 2 or (head := heads[row]) is Alias:
+                yield row
+                continue
+            left, right = row_of[parts[0]], row_of[parts[1]]
+            pair = (right, left) if left > right and head in COMMUTATIVE else (left, right)
+            made = len(made_heads)
+            found = row_of[row] = memo.setdefault((head, pair), made)
+            if found == made:
+                if not made % EVERY:
+                    check("writing operations", made_heads)
+                made_heads.append(head)
+                made_operands.append(pair)
 
     def leaf(self, atom: sp.Basic) -> int:
         """Return the leaf of a SymPy atom; Floats are told apart by value and precision."""

@@ -202,6 +202,11 @@ def _places_of(found: Table, repetitions: Places) -> Places:
     return found.start + found.step * repetitions if isinstance(found, Affine) else found.index[repetitions]
 
 
+def same_in_all(values: Places) -> bool:
+    """Whether all numbers are one."""
+    return bool(np.all(values == values[0]))
+
+
 def usual(numbers: Places) -> int:
     """Return the number that comes most often, the lowest of several; by sorting, faster than `np.unique`.
 

@@ -9,13 +9,14 @@ differently.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import TypeAlias
 
 from codegen.functions.libraries import FUNCTIONS
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, operands_of, with_operands
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, entry_of
@@ -44,6 +45,9 @@ ARITHMETIC = frozenset(
     )
 )
 SEEDS = ("div", "sqrt")
+ALONE = {code: NANOSECONDS[code if code in SEEDS else "average"] for code in ARITHMETIC} | dict.fromkeys(LEAVES, 0.0)
+STARTING = frozenset((*SEEDS, "call"))
+MOST_OPERANDS = 16  # of an operation
 FEWEST = 3  # quotients, or calls of a function that has no row in the table of vector functions
 
 
@@ -58,22 +62,28 @@ def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Low
     >>> [row[0] for row in group_operations(written, (2, 4), lambda symbol, lanes: None).rows[5:]]
     ['spread', 'gather', 'wide', 'lane', 'lane', 'lane', 'lane']
     """
-    if not any(row[0] in SEEDS or row[0] == "call" for row in lowered.rows):
+    starting = Counter([_shape(row) for row in lowered.rows if row[0] in STARTING])
+    if not any(count >= _fewest(shape) for shape, count in starting.items()):
         return lowered
-    best, least = lowered, nanoseconds(lowered, find)
-    for scalar_calls in (True, False) if any(row[0] == "call" for row in lowered.rows) else (False,):
+    best, least = lowered, nanoseconds(map(lowered.rows.__getitem__, lowered.live()), find)
+    alone = any(shape[0] == "call" and not any(find(shape[1], width) for width in widths) for shape in starting)
+    for scalar_calls in (True, False) if alone else (False,):
         packer = _Packer(lowered, widths, find, scalar_calls)
         packer.seed()
         packer.extend()
         grouped = _Writer(lowered, packer).write() if packer.packs else lowered
-        if packer.packs and (found := nanoseconds(grouped, find)) < least:
+        if packer.packs and (found := nanoseconds(grouped.rows, find)) < least:
             best, least = grouped, found
     return best
 
 
-def nanoseconds(lowered: Lowered, find: Find) -> float:
-    """Estimate the time of a program by the throughput of its operations."""
-    return sum([_time(lowered.rows[index], find) for index in lowered.live()])
+def nanoseconds(rows: Iterable[Row], find: Find) -> float:
+    """Estimate the time of operations by their throughput."""
+    total = 0.0
+    for row in rows:
+        known = ALONE.get(row[0])
+        total += _time(row, find) if known is None else known
+    return total
 
 
 def _time(row: Row, find: Find) -> float:
@@ -100,62 +110,67 @@ def _is_operation(symbol: str) -> bool:
     return symbol.startswith("llvm.") and symbol not in FUNCTIONS
 
 
+LEVEL = 1 << 32  # calls on a way come before the operations since
+
+
 class _Packer:
     """Finds the packs: first calls, then what reads them alike, and what they read."""
 
     def __init__(self, lowered: Lowered, widths: Sequence[int], find: Find, scalar_calls: bool) -> None:
         self.rows, self.uses, self.scalar_calls = lowered.rows, lowered.uses(), scalar_calls
         self.widths, self.find = sorted(widths), find
-        self.key = self._keys()
-        self.readers = self._readers()
+        self.seeds: dict[Row, bool] = {}  # by shape
+        self.key = [0] * len(self.rows)
+        self.kind = [-1] * len(self.rows)  # equal for rows that can go side by side
+        self.parts: list[Pack] = [()] * len(self.rows)
+        self.readers: dict[int, dict[int, list[int]]] = {}  # of each row, by what they do with it
+        self._look()
         self.packs: dict[Pack, None] = {}
         self.place: dict[int, Pack] = {}
+        self.packed = [0] * len(self.rows)  # how often packs read each row
         self.queue: deque[Pack] = deque()
+        self.read: list[tuple[int, Pack]] = []  # what packs read, and may be packs: level of the pack, rows
 
-    def is_seed(self, index: int) -> bool:
-        """Whether a row is expensive enough to start a group."""
-        row = self.rows[index]
-        if row[0] != "call":
-            return row[0] in SEEDS
-        known = self.scalar_calls or any(self.find(row[1], width) for width in self.widths)
-        return known and not _is_operation(row[1])
+    def is_seed(self, shape: Row) -> bool:
+        """Whether rows are expensive enough to start a group."""
+        if shape[0] != "call":
+            return shape[0] in SEEDS
+        known = self.scalar_calls or any(self.find(shape[1], width) for width in self.widths)
+        return known and not _is_operation(shape[1])
 
-    def _keys(self) -> list[tuple[int, int]]:
-        """(calls on the longest way to a row, operations since): rows of one pack have the same, so no pack waits for
-        itself."""
-        keys = [(0, 0)] * len(self.rows)
-        for index, row in enumerate(self.rows):
+    def _look(self) -> None:
+        """Note for each row what it does and reads, who reads it, and its level: calls on the longest way to it, then
+        operations since. Rows of one pack are on the same level, so no pack waits for itself."""
+        rows, uses, key, kind, parts, readers = self.rows, self.uses, self.key, self.kind, self.parts, self.readers
+        kinds: dict[tuple[Row, int], int] = {}
+        for index, row in enumerate(rows):
             if not index % EVERY:
                 check("grouping operations")
-            if self.uses[index] and row[0] not in LEAVES:
-                most = max([keys[part] for part in operands_of(row)])
-                keys[index] = (most[0] + 1, 0) if self.is_seed(index) else (most[0], most[1] + 1)
-        return keys
-
-    def _readers(self) -> dict[int, list[tuple[int, int]]]:
-        """Of each row: (reader, position of the operand)."""
-        readers: dict[int, list[tuple[int, int]]] = {}
-        for index, row in enumerate(self.rows):
-            if not index % EVERY:
-                check("grouping operations")
-            if self.uses[index] and row[0] not in LEAVES:
-                for position, part in enumerate(operands_of(row)):
-                    if self.rows[part][0] not in LEAVES:
-                        readers.setdefault(part, []).append((index, position))
-        return readers
+            if not uses[index] or row[0] in LEAVES:
+                continue
+            first = FIRST_OPERAND.get(row[0], 1)
+            shape, operands = row[:first], row[first:]
+            starts = self.seeds.get(shape)
+            if starts is None:
+                starts = self.seeds[shape] = self.is_seed(shape)
+            most = max([key[part] for part in operands])
+            key[index] = level = most - most % LEVEL + LEVEL if starts else most + 1
+            kind[index] = doing = kinds.setdefault((shape, level), len(kinds))
+            parts[index] = operands
+            for position, part in enumerate(operands):
+                if rows[part][0] not in LEAVES:
+                    readers.setdefault(part, {}).setdefault(MOST_OPERANDS * doing + position, []).append(index)
 
     def seed(self) -> None:
         """Put equal expensive operations that do not depend on each other side by side."""
         alike: dict[tuple[Row, int], list[int]] = {}
-        for index in range(len(self.rows)):
-            if self.uses[index] and self.is_seed(index):
-                alike.setdefault((self.shape(index), self.key[index][0]), []).append(index)
+        for index, row in enumerate(self.rows):
+            if self.kind[index] >= 0 and row[0] in STARTING and self.seeds[shape := _shape(row)]:
+                alike.setdefault((shape, self.key[index] // LEVEL), []).append(index)
         for (shape, _), members in alike.items():
-            known = FUNCTIONS.get(shape[1]) if shape[0] == "call" else None
-            fewest = FEWEST if known is None else known.fewest
             widest = self.widths[-1]
             for start in range(0, len(members), widest):
-                self.add_padded(members[start : start + widest], fewest)
+                self.add_padded(members[start : start + widest], _fewest(shape))
 
     def add_padded(self, members: list[int], fewest: int) -> None:
         """Add a pack, the last member repeated up to the next width."""
@@ -163,75 +178,87 @@ class _Packer:
             width = next(width for width in self.widths if width >= len(members))
             self.add((*members, *[members[-1]] * (width - len(members))))
 
-    def add(self, pack: Pack) -> None:
+    def add(self, pack: Pack, operands: Sequence[Pack] | None = None) -> None:
+        packed, parts, place = self.packed, self.parts, self.place
         self.packs[pack] = None
         self.queue.append(pack)
-        self.place.update(dict.fromkeys(pack, pack))
+        for row in dict.fromkeys(pack):
+            place[row] = pack
+            for part in parts[row]:
+                packed[part] += 1
+        level, kind = self.key[pack[0]], self.kind
+        for candidate in self.operands(pack) if operands is None else operands:
+            if kind[candidate[0]] >= 0 and candidate[0] not in place:
+                self.read.append((level, candidate))
 
     def extend(self) -> None:
         """Follow readers, then operands, until nothing is found any more."""
+        packed, uses, place = self.packed, self.uses, self.place
         while self.queue:
             while self.queue:
-                pack = self.queue.popleft()
-                for candidate in self.read_alike(pack):
-                    if self.fits(candidate) and all(self.cheap(parts) for parts in self.operands(candidate)):
-                        self.add(candidate)
-            for pack in sorted(self.packs, key=lambda pack: self.key[pack[0]], reverse=True):
-                for candidate in self.operands(pack):
-                    if self.fits(candidate) and all(self.is_packed_for(row) for row in candidate):
+                for candidate in self.read_alike(self.queue.popleft()):
+                    if self.fits(candidate):
+                        operands = self.operands(candidate)
+                        if all(map(self.cheap, operands)):
+                            self.add(candidate, operands)
+            found, self.read = self.read, []
+            found.sort(key=itemgetter(0), reverse=True)
+            for level, candidate in found:
+                if candidate[0] in place:
+                    continue
+                for row in candidate:
+                    if 2 * packed[row] <= uses[row]:  # most of what reads it is in no pack, so far
+                        self.read.append((level, candidate))
+                        break
+                else:
+                    if self.fits(candidate):
                         self.add(candidate)
 
     def operands(self, pack: Pack) -> list[Pack]:
         """The operands of a pack's rows, side by side."""
-        return [tuple(parts) for parts in zip(*[operands_of(self.rows[row]) for row in pack], strict=True)]
+        parts = self.parts
+        return list(zip(*[parts[row] for row in pack], strict=True))
 
     def read_alike(self, pack: Pack) -> list[Pack]:
         """Rows that read the rows of a pack in the same way."""
         found: list[Pack] = []
-        ways = [self.ways(row) for row in pack]
-        for way, readers in ways[0].items():
-            for number in range(len(readers)):
-                lanes = [other.get(way, [])[number : number + 1] for other in ways]
-                if all(lanes):
-                    found.append(tuple([lane[0] for lane in lanes]))
+        ways = [self.readers.get(row, {}) for row in pack]
+        for way in ways[0]:
+            found += zip(*[each.get(way, ()) for each in ways], strict=False)
         return found
-
-    def ways(self, row: int) -> dict[object, list[int]]:
-        """Readers of a row by what they do with it."""
-        found: dict[object, list[int]] = {}
-        for reader, position in self.readers.get(row, []):
-            found.setdefault((self.shape(reader), position, self.key[reader]), []).append(reader)
-        return found
-
-    def shape(self, index: int) -> Row:
-        row = self.rows[index]
-        return row[: FIRST_OPERAND.get(row[0], 1)]
 
     def fits(self, pack: Pack) -> bool:
         """Whether rows can go side by side: the same operation on the same level, and none is in another pack."""
-        first, code = pack[0], self.rows[pack[0]][0]
-        if code not in ARITHMETIC and not (code == "call" and _is_operation(self.rows[first][1])):
+        kind, place, first = self.kind, self.place, pack[0]
+        doing = kind[first]
+        if doing < 0 or first in place:
             return False
-        distinct = dict.fromkeys(pack)
-        repeated = pack[len(distinct) :] == (pack[-1],) * (len(pack) - len(distinct))
-        return (
-            len(distinct) > 1
-            and repeated
-            and len({self.shape(row) for row in distinct}) == 1
-            and len({self.key[row] for row in distinct}) == 1
-            and not any(row in self.place for row in distinct)
-        )
+        for row in pack[1:]:
+            if kind[row] != doing or row in place:
+                return False
+        code, *shape = self.rows[first]
+        if code not in ARITHMETIC and not (code == "call" and _is_operation(shape[0])):
+            return False
+        distinct = tuple(dict.fromkeys(pack))
+        return len(distinct) > 1 and pack == distinct + pack[-1:] * (len(pack) - len(distinct))
 
     def cheap(self, parts: Pack) -> bool:
         """Whether the lanes of an operand are at hand: a pack, constants, one value for all, or a pack to be."""
-        constant = all(self.rows[part][0] == "const" for part in parts)
-        return constant or len(set(parts)) == 1 or parts in self.packs or self.fits(parts)
+        rows = self.rows
+        if parts in self.packs or len(set(parts)) == 1 or self.fits(parts):
+            return True
+        return all(rows[part][0] == "const" for part in parts)
 
-    def is_packed_for(self, row: int) -> bool:
-        """Whether most of what reads a row is in packs."""
-        readers = self.readers.get(row, [])
-        packed = sum(reader in self.place for reader, _ in readers)
-        return 2 * packed > self.uses[row]
+
+def _shape(row: Row) -> Row:
+    """What a row does."""
+    return row[: FIRST_OPERAND.get(row[0], 1)]
+
+
+def _fewest(shape: Row) -> int:
+    """How many expensive operations are worth a group."""
+    known = FUNCTIONS.get(shape[1]) if shape[0] == "call" else None
+    return FEWEST if known is None else known.fewest
 
 
 class _Writer:
@@ -245,17 +272,19 @@ class _Writer:
 
     def write(self) -> Lowered:
         """Return the new program."""
-        keys, uses = self.packer.key, self.packer.uses
-        live = [index for index in range(len(self.rows)) if uses[index]]
-        for index in sorted(live, key=lambda index: (self.rows[index][0] not in LEAVES, keys[index], index)):
-            pack = self.packer.place.get(index)
+        rows, place = self.rows, self.packer.place
+        live = [index for index, uses in enumerate(self.packer.uses) if uses]
+        made, single = self.made.row, self.single
+        for index in sorted(live, key=self.packer.key.__getitem__):  # leaves have the lowest
+            pack = place.get(index)
             if pack is None:
-                self.single[index] = self.made.row(*with_operands(self.rows[index], self.value))
+                row = rows[index]
+                first = FIRST_OPERAND.get(row[0], 1)
+                parts = [single[part] if part in single else self.value(part) for part in row[first:]]
+                single[index] = made(*row[:first], *parts)
             elif pack not in self.wide:
-                shape = (len(pack), *self.packer.shape(index))
-                self.wide[pack] = self.made.row(
-                    "wide", shape, *[self.lanes(parts) for parts in self.packer.operands(pack)]
-                )
+                shape = (len(pack), *_shape(rows[index]))
+                self.wide[pack] = made("wide", shape, *map(self.lanes, self.packer.operands(pack)))
         stores = [(array, position, self.value(row)) for array, position, row in self.lowered.stores]
         return replace(self.lowered, rows=self.made.rows, stores=stores)
 
@@ -277,8 +306,9 @@ class _Writer:
 
     def lanes(self, parts: Pack) -> int:
         """Old rows side by side."""
-        if parts in self.wide:
-            return self.wide[parts]
+        known = self.wide.get(parts)
+        if known is not None:
+            return known
         if all(self.rows[part][0] == "const" for part in parts):
             return self.made.row("constants", tuple(self.rows[part][1] for part in parts))
         truth = self.rows[parts[0]][0] in TRUTHS

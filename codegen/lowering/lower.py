@@ -84,13 +84,29 @@ def lower(program: Program, find: Callable[[Head], Intrinsic] = intrinsic) -> Lo
     """
     wanted = [row for output in program.outputs for row in output.rows]
     order = reachable(program, wanted)
-    first = Machine()
-    values = _lower_rows(program, order, first, find)
-    results = [first.number(values[row]) for row in wanted]
+    squares = find is intrinsic and _only_squares(program, order)
+    first, results = _first(program, order, wanted, find, Machine(squares=squares))
+    if squares and any(row[0] == "power" for row in first.rows):  # of a head that is lowered to powers
+        first, results = _first(program, order, wanted, find, Machine())
     second, references = _expand(first, results)
     stores = _stores(program, [second.materialise(reference) for reference in references])
     shared = sum(row[0] not in LEAVES for row in first.rows)
     return Lowered(second.rows, stores, len(order), _operations_as_tree(program, order, wanted), shared)
+
+
+def _only_squares(program: Program, order: Sequence[int]) -> bool:
+    """Whether every power is a square: then there is nothing to plan, and one pass is enough."""
+    heads, operands, atoms = program.heads, program.operands, program.atoms
+    exponents = {operands[row][1] for row in order if heads[row] is sp.Pow}
+    return bool(exponents) and all(atoms.get(exponent) == 2 for exponent in exponents)
+
+
+def _first(
+    program: Program, order: Sequence[int], wanted: Sequence[int], find: Callable[[Head], Intrinsic], machine: Machine
+) -> tuple[Machine, list[Reference]]:
+    """First pass: powers stay as they are, unless they are squares."""
+    values = _lower_rows(program, order, machine, find)
+    return machine, [machine.number(values[row]) for row in wanted]
 
 
 def _stores(program: Program, rows: Sequence[int]) -> list[tuple[int, int, int]]:

@@ -14,7 +14,8 @@ import codegen.machine.storage.cache
 from codegen.code_memory import MachineCode
 from codegen.collector import fewer_collections
 from codegen.emission.emit import Emitted, Form
-from codegen.emission.straight import modules
+from codegen.emission.lane_functions import own_functions
+from codegen.emission.straight import modules, side_by_side
 from codegen.encoding.disassembly import listing
 from codegen.encoding.encode import encode, why_not, why_not_best
 from codegen.engine import assembly
@@ -22,6 +23,7 @@ from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.ir.tables import Indexed
+from codegen.lanes import SCALAR
 from codegen.limits import check, check_bytes
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import FUSED
@@ -40,6 +42,7 @@ from codegen.stages import LOG, Compilation, stage, watched, within_compilation
 
 Write: TypeAlias = Callable[[], Emitted]
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
+ENCODING = ("lower", "group", "encode")
 TIERS: dict[Tier, tuple[Tier, Tier]] = {  # of the first machine code, and of the last
     "default": ("default", "default"), "fast": ("fast", "fast"), "auto": ("fast", "default"),
     "llvm": ("llvm", "llvm"),
@@ -97,8 +100,9 @@ def _kernel(
     write_again = None
     if compiled is None:
         code, write_again = _build(program, chosen)
-        shelf.store(first, code)
-        compiled = _compiled(first, program, chosen, shelf, code, code.linked())
+        made = first if write_again else final  # there is nothing better
+        shelf.store(made, code)
+        compiled = _compiled(made, program, chosen, shelf, code, code.linked())
     stats = compiled.stats
     kernel = make_kernel(compiled._replace(bisection=bisection, stats=replace(stats, plan=planned)), pack, unpack)
     if compiled.tier != final:
@@ -172,8 +176,8 @@ def _compiled(
     return Compiled(program, library, options, stats, code.facts["release"], source, tier, code=code)
 
 
-def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Write]:
-    """Run all stages, each timed; returned is also what writes the IR, for better machine code."""
+def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Write | None]:
+    """Run all stages, each timed; returned is also what writes the IR, for better machine code where there is any."""
     clock = [time.perf_counter()]
     planned: Plan
     generator = LLVM
@@ -185,11 +189,13 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
     else:
         prepared = prepare(program, options)
         clock.append(time.perf_counter())
+        better = ""
         reason = "it was asked for" if options.tier == "llvm" else why_not(prepared)
-        if not reason and options.tier == "default":
-            reason = why_not_best(prepared)
+        if not reason and options.tier in ("default", "auto"):
+            better = why_not_best(prepared)
+            reason = better if options.tier == "default" else ""
         if not reason:
-            return _encoded(prepared, clock)
+            return _encoded(prepared, clock), _written_later(prepared) if better else None
         planned = plan(prepared)
         clock.append(time.perf_counter())
         counted = _sizes(prepared)
@@ -215,15 +221,18 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
     return _told(program, code, stats, planned.executed()), lambda: emitted
 
 
-def _encoded(prepared: Prepared, clock: list[float]) -> tuple[ObjectCode, Write]:
+def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
     """Encode straight lines without LLVM; the clock has the beginning, and the end of lowering."""
-    program, lowered = prepared.program, prepared.fused
-    made = encode(program, lowered)
+    program = prepared.program
+    own = own_functions(prepared.fused.rows, SCALAR, fast=False)
+    lowered = side_by_side(prepared.fused, own=own)
     clock.append(time.perf_counter())
-    seconds = dict(zip(("lower", "encode"), [b - a for a, b in pairwise(clock)], strict=True))
+    made = encode(program, lowered, own)
+    clock.append(time.perf_counter())
+    seconds = dict(zip(ENCODING, [b - a for a, b in pairwise(clock)], strict=True))
     code = ObjectCode.encoded(made, seconds["encode"])
     stage("assembly", lambda: listing(made.code, made.begin, made.entry, made.called))
-    executed = lowered.count()
+    executed = prepared.fused.count()
     stats = replace(
         _sizes(prepared),
         workspace=made.workspace,
@@ -232,8 +241,13 @@ def _encoded(prepared: Prepared, clock: list[float]) -> tuple[ObjectCode, Write]
         executed=executed.total(),
         generator=ENCODER,
     )
-    emitted = plan(prepared).emit() if watched() and prepared.options.tier == "auto" else None  # as long as it is open
-    return _told(program, code, stats, executed), lambda: emitted or plan(prepared).emit()
+    return _told(program, code, stats, executed)
+
+
+def _written_later(prepared: Prepared) -> Write:
+    """Return what writes the IR of code that the encoder has written for the time being."""
+    emitted = plan(prepared).emit() if watched() else None  # as long as it is open
+    return lambda: emitted or plan(prepared).emit()
 
 
 def _told(program: Program | RolledProgram, code: ObjectCode, stats: Stats, executed: Mapping[str, int]) -> ObjectCode:

@@ -26,9 +26,9 @@ from symad.tracing.trace import trace
 from symad.tracing.values.node_trees import object_array
 from symad.transforms.first_order import HessianMode, hessian
 
-WORDS = {  # of the stages that a kernel has timed; those of the encoder are two
+WORDS = {  # of the stages that a kernel has timed; of the encoder three
     "lower": "lower, share", "schedule": "fuse, schedule", "emit": "emit LLVM IR", "parse": "parse",
-    "codegen": "generate code", "encode": "encode machine code",
+    "codegen": "generate code", "group": "put side by side", "encode": "encode machine code",
 }  # fmt: skip
 ROUND = 0.02  # seconds that calls are timed for, at least; clocks count nanoseconds
 VALUES = 23  # characters before the values of a report

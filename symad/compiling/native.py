@@ -84,7 +84,7 @@ def compile(
     as leaves; a SparseMatrix is returned as its packed data, with the pattern in `kernel.sparsity`, and by
     `kernel.scipy` as a scipy.sparse array.
 
-    Options (see `codegen.options.Options`): `tier="fast"` generates code many times faster, which runs more slowly,
+    Options (see `codegen.options.Options`): `tier="fast"` generates code of loops faster, which runs more slowly,
     `tier="auto"` starts with that and swaps the other in when it is ready, with the same bits; `accuracy="fast"`
     allows rewriting to fewer operations and vector functions, which round differently; `fma=False` rounds every
     product. `strategy` is "straight" (an operation for every entry), "sweep" (a dense Hessian or Jacobian column by

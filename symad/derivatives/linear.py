@@ -114,7 +114,8 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
             raise located(error, build.graph, node) from error
         if row:
             active.add(node)
-            rows.append((node, tuple(row) if len(row) == 1 else tuple(sorted(row, key=itemgetter(1)))))
+            in_order = len(row) == 1 or (len(row) == 2 and row[0][1] <= row[1][1])
+            rows.append((node, tuple(row if in_order else sorted(row, key=itemgetter(1)))))
     scope = innermost_scope()
     found = Linear(tuple(parameters), tuple(outputs), tuple(rows), 0 if scope is None else scope.depth)
     note("linearized", build.graph, found.level, start, found)

@@ -66,9 +66,12 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
     adjoint = adjoints(build, order, output)
     weights = _Weights(build, {node: k for k, node in enumerate((*parameters, *(row[0] for row in order)))})
     second = SecondPartials(build, set(weights.position))
+    heads = build.graph.heads
     for target, edges in reversed(order):
         if target in weights.table:
             weights.push(target, edges)
+        if heads[target] is sp.Add:
+            continue
         for (source, other), value in second.of(target).items():
             note("residual", build.graph, sweep.level, start, value)
             weights.insert(source, other, scale(build, adjoint[target], value, None))
@@ -87,7 +90,8 @@ def adjoints(build: Builder, rows: Sequence[Row], output: int) -> dict[int, Term
             continue  # differentiated through (see derivative_form)
         found[target] = adjoint = collected[0] if len(collected) == 1 else total(build, collected)
         for coefficient, source, guard in edges:
-            term = scale(build, adjoint, coefficient, guard)
+            as_it_is = coefficient is None and guard is None
+            term = adjoint if as_it_is else scale(build, adjoint, coefficient, guard)
             if source in terms:
                 terms[source].append(term)
             else:
@@ -121,7 +125,8 @@ class _Weights:
         build = self.build
         for other, weight in totals(build, self.table.pop(target, {})).items():
             for place, (coefficient, source, guard) in enumerate(edges):
-                pushed = scale(build, weight, coefficient, guard)
+                as_it_is = coefficient is None and guard is None
+                pushed = weight if as_it_is else scale(build, weight, coefficient, guard)
                 if other != target:  # the diagonal receives it twice, once for each order of the pair
                     self.insert(source, other, scale(build, pushed, build.two, None) if source == other else pushed)
                     continue
@@ -134,9 +139,11 @@ class _Weights:
         index = {node: k for k, node in enumerate(parameters)}
         found: dict[tuple[int, int], int] = {}
         for source, row in self.table.items():
+            first = index[source]
             for other, term in totals(self.build, row).items():
-                place = sorted((index[source], index[other]), reverse=True)
-                found[place[0], place[1]] = settle(self.build, term)
+                second = index[other]
+                place = (first, second) if first >= second else (second, first)
+                found[place] = term[0] if term[1] is None else settle(self.build, term)
         return found
 
 
@@ -148,15 +155,17 @@ def _elimination_order(sweep: Linear, output: int) -> list[Row]:
     rows = dict(sweep.rows)
     order: list[Row] = []
     visited: set[int] = set()
-    stack = [output]
+    stack = [output] if output in rows else []
     while stack:
         node = stack.pop()
         if node < 0:  # all that it is reached from is finished
             order.append((~node, rows[~node]))
-        elif node in rows and node not in visited:
+        elif node not in visited:
             visited.add(node)
             stack.append(~node)
-            stack += [edge[1] for edge in reversed(rows[node])]
+            for edge in reversed(rows[node]):
+                if (source := edge[1]) in rows and source not in visited:
+                    stack.append(source)
     return order
 
 
@@ -179,6 +188,9 @@ class SecondPartials:
         head, operands = derivative_form(build, node)
         if head in LINEAR:
             return {}
+        if head is sp.Mul and len(operands) == 2:  # of two operands: a square is a power
+            left, right = operands
+            return {(max(left, right), min(left, right)): build.one} if left in active and right in active else {}
         leaf = build.graph.operands
         kind = (head, *[ACTIVE if u in active else INNER if leaf[u] else u for u in operands])
         ways = self.ways.get(kind)

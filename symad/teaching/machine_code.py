@@ -23,6 +23,7 @@ from symad.errors import ArgumentError, LimitError
 from symad.tracing.calling.tracebacks import door
 
 MAX_LINES = 400  # more are not read
+_PIECE = re.compile(r"^define internal void @kernel\.\d+\(", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -71,13 +72,18 @@ def read_llvm(kernel: Kernel) -> CodeReading:
     >>> read_llvm(sa.compile(sa.derivative(lambda x: x**3), 1.0)).results
     (3*x**2,)
     """
-    if kernel.stats.strategy != "straight" or kernel.stats.chunks != 1:
+    if not is_one_function(kernel):
         raise _in_parts()
     inputs = kernel.program.inputs
     symbols = [[_symbol(part.name, index) for index in np.ndindex(*part.shape)] for part in inputs]
     machine = _Symbolic(symbols)
     lines = tuple(machine.line(text) for text in _body(kernel.llvm.split("\n"), "define", "}"))
     return CodeReading("LLVM IR", lines, tuple(machine.stored))
+
+
+def is_one_function(kernel: Kernel) -> bool:
+    """Whether LLVM IR of a kernel is one piece of straight-line code."""
+    return kernel.stats.strategy == "straight" and len(_PIECE.findall(kernel.llvm)) == 1
 
 
 @door

@@ -273,7 +273,7 @@ def add_rows(
                 intrinsic(heads[node])
             except LoweringError as error:
                 raise located(error, graph, node) from error
-    copy_rows(graph, nodes, table, row_of, lambda node: table.leaf(atom(node)))
+    copy_rows(graph, nodes, table, row_of, lambda node: table.leaf(atom(node)), alone=True)
 
 
 def to_program(traced: Trace, name: str = "kernel") -> Program:

@@ -12,7 +12,7 @@ from codegen.records import dataclass
 from symad.display.document import Cell, Code, Columns, Document, Heading, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.shown import Shown
-from symad.teaching.machine_code import kind_of
+from symad.teaching.machine_code import is_one_function, kind_of
 from symad.workbench.instruction_values import Machine, Numbers
 from symad.workbench.located_code import Instruction, body_of, instructions_of, located_assembly
 
@@ -71,7 +71,7 @@ class CodeListing(Shown):
 def code_listing(kernel: Kernel, points: Sequence[Sequence[float]], recognise: Callable[[Numbers], str]) -> CodeListing:
     """Return the code of a kernel; `recognise` tells which values have some numbers at the points."""
     stats = kernel.stats
-    if stats.strategy != "straight" or stats.chunks != 1:
+    if not is_one_function(kernel):
         told = f"This kernel has {stats.strategy}: its code is shown as it is, and its lines are not linked."
         text = kernel.llvm.split("\n")
         plain = tuple(Instruction(line) for line in kernel.assembly.split("\n"))

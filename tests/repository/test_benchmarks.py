@@ -19,6 +19,7 @@ from benchmarks.__main__ import main
 from benchmarks.derivatives import aligned, distances
 from benchmarks.limited import build_elsewhere
 from benchmarks.models import brusselator_residual, spherical_harmonics
+from benchmarks.page import write_page
 from benchmarks.peers.ours import Symad
 from benchmarks.problems import Problem, make_problems
 from benchmarks.tables import table
@@ -54,7 +55,30 @@ def test_a_run_writes_tables_and_numbers(tmp_path: Path, capsys: pytest.CaptureF
     numbers = json.loads((tmp_path / "numbers.json").read_text(encoding="utf-8"))
     assert {row["candidate"] for row in numbers["batch"]["bundle"]} == {"symad", "symad-fast"}
     assert all(row["difference"] < 1e-12 for row in numbers["jacobians"]["bundle"])
+    assert all(row["blocks"]["1"]["median"] > 0 for row in numbers["batch"]["bundle"])
     assert report in capsys.readouterr().out
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.count("<table>") == report.count("|:--|")
+    assert page.count("<svg") == report.count("](")
+
+
+def test_the_page_needs_no_other_file(tmp_path: Path) -> None:
+    """Two pictures that name their parts alike, text that looks like markup, cells that say whether a goal is met."""
+    drawn = '<?xml version="1.0"?>\n<svg><g id="a"/><g id="ab"/><use href="#a"/><use clip-path="url(#ab)"/></svg>'
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.svg").write_text(drawn, encoding="utf-8")
+    shown = "# Run\n\n**load** 1 < 2, `a & b`\n\n![the first](one.svg)\n\n![two](two.svg)\n\n"
+    rows = table(["row", "goal 5", "times"], [["x", "met by fast", "6"], ["y", "40 %", "2"], ["z", "-", "-"]])
+    (tmp_path / "report.md").write_text(shown + rows, encoding="utf-8")
+    page = write_page(tmp_path).read_text(encoding="utf-8")
+    assert "<p><b>load</b> 1 &lt; 2, <code>a &amp; b</code></p>" in page
+    inside = '<svg><g id="one-a"/><g id="one-ab"/><use href="#one-a"/><use clip-path="url(#one-ab)"/></svg>'
+    assert f'<figure role="img" aria-label="the first">{inside}</figure>' in page
+    assert inside.replace("one-", "two-") in page
+    for cell in ('<td class="met">met by fast</td>', '<td class="short">40 %</td>', "<td>2</td>", "<td>-</td>"):
+        assert cell in page
+    assert "src=" not in page
+    assert "http" not in page
 
 
 def test_what_became_slower_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 """Random machine operations: the encoder's code gives the bits of LLVM's.
 
-`python -m tests.fuzz encoder 10000` tries that many programs. The bits of NaN are not compared: which of two a sum
+`python -m tests.fuzz encoder 10000` tries that many programs: of numbers, which are put side by side too, and of groups
+in the lanes of registers. The bits of NaN are not compared: which of two a sum
 passes on is the processor's affair, and LLVM exchanges operands at will.
 """
 
@@ -15,11 +16,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from codegen.emission.straight import StraightPlan
+from codegen.emission.emit import Form, emit
+from codegen.emission.lane_functions import SINE_AND_COSINE, own_functions
+from codegen.emission.schedule import schedule
+from codegen.emission.straight import StraightPlan, side_by_side
 from codegen.encoding.encode import encode
 from codegen.encoding.encoder import CONDITIONS, ROUNDINGS
-from codegen.ir.machine_rows import Row
+from codegen.ir.machine_rows import GROUPS, Row
 from codegen.ir.program import Input, Output, Program
+from codegen.lanes import SCALAR
 from codegen.lowering.lower import Lowered
 from codegen.machine.storage.shelf import ObjectCode
 from tests.support.draws import SEEDS, Draw
@@ -79,6 +84,8 @@ class Author:
         self.rows: list[Row] = []
         self.numbers = [self.add("input", k) for k in range(inputs)]
         self.truths: list[int] = []
+        self.groups: dict[int, list[int]] = {2: [], 4: []}  # by lanes
+        self.wide_truths: dict[int, list[int]] = {2: [], 4: []}
 
     def add(self, *row: object) -> int:
         if row in self.rows:
@@ -106,6 +113,9 @@ class Author:
             operands = [self.number() for _ in range(FUNCTIONS[function])]
             if "copysign" in function:  # the sign of a NaN that was computed is anybody's
                 operands[1] = draw.below(self.inputs)
+            if function in SINE_AND_COSINE and draw.chance(0.5):  # of one angle
+                self.numbers += [self.add("call", each, *operands) for each in SINE_AND_COSINE]
+                return
             made = self.add("call", function, *operands)
         elif draw.chance(0.15):
             self.condition()
@@ -127,14 +137,93 @@ class Author:
             made = self.add("not", self.truth())
         self.truths.append(made)
 
+    def alike(self, calls: float) -> None:
+        """Operations that can go side by side, and others that read them alike."""
+        draw = self.draw
+        count = draw.integer(2, 9)
+        values = [self.number() for _ in range(count)]
+        for _ in range(draw.integer(1, 6)):
+            code = draw.choice(("div", "sqrt", *ARITHMETIC[:10]))
+            if draw.chance(calls):
+                values = [self.add("call", draw.choice(("exp", "tanh")), value) for value in values]
+                continue
+            others = OPERANDS.get(code, 2) - 1
+            shared = [self.number() for _ in range(others)]
+            apart = draw.chance(0.5)
+            values = [
+                self.add(code, value, *([self.number() for _ in range(others)] if apart else shared))
+                for value in values
+            ]
+        self.numbers += values
+
+    def group(self, lanes: int) -> int:
+        """Numbers in the lanes of a register."""
+        draw, known = self.draw, self.groups[lanes]
+        if known and draw.chance(0.7):
+            return draw.choice(known[-self.reach :])
+        if draw.chance(0.2):
+            made = self.add("constants", tuple(struct.pack(">d", draw.choice(SPECIAL)) for _ in range(lanes)))
+        elif draw.chance(0.3):
+            made = self.add("spread", (lanes,), self.number())
+        elif draw.chance(0.4) and self.inputs >= lanes:
+            first = draw.below(self.inputs - lanes + 1)
+            made = self.add("gather", (lanes,), *range(first, first + lanes))
+        else:
+            made = self.add("gather", (lanes,), *[self.number() for _ in range(lanes)])
+        known.append(made)
+        return made
+
+    def wide_operation(self, calls: float) -> None:
+        """An operation on all lanes; or a lane becomes a number."""
+        draw = self.draw
+        lanes = draw.choice((2, 4))
+        if draw.chance(0.3):
+            group = self.group(lanes)
+            if self.rows[group][0] != "constants":  # whose lanes are constants
+                self.numbers.append(self.add("lane", draw.below(lanes), group))
+            return
+        truths = self.wide_truths[lanes]
+        if draw.chance(0.2) or not truths:
+            shape: list[object] = ["compare", draw.choice(list(CONDITIONS))]
+            truths.append(self.add("wide", (lanes, *shape), self.group(lanes), self.group(lanes)))
+            return
+        if draw.chance(0.1):
+            code = draw.choice(("and", "or", "xor", "not"))
+            shape = ["not"] if code == "not" else ["logic", code]
+            operands = [draw.choice(truths) for _ in range(1 if code == "not" else 2)]
+            truths.append(self.add("wide", (lanes, *shape), *operands))
+            return
+        self.groups[lanes].append(self._wide_number(lanes, calls))
+
+    def _wide_number(self, lanes: int, calls: float) -> int:
+        draw, truths = self.draw, self.wide_truths[lanes]
+        if draw.chance(calls):
+            function = draw.choice(list(FUNCTIONS))
+            operands = [self.group(lanes) for _ in range(FUNCTIONS[function])]
+            if "copysign" in function:  # the sign of a NaN that was computed is anybody's
+                operands[1] = self.add("spread", (lanes,), draw.below(self.inputs))
+            if function in SINE_AND_COSINE:
+                self.groups[lanes] += [self.add("wide", (lanes, "call", each), *operands) for each in SINE_AND_COSINE]
+            return self.add("wide", (lanes, "call", function), *operands)
+        code = draw.choice(ARITHMETIC)
+        tests = [draw.choice(truths)] if code in ("select", "number") else []
+        numbers = 2 if code == "select" else 0 if code == "number" else OPERANDS.get(code, 2)
+        return self.add("wide", (lanes, code), *tests, *[self.group(lanes) for _ in range(numbers)])
+
 
 def make(draw: Draw) -> Operations:
     """Draw operations on a few arrays."""
     inputs = [draw.integer(0, 20) for _ in range(draw.integer(1, 4))] + [draw.integer(1, 20)]
     author = Author(draw, sum(inputs))
     calls = draw.choice((0.0, 0.0, 0.02, 0.2))
+    wide, alike = draw.choice(((0.0, 0.0), (0.5, 0.0), (0.9, 0.0), (0.0, 0.3)))
     for _ in range(draw.integer(1, draw.choice((8, 40, 150)))):
-        draw.part(lambda: author.operation(calls))
+        if draw.chance(wide):
+            draw.part(lambda: author.wide_operation(calls))
+        elif draw.chance(alike):
+            draw.part(lambda: author.alike(calls))
+        else:
+            draw.part(lambda: author.operation(calls))
     outputs = []
     for _ in range(draw.integer(1, 4)):
         size = draw.integer(0, 12)
@@ -149,13 +238,24 @@ def check(case: Operations) -> str:
     """Compare the bits of both; the encoder's code leaves inputs as they are, and says that all went well."""
     program, lowered = case.program()
     points = case.points()
-    found = results(ObjectCode.encoded(encode(program, lowered), 0.0), program, points)
-    wanted = results(ObjectCode.of(StraightPlan.of(program, lowered).emit(), 0), program, points)
-    for k, (one, other) in enumerate(zip(found, wanted, strict=True)):
-        same = (one.view(np.uint64) == other.view(np.uint64)) | (np.isnan(one) & np.isnan(other))
-        assert same.all(), f"result {k}: {one[~same]} is {other[~same]} by LLVM"
-        counted("numbers", one.size)
-    return "same bits"
+    own = own_functions(lowered.rows, SCALAR, fast=False)
+    if any(row[0] in GROUPS for row in lowered.rows):
+        forms = {"groups": lowered}
+        emitted = emit(program, lowered, schedule(lowered), Form(formulas=own))
+    else:
+        forms = {"numbers": lowered}
+        grouped = side_by_side(lowered, own=own)
+        if grouped is not lowered:
+            forms["put side by side"] = grouped
+        emitted = StraightPlan.of(program, lowered).emit()
+    wanted = results(ObjectCode.of(emitted, 0), program, points)
+    for form, rows in forms.items():
+        found = results(ObjectCode.encoded(encode(program, rows, own), 0.0), program, points)
+        for k, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            same = (one.view(np.uint64) == other.view(np.uint64)) | (np.isnan(one) & np.isnan(other))
+            assert same.all(), f"{form}: result {k}: {one[~same]} is {other[~same]} by LLVM"
+            counted(form, one.size)
+    return f"same bits: {', '.join(forms)}"
 
 
 def results(code: ObjectCode, program: Program, points: list[Vector]) -> list[Vector]:

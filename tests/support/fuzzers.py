@@ -14,6 +14,7 @@ from tests.support import (
     modes_fuzz,
     nested_fuzz,
     numbers_fuzz,
+    points_fuzz,
     rolling_fuzz,
     second_fuzz,
     sums_fuzz,
@@ -41,6 +42,8 @@ FUZZERS = {
     "derive": Fuzzer(derive_fuzz.make, derive_fuzz.check, **_derive),
     "derive-native": Fuzzer(derive_fuzz.make, partial(derive_fuzz.check, native=True), **_derive),
     "encoder": Fuzzer(encoded_fuzz.make, encoded_fuzz.check, encoded_fuzz.written, encoded_fuzz.read),
+    "points": Fuzzer(derive_fuzz.make, points_fuzz.check, **_derive),
+    "points-bodies": Fuzzer(bodies_fuzz.make, points_fuzz.check_bodies),
     "hessian": Fuzzer(partial(second_fuzz.make, scalar=True), second_fuzz.check_hessian, **_second),
     "jacobian": Fuzzer(partial(second_fuzz.make, scalar=False), second_fuzz.check_jacobian, **_second),
 }

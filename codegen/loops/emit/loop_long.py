@@ -11,13 +11,14 @@ from codegen.emission.schedule import CHUNK, MOST, Place, schedule, split_stores
 from codegen.functions.libraries import no_vector_symbol, vector_symbol, widths
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Gather, Region
-from codegen.lanes import SCALAR
+from codegen.lanes import SCALAR, Layout
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Function, Job, Written
 from codegen.lowering.group import group_operations
 from codegen.lowering.lower import Lowered
 from codegen.stages import carried_out
 
+CONSTANT = Layout(1, uniform=True)  # one number for all points
 LONG = 200  # rows of a body from which on it is read and stored in place, and equal operations share registers
 
 
@@ -35,6 +36,7 @@ class _Straight(Function):
         inputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, reads)))}
         outputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, stores)))}
         places = [(inputs[self.view(use)], _place(use)) for use in reads]
+        once = {inputs[self.view(use)]: CONSTANT for use in reads if self.number_of(use) != job.scalar}
         lowered = self.in_place(outputs, places, len(inputs))
         if job.scalar == SCALAR:  # groups are of doubles
             find = vector_symbol if job.fast else own_symbol if own else no_vector_symbol
@@ -45,7 +47,7 @@ class _Straight(Function):
         arrays = [Input("", ())] * count, [Output((), ())] * len(outputs)
         self.writer = Writer(
             Program([], [], {}, tuple(arrays[0]), tuple(arrays[1])),
-            lowered.rows, plan, kept, Form(job.name, job.scalar, vector_libm=job.fast, formulas=own),
+            lowered.rows, plan, kept, Form(job.name, job.scalar, vector_libm=job.fast, formulas=own, inputs=once),
         )  # fmt: skip
         self.writer.places = places
         self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]

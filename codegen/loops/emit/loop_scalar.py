@@ -34,13 +34,15 @@ class _Scalar(Function):
         region, lines = self.region, self.lines
         for use in region.uses:
             self.view(use)
-        fixed = {c: self.load(self.fixed(use)) for c, use in enumerate(region.gathers) if self.is_fixed(use)}
+        fixed = {c: self.read_from(use, self.fixed(use)) for c, use in enumerate(region.gathers) if self.is_fixed(use)}
         self.sums = [c for c, use in enumerate(region.results) if self.job.adds(c) and self.is_fixed(use)]
-        initial = [[self.load(self.fixed(use)) for use in carry.initial] for carry in region.carries]
+        initial = [[self.read_from(use, self.fixed(use)) for use in carry.initial] for carry in region.carries]
         rings = {c: self.ring(values) for c, values in enumerate(initial) if len(values) > LONGEST_LAG}
         self.write("br label %loop", "loop:")
         start = len(lines)
-        slots = [fixed[c] if c in fixed else self.load(self.place(use)) for c, use in enumerate(region.gathers)]
+        slots = [
+            fixed[c] if c in fixed else self.read_from(use, self.place(use)) for c, use in enumerate(region.gathers)
+        ]
         slots += [self.entering(c, values, rings) for c, values in enumerate(initial)]
         totals: dict[int, str] = {}
         values = self.body(slots, lambda output, value: self.leave(output, value, totals))
@@ -58,15 +60,15 @@ class _Scalar(Function):
 
     def place(self, use: Use) -> str:
         """Pointer to the place of this repetition."""
-        table, view = use.table, self.view(use)
+        table, view, number = use.table, self.view(use), self.number_of(use)
         if isinstance(table, Affine):
             at = self.k if table.step == 1 else self.new(f"mul i64 {self.k},{table.step}")
-            return self.offset(self.offset(view, at), table.start)
+            return self.offset(self.offset(view, at, number), table.start, number)
         first = int(table.index[0])
         name, kind = self.job.tables.places(table.index - first)
         entry = self.new(f"getelementptr {kind},ptr {name},i64 {self.k}")
         at = self.new(f"load {kind},ptr {entry},align {int(kind[1:]) // 8}")
-        return self.offset(self.new(self.element(view, at, kind)), first)
+        return self.offset(self.new(self.element(view, at, kind, number)), first, number)
 
     def leave(self, output: int, value: str, totals: dict[int, str]) -> None:
         """Leave a value where it goes."""
@@ -104,7 +106,7 @@ class _Scalar(Function):
         """What changes from repetition to repetition: the number, sums, carries, and the places in rings."""
         kind = self.scalar.type
         lines = [f"%k=phi i64 [{'0' if self.job.blocks is None else '%first'},%entry],[%k.next,%loop]"]
-        lines += [f"%s{c}=phi {kind} [0.0,%entry],[{totals[c]},%loop]" for c in self.sums]
+        lines += [f"%s{c}=phi {kind} [{self.scalar.splat('0.0')},%entry],[{totals[c]},%loop]" for c in self.sums]
         for c, (queue, carry) in enumerate(zip(initial, self.region.carries, strict=True)):
             if c in rings:
                 lines.append(f"%m{c}=phi i64 [0,%entry],[%m{c}.next,%loop]")

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, Names, Writer
+from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, Names, Writer, in_all_lanes
 from codegen.emission.lane_functions import own_functions
 from codegen.emission.schedule import schedule
 from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Region
+from codegen.ir.tables import Places, same_in_all
 from codegen.lanes import Lanes
 from codegen.loops.emit.loop_columns import Columns, Use
 from codegen.loops.emit.thread_blocks import Blocks
@@ -119,7 +120,8 @@ class Frame:
             self.views[key] = self.pointer(self.job.memory.pointers[use.buffer])
             for k, shift in enumerate(shifts):
                 if shift:
-                    self.views[key] = self.offset(self.views[key], self.new(f"mul i64 %r{k},{shift}"))
+                    moved = self.new(f"mul i64 %r{k},{shift}")
+                    self.views[key] = self.offset(self.views[key], moved, self.number_of(use))
         return self.views[key]
 
     def pointer(self, text: str) -> str:
@@ -131,12 +133,22 @@ class Frame:
             return self.offset(table, number)
         return self.new(f"load ptr,ptr {self.new(f'getelementptr ptr,ptr {table},i64 {number}')},align 8")
 
-    def offset(self, pointer: str, places: int | str) -> str:
-        return pointer if str(places) == "0" else self.new(self.element(pointer, str(places)))
+    def offset(self, pointer: str, places: int | str, number: Lanes | None = None) -> str:
+        return pointer if str(places) == "0" else self.new(self.element(pointer, str(places), number=number))
 
-    def element(self, pointer: str, place: str, kind: str = "i64") -> str:
+    def element(self, pointer: str, place: str, kind: str = "i64", number: Lanes | None = None) -> str:
         """The address of a number behind another one."""
-        return f"getelementptr {self.scalar.type},ptr {pointer},{kind} {place}"
+        return f"getelementptr {(number or self.scalar).type},ptr {pointer},{kind} {place}"
+
+    def number_of(self, use: Use) -> Lanes:
+        """One number of a table's buffer."""
+        return self.job.memory.number_of(use.buffer)
+
+    def read_from(self, use: Use, pointer: str) -> str:
+        """Load a number of a table's buffer: into all lanes where there is one for all points."""
+        number = self.number_of(use)
+        value = self.new(f"load {number.type},ptr {pointer},align {number.size}")
+        return value if number == self.scalar else in_all_lanes(self.new, self.scalar, value)
 
     def load(self, pointer: str) -> str:
         return self.new(f"load {self.scalar.type},ptr {pointer},align {self.scalar.size}")
@@ -147,7 +159,16 @@ class Frame:
 
     def fixed(self, use: Use) -> str:
         """Pointer to the first place of a table, which is the same in all repetitions."""
-        return self.offset(self.view(use), use.table.first)
+        return self.offset(self.view(use), use.table.first, self.number_of(use))
+
+    def of_run(self, values: Places) -> str:
+        """The number of the run %r: a constant where it is the same in all."""
+        if same_in_all(values):
+            return str(values[0])
+        name, kind = self.job.tables.places(values)
+        place = self.new(f"getelementptr {kind},ptr {name},i64 %r")
+        found = self.new(f"load {kind},ptr {place},align {int(kind[1:]) // 8}")
+        return found if kind == "i64" else self.new(f"sext i32 {found} to i64")
 
     def add_to(self, place: str, value: str) -> None:
         self.store_one(self.new(f"fadd {self.scalar.type} {self.load(place)},{value}"), place)
@@ -231,7 +252,7 @@ class Function(Frame):
     def long_body(self, slots: Sequence[str], leave: Callable[[int, str], None]) -> dict[int, str]:
         """Call the body, which is in chunk functions; its slots and values go through memory."""
         lanes, outputs = self.lanes, len(self.left)
-        width, load, store = lanes.width, f"load {lanes.type},ptr", f"store {lanes.type}"
+        width, load, store = lanes.width // self.scalar.width, f"load {lanes.type},ptr", f"store {lanes.type}"
         self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(self.plan.chunks)]
         self.scratch = width * (len(slots) + outputs + self.plan.workspace)
         given = "%own" if self.job.blocks is not None else self.offset("%work", self.job.scratch)

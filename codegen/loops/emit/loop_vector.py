@@ -21,7 +21,7 @@ import numpy as np
 
 from codegen.ir.machine_rows import LEAVES, operands_of
 from codegen.ir.region import Region
-from codegen.ir.tables import Places, runs
+from codegen.ir.tables import Places, runs, same_in_all
 from codegen.lanes import Lanes
 from codegen.loops.emit.loop_columns import Column, Columns, Overlap, rows_of
 from codegen.loops.emit.loop_lanes import LaneFunction
@@ -63,7 +63,7 @@ class _Vector(LaneFunction):
         self.reads, self.results, self.overlaps = columns.reads, columns.results, columns.overlaps
         self.overlapping = {c: overlap for overlap in self.overlaps for c in overlap.distances}
         self.sums = [c for c, column in enumerate(self.results) if column.fixed and job.adds(c)]
-        self.kept = [c for c in self.sums if len(self.runs) > 1 and _same(self.results[c].starts)]
+        self.kept = [c for c in self.sums if len(self.runs) > 1 and same_in_all(self.results[c].starts)]
         firsts = {c: self.overlapping[c].first if c in self.overlapping else c for c in range(len(self.results))}
         self.strided = [
             c for c, column in enumerate(self.results) if _in_steps(column) and not job.adds(c) and firsts[c] == c
@@ -206,15 +206,6 @@ class _Vector(LaneFunction):
         for group in rows_of([self.results[c] for c in strided]):
             self.store_rows(self.results[strided[group[0]]], [self.waiting[strided[k]] for k in group])
 
-    def of_run(self, values: Places) -> str:
-        """The number of this run: a constant where it is the same in all."""
-        if _same(values):
-            return str(values[0])
-        name, kind = self.job.tables.places(values)
-        place = self.new(f"getelementptr {kind},ptr {name},i64 %r")
-        found = self.new(f"load {kind},ptr {place},align {int(kind[1:]) // 8}")
-        return found if kind == "i64" else self.new(f"sext i32 {found} to i64")
-
     def leave(self, output: int, value: str) -> None:
         """Leave the values of the lanes where they go."""
         for c in self.uses.get(output, ()):
@@ -279,7 +270,3 @@ class _Vector(LaneFunction):
 
 def _in_steps(column: Column) -> bool:
     return column.index is None and column.step not in (0, 1)
-
-
-def _same(values: Places) -> bool:
-    return bool(np.all(values == values[0]))

@@ -9,7 +9,7 @@ from functools import cached_property
 from math import prod
 
 from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
-from codegen.emission.schedule import schedule, workspace
+from codegen.emission.schedule import FREE, schedule, workspace
 from codegen.engine import vector_bits
 from codegen.functions.linear_algebra import has_library
 from codegen.functions.workers import available
@@ -20,6 +20,7 @@ from codegen.lanes import SCALAR, Lanes
 from codegen.loops.emit.equal_regions import Shared, apart, shared
 from codegen.loops.emit.loop_columns import Columns, columns_of
 from codegen.loops.emit.loop_long import LONG, straight
+from codegen.loops.emit.loop_points import has_points, points_loop
 from codegen.loops.emit.loop_scalar import scalar_loop
 from codegen.loops.emit.loop_text import Job, Written
 from codegen.loops.emit.loop_vector import registers, vector_loop
@@ -120,10 +121,19 @@ class RolledPlan:
         checked(packed, "packing", self.program)
         return replace(self, program=packed, prepared=_prepared(packed, self.options, rows))
 
+    @property
+    def has_points(self) -> bool:
+        """Whether the loops can be run for points side by side, with the bits of single ones."""
+        packed = self.packed
+        known = zip(packed.regions, packed.wide, packed.columns_known, packed.writes.stored, strict=True)
+        return not any(packed.blocks_kept) and all(
+            has_points(region, columns, stored, lanes.width) for ((region, _), _), lanes, columns, stored in known
+        )
+
     def functions(self, form: Form) -> Emitted:
         """Return the functions of the regions, equal ones once, and the kernel that calls them."""
         tables, emitted = Tables(form.name), Emitted([], [], {found.name: found for found in MEMORY})
-        memory = Memory.of(self.program, tables, self.scalar)
+        memory = Memory.of(self.program, tables, self.scalar if form.lanes.width == 1 else form.lanes)
         shared, extra = self.shared(memory), 0
         fast = self.options.accuracy == "fast" and allowed("vector-library") and not form.device
         for number, one in enumerate(shared):
@@ -142,13 +152,13 @@ class RolledPlan:
             self.writes.stored[number], shared.memory.workspace, fast, self.columns_known[number], blocks, shared.names,
         )  # fmt: skip
         with part(f"region {number}"):
-            written = _write(job, self.wide[number])
+            written = _write(job, self.wide[number], points=shared.memory.scalar != self.scalar)
         return written if blocks is None else in_blocks(job, blocks, written, self.threads)
 
     def shared(self, memory: Memory) -> list[Shared]:
         """Return by which function each region is run."""
         regions = [region for (region, _), _ in self.regions]
-        if not allowed("equal-loops"):
+        if not allowed("equal-loops") or memory.scalar != self.scalar:
             return apart(regions, memory)
         counts = (len(counts) for (_, counts), _ in self.regions)
         facts = zip(counts, self.wide, self.blocks_kept, self.writes.stored, strict=True)
@@ -156,15 +166,17 @@ class RolledPlan:
 
     def kernel(self, memory: Memory, extra: int, form: Form, shared: Sequence[Shared]) -> Emitted:
         """Return the function itself: workspace, zeros, then the steps."""
-        size = self.scalar.size * (memory.workspace + extra)
+        one = memory.scalar
+        size = one.size * one.width * (memory.workspace + extra)
         large, linkage = size > STACK_BYTES, "" if form.name == "kernel" else "internal "
         lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
         lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
         for number in sorted(self.writes.cleared):
-            pointer = _found(f"%c{number}", memory.pointers[number], 0, self.scalar, lines)
-            lines += clearing(form.name, pointer, self.scalar.size * self.program.buffers[number].size, self.threads)
-        steps = calls(self.program.steps, form.name, shared, self.scalar)
-        lines += [*steps, *(["call void @free(ptr %w)"] if large else []), "ret i32 0", "}"]
+            pointer = _found(f"%c{number}", memory.pointers[number], 0, one, lines)
+            cleared = one.size * one.width * self.program.buffers[number].size
+            lines += clearing(form.name, pointer, cleared, self.threads)
+        steps = calls(self.program.steps, form.name, shared, one)
+        lines += [*steps, *([FREE] if large else []), "ret i32 0", "}"]
         text = "\n".join(lines)
         return Emitted([], [text], {}) + (zeros(form.name) if f"@{form.name}.zeros" in text else Emitted([], [], {}))
 
@@ -251,6 +263,12 @@ class RolledPlan:
         return total
 
     @property
+    def written_out(self) -> int:
+        """Operations that one call carries out, if each repetition is counted."""
+        found = zip(regions_of(self.program.steps), self.prepared, strict=True)
+        return sum(prod(counts) * region.count * prepared.fused.count().total() for (region, counts), prepared in found)
+
+    @property
     def chunks(self) -> int:
         """Number of functions."""
         return sum(max(len(schedule(prepared.fused).chunks), 1) for prepared in self.prepared)
@@ -271,8 +289,10 @@ def _prepared(program: RolledProgram, options: Options, known: dict[int, Prepare
     return tuple(known[id(body)] for body in bodies)
 
 
-def _write(job: Job, lanes: Lanes) -> Written:
+def _write(job: Job, lanes: Lanes, *, points: bool) -> Written:
     """Return the function of a region in the form that suits it."""
+    if points and not (job.region.count == 1 and len(job.lowered.rows) > LONG):
+        return points_loop(job, lanes)
     if job.region.matrix is not None:
         return matrix_call(job, job.region.matrix)
     if job.region.count == 1 and len(job.lowered.rows) > LONG:

@@ -60,11 +60,15 @@ class Memory:
 
     pointers: tuple[str, ...]
     workspace: int  # numbers
-    scalar: Lanes = SCALAR  # one number
+    scalar: Lanes = SCALAR  # one number, of each of the points that stand side by side
 
     def has_room(self, number: int) -> bool:
         """Whether there is room for a vector behind a buffer: nothing else stands there."""
         return self.pointers[number].startswith("%work")
+
+    def number_of(self, number: int) -> Lanes:
+        """One number of a buffer: constants have one for all points."""
+        return Lanes(1, self.scalar.scalar) if self.pointers[number].startswith("@") else self.scalar
 
     @classmethod
     def of(cls, program: RolledProgram, tables: Tables, scalar: Lanes = SCALAR) -> Memory:
@@ -88,7 +92,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Writes:
-    """What is known of all writes: buffers with places that are not stored (they start at 0), adds that are stores."""
+    """What is known of all writes: buffers with places that are read but not stored (0 there), adds that are stores."""
 
     cleared: frozenset[int]
     stored: tuple[frozenset[int], ...]  # for each region, the numbers of its results whose places are written once
@@ -118,9 +122,22 @@ def writes(program: RolledProgram, columns: Sequence[Columns | None]) -> Writes:
         ]
         for writer, single in zip(known, once, strict=True):
             stored[writer.region].update(writer.results if single else ())
-        if not all(once) or not (times > 0).all():
+        open_to_reads = times == 0
+        if buffer.kind == "workspace" and all(once) and open_to_reads.any():
+            open_to_reads &= _read(program, number)
+        if not all(once) or open_to_reads.any():
             cleared.add(number)
     return Writes(frozenset(cleared), tuple(map(frozenset, stored)))
+
+
+def _read(program: RolledProgram, number: int) -> NDArray[np.bool_]:
+    """Which places of a buffer are read."""
+    found = np.zeros(program.buffers[number].size, dtype=bool)
+    for region, counts in regions_of(program.steps):
+        for use in (*region.gathers, *(first for carry in region.carries for first in carry.initial)):
+            if use.buffer == number:
+                found[all_places(use.table, counts)] = True
+    return found
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
 from codegen.lanes import Lanes, NumberType
+from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.machine.batches.batch_blocks import block_arrays, in_blocks
 from codegen.machine.batches.batch_layouts import MOST, Layout, key_of, layout_of
 from codegen.machine.batches.batch_run import Code, Progress, Task, run_task, slices_of
@@ -192,6 +193,7 @@ class Placed(NamedTuple):
 
 WHOLE = (int, np.integer)
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
+ROOM = 1 << 20  # bytes of workspace of the points that loops run side by side: what is beyond waits for memory
 PATIENCE = 0.1  # of the seconds to compile is spent on points one by one before: a small batch is never kept waiting
 
 
@@ -204,10 +206,10 @@ class Batch:
     __slots__ = (
         "_again",
         "_code",
+        "_lanes",
         "_layouts",
         "_lock",
         "_patience",
-        "lanes",
         "nanoseconds",
         "options",
         "program",
@@ -228,7 +230,9 @@ class Batch:
     ) -> None:
         self.program, self.options, self.shelf = program, options, shelf
         self.nanoseconds: float = _nanoseconds(program, operations)
-        self.lanes: Lanes = choose_lanes(program, options, operations)
+        self._lanes: Lanes | None = None
+        if not isinstance(program, RolledProgram):
+            self._lanes = choose_lanes(program, options, operations)
         self._again, self._lock = again, threading.Lock()
         self._code: Code | None = None
         self._layouts: dict[Hashable, Layout] = {}
@@ -282,10 +286,20 @@ class Batch:
         inputs, outputs, beside = in_blocks(self.program, width, arrays, results, count, fresh=out is None)
         return Placed(results, [*arrays, *results], Task(self.code(point), inputs, outputs, count * width), beside)
 
+    @property
+    def lanes(self) -> Lanes:
+        """How many points are computed side by side; of loops it is found out when it is asked for."""
+        if isinstance(self.program, RolledProgram) and self._lanes is None:
+            self._lanes = lanes_of_loops(RolledPlan.of(self.program, self.options))
+        assert self._lanes is not None
+        return self._lanes
+
     def _lasting(self, point: MachineCode) -> bool:
         """Whether the code that was used last is used again."""
         code = self._code
-        return code is not None and (code.lanes.width > 1 or (code.library is point and self.lanes.width == 1))
+        if code is None or code.lanes.width > 1:
+            return code is not None
+        return code.library is point and self._lanes is not None and self._lanes.width == 1
 
     def _keep(self, key: Hashable, layout: Layout | None) -> None:
         if layout is not None:
@@ -300,7 +314,7 @@ class Batch:
             if code is not None and code.lanes.width > 1:
                 return code
             self._patience -= count * self.nanoseconds
-            if self.lanes.width > 1 and self._patience < 0:
+            if self._patience < 0 and self.lanes.width > 1:
                 code = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width)
             elif code is None or code.library is not point:
                 code = Code(point, self.options.number.lanes(), self.nanoseconds)
@@ -319,31 +333,52 @@ class Batch:
         return ObjectCode.of(emitted, level)
 
 
-def choose_lanes(program: Program | RolledProgram, options: Options, operations: Mapping[str, int]) -> Lanes:
+def choose_lanes(program: Program, options: Options, operations: Mapping[str, int]) -> Lanes:
     """Return how many points the code for a batch computes side by side.
 
     As many as a vector register holds where the arithmetic that this saves outweighs bringing every number into lanes
-    and back; functions without a formula of ours save nothing but where accuracy "fast" allows those of vectors. A
-    rolled program fills the lanes with its repetitions, so its points follow one another.
+    and back; functions without a formula of ours save nothing but where accuracy "fast" allows those of vectors.
 
     >>> program = Program([], [], {}, (Input("x", (100,)),), (Output((100,), ()),))
     >>> choose_lanes(program, Options(), {"add": 100}).width, choose_lanes(program, Options(lanes=4), {}).width
     (1, 4)
     """
     number = options.number
-    if isinstance(program, RolledProgram):
-        return number.lanes()
     if options.lanes is not None:
         return number.lanes(options.lanes)
-    lanes = number.lanes(vector_bits() // (8 * number.lanes().size))
+    lanes = _register(number)
     if sum(operations.values()) > LARGEST:
         return number.lanes()
     arithmetic = _nanoseconds(program, operations)
     if options.accuracy != "fast":
         arithmetic -= nanoseconds({"call": _called_one_by_one(program, operations)})
+    return lanes if arithmetic * (1 - 1 / lanes.width) > _moving(program, number) else number.lanes()
+
+
+def lanes_of_loops(plan: RolledPlan) -> Lanes:
+    """Return how many points loops run side by side: a single point may fill the lanes with repetitions, but not all.
+
+    One where that would cost a bit, or more than it saves.
+    """
+    program, options, number = plan.program, plan.options, plan.options.number
+    lanes = _register(number) if options.lanes is None else number.lanes(options.lanes)
+    alone, written = plan.executed().total(), plan.written_out
+    too_large = written > LARGEST or plan.workspace * lanes.width * lanes.size > ROOM
+    if number.parts > 1 or lanes.width == 1 or too_large or not plan.has_points:
+        return number.lanes()
+    saved = nanoseconds({"average": alone}) - nanoseconds({"average": written}) / lanes.width
+    return lanes if options.lanes is not None or saved > _moving(program, number) else number.lanes()
+
+
+def _register(number: NumberType) -> Lanes:
+    """As many numbers as a register holds."""
+    return number.lanes(vector_bits() // (8 * number.lanes().size))
+
+
+def _moving(program: Program | RolledProgram, number: NumberType) -> float:
+    """Nanoseconds of a point to bring its numbers into lanes and back."""
     numbers = sum(array.size for array in program.arguments) + sum(array.size for array in program.outputs)
-    worthwhile = arithmetic * (1 - 1 / lanes.width) > NANOSECONDS["point"] * number.parts * numbers
-    return lanes if worthwhile else number.lanes()
+    return NANOSECONDS["point"] * number.parts * numbers
 
 
 def _called_one_by_one(program: Program, operations: Mapping[str, int]) -> int:

@@ -50,7 +50,7 @@ class Stats:
     workspace: int = 0  # float64 values passed between chunks or loops
     seconds: dict[str, float] = field(
         default_factory=dict
-    )  # lower, schedule, emit, parse, codegen; or lower, encode; or load
+    )  # lower, schedule, emit, parse, codegen; or lower, group, encode; or load
     code_bytes: int = 0
     strategy: str = "straight"  # or "sweep", see codegen.emission.straight, or "rolled", see codegen.ir.region
     executed: int = 0  # machine operations that one call carries out; one on a vector register counts once

@@ -39,12 +39,12 @@ def assembled(texts: list[str]) -> bytes:
 
 
 def immediate(code: str) -> bytes:
-    return b"\x90" if code == "blend" else b"\x09" if FORMS[code].immediate else b""
+    return b"\x90" if code.startswith("blend") else b"\x09" if FORMS[code].immediate else b""
 
 
 def test_every_form_on_registers() -> None:
     numbers = (0, 3, 7, 8, 15)
-    codes = [code for code in FORMS if code not in ("load", "store", "moved")]
+    codes = [code for code in FORMS if not code.startswith(("load", "store", "moved"))]
     made = b"".join(
         in_registers(code, *given) + immediate(code) for code in codes for given in product(numbers, repeat=3)
     )
@@ -55,7 +55,7 @@ def test_every_form_on_registers() -> None:
 
 def test_every_form_on_memory() -> None:
     made = b""
-    codes = [code for code in FORMS if code not in ("move", "moved", "blend")]
+    codes = [code for code in FORMS if not code.startswith(("move", "blend"))]
     displacements = (0, 8, 120, 128, -128, -136, 1 << 20)
     for code, first, middle, base, displacement in product(codes, (0, 9), (7, 12), (*range(16), NEXT), displacements):
         width = width_of(displacement, base)

@@ -72,7 +72,7 @@ def test_a_long_kernel_is_split_into_functions(tmp_path: Path) -> None:
             x = x * np.roll(x, 1) + np.roll(x, 3) / (1 + x * x)
         return x
 
-    kernel = sa.compile(f, np.ones(99), roll="never")
+    kernel = sa.compile(f, np.ones(99), roll="never", tier="llvm")
     assert kernel.stats.chunks > 4
     kernel.export(tmp_path, "f")
     text = (tmp_path / "f.c").read_text()

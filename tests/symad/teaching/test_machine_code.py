@@ -54,6 +54,10 @@ def test_what_cannot_be_read_is_refused() -> None:
         for kernel in (swept, rolled):
             with pytest.raises(sa.ArgumentError, match="a kernel in several parts"):
                 read(kernel)
+    long = sa.compile(lambda x: x * x - 1, np.ones(2000), roll="never")
+    assert long.stats.strategy == "straight"
+    with pytest.raises(sa.ArgumentError, match="a kernel in several parts"):  # whose IR is several functions
+        read_llvm(long)
     with pytest.raises(sa.LimitError, match="lines of code: more than 400 are not read"):
         read_llvm(sa.compile(lambda x: np.sum(np.sin(x)), np.ones(300), roll="never"))
 

@@ -180,7 +180,9 @@ def test_batches_broadcast_and_use_threads() -> None:
     assert all(np.array_equal(left, right) for left, right in zip(one, many, strict=True))
     assert seen[-1] == 1200
     assert one[0][17, 2] == kernel(rates[17, 0], 2.0)[0]
-    assert compile_program(momentum(50), lanes=4).lanes == 1  # lanes are for repetitions
+    beside = compile_program(momentum(50), lanes=4)
+    assert beside.lanes == 4
+    assert all(np.array_equal(left, right) for left, right in zip(one, beside.batch(rates, starts), strict=True))
 
 
 def test_many_threads_call_one_kernel() -> None:

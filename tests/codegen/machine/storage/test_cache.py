@@ -19,8 +19,9 @@ import codegen.machine.storage.cache
 from codegen import Input, LoweringError, compile_program
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Output, Program
-from codegen.machine.build import STAGES
+from codegen.machine.build import ENCODING, STAGES
 from codegen.machine.storage.cache import KIND, SUFFIX, VERSION, Cache, machine
+from codegen.options import Tier
 from codegen.sealed import seal, unseal
 from tests.support.cached import X, Y, bits, files, program_of
 
@@ -49,12 +50,15 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("codegen.machine.batches.batch.planned", refuse)
 
 
-def test_a_hit_compiles_nothing_and_gives_the_same_bits(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    first = compile_program(program_of(), cache=tmp_path)
+@pytest.mark.parametrize("tier", ["default", "llvm"])
+def test_a_hit_compiles_nothing_and_gives_the_same_bits(
+    tier: Tier, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    first = compile_program(program_of(), cache=tmp_path, tier=tier)
     assert not first.stats.cached
-    assert list(first.stats.seconds) == list(STAGES)
+    assert list(first.stats.seconds) == list(STAGES if tier == "llvm" else ENCODING)
     request.getfixturevalue("no_compiler")
-    second = compile_program(program_of(), cache=tmp_path)
+    second = compile_program(program_of(), cache=tmp_path, tier=tier)
     assert second.stats.cached
     assert list(second.stats.seconds) == ["load"]
     assert bits(first) == bits(second)

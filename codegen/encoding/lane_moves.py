@@ -1,0 +1,133 @@
+"""Lane moves of the encoder: numbers come side by side in a register, one fills it, and one of them is taken out.
+
+A row `("half", group)` is the upper two of four lanes: what takes the third or fourth one out reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codegen.encoding.registers import WIDEST
+from codegen.encoding.written_values import SUFFIXES, Values
+from codegen.encoding.x86_instructions import in_registers
+from codegen.ir.machine_rows import Row
+
+UPPER = b"\1"  # of the two halves of a register
+
+
+def in_halves(rows: Sequence[Row]) -> list[Row]:
+    """Return rows whose third and fourth lanes are the first and second of a half, which stands behind all others.
+
+    >>> in_halves([("input", 0), ("spread", (4,), 0), ("lane", 3, 1), ("lane", 2, 1), ("lane", 1, 1)])[2:]
+    [('lane', 1, 5), ('lane', 0, 5), ('lane', 1, 1), ('half', 1)]
+    """
+    made = list(rows)
+    halves: dict[int, int] = {}
+    for index, row in enumerate(rows):
+        if row[0] == "lane" and row[1] >= WIDEST // 2:
+            group = row[2]
+            if group not in halves:
+                halves[group] = len(made)
+                made.append(("half", group))
+            made[index] = ("lane", row[1] - WIDEST // 2, halves[group])
+    return made
+
+
+def spread(values: Values, index: int, row: Row, lanes: str) -> None:
+    """One number in all lanes."""
+    code = f"spread{row[1][0]}"
+    values.wide |= row[1][0] == WIDEST
+    (number,) = values.operands(row)
+    source = values.registers.of.get(number)
+    values.finished()
+    result = values.registers.take()
+    if source is None:
+        values.at(code, result, 0, number)
+    else:
+        values.body.code += in_registers(code, result, 0, source)
+    values.define(result, index)
+
+
+def gather(values: Values, index: int, row: Row, lanes: str) -> None:
+    """Numbers side by side, two at a time."""
+    registers, operands = values.registers, values.operands(row)
+    if values.neighbours(operands):
+        result = registers.take()
+        values.at("load" + SUFFIXES[len(operands)], result, 0, operands[0])
+        values.define(result, index)
+        return
+    held = [registers.of[one] for one in operands if one in registers.of]
+    result = _pair(values, operands[:2], held)
+    if len(operands) == WIDEST:
+        values.wide = True
+        upper = operands[2:]
+        if values.neighbours(upper):
+            values.at("insert", result, result, upper[0], UPPER)
+        else:
+            other = _pair(values, upper, [*held, result])
+            values.body.code += in_registers("insert", result, result, other) + UPPER
+            registers.free.append(other)
+    values.finished()
+    values.define(result, index)
+
+
+def _pair(values: Values, operands: Sequence[int], keep: Sequence[int]) -> int:
+    """Write two numbers into one register, which belongs to nobody."""
+    registers, (first, second) = values.registers, operands
+    result, of = registers.take(keep), registers.of
+    if values.neighbours(operands):
+        values.at("load2", result, 0, first)
+        return result
+    if first == second and first not in of:
+        values.at("spread2", result, 0, first)
+        return result
+    lower = of.get(first, result)
+    if lower == result:
+        values.read(result, first)
+    if second in of:
+        values.body.code += in_registers("low", result, lower, of[second])
+    else:
+        values.at("load_high", result, lower, second)
+    return result
+
+
+def lane(values: Values, index: int, row: Row, lanes: str) -> None:
+    """One of the lower two lanes; what is only stored is stored from where it is."""
+    registers, number = values.registers, row[1]
+    (group,) = values.operands(row)
+    source = registers.of.get(group)
+    if source is None:
+        values.finished()
+        result = registers.take()
+        values.saved("load", result, group, number)
+    elif not registers.uses.get(index):
+        for place in values.stores[index]:
+            values.output("store_high" if number else "store", source, place)
+        values.finished()
+        registers.forget_all(values.dead)
+        return
+    else:
+        values.finished()
+        result = registers.take()
+        if number:
+            values.body.code += in_registers("high", result, source, source)
+        elif result != source:
+            values.body.code += in_registers("move", result, 0, source)
+    values.define(result, index)
+
+
+def half(values: Values, index: int, row: Row, lanes: str) -> None:
+    """The upper two of four lanes."""
+    registers = values.registers
+    (group,) = values.operands(row)
+    source = registers.of.get(group)
+    values.finished()
+    result = registers.take()
+    if source is None:
+        values.saved("load2", result, group, WIDEST // 2)
+    else:
+        values.body.code += in_registers("extract", result, 0, source) + UPPER
+    values.define(result, index)
+
+
+MOVES = {"spread": spread, "gather": gather, "lane": lane, "half": half}
