@@ -33,6 +33,7 @@ ORDER = {
             "errors",
             "heads",
             "special_heads",
+            "distribution_heads",
             "limits",
             "object_files",
             "records",

@@ -17,11 +17,13 @@ import sympy as sp
 from mpmath import mp
 from sympy.codegen import cfunctions
 
+import codegen.distribution_heads as d
 import codegen.functions.elementary_formulas as elementary
 import codegen.functions.function_rows as native
 import codegen.functions.recurrences as recurrences
 import codegen.functions.reference_functions as reference
 import codegen.functions.special_formulas as special
+import codegen.functions.tail_moments as tail_moments
 import codegen.heads as heads
 import codegen.ir.float_functions as number
 import codegen.special_heads as s
@@ -121,6 +123,17 @@ GAMMA_FUNCTIONS = [
     ),
 ]
 
+DISTRIBUTION_FUNCTIONS = [
+    written(d.gamma_moment, tail_moments.gamma_moment, d.gamma_moment_value, 4096.0),
+    written(d.beta_moment, tail_moments.beta_moment, d.beta_moment_value, 65536.0),
+    scipy(d.gammaincinv, "gammaincinv", d.gammaincinv_value, 1024.0),
+    scipy(d.gammainccinv, "gammainccinv", d.gammainccinv_value, 1024.0),
+    scipy(d.betaincinv, "betaincinv", d.betaincinv_value, 1024.0),
+    scipy(d.betainccinv, "betainccinv", d.betainccinv_value, 1024.0),
+    scipy(d.stdtrit, "stdtrit", d.stdtrit_value, 1024.0),
+    scipy(d.ndtri_exp, "ndtri_exp", d.ndtri_exp_value, 1024.0),
+]
+
 BESSEL_FUNCTIONS = [
     _of_even_order(s.ive, "ive", ("i0e", "i1e"), lambda v, u: reference.modified_bessel(v, u) * mp.exp(-abs(u)), 256.0),
     _of_even_order(s.kve, "kve", ("k0e", "k1e"), lambda v, u: mp.besselk(v, u) * mp.exp(u), 512.0),
@@ -217,7 +230,8 @@ SYMPY_FUNCTIONS = [
 ]
 
 SPECIAL = [
-    *SYMPY_FUNCTIONS, *ERROR_FUNCTIONS, *GAMMA_FUNCTIONS, *BESSEL_FUNCTIONS, *ENTROPIES_AND_POWERS,
+    *SYMPY_FUNCTIONS, *ERROR_FUNCTIONS, *GAMMA_FUNCTIONS, *DISTRIBUTION_FUNCTIONS, *BESSEL_FUNCTIONS,
+    *ENTROPIES_AND_POWERS,
     *HYPERGEOMETRIC_FUNCTIONS,
 ]  # fmt: skip
 

@@ -97,6 +97,8 @@ SECONDS: dict[str, float] = {
     "index": 0.041e-6,  # a number of a table of places
 }
 
+_MOST_ORDERS = 3  # constant operands that a head may have in front
+
 # A head and the number of its operands; of a power its constant exponent, "sum" for an addition to a sum.
 Kind: TypeAlias = tuple[Head, int, float | str | None]
 
@@ -172,17 +174,19 @@ def lowered(kind: Kind) -> tuple[tuple[str, int], ...]:
     ((('operation', 2),), (('pow', 1),), (('call', 1),))
     """
     head, arity, detail = kind
-    row, machine = INTRINSICS.get(head), Machine()
-    operands = [machine.input(k) for k in range(arity)]
-    if isinstance(detail, float):
-        operands[1] = machine.const(detail)
-    try:
-        assert row is not None
-        row.native(machine, *operands)
-    except (AssertionError, LoweringError, TypeError):  # an unknown function, or one of a constant order
-        return (("call", 1),)
-    found = sum(map(_entries, machine.rows), Counter({"sum": 1}) if detail == "sum" else Counter())
-    return tuple(found.items())
+    row = INTRINSICS.get(head)
+    for orders in range(_MOST_ORDERS + 1 if row is not None else 0):  # a head may be one of constant orders
+        machine = Machine()
+        operands = [machine.const(1.0) if k < orders else machine.input(k) for k in range(arity)]
+        if isinstance(detail, float):
+            operands[1] = machine.const(detail)
+        try:
+            row.native(machine, *operands)  # type: ignore[union-attr]
+        except (LoweringError, TypeError):
+            continue
+        found = sum(map(_entries, machine.rows), Counter({"sum": 1}) if detail == "sum" else Counter())
+        return tuple(found.items())
+    return (("call", 1),)
 
 
 def _entries(row: Row) -> Counter[str]:

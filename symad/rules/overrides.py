@@ -19,6 +19,7 @@ import codegen.special_heads as s
 from codegen.ir.program import Head
 from symad.graph.builder import Builder, Exact, simplest
 from symad.rules import special_rules as special
+from symad.rules.distribution_rules import DISTRIBUTIONS
 
 Partial = Callable[..., int | None]
 Gate = tuple[int | None, int | None]  # coefficient (None is 1), guard (None is always)
@@ -140,6 +141,7 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     ),
     h.elliptic_moment: (_zero, _zero, _elliptic_moment),
     **special.SPECIAL,
+    **DISTRIBUTIONS,
 }
 
 # Operands (orders, branches) in which no derivative exists or is known; their rows above are never asked.

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 import sympy as sp
 
+import codegen.distribution_heads as d
 import codegen.heads as h
 import codegen.special_heads as s
 from codegen.ir.program import Head
@@ -80,14 +81,6 @@ def _owens_t_slope(build: Builder, p: int, u: int, a: int) -> int:
     return build.div(power, build.mul(build.two, build.graph.leaf(sp.pi), grown))
 
 
-def _stdtr(build: Builder, p: int, k: int, t: int) -> int:
-    """Student's density (1 + t**2/k)**(-(k + 1)/2) / (sqrt(k) B(1/2, k/2))."""
-    grown = build.add(build.one, build.div(build.power(t, build.two), k))
-    exponent = build.mul(build.number(Fraction(-1, 2)), build.add(k, build.one))
-    constant = build.mul(build.sqrt(k), build.call(sp.beta, build.half, build.mul(build.half, k)))
-    return build.div(build.power(grown, exponent), constant)
-
-
 # ---- gamma and beta functions
 
 
@@ -111,36 +104,28 @@ def _binomial_bottom(build: Builder, p: int, n: int, k: int) -> int:
     return build.mul(p, build.sub(others, build.call(sp.digamma, build.add(k, build.one))))
 
 
-def _gammainc(build: Builder, a: int, u: int) -> int:
-    """u**(a - 1) exp(-u) / gamma(a)."""
-    return build.call(s.gamma_kernel, build.sub(a, build.one), build.call(s.gammaln, a), u)
-
-
-def _betainc(build: Builder, a: int, b: int, u: int) -> int:
-    """u**(a - 1) (1 - u)**(b - 1) / B(a, b)."""
-    powers = (build.sub(a, build.one), build.sub(b, build.one))
-    return build.call(s.beta_kernel, *powers, build.call(s.betaln, a, b), u)
-
-
-def _lowered(build: Builder, power: int, kernel: Callable[[int], int]) -> int | None:
-    """power * kernel(power - 1), and nothing for power = 0, where the kernel may be infinite."""
+def _lowered(build: Builder, power: int, kernel: Callable[[int], int], at_pole: int) -> int | None:
+    """power * kernel(power - 1), and nothing for power = 0 at the pole, where the kernel is infinite."""
     value = build.constant(power)
     if value == 0:
         return None
     product = build.mul(power, kernel(build.sub(power, build.one)))
     if value is not None:
         return product
-    return build.select(build.call(sp.Equality, power, build.zero), build.zero, product)
+    neither = build.graph.pair(sp.And, build.call(sp.Equality, power, build.zero), at_pole)
+    return build.select(neither, build.zero, product)
 
 
 def _gamma_kernel(build: Builder, p: int, a: int, c: int, u: int) -> int:
-    first = _lowered(build, a, lambda lower: build.call(s.gamma_kernel, lower, c, u))
+    at_pole = build.call(sp.Equality, u, build.zero)
+    first = _lowered(build, a, lambda lower: build.call(s.gamma_kernel, lower, c, u), at_pole)
     return build.neg(p) if first is None else build.sub(first, p)
 
 
 def _beta_kernel(build: Builder, p: int, a: int, b: int, c: int, u: int) -> int | None:
-    first = _lowered(build, a, lambda lower: build.call(s.beta_kernel, lower, b, c, u))
-    second = _lowered(build, b, lambda lower: build.call(s.beta_kernel, a, lower, c, u))
+    at_0, at_1 = (build.call(sp.Equality, u, end) for end in (build.zero, build.one))
+    first = _lowered(build, a, lambda lower: build.call(s.beta_kernel, lower, b, c, u), at_0)
+    second = _lowered(build, b, lambda lower: build.call(s.beta_kernel, a, lower, c, u), at_1)
     if second is None:
         return first
     return build.neg(second) if first is None else build.sub(first, second)
@@ -262,7 +247,6 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.faddeeva_real: (_zero, _faddeeva_next(s.faddeeva_real, 1), _faddeeva_next(s.faddeeva_imag, -1)),
     s.faddeeva_imag: (_zero, _faddeeva_next(s.faddeeva_imag, 1), _faddeeva_next(s.faddeeva_real, 1)),
     s.owens_t: (_owens_t_height, _owens_t_slope),
-    s.stdtr: (_zero, _stdtr),
     s.gammaln: (lambda b, p, u: b.call(sp.digamma, u),),
     s.rgamma: (_rgamma,),
     s.gammasgn: (_zero,),
@@ -275,12 +259,13 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.betaln: (lambda b, p, u, v: b.neg(_rise(b, u, v)), lambda b, p, u, v: b.neg(_rise(b, v, u))),
     sp.beta: (lambda b, p, u, v: b.neg(b.mul(p, _rise(b, u, v))), lambda b, p, u, v: b.neg(b.mul(p, _rise(b, v, u)))),
     sp.binomial: (lambda b, p, n, k: b.mul(p, _rise(b, b.add(b.sub(n, k), b.one), k)), _binomial_bottom),
-    s.gammainc: (_zero, lambda b, p, a, u: _gammainc(b, a, u)),
-    s.gammaincc: (_zero, lambda b, p, a, u: b.neg(_gammainc(b, a, u))),
-    s.gamma_kernel: (_zero, _zero, _gamma_kernel),
-    s.betainc: (_zero, _zero, lambda b, p, *operands: _betainc(b, *operands)),
-    s.betaincc: (_zero, _zero, lambda b, p, *operands: b.neg(_betainc(b, *operands))),
-    s.beta_kernel: (_zero, _zero, _zero, _beta_kernel),
+    s.gamma_kernel: (lambda b, p, a, c, u: b.call(h.xlogy, p, u), lambda b, p, a, c, u: b.neg(p), _gamma_kernel),
+    s.beta_kernel: (
+        lambda b, p, x, y, c, u: b.call(h.xlogy, p, u),
+        lambda b, p, x, y, c, u: b.call(s.xlog1py, p, b.neg(u)),
+        lambda b, p, *operands: b.neg(p),
+        _beta_kernel,
+    ),
     sp.RisingFactorial: (
         lambda b, p, a, m: b.mul(p, _rise(b, a, m)),
         lambda b, p, a, m: b.mul(p, b.call(sp.digamma, b.add(a, m))),
@@ -376,9 +361,7 @@ REFUSED: dict[Head, tuple[int, ...]] = {
             s.faddeeva_imag,
             s.polygamma_difference,
             s.erfc_ratio,
-            s.stdtr,
-            s.gammainc,
-            s.gammaincc,
+            d.gamma_moment,
             s.ive,
             s.kve,
             sp.jn,
@@ -389,8 +372,8 @@ REFUSED: dict[Head, tuple[int, ...]] = {
     **dict.fromkeys((s.spherical_jn, s.spherical_yn, s.spherical_in, s.spherical_kn), (0,)),
     **dict.fromkeys((s.hermitenorm, s.hyp0f1, sp.hermite, sp.legendre), (0,)),
     **dict.fromkeys((sp.chebyshevt, sp.chebyshevu, sp.laguerre), (0,)),
-    **dict.fromkeys((s.gamma_kernel, s.betainc, s.betaincc, s.hyp1f1, s.hyperu), (0, 1)),
+    **dict.fromkeys((d.beta_moment, s.hyp1f1, s.hyperu), (0, 1)),
     **dict.fromkeys((sp.assoc_laguerre, sp.gegenbauer), (0, 1)),
-    **dict.fromkeys((s.beta_kernel, s.hyp2f1, sp.jacobi), (0, 1, 2)),
+    **dict.fromkeys((s.hyp2f1, sp.jacobi), (0, 1, 2)),
     **dict.fromkeys((s.jacobi_sn, s.jacobi_cn, s.jacobi_dn, s.jacobi_am), (1,)),
 }

@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 from sympy.codegen import cfunctions
 
-from codegen import heads as h, special_heads as s
+from codegen import distribution_heads as d, heads as h, special_heads as s
 
 # One line for each head: points (tuples of operands) inside the domain. Operand positions in INTEGER_OPERANDS are
 # orders. A head without a line here fails tests/symad/rules/test_tables.py.
@@ -140,6 +140,11 @@ HEAD_POINTS: dict[Any, list[tuple[float, ...]]] = {
     s.betainc: [(1.5, 2.5, 0.7), (3.0, 1.0, 0.2)],
     s.betaincc: [(1.5, 2.5, 0.7), (3.0, 1.0, 0.2)],
     s.beta_kernel: [(0.5, 1.5, 0.3, 0.7), (2.0, 0.0, 0.3, 0.2), (0.0, 2.0, 0.3, 0.2), (0.0, 0.0, 0.3, 0.2)],
+    d.gamma_moment: [(0, 1.5, 0.7), (1, 3.0, 4.5), (2, 0.4, 0.7), (0, 3.0, 4.5)],
+    d.beta_moment: [(0, 0, 1.5, 2.5, 0.7), (1, 0, 3.0, 1.2, 0.2), (0, 1, 0.7, 2.5, 0.3), (1, 1, 1.5, 2.5, 0.3)],
+    **{head: [(1.5, 0.3), (3.0, 0.8)] for head in (d.gammaincinv, d.gammainccinv, d.stdtrit)},
+    **{head: [(1.5, 2.5, 0.3), (3.0, 1.2, 0.9)] for head in (d.betaincinv, d.betainccinv)},
+    d.ndtri_exp: [(-0.7,), (-40.0,)],
     s.ive: [(0, 0.7), (1, 4.5), (2.5, 3.0)],
     s.kve: [(0, 0.7), (1, 4.5), (2.5, 3.0)],
     sp.yn: [(0, 0.7), (1, 4.5), (3, -1.0)],
@@ -194,13 +199,13 @@ REFUSED: dict[Any, tuple[int, ...]] = {
     **dict.fromkeys((sp.polygamma, sp.besselj, sp.bessely, sp.besseli, sp.besselk, sp.jn, sp.zeta, sp.expint), (0,)),
     **dict.fromkeys((sp.legendre, sp.chebyshevt, sp.chebyshevu, sp.hermite, sp.laguerre), (0,)),
     sp.assoc_laguerre: (0, 1), sp.gegenbauer: (0, 1), sp.jacobi: (0, 1, 2), h.elliptic_moment: (0, 1),
-    **dict.fromkeys((s.erfc_ratio, s.polygamma_difference, s.stdtr, s.gammainc, s.gammaincc), (0,)),
+    **dict.fromkeys((s.erfc_ratio, s.polygamma_difference, d.gamma_moment), (0,)),
     **dict.fromkeys((s.faddeeva_real, s.faddeeva_imag), (0,)),
     **dict.fromkeys((sp.lowergamma, sp.uppergamma), (0,)),
     **dict.fromkeys((sp.yn, s.spherical_jn, s.spherical_yn, s.spherical_in, s.spherical_kn), (0,)),
     **dict.fromkeys((s.ive, s.kve, s.hermitenorm, s.hyp0f1), (0,)),
-    **dict.fromkeys((s.gamma_kernel, s.betainc, s.betaincc, s.hyp1f1, s.hyperu), (0, 1)),
-    **dict.fromkeys((s.beta_kernel, s.hyp2f1), (0, 1, 2)),
+    **dict.fromkeys((d.beta_moment, s.hyp1f1, s.hyperu), (0, 1)),
+    s.hyp2f1: (0, 1, 2),
     **dict.fromkeys((s.jacobi_sn, s.jacobi_cn, s.jacobi_dn, s.jacobi_am), (1,)),
 }  # fmt: skip
 

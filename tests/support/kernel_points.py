@@ -10,7 +10,7 @@ import sympy as sp
 from mpmath import mp
 from sympy.codegen import cfunctions
 
-from codegen import heads, special_heads as s
+from codegen import distribution_heads as d, heads, special_heads as s
 
 WIDE = [-40.0, -3.7, -1.0, -0.5, -1e-8, 1e-8, 0.25, 0.5, 0.999, 1.0, 1.5, 2.0, 3.7, 20.0, 37.25]
 TAILS = [-700.0, -300.0, -1e-300, 1e-300, 300.0, 700.0]
@@ -77,6 +77,23 @@ SPECIAL_POINTS |= {
     s.gamma_kernel: [(1.5, 0.3, 0.7), (0.0, 0.3, 4.5), (0.0, 0.3, 0.0), (1.5, 0.3, 0.0), (30.0, 71.0, 28.0)],
     **{head: [(1.5, 2.5, 0.7), (3.0, 1.0, 0.2), (2.0, 3.0, 0.0), (2.0, 3.0, 1.0)] for head in (s.betainc, s.betaincc)},
     s.beta_kernel: [(0.5, 1.5, 0.3, 0.7), (0.0, 1.0, 0.3, 0.0), (1.0, 0.0, 0.3, 1.0), (2.0, 2.0, 0.3, 1e-9)],
+    d.gamma_moment: [
+        (n, *rest) for n in (0.0, 1.0, 2.0) for rest in ((1e-3, 0.7), (0.5, 0.05), (2.5, 3.7), (30.0, 28.5))
+    ],
+    d.beta_moment: [
+        (m, n, *rest) for m, n in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
+        for rest in ((1.5, 2.5, 0.7), (1e-3, 0.2, 0.2), (30.0, 2.0, 0.9), (2.0, 50.0, 1e-3))
+    ],
+    **{
+        head: [(0.5, 0.05), (2.5, 0.7), (30.0, 0.5), (2.5, 0.0), (2.5, 1e-9)]
+        for head in (d.gammaincinv, d.gammainccinv)
+    },
+    **{
+        head: [(1.5, 2.5, 0.7), (3.0, 1.0, 0.2), (30.0, 0.5, 0.5), (2.0, 3.0, 0.0)]
+        for head in (d.betaincinv, d.betainccinv)
+    },
+    d.ndtri_exp: [-1e4, -40.0, -0.7, -1e-9],
+    d.stdtrit: [(1.0, 0.3), (3.5, 0.9), (30.0, 1e-9)],
     s.ive: [*ORDERS, (1.0, 700.0)], s.kve: [*ORDERS, (1.0, 700.0)],
     **{head: [(0.0, 0.3), (1.0, -0.4), (2.0, 5.5), (5.0, 8.5)] for head in (sp.yn, s.spherical_yn, s.spherical_kn)},
     s.spherical_jn: [(0.0, 0.3), (1.0, -0.4), (2.0, 5.5), (3.0, 1e-4), (5.0, 4.9), (5.0, 8.5), (12.0, 11.0)],

@@ -16,6 +16,7 @@ import numpy as np
 from mpmath import mp
 from scipy import special
 
+import codegen.distribution_heads as d
 import codegen.functions.reference_functions as exact
 import symad
 from codegen.special_heads import jacobi_value
@@ -69,6 +70,19 @@ def _voigt(x: Any, sigma: Any, gamma: Any) -> Any:
     return mp.re(exact.faddeeva(0, x / scale, gamma / scale)) / (mp.sqrt(mp.pi) * scale)
 
 
+def _variance_ratio(m: Any, n: Any, u: Any) -> Any:
+    return mp.betainc(m / 2, n / 2, 0, m * u / (n + m * u), regularized=True)
+
+
+def _variance_ratio_inverse(m: Any, n: Any, p: Any) -> Any:
+    share = d.betaincinv_value(m / 2, n / 2, p)
+    return n * share / (m * (1 - share))
+
+
+def _kolmogorov(u: Any) -> Any:
+    return 2 * mp.nsum(lambda k: -((-1) ** int(k)) * mp.exp(-2 * (k * u) ** 2), [1, 60], method="direct")
+
+
 def _log_sum(*values: Any) -> Any:
     return mp.log(mp.fsum([mp.exp(value) for value in values]))
 
@@ -105,11 +119,18 @@ ROWS = [
     row("ndtri(p)", lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), 0.3, 1e-9, 0.9),
     row("voigt_profile(x, sigma, gamma)", _voigt, (0.3, 0.5, 0.7), (-8.0, 0.4, 1e-3), (2.0, 1.5, 0.0)),
     row("owens_t(h, a)", exact.owens_t, (0.3, 0.4), (-1.2, 2.0)),
-    row("stdtr(df, t)", exact.stdtr, (3.5, 0.7), (2.0, -1.2), constants=(0,)),
-    row("chdtr(v, x)", lambda v, u: mp.gammainc(v / 2, 0, u / 2, regularized=True),
-        (3.0, 0.7), (2.0, 9.0), constants=(0,)),
-    row("chdtrc(v, x)", lambda v, u: mp.gammainc(v / 2, u / 2, regularized=True),
-        (3.0, 0.7), (2.0, 9.0), constants=(0,)),
+    row("stdtr(df, t)", exact.stdtr, (3.5, 0.7), (2.0, -1.2), (40.0, 3.0)),
+    row("stdtrit(df, p)", d.stdtrit_value, (3.5, 0.7), (2.0, 1e-6)),
+    row("ndtri_exp(y)", d.ndtri_exp_value, -0.7, -40.0),
+    row("chdtr(v, x)", lambda v, u: mp.gammainc(v / 2, 0, u / 2, regularized=True), (3.0, 0.7), (2.0, 9.0)),
+    row("chdtrc(v, x)", lambda v, u: mp.gammainc(v / 2, u / 2, regularized=True), (3.0, 0.7), (2.0, 9.0)),
+    row("chdtri(v, p)", lambda v, p: 2 * d.gammainccinv_value(v / 2, p), (3.0, 0.7), (2.5, 1e-6)),
+    row("fdtr(dfn, dfd, x)", _variance_ratio, (3.0, 4.5, 0.7), (12.0, 2.0, 2.5)),
+    row("fdtrc(dfn, dfd, x)", lambda m, n, u: 1 - _variance_ratio(m, n, u), (3.0, 4.5, 0.7), (12.0, 2.0, 2.5)),
+    row("fdtri(dfn, dfd, p)", _variance_ratio_inverse, (3.0, 4.5, 0.7), (12.0, 2.0, 0.1)),
+    row("gdtr(a, b, x)", lambda a, b, u: mp.gammainc(b, 0, a * u, regularized=True), (3.0, 1.5, 0.7)),
+    row("gdtrc(a, b, x)", lambda a, b, u: mp.gammainc(b, a * u, regularized=True), (3.0, 1.5, 0.7)),
+    row("kolmogorov(y)", _kolmogorov, 0.3, 0.7, 1.5),
     row("gamma(x)", mp.gamma, 0.7, 4.5, -1.5),
     row("rgamma(x)", mp.rgamma, 0.7, 4.5, -1.5, 0.0, -2.0),
     row("gammaln(x)", lambda u: mp.re(mp.loggamma(u)), 0.7, 4.5, -1.5),
@@ -121,13 +142,15 @@ ROWS = [
         constants=(1,)),
     row("beta(a, b)", mp.beta, *PAIRS),
     row("betaln(a, b)", lambda a, b: mp.log(mp.beta(a, b)), *PAIRS, (200.0, 0.5)),
-    row("betainc(a, b, x)", exact.incomplete_beta, (1.5, 2.5, 0.7), (3.0, 1.0, 0.2), (1.0, 2.0, 0.2), constants=(0, 1)),
-    row("betaincc(a, b, x)", lambda a, b, u: exact.incomplete_beta(b, a, 1 - u), (1.5, 2.5, 0.7), (300.0, 1000.0, 0.2),
-        constants=(0, 1)),
-    row("gammainc(a, x)", exact.lower_gamma, (1.5, 0.7), (3.0, 4.5), (1.0, 2.0), (400.0, 390.0),
-        constants=(0,), digits=1e-10),
+    row("betainc(a, b, x)", exact.incomplete_beta, (1.5, 2.5, 0.7), (3.0, 1.0, 0.2), (1.0, 2.0, 0.2)),
+    row("betaincc(a, b, x)", lambda a, b, u: exact.incomplete_beta(b, a, 1 - u), (1.5, 2.5, 0.7), (3.0, 10.0, 0.2)),
+    row("betaincinv(a, b, y)", d.betaincinv_value, (1.5, 2.5, 0.7), (3.0, 1.0, 0.2)),
+    row("betainccinv(a, b, y)", d.betainccinv_value, (1.5, 2.5, 0.7), (3.0, 1.0, 0.2)),
+    row("gammainc(a, x)", exact.lower_gamma, (1.5, 0.7), (3.0, 4.5), (1.0, 2.0), (400.0, 390.0), digits=1e-10),
     row("gammaincc(a, x)", lambda a, u: mp.gammainc(a, u, regularized=True),
-        (1.5, 0.7), (400.0, 390.0), constants=(0,), digits=1e-10),
+        (1.5, 0.7), (3.0, 9.5), (400.0, 390.0), digits=1e-10),
+    row("gammaincinv(a, y)", d.gammaincinv_value, (1.5, 0.7), (0.4, 0.1), (40.0, 0.9)),
+    row("gammainccinv(a, y)", d.gammainccinv_value, (1.5, 0.7), (0.4, 0.1), (40.0, 1e-6)),
     row("poch(a, m)", mp.rf, *PAIRS),
     row("binom(n, k)", mp.binomial, (5.5, 2.5), (4.0, 2.0)),
     row("comb(N, k)", mp.binomial, (5.5, 2.5), (4.0, 2.0)),
@@ -247,10 +270,11 @@ ROWS = [
 
 # What scipy.special has and traced values do not: refused by name.
 REFUSED = {
-    "agm": (1.0,), "airye": (), "bei": (), "ber": (), "elliprf": (1.0, 2.0), "fdtr": (2.0, 3.0), "gammaincinv": (2.0,),
-    "betaincinv": (2.0, 3.0), "bdtr": (2.0, 3.0), "factorial2": (), "hankel1": (1.0,), "itairy": (), "kei": (),
-    "kelvin": (), "ker": (), "kolmogorov": (), "legendre_p": (2,), "lpmv": (0.0, 1.0), "mathieu_a": (1.0,),
-    "modstruve": (1.0,), "ndtri_exp": (), "pbdv": (1.0,), "pdtr": (1.0,), "smirnov": (1,), "struve": (1.0,),
+    "kolmogi": (), "bdtri": (2.0, 3.0), "ncfdtr": (2.0, 3.0, 0.5), "nctdtr": (2.0, 0.5), "chndtr": (2.0, 0.5),
+    "agm": (1.0,), "airye": (), "bei": (), "ber": (), "elliprf": (1.0, 2.0),
+    "factorial2": (), "hankel1": (1.0,), "itairy": (), "kei": (),
+    "kelvin": (), "ker": (), "legendre_p": (2,), "lpmv": (0.0, 1.0), "mathieu_a": (1.0,),
+    "modstruve": (1.0,), "pbdv": (1.0,), "smirnov": (1,), "struve": (1.0,),
     "tklmbda": (0.5,), "zetac": (),
 }  # fmt: skip
 

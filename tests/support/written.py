@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+import codegen.distribution_heads
 import codegen.heads
 import codegen.special_heads
 from codegen.ir.program import Input, Output, Program
@@ -27,7 +28,8 @@ def rows(inputs: Any, outputs: Any, lines: list[Any], **more: Any) -> Program:
 
 
 NAMES: dict[str, Any] = {
-    **vars(sp), "h": codegen.heads, "special": codegen.special_heads, "np": np, "inf": np.inf, "nan": np.nan,
+    **vars(sp), "h": codegen.heads, "special": codegen.special_heads,
+    "distributions": codegen.distribution_heads, "np": np, "inf": np.inf, "nan": np.nan,
     "rows": rows, **{kind.__name__: kind for kind in (Input, Output, Buffer, Carry, Gather, Nest, Region, Result)},
     "RolledProgram": RolledProgram, "Affine": Affine, "Indexed": Indexed,
 }  # fmt: skip
@@ -80,6 +82,7 @@ def _is_default(value: Any, default: Any) -> bool:
 def _module(kind: type) -> str:
     """Where a class is found."""
     places = {codegen.heads.__name__: "h.", codegen.special_heads.__name__: "special."}
+    places[codegen.distribution_heads.__name__] = "distributions."
     return places.get(kind.__module__, "" if getattr(sp, kind.__name__, None) is kind else "h.")
 
 

@@ -15,10 +15,10 @@ import sympy as sp
 
 from codegen.ir.lazy_atoms import floats_of
 from codegen.ir.program import Head, Rows
-from codegen.ir.row_table import COMMUTATIVE
 from codegen.ir.tables import distinct
 from codegen.limits import EVERY, check
 from codegen.loops.find.flat_rows import Flags, Flat, flattened, grouped, links, needed, packed, waves
+from codegen.loops.find.row_rules import COMMUTES, ORDER, POWER, RELATIONALS, STRICT, TWO_ORDERS, deciding, rule_of
 from codegen.loops.loop import Loop, Nodes, StraightError
 from codegen.records import dataclass
 
@@ -27,9 +27,6 @@ STAGE = 1 << 40  # heights are below it
 HEAVY = 1e9
 NONE: frozenset[int] = frozenset()
 
-_RELATIONALS = (sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)
-_TABLES = frozenset({sp.Piecewise, *_RELATIONALS})  # besides COMMUTATIVE: heads whose numbers may differ
-_COMMUTES, _PLAIN, _POWER, _STRICT = range(4)
 _CHEAP: dict[Head, float] = {sp.Add: 0.5, sp.Mul: 0.5, sp.Max: 1.0, sp.Min: 1.0, sp.Piecewise: 1.0, sp.Abs: 0.5}
 _ROOT, _DEAR = 4.0, 20.0  # what a quotient or a root costs, and what other functions cost, in pairs of + and *
 
@@ -257,7 +254,7 @@ class _Making:
 
     def run(self, todo: Flags, ragged: Set[int]) -> dict[int, Nodes]:
         """Set all classes; return the ragged sums, by class."""
-        self.rules = np.array([_rule(head) for head in self.flat.heads])
+        self.rules = np.array([rule_of(head) for head in self.flat.heads])
         todo[list(ragged)] = False
         apart = np.zeros_like(todo)
         apart[list(ragged)] = True
@@ -286,7 +283,7 @@ class _Making:
         terms = pairs[1:].sum(axis=1) - rows[:-1]
         kind, code = int(self.of[terms[0]]), int(self.flat.codes[rows[0]])
         known = (self.of[pairs[0]] >= 0).all() and (self.of[terms] == kind).all() and kind >= 0
-        if not known or self.rules[code] != _COMMUTES or (self.flat.codes[rows] != code).any():
+        if not known or self.rules[code] != COMMUTES or (self.flat.codes[rows] != code).any():
             return False
         for row in rows[:2]:  # from the second one on, its class is larger than that of the terms
             self.many(np.array([row]), 2)
@@ -310,14 +307,16 @@ class _Making:
             one, two = self.of[parts].T
             leads = self.lead[parts]
             later = (leads[:, 0] > leads[:, 1]) | ((leads[:, 0] == leads[:, 1]) & (parts[:, 0] > parts[:, 1]))
-            swapped = (rules == _COMMUTES) & ((one > two) | ((one == two) & later))
+            swapped = (rules == COMMUTES) & ((one > two) | ((one == two) & later))
             parts[swapped] = parts[swapped, ::-1]
             self.parts[places] = parts
         classes = self.of[parts]
         first = self.lead[parts[:, 0]]
-        behind = (rules == _COMMUTES) & (classes[:, 0] == NUMBER) if count == 2 else np.zeros(len(rows), dtype=bool)
+        behind = (rules == COMMUTES) & (classes[:, 0] == NUMBER) if count == 2 else np.zeros(len(rows), dtype=bool)
         self.lead[rows] = np.where(behind, self.lead[parts[:, -1]], first)
-        decides = (rules == _STRICT)[:, None] | ((rules == _POWER)[:, None] & (np.arange(count) == 1))
+        place = np.arange(count)
+        decides = (rules == STRICT)[:, None] | ((rules == POWER)[:, None] & (place == 1))
+        decides |= ((rules == ORDER)[:, None] & (place < 1)) | ((rules == TWO_ORDERS)[:, None] & (place < 2))
         decides &= classes == NUMBER
         different, where = np.unique(parts[decides], return_inverse=True)
         classes[decides] = np.array([self.literal(part) for part in different.tolist()], dtype=np.int64)[where]
@@ -345,7 +344,7 @@ class _Making:
     def operand_classes(self, parts: tuple[int, ...], rule: int, of: list[int]) -> list[int]:
         """Return the classes of operands."""
         found = [of[part] for part in parts]
-        for place in range(len(parts)) if rule == _STRICT else (1,) if rule == _POWER else ():
+        for place in deciding(rule, len(parts)):
             if found[place] == NUMBER:
                 found[place] = self.literal(parts[place])
         return found
@@ -364,7 +363,7 @@ class _Making:
                 of[row] = kinds.apart(max([kinds.keys[of[part]] for part in parts]))
                 apart.setdefault(of[row], []).append(row)
                 continue
-            if rule == _COMMUTES and len(parts) == 2:
+            if rule == COMMUTES and len(parts) == 2:
                 left, right = parts
                 one, two = of[left], of[right]
                 if one > two or (one == two and (lead[left], left) > (lead[right], right)):
@@ -382,15 +381,9 @@ class _Making:
         return {kind: np.array(sums) for kind, sums in apart.items()}
 
 
-def _rule(head: Head) -> int:
-    if head in COMMUTATIVE:
-        return _COMMUTES
-    return _PLAIN if head in _TABLES else _POWER if head is sp.Pow else _STRICT
-
-
 def _cost(head: Head, exponent: sp.Basic | None) -> float:
     if head is sp.Pow:
         if exponent == 2:
             return 0.5
         return _ROOT if isinstance(exponent, sp.Rational) and exponent.q <= 2 else _DEAR
-    return 0.5 if head in _RELATIONALS else _CHEAP.get(head, _DEAR)
+    return 0.5 if head in RELATIONALS else _CHEAP.get(head, _DEAR)

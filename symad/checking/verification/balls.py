@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from mpmath import mp
-from mpmath.libmp import from_man_exp
 
 import symad.tracing.values.containers as containers
 from codegen import Kernel
@@ -27,13 +26,23 @@ from codegen.functions.intrinsics import INTRINSICS
 from codegen.functions.reference_functions import precision as working_digits
 from codegen.ir.program import Head, Rows, needed
 from codegen.matrices.matrix_loops import written_out
-from symad.checking.verification.balls_functions import ARITHMETIC, COMPARISONS, ELEMENTARY, LOGIC, Ball, ball, flint
+from symad.checking.verification.balls_distributions import DISTRIBUTIONS
+from symad.checking.verification.balls_functions import (
+    ARITHMETIC,
+    COMPARISONS,
+    ELEMENTARY,
+    LOGIC,
+    Ball,
+    as_mpf,
+    ball,
+    flint,
+)
 from symad.checking.verification.balls_special import SPECIAL
 from symad.errors import ArgumentError
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.trace import Trace
 
-NUMBERS = {**ARITHMETIC, **ELEMENTARY, **SPECIAL, **COMPARISONS}
+NUMBERS = {**ARITHMETIC, **ELEMENTARY, **SPECIAL, **DISTRIBUTIONS, **COMPARISONS}
 MOST_BITS = 16384
 _LOCK = RLock()  # Arb's working precision stands in one global place
 
@@ -167,18 +176,6 @@ def _convention(head: Head, operands: list[Ball], found: Ball) -> Ball:
     if not mp.isinf(value):
         return arb.nan() if mp.isnan(value) else found
     return arb.pos_inf() if value > 0 else arb.neg_inf()
-
-
-def as_mpf(exact: Ball) -> Any:
-    """Return an exact ball as an mpmath number, without rounding.
-
-    >>> as_mpf(flint().arb(0.375)), as_mpf(flint().arb.neg_inf())
-    (mpf('0.375'), mpf('-inf'))
-    """
-    if not exact.is_finite():
-        return mp.nan if exact.is_nan() else mp.inf if exact > 0 else -mp.inf
-    mantissa, exponent = exact.man_exp()
-    return mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
 
 
 def _leaf(atom: sp.Basic) -> Any:

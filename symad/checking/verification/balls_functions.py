@@ -13,6 +13,8 @@ from operator import methodcaller
 from typing import Any
 
 import sympy as sp
+from mpmath import mp
+from mpmath.libmp import from_man_exp
 from sympy.codegen import cfunctions
 
 import codegen.heads as heads
@@ -57,6 +59,18 @@ def whole(u: Ball) -> int:
     if found is None:
         raise ArgumentError(f"an enclosure of a function of order {u}", why="orders are whole numbers")
     return int(found)
+
+
+def as_mpf(exact: Ball) -> Any:
+    """Return an exact ball as an mpmath number, without rounding.
+
+    >>> as_mpf(flint().arb(0.375)), as_mpf(flint().arb.neg_inf())
+    (mpf('0.375'), mpf('-inf'))
+    """
+    if not exact.is_finite():
+        return mp.nan if exact.is_nan() else mp.inf if exact > 0 else -mp.inf
+    mantissa, exponent = exact.man_exp()
+    return mp.make_mpf(from_man_exp(int(mantissa), int(exponent)))
 
 
 def truth(value: Any) -> Truth:

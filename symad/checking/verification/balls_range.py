@@ -11,8 +11,8 @@ import numpy as np
 
 from codegen import Kernel
 from codegen.records import dataclass
-from symad.checking.verification.balls import as_mpf, enclosures, results_of, working_bits
-from symad.checking.verification.balls_functions import Ball, flint, hull
+from symad.checking.verification.balls import enclosures, results_of, working_bits
+from symad.checking.verification.balls_functions import Ball, as_mpf, flint, hull
 from symad.checking.verification.exact import check_kernel
 from symad.checking.verification.points import Points, box_of
 from symad.checking.verification.verification_result import ROWS, entry_names

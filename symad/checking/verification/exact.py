@@ -18,7 +18,8 @@ from codegen.evaluation.interpret import evaluate
 from codegen.functions.reference_functions import precision
 from codegen.ir.program import Rows, reachable
 from codegen.records import dataclass
-from symad.checking.verification.balls import as_mpf, enclosures, known_bits, results_of
+from symad.checking.verification.balls import enclosures, known_bits, results_of
+from symad.checking.verification.balls_functions import as_mpf
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.trace import Trace
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from codegen.errors import UnboundSymbolError
 from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import wrap
-from symad.tracing.values.known_numbers import SymbolicValueError, value_of
+from symad.tracing.values.known_numbers import is_symbolic, number_of
 from symad.tracing.values.node_arrays import elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
@@ -28,9 +29,11 @@ def of_math(original: Function, form: Function) -> Function:
     """Return the traced form; where the arguments have values, it raises what the original raises for them."""
 
     def apply(*args: Any, **keywords: Any) -> Any:
-        with contextlib.suppress(SymbolicValueError, TypeError), forgiving():  # TypeError: of a list
-            original(*[value_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args], **keywords)
-            return form(*args, **keywords)
+        if not any(isinstance(arg, Scalar) and is_symbolic(arg.scope, arg.node) for arg in args):
+            with contextlib.suppress(UnboundSymbolError, TypeError), forgiving():  # TypeError: of a list
+                numbers = [number_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args]
+                original(*numbers, **keywords)
+                return form(*args, **keywords)
         made = form(*args, **keywords)
         if isinstance(made, Scalar) and not keywords and is_caught():
             _raise_as(original.__name__, made, args)

@@ -53,7 +53,8 @@ def merged(graph: Graph, condition: int, holds: Tree, fails: Tree) -> Tree:
 class _Parted:
     """Pairs of nodes, followed down as long as both are the same head: `below` has the pairs of operands that differ.
 
-    None for a pair that is not looked into.
+    None for a pair that is not looked into: of loops, where one result is of a later step than the other, pairs would
+    lead back through all steps; they end at a node that is on the one side as well as on the other.
     """
 
     def __init__(self, graph: Graph, pairs: Iterable[Pair]) -> None:
@@ -61,12 +62,17 @@ class _Parted:
         self.below: dict[Pair, list[Pair] | None] = {}
         most, stack = len(graph), [pair for pair in pairs if pair[0] != pair[1]]
         order: list[Pair] = []
+        first, second = {pair[0] for pair in stack}, {pair[1] for pair in stack}
         while stack:
             pair = stack.pop()
             if pair not in self.below:
                 order.append(pair)
-                found = self.below[pair] = self._operands(*pair) if len(order) < most else None
+                is_later_step = pair[0] in second or pair[1] in first
+                found = None if is_later_step or len(order) >= most else self._operands(*pair)
+                self.below[pair] = found
                 stack += found or ()
+                first.update(left for left, _ in found or ())
+                second.update(right for _, right in found or ())
         for pair in sorted(order):  # operands come before what they are operands of
             inside = self.below[pair]
             if inside is not None and any(self._is_truth(each) and self.below[each] is None for each in inside):

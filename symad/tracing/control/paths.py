@@ -108,7 +108,7 @@ class Paths:
         self._deciding: dict[CodeType, list[dict[str, Any]]] = {}  # see `Deciding`
         self._knowledge: Knowledge
         self._met = dict[int, Any]()  # where conditions hold
-        self._static: dict[int, Bounds] = {}  # of nodes, whatever the path
+        self._static: dict[int, Bounds] = {} if around is None else around._static  # of nodes, whatever the path
         self.bounded: dict[str, int] = {} if around is None else around.bounded  # loops that got a bound: their places
         self._merged_steps: count[int] = count(1) if around is None else around._merged_steps
         self._loops = set[Any]()  # those that were decided

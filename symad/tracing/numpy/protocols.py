@@ -5,6 +5,7 @@ import symad.tracing.numpy.complex_functions
 import symad.tracing.numpy.curves
 import symad.tracing.numpy.decide
 import symad.tracing.numpy.distances
+import symad.tracing.numpy.distribution_ufuncs
 import symad.tracing.numpy.distributions
 import symad.tracing.numpy.fourier_functions
 import symad.tracing.numpy.histograms

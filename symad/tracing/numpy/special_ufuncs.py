@@ -70,16 +70,6 @@ def _huber(graph: Graph, delta: int, u: int) -> int:
     return op.select(graph, UFUNCS["less"](graph, delta, graph.number(0)), graph.number(math.inf), inside)
 
 
-def _chi_square(head: Head) -> Build:
-    """A distribution function of chi-square: an incomplete gamma function of (v/2, x/2)."""
-
-    def build(graph: Graph, v: int, u: int) -> int:
-        half = graph.number(Fraction(1, 2))
-        return graph.node(head, op.multiply(graph, half, v), op.multiply(graph, half, u))
-
-    return composed(build)
-
-
 def _beta_density(graph: Graph, u: int, a: int, b: int) -> int:
     """The density of the beta distribution, by its logarithm."""
     one = graph.number(1)
@@ -134,9 +124,9 @@ def _lambert(graph: Graph, u: int, branch: int, tolerance: int) -> int:
 UFUNCS |= {  # heads that have the names of the ufuncs
     head.__name__: function(head)
     for head in (
-        sp.erf, sp.erfc, s.erfcx, sp.erfi, sp.erfinv, sp.erfcinv, s.dawsn, s.log_ndtr, s.owens_t, s.stdtr,
-        sp.gamma, s.rgamma, s.gammaln, sp.loggamma, s.gammasgn, sp.digamma, sp.beta, s.betaln, s.betainc, s.betaincc,
-        s.gammainc, s.gammaincc, sp.zeta, s.ive, s.kve, h.expit, h.log_expit, s.logit, h.xlogy, s.xlog1py, s.entr,
+        sp.erf, sp.erfc, s.erfcx, sp.erfi, sp.erfinv, sp.erfcinv, s.dawsn, s.log_ndtr, s.owens_t,
+        sp.gamma, s.rgamma, s.gammaln, sp.loggamma, s.gammasgn, sp.digamma, sp.beta, s.betaln, sp.zeta,
+        s.ive, s.kve, h.expit, h.log_expit, s.logit, h.xlogy, s.xlog1py, s.entr,
         s.rel_entr, s.kl_div, s.pseudo_huber, s.boxcox, s.boxcox1p, s.inv_boxcox, s.inv_boxcox1p, s.exprel, s.powm1,
         s.sindg, s.cosdg, s.tandg, s.cotdg, s.ellipkm1, s.spence, s.hyp0f1, s.hyp1f1, s.hyp2f1, s.hyperu,
         s.wrightomega,
@@ -151,11 +141,9 @@ UFUNCS |= {
     for order in (0, 1)
 }  # fmt: skip
 UFUNCS |= {
-    # error functions, normal and Student's distribution
+    # error functions, normal distribution
     "ndtr": composed(_normal),
     "ndtri": composed(_normal_quantile),
-    "chdtr": _chi_square(s.gammainc),
-    "chdtrc": _chi_square(s.gammaincc),
     # densities that SciPy's distributions have ufuncs for
     "_beta_pdf": composed(_beta_density),
     "_binom_pmf": composed(_binomial_mass),

@@ -43,12 +43,12 @@ def value_of(scope: Scope, node: int, asked: str = "the value of a traced expres
     0.0
     """
     try:
-        return _number(scope, node)
+        return number_of(scope, node)
     except UnboundSymbolError as error:
         raise symbolic_error(scope.graph, node, asked) from error
 
 
-def _number(scope: Scope, node: int) -> float | bool:
+def number_of(scope: Scope, node: int) -> float | bool:
     """Return the number or truth value of a node; UnboundSymbolError when it depends on a symbol."""
     scope.check_open()
     known = constant(scope.graph, node)
@@ -125,7 +125,7 @@ def truth_of(scope: Scope, node: int) -> bool:
         return paths.decide(node)
     try:
         with forgiving():
-            return bool(_number(scope, node))
+            return bool(number_of(scope, node))
     except UnboundSymbolError:
         if paths is None:
             raise symbolic_error(scope.graph, node, _TRUTH) from None  # its text looks for the symbols in the graph

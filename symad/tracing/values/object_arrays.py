@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.tracing.calling.compiled_code import compiled_function_beside
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.swallowed import forgiving, innermost_watch
 from symad.tracing.calling.user_place import in_scipy, is_numpy, is_ours, is_scipy, source_segment, user_place
@@ -43,9 +44,9 @@ def asked_by_an_index(frame: FrameType) -> bool:
 def check_making(frame: FrameType) -> None:
     """Raise ObjectArrayError where NumPy makes an object array in a user's code, which can run again with stand-ins.
 
-    In a function of SciPy that has a stand-in, it never may: what is compiled there may take the addresses of objects
-    for numbers, as `ndimage.distance_transform_edt` does. Code that is made anew at every call has ever new names, so
-    that no stand-in reaches it.
+    In a function of SciPy that has a stand-in, it never may, nor beside a compiled function of another package: what is
+    compiled there may take the addresses of objects for numbers, as `ndimage.distance_transform_edt` does. Code that is
+    made anew at every call has ever new names, so that no stand-in reaches it.
     """
     watch = innermost_watch()
     if watch is None or asked_by_an_index(frame):
@@ -59,6 +60,9 @@ def check_making(frame: FrameType) -> None:
     if watch.makes_objects:
         if scipy and in_scipy(caller, STAND_INS):
             raise _anew_error()
+        name = compiled_function_beside(caller)
+        if name:
+            raise _compiled_error(name)
         return
     if scipy and not in_scipy(caller, STAND_INS):
         return  # where a function of SciPy has a stand-in, the second run need not wait for an error
@@ -77,6 +81,15 @@ def _anew_error() -> ObjectArrayError:
         where=user_place(),
         why="so it calls SciPy's own function, whose compiled part may take them for numbers",
         do="make the function (exec, eval, lambdify) once, outside of what is differentiated",
+    )
+
+
+def _compiled_error(name: str) -> ObjectArrayError:
+    return ObjectArrayError(
+        f"traced values would become an object array in code that calls {name}",
+        where=user_place(),
+        why="compiled code may take the addresses in such an array for numbers",
+        do="write this step with NumPy functions, by names of your module or ones that are imported inside",
     )
 
 

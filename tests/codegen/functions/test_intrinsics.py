@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 from mpmath import mp
 
+import codegen.distribution_heads as d
 import codegen.heads as heads
 import codegen.special_heads as s
 from codegen import Input, Kernel, LoweringError, Output, Program, compile_program, supports
@@ -22,6 +23,8 @@ CONSTANT_FIRST = {
     **dict.fromkeys((sp.polygamma, sp.besselj, sp.bessely, sp.hermite, sp.jn, sp.yn, sp.expint), 1),
     **dict.fromkeys((s.spherical_jn, s.spherical_yn, s.spherical_in, s.spherical_kn), 1),
     **dict.fromkeys((s.faddeeva_real, s.faddeeva_imag, s.erfc_ratio, s.polygamma_difference, s.hermitenorm), 1),
+    d.gamma_moment: 1,
+    d.beta_moment: 2,
     heads.elliptic_moment: 2,
 }  # operands that have to be constants
 

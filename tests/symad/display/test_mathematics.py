@@ -158,7 +158,7 @@ def test_words_do_not_run_into_each_other() -> None:
 
 @pytest.mark.parametrize("head", HEAD_POINTS, ids=lambda head: head.__name__)
 def test_every_head_has_all_forms(head: Any) -> None:
-    symbols = sp.symbols("a b c d")[: len(HEAD_POINTS[head][0])]
+    symbols = sp.symbols("a b c d e")[: len(HEAD_POINTS[head][0])]
     for power in (1, 2):
         expression = sp.Pow(head(*symbols, evaluate=False), power, evaluate=False)
         assert balanced(latex_of(expression))
@@ -204,6 +204,7 @@ def random_expression(draw: random.Random, depth: int, evaluate: bool = False) -
     if kind == 4:
         return draw.choice([f, g])(parts[0])
     head = draw.choice(functions())
+    parts += parts[:1]  # for the one head of five operands
     return head(*parts[: len(HEAD_POINTS[head][0])], evaluate=False)
 
 

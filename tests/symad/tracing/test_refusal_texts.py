@@ -17,6 +17,7 @@ import scipy.spatial
 import scipy.special
 import scipy.stats
 import sympy as sp
+from msgpack._cmsgpack import unpackb
 
 import symad as sa
 
@@ -28,12 +29,16 @@ def squares(x):
 
 
 def catches(x):
-    from math import gamma  # noqa: PLC0415 - which no stand-in reaches
+    from math import nextafter  # noqa: PLC0415 - which has no stand-in
 
     try:
-        return gamma(x)
+        return nextafter(x, 9.0)
     except TypeError:
         return 0.0
+
+
+def beside_compiled_code(x, array=np.array):
+    return unpackb(b"\x01") * array([x[0], x[1]]).sum()
 
 
 def assigns(x):
@@ -288,12 +293,19 @@ REFUSALS = {
         "chebyshev, cosine, correlation, minkowski, mahalanobis, seuclidean, braycurtis, canberra, jensenshannon, with "
         "VI= and V= given where they are needed; write the distance with NumPy functions",
     ),
-    "a shape of the incomplete gamma function": (
-        lambda: sa.grad(lambda x: scipy.special.gammainc(x[0], 1.0))(X),
+    "a parameter of a hypergeometric function": (
+        lambda: sa.grad(lambda a: scipy.special.hyp1f1(a, 1.5, 2.0))(1.5),
         sa.RuleError,
-        "<line>: gammainc has no derivative in its operand 0 (counted from 0): its derivative in that "
+        "<line>: hyp1f1 has no derivative in its operand 0 (counted from 0): its derivative in that "
         "operand is not an elementary or special function; keep that operand constant, or give a function"
         " whose derivative is known",
+    ),
+    "NumPy that nothing reaches, beside compiled code": (
+        lambda: sa.grad(beside_compiled_code)(X),
+        sa.TraceError,
+        "<line>: traced values would become an object array in code that calls msgpack._cmsgpack.unpackb: compiled "
+        "code may take the addresses in such an array for numbers; write this step with NumPy functions, by names of "
+        "your module or ones that are imported inside",
     ),
     "the order of a Bessel function": (
         lambda: sa.grad(lambda x: scipy.special.jv(x[0], 1.0))(X),
@@ -305,7 +317,7 @@ REFUSALS = {
     "an error that is caught": (
         lambda: sa.grad(catches)(3.0),
         sa.TraceError,
-        "<line>: an error was caught that plain numbers would not have raised ('gamma(x)' asks for a "
+        "<line>: an error was caught that plain numbers would not have raised ('nextafter(x, 9.0)' asks for a "
         "float of a traced value): the function went on at <line> as if numbers had raised it, and its "
         "result is wrong; use the NumPy function (np.sin instead of math.sin), and leave out float(...)",
     ),

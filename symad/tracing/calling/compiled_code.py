@@ -1,0 +1,74 @@
+"""Compiled functions of packages that the user's code may call by name: they never get object arrays of traced values.
+
+What NumPy makes of traced scalars where no stand-in reaches is an array of addresses. Compiled code that does not look
+at its type takes them for numbers, and C code gets no chance to be asked. So where such arrays would be made, the names
+in the code that runs, and in the Python functions that it calls by name, are looked through for functions that are
+neither Python code nor of NumPy, SciPy (which is looked after by its stand-ins), or Python's own library.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from symad.tracing.calling.user_place import is_library, is_standard, is_symad
+
+_LOOKED_AT = 200  # functions
+_KNOWN = frozenset(
+    {*sys.stdlib_module_names, "numpy", "scipy", "symad", "codegen", "sympy", "mpmath", "optree", "numba"}
+)
+_KINDS = ("cython_function_or_method", "fused_cython_function", "builtin_function_or_method", "nb_func", "nb_method")
+
+
+def compiled_function_beside(frame: FrameType | None) -> str:
+    """Return the full name of such a function that the code of a frame may call, or that of its callers, "" if none.
+
+    Callers as far as the function that is traced.
+    """
+    waiting: list[tuple[CodeType, Mapping[str, Any], Mapping[str, Any]]] = []
+    while frame is not None and not is_symad(frame.f_code.co_filename):
+        if not _is_passed_over(frame.f_code.co_filename):
+            waiting.append((frame.f_code, frame.f_globals, frame.f_locals))
+        frame = frame.f_back
+    seen = set[int]()
+    while waiting and len(seen) < _LOOKED_AT:
+        code, names, variables = waiting.pop()
+        if id(code) in seen:
+            continue
+        seen.add(id(code))
+        for value in _named(code, names, variables):
+            if _is_compiled(value):
+                return f"{_module(value)}.{getattr(value, '__name__', '?')}"
+            function = value.__func__ if isinstance(value, MethodType) else value
+            if isinstance(function, FunctionType) and not _is_passed_over(function.__code__.co_filename):
+                waiting.append((function.__code__, function.__globals__, {}))
+    return ""
+
+
+def _named(code: CodeType, names: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield what the names in code mean: variables, global names, and attributes of the modules among them."""
+    for name in (*code.co_names, *code.co_varnames, *code.co_freevars):
+        value = variables[name] if name in variables else names.get(name)
+        yield value
+        if isinstance(value, ModuleType):
+            yield from (vars(value).get(attribute) for attribute in code.co_names)
+
+
+def _is_compiled(value: Any) -> bool:
+    is_function = isinstance(value, BuiltinFunctionType) or type(value).__name__ in _KINDS
+    return is_function and _module(value).partition(".")[0] not in _KNOWN
+
+
+def _module(value: Any) -> str:
+    """Return the module of a function, or that of the type of the object whose method it is."""
+    module = getattr(value, "__module__", None)
+    owner = getattr(value, "__self__", None)
+    if isinstance(module, str):
+        return module
+    return owner.__name__ if isinstance(owner, ModuleType) else type(owner).__module__
+
+
+def _is_passed_over(file: str) -> bool:
+    return is_library(file) or is_standard(file)
