@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +11,7 @@ from mpmath import mp
 
 import codegen
 import symad as sa
+from codegen.machine.calls.compiled import Built
 from codegen.machine.calls.kernel import make_kernel
 from symad.checking.verification.exact import Known, by_balls, by_digits, condition, error_bound, spacing, ulp_error
 from symad.checking.verification.verify import compare_exact
@@ -24,7 +24,7 @@ def planted(wrong, right):
     """A kernel whose machine code is that of another program than it claims: a defect of lowering."""
     claimed = codegen.program_from_sympy([X], [right])
     compiled = codegen.compile_program(codegen.program_from_sympy([X], [wrong]), cache=False)._compiled
-    return make_kernel(replace(compiled, program=claimed))
+    return make_kernel(compiled._replace(source=Built(claimed)))
 
 
 # ---- faults that have to be found
