@@ -11,7 +11,6 @@ from mpmath import mp
 
 import codegen
 import symad as sa
-from codegen.machine.calls.compiled import Built
 from codegen.machine.calls.kernel import make_kernel
 from symad.checking.verification.exact import Known, by_balls, by_digits, condition, error_bound, spacing, ulp_error
 from symad.checking.verification.verify import compare_exact
@@ -24,7 +23,7 @@ def planted(wrong, right):
     """A kernel whose machine code is that of another program than it claims: a defect of lowering."""
     claimed = codegen.program_from_sympy([X], [right])
     compiled = codegen.compile_program(codegen.program_from_sympy([X], [wrong]), cache=False)._compiled
-    return make_kernel(compiled._replace(source=Built(claimed)))
+    return make_kernel(compiled._replace(source=compiled.source._replace(program=claimed)))
 
 
 # ---- faults that have to be found
