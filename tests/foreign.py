@@ -1,6 +1,6 @@
 """Foreign code: every public function of installed packages that takes numbers, differentiated and compared.
 
-python -m tests.foreign [--jobs N] [--again CORPUS...]      (all corpora: writes docs/foreign.md)
+python -m tests.foreign [--jobs N] [--again NAME...]        (all corpora: writes docs/foreign.md)
 python -m tests.foreign chemicals lmfit.lineshapes scipy.stats [--only NAME] [--all] [--seconds N]
 
 Every number among the arguments (see `tests.support.foreign_calls`) is differentiated: the value is compared with the
@@ -10,8 +10,8 @@ that the plain call raises too, for other numbers. At a `switch` (an `==`, a bou
 is that of the branch that Python takes. `rounding` is what its own program, evaluated at 50 digits, contradicts:
 doubles lose half of the digits, or it has the plain calls' very numbers and other slopes. What is right is compared
 with exact slopes, too (`tests.support.foreign_checks`). Refusals are counted by their causes. Without a package each
-corpus is tried in a process of its own; `--again NAME` tries some of them again, `--again wrong` what was wrong, and
-keeps what became of the others.
+corpus is tried in a process of its own; `--again NAME` tries some of them again, `--again wrong` what was wrong,
+`--again refused slow` what was refused or slow, and keeps what became of the others.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ BESIDE = (1e-5, -1e-3, 1e-3)  # relative distances
 HALF = 2.0**26  # in units of the last place
 CLOSE = 1e-6  # relative: differences have no more digits
 LAST_DIGITS = 2.0**-50  # relative: four units in the last place
+OUTCOMES = {"wrong", "crash", "refused", "slow"}  # that may be tried again
 STEPS = tuple(2.0**-k for k in range(4, 22))  # of differences, relative
 
 
@@ -192,12 +193,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--only", default="", help="functions with this in their names")
     parser.add_argument("--all", action="store_true", help="also name what is refused or slow")
     parser.add_argument("--seconds", type=float, default=math.inf, help="for each package: where it ends")
-    parser.add_argument("--again", nargs="*", default=[], metavar="NAME", help="corpora; the others are kept")
+    parser.add_argument(
+        "--again", nargs="*", default=[], metavar="NAME", help="corpora, or outcomes; the others are kept"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes, for all corpora")
     parser.add_argument("--records", type=Path, help="a file for what became of each")
     options = parser.parse_args(arguments)
-    if options.again == ["wrong"]:
-        return _what_was_wrong()
+    if options.again and OUTCOMES.issuperset(options.again):
+        return _outcomes_again(options.again)
     if not options.packages:
         return _all_corpora(options.again, options.jobs)
     sa.verify(
@@ -226,13 +229,13 @@ def _all_corpora(again: Sequence[str], jobs: int) -> int:
     return sum(found[way][0] == "wrong" for found in kept() for way in WAYS)
 
 
-def _what_was_wrong() -> int:
-    """Try what was wrong again, and write the page; the status is the number of wrong results."""
+def _outcomes_again(outcomes: Sequence[str]) -> int:
+    """Try what had such an outcome again, and write the page; the status is the number of wrong results."""
     for corpus in CORPORA:
         file = RECORDS / f"{corpus.name}.jsonl"
         found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        wrong = {line["name"] for line in found if any(line[way][0] in ("wrong", "crash") for way in WAYS)}
-        again = {call.name: _tried(corpus, call)[1] for call in corpus.named(wrong)}
+        names = {line["name"] for line in found if any(line[way][0] in outcomes for way in WAYS)}
+        again = {call.name: _tried(corpus, call)[1] for call in corpus.named(names)}
         lines = [json.dumps(again.get(line["name"], line)) for line in found]
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     write_page(datetime.date.today().isoformat())
