@@ -32,7 +32,7 @@ def gamma_moment(order: Number, a: Number, u: Number) -> Number:
     """The mean of ln(t/u)**n beside u for a constant n; the hazard u p(u)/T for n = 0.
 
     >>> from codegen.functions.function_rows import on_floats
-    >>> round(on_floats(gamma_moment)(0, 1.0, 1.0), 15) == round(1 / (math.e - 1), 15)  # P(u) = 1 - exp(-u)
+    >>> round(on_floats(gamma_moment)(0, 1.0, 1.0), 12) == round(1 / (math.e - 1), 12)  # P(u) = 1 - exp(-u)
     True
     """
     n = constant_order(order, "gamma_moment")
@@ -56,7 +56,7 @@ def beta_moment(first: Number, second: Number, a: Number, b: Number, u: Number) 
     """The mean of ln(t/u)**m ln((1-t)/(1-u))**n beside u for constant m and n; the hazard for m = n = 0.
 
     >>> from codegen.functions.function_rows import on_floats
-    >>> round(on_floats(beta_moment)(1, 0, 1.0, 1.0, 0.25), 15)  # of what is uniform
+    >>> round(on_floats(beta_moment)(1, 0, 1.0, 1.0, 0.25), 12)  # of what is uniform
     -1.0
     """
     m, n = constant_order(first, "beta_moment"), constant_order(second, "beta_moment")

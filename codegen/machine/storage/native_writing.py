@@ -12,7 +12,7 @@ from codegen.engine import compile_object
 from codegen.ir.program import Output
 from codegen.machine.calls.compiled import Compiled
 from codegen.machine.storage.native_code import KIND, NEWEST, PROGRAM, VERSION, here
-from codegen.machine.storage.own_functions import OWN, own_object
+from codegen.machine.storage.own_functions import own_object, wrappers
 from codegen.machine.storage.own_key import mark_of, own_key
 from codegen.machine.storage.portable_rows import Arrays
 from codegen.machine.storage.shelf import ObjectCode
@@ -50,7 +50,7 @@ def with_code(program: bytes, compiled: Compiled, containers: Any, adapters: Map
         "tier": compiled.tier,
         "entries": found.entries,
         "called": found.called,
-        "symbols": [*code.symbols, *(name for name in code.own if not name.startswith(OWN))],
+        "symbols": [*code.symbols, *(name for text in code.own.values() for name in wrappers(text))],
     }
     places = [np.fromiter(column, np.uint64) for column in (found.inside.keys(), found.inside.values())]
     data = program + seal(KIND, VERSION, header, [np.frombuffer(found.code, np.uint8), *places])

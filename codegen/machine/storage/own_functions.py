@@ -17,6 +17,7 @@ from codegen.functions.symbols import Symbol, addresses_of
 OWN = "symad."
 NAMED = re.compile(r" %\w+")
 CALLED = re.compile(r"@([\w.]+)")
+WRAPPERS = re.compile(r"^define .*@(scipy\.[\w.]+)\(", re.MULTILINE)
 
 
 def apart(emitted: Emitted) -> tuple[Emitted, dict[str, str]]:
@@ -54,7 +55,17 @@ def own_addresses(texts: Mapping[str, str]) -> dict[str, int]:
 
 @Once
 def _library(name: str, text: str) -> Library:
-    return link(own_object(name, text), (name,), {} if name.startswith(OWN) else addresses_of([name]))
+    return link(own_object(name, text), (name,), addresses_of(wrappers(text)))
+
+
+def wrappers(text: str) -> list[str]:
+    """Return the wrappers of SciPy's loops in a text, which need addresses.
+
+    >>> from codegen.functions.symbols import symbol
+    >>> wrappers(complete("scipy.psi.1.0", {"scipy.psi.1.0": symbol("scipy.psi.1.0", 1)}))
+    ['scipy.psi.1.0']
+    """
+    return WRAPPERS.findall(text)
 
 
 @Once

@@ -19,11 +19,12 @@ import codegen.code_memory
 import codegen.encoding.encode
 from codegen import Input, Output, compile_program
 from codegen.code_memory import MappedCode
-from codegen.encoding.encode import encode, why_not
+from codegen.encoding.encode import _functions, encode, why_not
 from codegen.encoding.registers import Registers
 from codegen.errors import WorkbenchError
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.lowering.passes import prepare
+from codegen.machine.storage.own_functions import complete, own_addresses
 from codegen.machine.storage.shelf import ObjectCode
 from codegen.options import Options, Tier
 from tests.support.draws import seeded
@@ -205,6 +206,12 @@ def test_functions_of_scipy_and_complex_numbers() -> None:
     parts = [compile_program(analytic, tier=tier, cache=False, dtype="complex128") for tier in ("llvm", "fast")]
     assert parts[1].stats.generator == "encoder"
     assert bits(parts[0](0.3 + 2j)) == bits(parts[1](0.3 + 2j))
+
+
+def test_functions_of_scipy_on_lanes_get_their_addresses() -> None:
+    _, symbols = _functions({0: ("scipy.psi.1.0", 4, (0,))}, True, ())
+    name = "symad.alone.lanes.scipy.psi.1.0.v4f64"
+    assert own_addresses({name: complete(name, symbols)})[name]
 
 
 def test_the_value_that_is_needed_last_leaves_its_register() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import importlib
 import signal
 import sys
@@ -207,7 +206,7 @@ def test_an_error_in_a_callback_comes_out() -> None:
         def __call__(self, *_: Any) -> Any:
             raise ZeroDivisionError("mine")
 
-    problem._kernels[((2,),)] = dataclasses.replace(made, gradient=Wrong())  # type: ignore[arg-type]
+    problem._kernels[((2,),)] = made._replace(gradient=Wrong())  # type: ignore[arg-type]
     for solver in ("trust-constr", "slsqp"):  # Ipopt calls no Python but for `progress`
         with pytest.raises(ZeroDivisionError, match="mine"):
             problem.minimize(np.zeros(2), solver=solver)  # type: ignore[arg-type]
