@@ -263,12 +263,14 @@ def _explain(error: BaseException) -> None:
     package = in_library_of_objects(error)
     if package and (is_conversion(error) or names_a_traced_value(error)):
         raise objects_refusal(package, error, raised_place(error)) from error
+    name = library_function(error)
+    if isinstance(error, TraceError) and name and "can't be converted to" in str(error):
+        raise library_refusal(name, error, raised_place(error)) from error  # f2py's words in an error of our class
     if isinstance(error, TraceError) or not is_conversion(error):
         return
-    name = library_function(error)
     if str(error).startswith("only integers") and not name and not caused_by(error, NumberError):
         return  # of an index that is no number either
-    if "read-only" in str(error) and "<traced " not in str(error):
+    if "read-only" in str(error) and "<traced " not in str(error) and not name:
         return  # an array may be read-only because the user wants it so
     if name:
         said = error.__cause__ if isinstance(error, SystemError) and error.__cause__ is not None else error

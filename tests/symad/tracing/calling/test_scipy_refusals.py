@@ -119,11 +119,11 @@ import gc, sys
 import numpy as np, scipy.interpolate, scipy.spatial, scipy.stats, symad as sa
 
 points, table = np.random.default_rng(0).random((8, 2)), np.arange(8.0)
-surface = scipy.interpolate.bisplrep(*np.meshgrid(table, table), np.add.outer(table, table**2))
+plane, heights = np.meshgrid(table, table), np.add.outer(table, table**2)
 functions = {
     "hull": lambda x: scipy.spatial.ConvexHull(points * x[0]).volume,
     "triangles": lambda x: float(scipy.spatial.Delaunay(points * x[0]).npoints),
-    "surface": lambda x: scipy.interpolate.bisplev(x[0], x[1], surface),
+    "surface": lambda x: scipy.interpolate.bisplrep(plane[0] * x[0], plane[1], heights)[2].sum(),
     "cython": lambda x: scipy.stats.vonmises.logcdf(x[0], x[1]),
 }
 f = functions[sys.argv[1]]
@@ -164,11 +164,16 @@ def test_compiled_code_with_typed_arguments(name, made):
 
 
 signal = pytest.importorskip("scipy.signal")
+interpolate = pytest.importorskip("scipy.interpolate")
 OF_OBJECTS = {
     "scipy.signal.order_filter": lambda x: signal.order_filter(x, np.ones(3), 1)[1],
     "scipy.signal.lfiltic": lambda x: signal.lfiltic([1.0], [1.0, 0.5], x)[0],
     "scipy.ndimage.binary_hit_or_miss": lambda x: ndimage.binary_hit_or_miss(x)[0] * x[0],
     "scipy.ndimage.grey_opening": lambda x: ndimage.grey_opening(x, 3)[1],
+    "scipy.interpolate.spalde": lambda x: interpolate.spalde(x[0], interpolate.splrep(np.arange(5.0), np.arange(5.0)))[
+        0
+    ],
+    "scipy.stats.tmean": lambda x: pytest.importorskip("scipy.stats").tmean(x, (0.1, 2.5)),
     "scipy.ndimage.find_objects": lambda x: len(ndimage.find_objects(x)) * x[0],
 }
 
