@@ -49,6 +49,7 @@ WIDE = {  # the same again, for more sizes, orders and programs: `sh .ci/wide`
     "test_a_limit_that_is_caught",
 }  # fmt: skip
 THINNED = {  # of these tables three rows in four are wide tests: each takes seconds, and a row is like its neighbours
+    "test_accessibility": {"test_nothing_is_wrong_with_a_page"},
     "test_bands": {"test_blocks_of_a_band", "test_entries_in_turns"},
     "test_kernel_solvers": {
         "test_other_methods_than_scipys_have_the_same_derivatives", "test_values_gradients_and_hessians_of_kernels",
@@ -118,6 +119,7 @@ THINNED = {  # of these tables three rows in four are wide tests: each takes sec
     "test_stepped_loops": {"test_values_and_derivatives_are_those_on_numbers"},
     "test_sweep": {"test_hessians_by_sweep_agree_with_straight_line_code"},
     "test_tables": {"test_second_partials_are_40_digit_derivatives"},
+    "test_taylor": {"test_every_head_against_nested_forward_mode_at_60_digits"},
     "test_tensor": {"test_dense_and_sparse_tensors_against_nested_forward_mode"},
     "test_words": {"test_every_word_gives_the_same_directional_derivative"},
 }  # fmt: skip
