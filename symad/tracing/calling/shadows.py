@@ -264,9 +264,8 @@ def _explain(error: BaseException) -> None:
     if package and (is_conversion(error) or names_a_traced_value(error)):
         raise objects_refusal(package, error, raised_place(error)) from error
     name = library_function(error)
-    if isinstance(error, TraceError) and name and "can't be converted to" in str(error):
-        raise library_refusal(name, error, raised_place(error)) from error  # f2py's words in an error of our class
-    if isinstance(error, TraceError) or not is_conversion(error):
+    by_f2py = name and "can't be converted to" in str(error)  # its words, in an error of our class
+    if not by_f2py and (isinstance(error, TraceError) or not is_conversion(error)):
         return
     if str(error).startswith("only integers") and not name and not caused_by(error, NumberError):
         return  # of an index that is no number either
