@@ -12,6 +12,7 @@ import pytest
 
 import symad as sa
 from symad.errors import ArgumentError, RuleError
+from tests.support.tool_formulas import FORMULAS, formula, vector
 
 pytensor = pytest.importorskip("pytensor", reason="pip install -e '.[pytensor]'")
 from pytensor.graph.replace import vectorize_graph  # noqa: E402
@@ -21,23 +22,8 @@ pt: Any = pytensor.tensor
 X, A = np.array([0.3, 0.4, 0.5]), np.array(1.3)
 
 
-def formula(x: Any, a: Any, xp: Any) -> Any:
-    return xp.sum(xp.sin(x) * x[0] * a) + a**3
-
-
-def vector(x: Any, a: Any, xp: Any) -> Any:
-    return xp.stack([x[0] * x[1] * a, xp.exp(x[1]), a * a])
-
-
-def several(x: Any, a: Any, xp: Any) -> Any:
-    return xp.exp(a * x), xp.sum(x * x) * a
-
-
 def squares(x: Any) -> Any:
     return np.sum(x**2 * x[0])
-
-
-FORMULAS = {"scalar": formula, "vector": vector, "several": several}
 
 
 def ours(f: Any) -> Any:

@@ -11,6 +11,7 @@ import pytest
 
 import symad as sa
 from symad.errors import ArgumentError, RuleError
+from tests.support.tool_formulas import FORMULAS, formula, vector
 
 torch = pytest.importorskip("torch", reason="pip install -e '.[torch]'")
 pytestmark = [pytest.mark.wide, pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")]
@@ -27,24 +28,11 @@ class Words:
 NUMPY, TORCH = Words(np), Words(torch)
 
 
-def formula(x: Any, a: Any, xp: Any) -> Any:
-    return xp.sum(xp.sin(x) * x[0] * a) + a**3
-
-
-def vector(x: Any, a: Any, xp: Any) -> Any:
-    return xp.stack([x[0] * x[1] * a, xp.exp(x[1]), a * a])
-
-
-def several(x: Any, a: Any, xp: Any) -> Any:
-    return xp.exp(a * x), xp.sum(x * x) * a
-
-
 def tensor(*numbers: Any, grad: bool = False) -> Any:
     return torch.tensor(numbers[0] if len(numbers) == 1 else numbers, dtype=torch.float64, requires_grad=grad)
 
 
 X, A = tensor(0.3, 0.4, 0.5), tensor(1.3)
-FORMULAS = {"scalar": formula, "vector": vector, "several": several}
 TRANSFORMS = {
     "value": lambda f: f,
     "jacobian": lambda f: func.jacrev(f, (0, 1)),
