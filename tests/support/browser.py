@@ -136,8 +136,8 @@ class Page:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def wait(self, condition: str, seconds: float = 15.0) -> None:
-        """Wait until JavaScript is true."""
+    def wait(self, condition: str, seconds: float = 40.0) -> None:
+        """Wait until JavaScript is true: for long, as the browser and the tests beside it share two cores."""
         end = time.monotonic() + seconds
         while True:
             found = self.send("Runtime.evaluate", expression=f"!!({condition})", returnByValue=True)

@@ -7,7 +7,21 @@ export const start = { kind: "formula", text: "", point: "", transform: "grad", 
 export const state = { ...start };
 let settling = 0;
 
+// A browser may take up a reload before it has heard of the address that was written last: the tab keeps that one too.
+function keep(hash) {
+  try { sessionStorage.setItem("address", hash); } catch { } // a browser that keeps nothing: the address alone is read
+}
+
+export function reloaded() {
+  if (performance.getEntriesByType("navigation")[0]?.type !== "reload") return;
+  try {
+    const kept = sessionStorage.getItem("address");
+    if (kept !== null && kept !== (location.hash || "#")) history.replaceState(null, "", kept);
+  } catch { }
+}
+
 export function readAddress(about) {
+  keep(location.hash || "#");
   const given = new URLSearchParams(location.hash.slice(1));
   for (const name of Object.keys(start)) state[name] = given.get(name) ?? start[name];
   if (!Object.hasOwn(about.transforms, state.transform)) state.transform = start.transform;
@@ -20,6 +34,7 @@ export function readAddress(about) {
 export function writeAddress(push) {
   const shown = Object.entries(state).filter(([name, value]) => value !== start[name]);
   const hash = "#" + new URLSearchParams(shown);
+  keep(hash);
   if (hash === (location.hash || "#")) return;
   try {
     history[push ? "pushState" : "replaceState"](null, "", hash);

@@ -1,7 +1,7 @@
 // The page of the workbench: the question above, a pane for each view of it below, everything linked by `data-node`.
 // It asks the server that it came from, and nobody else. What the server sends is HTML that it has escaped itself.
 
-import { kinds, readAddress, settle, start, state, writeAddress } from "./address.js";
+import { kinds, readAddress, reloaded, settle, start, state, writeAddress } from "./address.js";
 import { $, all, fill, fills, labelled, link, make, messages, reach, seconds } from "./elements.js";
 import { ErrorRange } from "./error_range.js";
 import { Steps } from "./expansion_steps.js";
@@ -369,6 +369,7 @@ lessons = new Lessons({
   ask: (name, signal) => messages(name, {}, signal),
   download: (name, form, title) => link(name, form, title, {}),
 });
+reloaded();
 const given = readAddress(about);
 fillForm();
 arrange();

@@ -131,6 +131,15 @@ def test_nothing_that_was_typed_is_lost(page: Page) -> None:
     assert page.run("document.querySelector('#notice').hidden")
 
 
+def test_a_reload_finds_what_the_address_has_not_got_yet(page: Page) -> None:
+    """A browser may reload before it has heard of the last address, or writes only so many in half a minute."""
+    page.run("history.replaceState = () => { throw new DOMException('too often'); }")
+    page.type("#text", "x^3")
+    page.send("Page.reload")
+    page.wait(READY + " && document.querySelector('#text').value === 'x^3' && location.hash === '#text=x%5E3'")
+    page.wait("document.body.dataset.shown === 'formula:x^3'", 30)
+
+
 def test_the_address_is_shared(browser: Browser, bench: Bench, page: Page) -> None:
     """By the button: what is copied opens the same state, the code of a transform, the range, the closed panes too."""
     browser.send("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
