@@ -44,7 +44,7 @@ from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import ALWAYS, FUNCTIONS, HELD, STAND_INS, UFUNC_METHODS
 from symad.tracing.numpy.scipy_fourier import Complex, takes_complex
 from symad.tracing.numpy.shape import IN_PLACE
-from symad.tracing.values.array import wrap
+from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.indexed import Indexed
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.mask_selection import Selection, settled
@@ -280,7 +280,7 @@ def _of_constants(made: Any) -> Any:
         return made
     if made.dtype.kind == "c":
         return complex_made(*(wrap(constants(scope.graph, part), scope) for part in (made.real, made.imag)))
-    return wrap(constants(scope.graph, made), scope)
+    return Array(constants(scope.graph, made), scope)  # of no axis too: it has an element to assign
 
 
 # The table

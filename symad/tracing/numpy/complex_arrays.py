@@ -22,9 +22,14 @@ from symad.tracing.values.traced import NumberError, TracedComplex, numpy_name, 
 Parts = tuple[Any, Any]  # real and imaginary ones; None for the imaginary part of real numbers
 COMPLEX_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}  # of NumPy, on complex arrays
 _MOVING = (np.reshape, np.ravel, np.transpose, np.moveaxis, np.swapaxes, np.squeeze, np.expand_dims, np.flip, np.roll,
-           np.fft.fftshift, np.fft.ifftshift, np.sum, np.mean, np.diff, np.cumsum)  # fmt: skip
-_METHODS = ("copy", "cumsum", "dot", "mean", "prod", "ravel", "squeeze", "swapaxes", "transpose")
-_JOINING = (np.concatenate, np.stack, np.hstack, np.vstack)
+           np.fft.fftshift, np.fft.ifftshift, np.sum, np.mean, np.diff, np.cumsum, np.repeat, np.tile, np.take, np.broadcast_to, np.rot90,
+           np.fliplr, np.flipud, np.trace, np.diagonal, np.tril, np.triu, np.trapezoid)  # fmt: skip
+_SEPARATE = (np.atleast_1d, np.atleast_2d, np.atleast_3d)
+_METHODS = (
+    "copy", "cumsum", "diagonal", "dot", "mean", "prod", "ravel", "repeat", "squeeze", "swapaxes", "take", "trace",
+    "transpose",
+)  # fmt: skip
+_JOINING = (np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack)
 
 
 class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
@@ -105,7 +110,9 @@ class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
         if function in COMPLEX_FUNCTIONS:
             found = COMPLEX_FUNCTIONS[function](*args, **keywords)
             return made(found.real, found.imag) if isinstance(found, ComplexArray) else found
-        if function in _MOVING and isinstance(args[0], ComplexArray):
+        if function in _SEPARATE and len(args) > 1:
+            return tuple(map(function, args))
+        if function in (*_MOVING, *_SEPARATE) and isinstance(args[0], ComplexArray):
             return args[0]._with(lambda part: function(part, *args[1:], **keywords))
         if function in _JOINING:
             sides = list(zip(*map(parts, args[0]), strict=True))

@@ -163,6 +163,7 @@ def _product_along(a: Any, axis: Any = None) -> Any:
 COMPLEX_FUNCTIONS |= {
     np.where: _chosen,
     np.dot: lambda a, b: np.matmul(a, b) if np.ndim(a) and np.ndim(b) else np.multiply(a, b),
+    np.outer: lambda a, b: np.multiply(np.ravel(a)[:, None], np.ravel(b)),
     np.vdot: lambda a, b: np.sum(np.conj(np.ravel(a)) * np.ravel(b)),
     np.isreal: lambda x: x.imag == 0,
     np.linalg.norm: _norm,

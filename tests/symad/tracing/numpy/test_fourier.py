@@ -136,6 +136,29 @@ def test_scipys_transforms_are_numpys():
         np.testing.assert_allclose(sa.compile(f, x)(x), f(x), rtol=0, atol=1e-13)
 
 
+MOVED = {
+    "atleast": lambda z: np.atleast_1d(z[0])[0] + np.atleast_2d(z, z)[1][0] + np.atleast_3d(z)[0, :, 0],
+    "repeat": lambda z: z.repeat(2)[1:6] * np.repeat(z, 3)[:5],
+    "tile": lambda z: np.tile(z, 2)[3:8] * np.take(z, [4, 0, 0, 1, 2]),
+    "rows": lambda z: np.rot90(np.column_stack([z, z * z]))[0] + np.fliplr(np.tril(np.outer(z, z)))[2],
+    "diagonal": lambda z: np.diagonal(np.broadcast_to(z, (5, 5))) * np.trace(np.dstack([z, z * z])[0]),
+    "trapezoid": lambda z: np.trapezoid(z * z) * z,
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_complex_elements_are_moved_as_numpy_does(name):
+    """Values, derivatives by differences and in both modes, kernels."""
+    x, f = RANDOM.normal(size=5), lambda x: MOVED[name](np.exp(1j * x) * x)
+    for part in (np.real, np.imag):
+        g = lambda x, part=part: part(f(x))  # noqa: E731
+        value, slope = g(x), sa.jacobian(g)(x)
+        steps = [(g(x + h) - g(x - h)) / 2e-6 for h in 1e-6 * np.eye(5)]
+        np.testing.assert_allclose(slope, np.stack(steps, -1), rtol=0, atol=1e-8 * np.abs(slope).max())
+        np.testing.assert_allclose(sa.jacfwd(g)(x), slope, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(sa.compile(g, x)(x), value, rtol=1e-14, atol=1e-14)
+
+
 @pytest.mark.parametrize(
     ("f", "why"),
     [

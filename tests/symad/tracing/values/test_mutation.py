@@ -317,3 +317,27 @@ def test_the_diagonal_of_a_matrix_shows_its_later_changes():
 
     x = np.array([1.5, -0.5])
     assert sa.grad(f)(x) == pytest.approx([2 * 1.5 + 3 * 1.5**2, 0.0])
+
+
+def test_an_array_of_no_axis_has_an_element_to_assign():
+    """`np.ones(r.shape)` of a number r; by a mask that follows the value, by () and by ..."""
+
+    def masked(x):
+        r = np.hypot(x[0], x[1])
+        z = np.ones(r.shape)
+        z[r > 0] = np.sin(r[r > 0]) / r
+        z *= x[2]
+        return z
+
+    def stored(x):
+        z = np.zeros(())
+        z[()] = 3 * x[0]
+        z[...] = z + x[1] ** 2
+        return z * x[2]
+
+    for f in (masked, stored):
+        for x in (np.array([0.3, 0.4, 2.0]), np.array([0.0, 0.0, 2.0])):
+            value, slope = sa.value_and_grad(f)(x)
+            assert value == f(x)
+            np.testing.assert_allclose(sa.compile(sa.grad(f), x)(x), slope, rtol=1e-15)
+    np.testing.assert_allclose(sa.grad(stored)(np.array([0.3, 0.4, 2.0])), [6.0, 1.6, 1.06], rtol=1e-15)
