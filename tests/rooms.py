@@ -38,6 +38,7 @@ ORDER = {
             "object_files",
             "records",
             "engine",
+            "gpu_architectures",
             "lanes",
             "later",
             "options",

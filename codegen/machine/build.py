@@ -176,6 +176,13 @@ def _compiled(
     return Compiled(program, library, options, stats, code.facts["release"], source, tier, code=code)
 
 
+def _why_llvm(prepared: Prepared, options: Options) -> tuple[str, str]:
+    """Return why LLVM writes the code and not the encoder, and why it would write better code; "" for no reason."""
+    reason = "it was asked for" if options.tier == "llvm" else why_not(prepared)
+    better = why_not_best(prepared) if not reason and options.tier in ("default", "auto") else ""
+    return reason or (better if options.tier == "default" else ""), better
+
+
 def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Write | None]:
     """Run all stages, each timed; returned is also what writes the IR, for better machine code where there is any."""
     clock = [time.perf_counter()]
@@ -189,11 +196,7 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
     else:
         prepared = prepare(program, options)
         clock.append(time.perf_counter())
-        better = ""
-        reason = "it was asked for" if options.tier == "llvm" else why_not(prepared)
-        if not reason and options.tier in ("default", "auto"):
-            better = why_not_best(prepared)
-            reason = better if options.tier == "default" else ""
+        reason, better = _why_llvm(prepared, options)
         if not reason:
             return _encoded(prepared, clock), _written_later(prepared) if better else None
         planned = plan(prepared)

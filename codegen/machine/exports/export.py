@@ -139,6 +139,15 @@ class Material:
     evaluate: Callable[..., Any]
 
 
+def _with_library(folder: Path, name: str) -> dict[str, str]:
+    """Link the shared library in a folder and write what build tools find it by; return the files' names."""
+    named = {"library": shared_library(folder, name)}
+    for kind, (filename, content) in package_files(name, library_name(name), f"{name}, compiled by symad").items():
+        (folder / filename).write_bytes(content)
+        named[kind] = filename
+    return named
+
+
 def export(
     material: Material,
     directory: str | os.PathLike[str],
@@ -175,11 +184,7 @@ def export(
         for filename, content in files.values():
             (folder / filename).write_bytes(content)
         if library or (library is None and driver() is not None):
-            paths["library"] = Path(directory) / shared_library(folder, given.name)
-            packages = package_files(given.name, library_name(given.name), f"{given.name}, compiled by symad")
-            for kind, (filename, content) in packages.items():
-                (folder / filename).write_bytes(content)
-                paths[kind] = Path(directory) / filename
+            paths |= {kind: Path(directory) / filename for kind, filename in _with_library(folder, given.name).items()}
         elif library is None:
             notes.append(f"no shared library: {NO_DRIVER}; link {given.name}.o with your linker")
     return Exported(given.name, paths, tuple(notes))

@@ -17,9 +17,9 @@ from dataclasses import replace
 
 from codegen.emission.emit import STACK_BYTES, Emitted, Form
 from codegen.emission.straight import SweepPlan
-from codegen.engine import architecture_of
 from codegen.errors import LoweringError
 from codegen.functions.symbols import Symbol
+from codegen.gpu_architectures import architecture_of
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.lowering.passes import prepare

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from codegen.engine import ARCHITECTURES
 from codegen.errors import DeviceError
+from codegen.gpu_architectures import ARCHITECTURES
 from codegen.records import dataclass
 
 LIBRARIES: dict[str, tuple[str, ...]] = {

@@ -276,19 +276,20 @@ def _explain(error: BaseException) -> None:
         raise library_refusal(name, said, raised_place(error)) from error
     if names_a_traced_value(error):
         raise python_refusal(error, raised_place(error)) from error
-    if "Iterator operand" in str(error):
-        raise TraceError(
-            "a traced array was given to np.nditer",
-            where=raised_place(error),
-            why="it iterates over the memory of ordinary arrays",
-            do="write `for value in x.flat`, or np.ndenumerate(x)",
-        ) from error
-    raise TraceError(
-        f"a NumPy function got an object array ({error})",
-        where=raised_place(error),
-        why="np.array([...]) and np.full make one of traced values, and NumPy's compiled loops cannot trace it",
-        do="make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
-    ) from error
+    what, why, do = _ITERATED if "Iterator operand" in str(error) else _OBJECTS
+    raise TraceError(what.format(error), where=raised_place(error), why=why, do=do) from error
+
+
+_ITERATED = (
+    "a traced array was given to np.nditer",
+    "it iterates over the memory of ordinary arrays",
+    "write `for value in x.flat`, or np.ndenumerate(x)",
+)
+_OBJECTS = (
+    "a NumPy function got an object array ({})",
+    "np.array([...]) and np.full make one of traced values, and NumPy's compiled loops cannot trace it",
+    "make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
+)
 
 
 # Putting the stand-ins in place. Several threads may shadow one module: the last one to leave restores it.

@@ -23,7 +23,7 @@ import optree
 from codegen.ir.copy_rows import copy_rows
 from codegen.ir.program import needed
 from codegen.limits import check
-from symad.errors import ArgumentError, LimitError, WorkbenchError
+from symad.errors import ArgumentError, LimitError
 from symad.graph.builder import Builder
 from symad.tracing.calling.conversions import asks_for_numbers
 from symad.tracing.calling.function_names import name_of
@@ -33,8 +33,6 @@ from symad.tracing.calling.user_place import (
     called_by_user,
     is_defect,
     library_function,
-    met_by_user,
-    raised_by_user,
     raised_place,
     running_globals,
     scipy_calls,
@@ -54,6 +52,7 @@ from symad.tracing.control.decisions import (
     unsteady,
 )
 from symad.tracing.control.implication import Knowledge
+from symad.tracing.control.path_errors import is_of_function, is_of_values
 from symad.tracing.control.path_results import RAISED, Guards, UnlikeResultsError, lifted, of_all_paths
 from symad.tracing.control.surroundings import Surroundings
 from symad.tracing.values.bounds import Bounds, truth_by_bounds
@@ -61,15 +60,9 @@ from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.container_types import NAMESPACE
 from symad.tracing.values.mask_selection import settled
 from symad.tracing.values.node_trees import Tree
-from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.whole_values import NoNumberError, OutsideError
 
 MAX_PATHS = 64
 MERGED_STEPS = 8  # of loops, for each path that there may be
-
-# What a function raises is said to have no value there; but for these, which tell of mistakes in the code
-_MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, NotImplementedError)
-_MATHS = ("math domain error", "expected a ")  # how the math module words its ValueError
 
 
 class Paths:
@@ -348,26 +341,11 @@ class Paths:
 
     def _has_no_value(self, error: Exception) -> bool:
         """Whether the function itself raised an error on one of its paths, or only NaN can take this path."""
-        if self._is_of_values(error):
+        if is_of_values(error, lengths=self.has_lengths, no_number=self.has_no_number):
             return True
-        if isinstance(error, LimitError) or is_defect(error) or asks_for_numbers(error):
+        if not self._taken or isinstance(error, LimitError) or is_defect(error) or asks_for_numbers(error):
             return False
-        own = not isinstance(error, (*_MISTAKES, WorkbenchError)) and (
-            raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS)
-        )
-        return bool(self._taken) and (own or self._knowledge.leaves_only_nan())
-
-    def _is_of_values(self, error: Exception) -> bool:
-        """Whether an error comes of the whole numbers that were decided on this path: indices, keys and lengths."""
-        if isinstance(error, KeyError):
-            return any(type(key) is Scalar for key in error.args)
-        if isinstance(error, NoNumberError | OutsideError) or (self.has_no_number and isinstance(error, IndexError)):
-            return True
-        if not self.has_lengths or isinstance(error, WorkbenchError) or asks_for_numbers(error):
-            return False
-        if isinstance(error, TypeError):  # reduce() of nothing, too few arguments
-            return met_by_user(error)
-        return isinstance(error, ValueError | IndexError | StopIteration)
+        return is_of_function(error) or self._knowledge.leaves_only_nan()
 
     @cached_property
     def _plain(self) -> dict[int, int]:

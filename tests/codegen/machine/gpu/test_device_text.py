@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import symad as sa
-from codegen.engine import ARCHITECTURES, device_assembly
+from codegen.engine import device_assembly
+from codegen.gpu_architectures import ARCHITECTURES
 from codegen.lanes import Lanes
 from codegen.machine.gpu.device_entry import Entry
 from tests.support.gpu_problems import CASES, atoms, chain

@@ -1,0 +1,36 @@
+"""Errors on a path: whether numbers that take it raise them, so that the function has no value there."""
+
+from __future__ import annotations
+
+from symad.errors import WorkbenchError
+from symad.tracing.calling.conversions import asks_for_numbers
+from symad.tracing.calling.user_place import met_by_user, raised_by_user
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.whole_values import NoNumberError, OutsideError
+
+# What a function raises is said to have no value there; but for these, which tell of mistakes in the code
+_MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, NotImplementedError)
+_MATHS = ("math domain error", "expected a ")  # how the math module words its ValueError
+
+
+def is_of_function(error: Exception) -> bool:
+    """Whether the function raises an error itself, and means it, or arithmetic on its numbers does."""
+    if isinstance(error, (*_MISTAKES, WorkbenchError)):
+        return False
+    return raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS)
+
+
+def is_of_values(error: Exception, *, lengths: bool, no_number: bool) -> bool:
+    """Whether an error comes of whole numbers that were decided on this path: indices, keys, `lengths`.
+
+    With `no_number`, an index was asked of a value that is no number.
+    """
+    if isinstance(error, KeyError):
+        return any(type(key) is Scalar for key in error.args)
+    if isinstance(error, NoNumberError | OutsideError) or (no_number and isinstance(error, IndexError)):
+        return True
+    if not lengths or isinstance(error, WorkbenchError) or asks_for_numbers(error):
+        return False
+    if isinstance(error, TypeError):  # reduce() of nothing, too few arguments
+        return met_by_user(error)
+    return isinstance(error, ValueError | IndexError | StopIteration)
