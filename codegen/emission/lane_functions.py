@@ -17,7 +17,7 @@ from codegen.functions.lane_table import FORMULAS
 from codegen.functions.lane_values import Value, Writer
 from codegen.functions.libraries import vector_symbol
 from codegen.functions.symbols import Symbol, symbol
-from codegen.ir.machine_rows import Row
+from codegen.ir.machine_rows import Row, code_of
 from codegen.lanes import SCALAR, Lanes
 from codegen.stages import allowed
 
@@ -96,7 +96,7 @@ def own_functions(rows: Sequence[Row], lanes: Lanes, *, fast: bool) -> bool:
     False
     """
     possible = has_fma() and (lanes.width > 1 or not fast)
-    return possible and (not any(row[0] == "call" for row in rows) or allowed("lane-functions"))
+    return possible and ("call" not in map(code_of, rows) or allowed("lane-functions"))
 
 
 def own_symbol(function: str, lanes: int) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from codegen.encoding.registers import WIDEST
 from codegen.encoding.written_values import SUFFIXES, Values
 from codegen.encoding.x86_instructions import in_registers
-from codegen.ir.machine_rows import Row
+from codegen.ir.machine_rows import Row, code_of
 
 UPPER = b"\1"  # of the two halves of a register
 
@@ -21,6 +21,8 @@ def in_halves(rows: Sequence[Row]) -> list[Row]:
     >>> in_halves([("input", 0), ("spread", (4,), 0), ("lane", 3, 1), ("lane", 2, 1), ("lane", 1, 1)])[2:]
     [('lane', 1, 5), ('lane', 0, 5), ('lane', 1, 1), ('half', 1)]
     """
+    if "lane" not in map(code_of, rows):
+        return list(rows)
     made = list(rows)
     halves: dict[int, int] = {}
     for index, row in enumerate(rows):

@@ -139,7 +139,7 @@ def fold_constants(rows: Rows, order: Sequence[int], inputs: int) -> dict[int, f
         parts = operands[row]
         if not parts:
             exact[row] = leaf_constant(atoms[row]) if row in atoms else _empty(heads[row])
-        elif parts[0] in exact and all(part in exact for part in parts):
+        elif parts[-1] in exact and parts[0] in exact and all(part in exact for part in parts):
             exact[row] = _apply(heads[row], [exact[part] for part in parts])
     return {row: value if isinstance(value, bool) else to_float(value) for row, value in exact.items()}
 

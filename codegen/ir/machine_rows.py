@@ -12,6 +12,7 @@ import math
 import operator
 import struct
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from codegen.ir.float_functions import divide
@@ -20,6 +21,7 @@ from codegen.limits import EVERY, check
 Reference: TypeAlias = int
 Row: TypeAlias = tuple[Any, ...]
 
+code_of: Callable[[Row], str] = itemgetter(0)  # what a row does
 LEAVES = frozenset({"const", "input", "true", "false", "constants"})
 TRUTHS = frozenset({"compare", "logic", "not", "true", "false"})
 GROUPS = ("wide", "gather", "spread")  # values that fill the lanes of a vector register, see codegen.lowering.group
@@ -137,11 +139,31 @@ class Machine(Rows):
     (True, True)
     """
 
-    __slots__ = ("squares",)
+    __slots__ = ("_numbers", "_positive", "_scales", "powers", "squares")
 
     def __init__(self, *, squares: bool = False) -> None:
         super().__init__()
         self.squares = squares  # whether these are products at once: no plan of all powers is needed
+        self.powers = False  # whether there are any that need one
+        self._numbers: dict[int, float] = {}  # of the constants
+        self._positive: dict[float, int] = {}  # the constants above 0
+        self._scales: set[int] = set()  # the constants that are powers of two
+
+    def row(self, *row: Any) -> int:
+        """Return the index of a row, as written; of a constant, the number is noted."""
+        found = self._memo.get(row)
+        if found is None:
+            found = self._new(row)
+            if row[0] == "const":
+                self._note(found, struct.unpack(">d", row[1])[0])
+        return found
+
+    def _note(self, made: int, value: float) -> None:
+        self._numbers[made] = value
+        if value > 0:
+            self._positive[value] = made
+            if is_power_of_two(value):
+                self._scales.add(made)
 
     def input(self, position: int) -> Reference:
         """Return the scalar input at a flat position."""
@@ -149,17 +171,21 @@ class Machine(Rows):
 
     def const(self, value: float) -> Reference:
         """Return a constant; its sign is carried by the reference, so that c and -c are one row."""
+        if value > 0:
+            found = self._positive.get(value)
+            return self._const(value) if found is None else found
         if math.copysign(1.0, value) < 0 and value == value:
-            return ~self.row("const", struct.pack(">d", -value))
-        return self.row("const", struct.pack(">d", value if value == value else math.nan))
+            return ~(self.const(-value) if value else self._const(0.0))
+        return self._const(value if value == value else math.nan)
+
+    def _const(self, value: float) -> int:
+        """Return the row of a constant, with its sign."""
+        return self.row("const", struct.pack(">d", value))
 
     def constant(self, reference: Reference) -> float | None:
         """Return the value of a constant, None for anything else."""
-        row = self.rows[~reference if reference < 0 else reference]
-        if row[0] != "const":
-            return None
-        value: float = struct.unpack(">d", row[1])[0]
-        return -value if reference < 0 else value
+        value = self._numbers.get(~reference if reference < 0 else reference)
+        return -value if value is not None and reference < 0 else value
 
     def is_truth(self, reference: Reference) -> bool:
         """Whether a reference is a truth value (i1)."""
@@ -172,7 +198,7 @@ class Machine(Rows):
         index = ~reference
         row = self.rows[index]
         if row[0] == "const":
-            return self.row("const", struct.pack(">d", -struct.unpack(">d", row[1])[0]))
+            return self._const(-self._numbers[index])
         if row[0] in ("mul", "div") and self.rows[row[1]][0] == "const":
             return self.row(row[0], self.materialise(~row[1]), row[2])
         return self.row("neg", index)
@@ -199,7 +225,7 @@ class Machine(Rows):
             if a >= 0:
                 return self.add(a, ~b)
             return self.sub(~b, ~a)
-        if self.rows[b][0] == "const" and self.constant(b) == 0:
+        if b in self._numbers and self._numbers[b] == 0:
             return a
         if a < 0:
             a = self.materialise(a)
@@ -209,15 +235,18 @@ class Machine(Rows):
 
     def mul(self, a: Reference, b: Reference) -> Reference:
         """a * b, signs outside, a constant first; factors of one vanish and powers of two merge into constants."""
-        negative = (a < 0) != (b < 0)
-        a, b = (~a if a < 0 else a), (~b if b < 0 else b)
-        rows = self.rows
-        if rows[b][0] == "const" or (a > b and rows[a][0] != "const"):
+        negative = False
+        if a < 0:
+            a, negative = ~a, True
+        if b < 0:
+            b, negative = ~b, not negative
+        numbers = self._numbers
+        if b in numbers or (a > b and a not in numbers):
             a, b = b, a
         row = ("mul", a, b)
         found = self._memo.get(row)
         if found is None:
-            found = self._scale(row) if rows[a][0] == "const" else self._new(row)
+            found = self._scale(row) if a in numbers else self._new(row)
         return ~found if negative else found
 
     def div(self, a: Reference, b: Reference) -> Reference:
@@ -244,7 +273,10 @@ class Machine(Rows):
         if base < 0 and exponent == math.floor(exponent):
             positive = self.power(~base, exponent)
             return ~positive if exponent % 2 else positive
-        return self.row("power", exponent, self.materialise(base)) if exponent else self.const(1.0)
+        if not exponent:
+            return self.const(1.0)
+        self.powers = True
+        return self.row("power", exponent, self.materialise(base))
 
     def reciprocal(self, a: Reference) -> Reference:
         """1 / a, shared by all its uses."""
@@ -316,36 +348,27 @@ class Machine(Rows):
 
     def _fold(self, function: Callable[[float, float], float], row: Row) -> Reference:
         """An operation that is no row yet: a constant, if it is one of two constants."""
-        left, right = self.rows[row[1]], self.rows[row[2]]
-        if left[0] == "const" and right[0] == "const":
-            return self.const(function(_unpacked(left[1]), _unpacked(right[1])))
+        numbers = self._numbers
+        if row[1] in numbers and row[2] in numbers:
+            return self.const(function(numbers[row[1]], numbers[row[2]]))
         return self._new(row)
 
     def _scale(self, row: Row) -> Reference:
         """constant * b, which is no row yet: drop a one, fold a constant, merge with an inner constant if one of the
         two is a power of 2."""
         _, a, b = row
-        rows = self.rows
-        packed, inner = rows[a][1], rows[b]
-        if packed == ONE:
+        numbers = self._numbers
+        factor = numbers[a]
+        if factor == 1:
             return int(b)
-        if inner[0] == "const":
-            return self.const(_unpacked(packed) * _unpacked(inner[1]))
-        if inner[0] == "mul" and rows[inner[1]][0] == "const":
-            factor, other = _unpacked(packed), _unpacked(rows[inner[1]][1])
-            merged = factor * other
-            if (is_power_of_two(factor) or is_power_of_two(other)) and in_range(merged):
+        if b in numbers:
+            return self.const(factor * numbers[b])
+        inner = self.rows[b]
+        if inner[0] == "mul" and (other := inner[1]) in numbers and (a in self._scales or other in self._scales):
+            merged = factor * numbers[other]
+            if in_range(merged):
                 return self.mul(self.const(merged), inner[2])
         return self._new(row)
-
-
-ONE = struct.pack(">d", 1.0)
-
-
-def _unpacked(packed: bytes) -> float:
-    """The number of a constant."""
-    value: float = struct.unpack(">d", packed)[0]
-    return value
 
 
 def in_range(constant: float) -> bool:

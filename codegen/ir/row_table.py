@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from threading import Lock
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import sympy as sp
@@ -32,13 +33,14 @@ class Table:
 
     most: ClassVar[int] = sys.maxsize  # rows
 
-    __slots__ = ("_lock", "_memo", "atoms", "blocks", "heads", "operands")
+    __slots__ = ("_leaves", "_lock", "_memo", "atoms", "blocks", "heads", "operands")
 
     def __init__(self) -> None:
         self.heads: list[Head] = []
         self.operands: list[tuple[int, ...]] = []
         self.atoms: dict[int, sp.Basic] = {}
-        self._memo: dict[object, int] = {}
+        self._memo: defaultdict[Head, dict[tuple[int, ...], int]] = defaultdict(dict)  # rows by their operands
+        self._leaves: dict[object, int] = {}
         self.blocks: RowBlocks = RowBlocks()
         self._lock = Lock()
 
@@ -47,16 +49,15 @@ class Table:
 
     def row(self, head: Head, operands: tuple[int, ...]) -> int:
         """Return the row `head(*operands)`, as written."""
-        key = (head, operands)
-        found = self._memo.get(key)
-        return self._append(key, head, operands) if found is None else found
+        found = self._memo[head].get(operands)
+        return self._append(self._memo[head], operands, head, operands) if found is None else found
 
     def pair(self, head: Head, left: int, right: int) -> int:
         """Return `head(left, right)` for a commutative head, with the two operands sorted (bitwise the same value)."""
         operands = (left, right) if left <= right else (right, left)
-        key = (head, operands)
-        found = self._memo.get(key)
-        return self._append(key, head, operands) if found is None else found
+        memo = self._memo[head]
+        found = memo.get(operands)
+        return self._append(memo, operands, head, operands) if found is None else found
 
     def canonical(self, head: Head, operands: tuple[int, ...]) -> int:
         """Return the row `head(*operands)`; of a commutative head, a pair is sorted, and longer sums are not.
@@ -68,14 +69,13 @@ class Table:
         """
         if len(operands) == 2 and operands[0] > operands[1] and head in COMMUTATIVE:
             operands = operands[::-1]
-        key = (head, operands)
-        found = self._memo.get(key)
-        return self._append(key, head, operands) if found is None else found
+        return self.row(head, operands)
 
     def pairs_alone(
-        self, heads: Sequence[Head], operands: Sequence[tuple[int, ...]], order: Iterable[int], row_of: dict[int, int]
-    ) -> Iterator[int]:
-        """Copy rows of two operands, as `canonical` would, and yield the others, which the caller copies.
+        self, heads: Sequence[Head], operands: Sequence[tuple[int, ...]], order: Iterable[int], row_of: dict[int, int],
+        *, as_written: bool = False,
+    ) -> Iterator[int]:  # fmt: skip
+        """Copy rows of two operands, as `canonical` or `row` would, and yield the others, which the caller copies.
 
         No other thread may know the table: its lock is not asked for each row. What becomes of a row stands in
         `row_of`; what is there already is not copied.
@@ -84,32 +84,35 @@ class Table:
             yield from order
             return
         made_heads, made_operands, memo = self.heads, self.operands, self._memo
+        made = len(made_heads)
         for row in order:
             if row in row_of:
                 continue
             parts = operands[row]
             if len(parts) != 2 or (head := heads[row]) is Alias:
                 yield row
+                made = len(made_heads)
                 continue
-            left, right = row_of[parts[0]], row_of[parts[1]]
-            pair = (right, left) if left > right and head in COMMUTATIVE else (left, right)
-            made = len(made_heads)
-            found = row_of[row] = memo.setdefault((head, pair), made)
+            left, right = parts
+            left, right = row_of[left], row_of[right]
+            pair = (right, left) if left > right and not as_written and head in COMMUTATIVE else (left, right)
+            found = row_of[row] = memo[head].setdefault(pair, made)
             if found == made:
                 if not made % EVERY:
                     check("writing operations", made_heads)
                 made_heads.append(head)
                 made_operands.append(pair)
+                made += 1
 
     def leaf(self, atom: sp.Basic) -> int:
         """Return the leaf of a SymPy atom; Floats are told apart by value and precision."""
         key = atom_key(atom)
-        found = self._memo.get(key)
-        return self._append(key, type(atom), (), atom) if found is None else found
+        found = self._leaves.get(key)
+        return self._append(self._leaves, key, type(atom), (), atom) if found is None else found
 
     def has(self, atom: sp.Basic) -> bool:
         """Whether an atom that is not a Float is a leaf already."""
-        return (type(atom), atom) in self._memo
+        return (type(atom), atom) in self._leaves
 
     def rows(self, head: Head, columns: Sequence[Column]) -> NDArray[np.int64]:
         """Return the rows `head(*operands)` of many operands at once, given as columns; one of them is an array.
@@ -159,9 +162,9 @@ class Table:
         old = np.nonzero(newest < self.blocks.latest.get(head, -1))[0]
         if not len(old):
             return None
-        keys = zip(repeat(head), rows_of([c if isinstance(c, int) else c[old] for c in columns]), strict=False)
+        keys = rows_of([c if isinstance(c, int) else c[old] for c in columns])
         found = np.full(len(newest), -1)
-        found[old] = np.fromiter(map(self._memo.get, keys, repeat(-1)), np.int64, len(old))
+        found[old] = np.fromiter(map(self._memo[head].get, keys, repeat(-1)), np.int64, len(old))
         return found
 
     def _add_rows(self, head: Head, columns: Sequence[Column]) -> NDArray[np.int64]:
@@ -179,27 +182,24 @@ class Table:
 
     def _enter(self, head: Head, start: int, stop: int) -> None:
         """Enter a block into the memo."""
-        self._memo.update(
-            zip(
-                zip(repeat(head), rows_between(self.operands, start, stop), strict=False),
-                range(start, stop),
-                strict=True,
-            )
-        )
+        self._memo[head].update(zip(rows_between(self.operands, start, stop), range(start, stop), strict=True))
 
     def _in_blocks(self, head: Head, operands: tuple[int, ...]) -> int | None:
         """Return a row if a block has it."""
         for start, stop in self.blocks.one_more(head, max(operands), operands):
             self._enter(head, start, stop)
-        return self._memo.get((head, operands))
+        return self._memo[head].get(operands)
 
-    def _append(self, key: object, head: Head, operands: tuple[int, ...], atom: sp.Basic | None = None) -> int:
-        """Add a row unless its key is there; without a key it is never merged with another."""
+    def _append(
+        self, memo: dict[Any, int] | None, key: object, head: Head, operands: tuple[int, ...],
+        atom: sp.Basic | None = None,
+    ) -> int:  # fmt: skip
+        """Add a row unless its key is in the memo; without a memo it is never merged with another."""
         with self._lock:
             heads, blocks = self.heads, self.blocks
-            if key is not None:
-                found = self._memo.get(key)
-                if found is None and operands and head in blocks.waiting:
+            if memo is not None:
+                found = memo.get(key)
+                if found is None and head in blocks.waiting and operands:
                     found = self._in_blocks(head, operands)
                 if found is not None:
                     return found
@@ -212,8 +212,8 @@ class Table:
             self.operands.append(operands)
             if atom is not None:
                 self.atoms[made] = atom
-            if key is not None:
-                self._memo[key] = made  # last: a key that is found has its row
+            if memo is not None:
+                memo[key] = made  # last: a key that is found has its row
             return made
 
     def _too_many(self) -> LimitError:

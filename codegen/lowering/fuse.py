@@ -6,7 +6,7 @@ The choice is made here and not by the compiler, so that results are bitwise the
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from codegen.ir.machine_rows import (
@@ -62,12 +62,24 @@ def merge_scales(lowered: Lowered) -> Lowered:
     >>> dict(merge_scales(lower(program_from_sympy([x, y], [expression]))).count())
     {'mul': 2}
     """
-    return _rewritten(lowered, {"mul": _merge})
+    rows = lowered.rows
+    products = [index for index, row in enumerate(rows) if row[0] == "mul"]
+    scaled = {index for index in products if rows[rows[index][1]][0] == "const"}
+    places = [index for index in products if rows[index][1] in scaled and rows[index][2] in scaled]
+    return _rewritten(lowered, {"mul": _merge}, places)
 
 
-def _rewritten(lowered: Lowered, rules: Mapping[str, Callable[[list[Row], list[int], int], None]]) -> Lowered:
-    """Apply the rule of each live row's code, `rule(rows, uses, index)`, in order; rules change the table in place."""
-    places = [index for index, row in enumerate(lowered.rows) if row[0] in rules]
+def _rewritten(
+    lowered: Lowered, rules: Mapping[str, Callable[[list[Row], list[int], int], None]],
+    places: Sequence[int] | None = None,
+) -> Lowered:  # fmt: skip
+    """Apply the rule of each live row's code, `rule(rows, uses, index)`, in order; rules change the table in place.
+
+    Only rows at `places` are looked at, where these are given.
+    """
+    if places is None:
+        known = not lowered.codes.isdisjoint(rules)
+        places = [index for index, row in enumerate(lowered.rows) if row[0] in rules] if known else ()
     if not places:
         return lowered
     rows, uses = list(lowered.rows), lowered.uses()

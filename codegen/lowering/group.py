@@ -62,6 +62,8 @@ def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Low
     >>> [row[0] for row in group_operations(written, (2, 4), lambda symbol, lanes: None).rows[5:]]
     ['spread', 'gather', 'wide', 'lane', 'lane', 'lane', 'lane']
     """
+    if STARTING.isdisjoint(lowered.codes):
+        return lowered
     starting = Counter([_shape(row) for row in lowered.rows if row[0] in STARTING])
     if not any(count >= _fewest(shape) for shape, count in starting.items()):
         return lowered

@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
 
 import sympy as sp
 
@@ -19,7 +18,7 @@ from codegen.evaluation.constant_folding import fold_constants
 from codegen.functions.function_rows import Intrinsic
 from codegen.functions.intrinsics import intrinsic
 from codegen.functions.powers import PowerPlan
-from codegen.ir.machine_rows import LEAVES, Machine, Reference, Row, use_counts
+from codegen.ir.machine_rows import LEAVES, Machine, Reference, Row, code_of, use_counts
 from codegen.ir.program import Head, Program, reachable
 from codegen.records import dataclass
 
@@ -66,8 +65,19 @@ class Lowered:
 
     @cached_property
     def _counted(self) -> Counter[str]:
-        found = [self.rows[row] for row in self._live]
-        return Counter([KINDS[row[1][1] if row[0] == "wide" else row[0]] for row in found if row[0] not in LEAVES])
+        found = Counter[str]()
+        rows = [self.rows[row] for row in self._live]
+        for code, count in Counter(map(code_of, rows)).items():
+            if code == "wide":
+                found.update([KINDS[row[1][1]] for row in rows if row[0] == "wide"])
+            elif code not in LEAVES:
+                found[KINDS[code]] += count
+        return found
+
+    @cached_property
+    def codes(self) -> frozenset[str]:
+        """What rows do, live or not."""
+        return frozenset(map(code_of, self.rows))
 
 
 def lower(program: Program, find: Callable[[Head], Intrinsic] = intrinsic) -> Lowered:
@@ -86,11 +96,12 @@ def lower(program: Program, find: Callable[[Head], Intrinsic] = intrinsic) -> Lo
     order = reachable(program, wanted)
     squares = find is intrinsic and _only_squares(program, order)
     first, results = _first(program, order, wanted, find, Machine(squares=squares))
-    if squares and any(row[0] == "power" for row in first.rows):  # of a head that is lowered to powers
+    if squares and first.powers:  # of a head that is lowered to powers
         first, results = _first(program, order, wanted, find, Machine())
     second, references = _expand(first, results)
     stores = _stores(program, [second.materialise(reference) for reference in references])
-    shared = sum(row[0] not in LEAVES for row in first.rows)
+    codes = Counter(map(code_of, first.rows))
+    shared = codes.total() - sum([codes[leaf] for leaf in LEAVES])
     return Lowered(second.rows, stores, len(order), _operations_as_tree(program, order, wanted), shared)
 
 
@@ -123,37 +134,45 @@ def _stores(program: Program, rows: Sequence[int]) -> list[tuple[int, int, int]]
 
 def _lower_rows(
     program: Program, order: Sequence[int], machine: Machine, find: Callable[[Head], Intrinsic]
-) -> dict[int, Reference]:
+) -> list[Reference]:
     heads, operands = program.heads, program.operands
     constants = fold_constants(program, order, program.input_count)
     if find is not intrinsic:  # what is nan among real numbers may be a complex number
         constants = {row: value for row, value in constants.items() if value == value or not operands[row]}
-    pairs: dict[Any, Callable[[int, int], int]] = {sp.Add: machine.add, sp.Mul: machine.mul}
-    values: dict[int, Reference] = {}
+    powers = {row for row in constants if heads[row] is sp.Pow}
+    add, mul, plus, times = machine.add, machine.mul, sp.Add, sp.Mul
+    values: list[Reference] = [0] * len(heads)
     truths: set[int] = set()
     for row in order:
         parts = operands[row]
-        head = heads[row]
         if row in constants:
             constant = constants[row]
-            values[row] = machine.bool(constant) if isinstance(constant, bool) else machine.const(constant)
+            if isinstance(constant, bool):
+                values[row] = machine.bool(constant)
+                truths.add(row)
+            else:
+                values[row] = machine.const(constant)
         elif not parts:
             values[row] = machine.input(row)
-        elif len(parts) == 2 and head in pairs and (not truths or truths.isdisjoint(parts)):
+        elif (
+            len(parts) == 2
+            and ((head := heads[row]) is times or head is plus)
+            and (not truths or truths.isdisjoint(parts))
+        ):
             left, right = parts
-            quotient = head is sp.Mul and (heads[left] is sp.Pow or heads[right] is sp.Pow)
+            if head is plus:
+                values[row] = add(values[left], values[right])
+                continue
+            quotient = powers and (left in powers or right in powers)
             divided = _division_by_constant(program, constants, row) if quotient else None
             if divided is None:
-                values[row] = pairs[head](values[left], values[right])
+                values[row] = mul(values[left], values[right])
             else:
                 values[row] = machine.div(values[divided[0]], machine.const(divided[1]))
         else:
-            values[row] = _lower_node(machine, find(head), [values[part] for part in parts])
+            values[row] = _lower_node(machine, find(heads[row]), [values[part] for part in parts])
             if machine.is_truth(values[row]):
                 truths.add(row)
-            continue
-        if row in constants and isinstance(constants[row], bool):
-            truths.add(row)
     return values
 
 
@@ -180,6 +199,8 @@ def _lower_node(machine: Machine, row: Intrinsic, operands: list[Reference]) -> 
 
 def _expand(first: Machine, results: Sequence[Reference]) -> tuple[Machine, Sequence[Reference]]:
     """Second pass: rebuild the live rows in a new table, with powers expanded and quotients formed."""
+    if not first.powers:
+        return first, results
     rows = first.rows
     uses = use_counts(rows, [~result if result < 0 else result for result in results])
     live = [index for index, count in enumerate(uses) if count]
@@ -263,7 +284,7 @@ class _Expander:
 
 def _operations_as_tree(program: Program, order: Sequence[int], wanted: Sequence[int]) -> float:
     """Operations of the outputs written out without any sharing (inf where that exceeds a float)."""
-    size: dict[int, float] = {}
+    size = [0.0] * len(program)
     heads, operands = program.heads, program.operands
     for row in order:
         parts = operands[row]

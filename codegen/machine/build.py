@@ -26,7 +26,6 @@ from codegen.ir.tables import Indexed
 from codegen.lanes import SCALAR
 from codegen.limits import check, check_bytes
 from codegen.loops.emit.rolled_code import RolledPlan
-from codegen.lowering.lower import FUSED
 from codegen.lowering.passes import Prepared, prepare
 from codegen.machine.calls.compiled import Built, Compiled, Pack, Unpack
 from codegen.machine.calls.kernel import Kernel, make_kernel
@@ -290,6 +289,6 @@ def _sizes(prepared: Prepared) -> Stats:
         operations_before=plain.operations_before,
         operations_after=plain.operations_after_sharing,
         machine_operations=dict(plain.count()),
-        fused=sum(fused.rows[row][0] in FUSED for row in fused.live()),
+        fused=fused.count()["fma"],
         passes=prepared.effects,
     )

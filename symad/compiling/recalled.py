@@ -65,7 +65,7 @@ def _copied(traced: Trace, graph: Graph, given: list[int]) -> dict[int, int]:
     heads, operands, row = source.heads, source.operands, graph.row
     nodes = reachable(source, traced.whole.flat if traced.raised is None else [*traced.whole.flat, traced.raised])
     for instruction, those in source.by_instruction(nodes):
-        for node in those:
+        for node in graph.pairs_alone(heads, operands, those, made, as_written=True):
             if node in made:
                 continue
             head, parts = heads[node], operands[node]

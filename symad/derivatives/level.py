@@ -97,6 +97,11 @@ def note(step: Step, graph: Graph, level: int, start: int, *detail: Any) -> None
         events.append(Event(step, graph, level, start, len(graph), transform, detail))
 
 
+def listening() -> bool:
+    """Whether somebody listens to what `note` says."""
+    return _events.get() is not None
+
+
 def _transform() -> str:
     """Return what opened a level: the outermost function of ours, up to the user's code or the level around."""
     name = ""

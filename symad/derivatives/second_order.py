@@ -37,7 +37,7 @@ from functools import lru_cache
 import sympy as sp
 
 from codegen.ir.program import Head
-from symad.derivatives.level import note
+from symad.derivatives.level import listening, note
 from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, scale, settle, total, totals
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -67,13 +67,15 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
     weights = _Weights(build, {node: k for k, node in enumerate((*parameters, *(row[0] for row in order)))})
     second = SecondPartials(build, set(weights.position))
     heads = build.graph.heads
+    heard = listening()
     for target, edges in reversed(order):
         if target in weights.table:
             weights.push(target, edges)
         if heads[target] is sp.Add:
             continue
         for (source, other), value in second.of(target).items():
-            note("residual", build.graph, sweep.level, start, value)
+            if heard:
+                note("residual", build.graph, sweep.level, start, value)
             weights.insert(source, other, scale(build, adjoint[target], value, None))
     found = weights.entries(parameters)
     note("eliminated", build.graph, sweep.level, start, sweep, "edge", "cotangent", found, adjoint)
@@ -122,17 +124,17 @@ class _Weights:
 
     def push(self, target: int, edges: Sequence[Edge]) -> None:
         """Eliminate a node by the chain rule on w(target, other) and w(target, target)."""
-        build = self.build
+        build, insert = self.build, self.insert
         for other, weight in totals(build, self.table.pop(target, {})).items():
             for place, (coefficient, source, guard) in enumerate(edges):
                 as_it_is = coefficient is None and guard is None
                 pushed = weight if as_it_is else scale(build, weight, coefficient, guard)
                 if other != target:  # the diagonal receives it twice, once for each order of the pair
-                    self.insert(source, other, scale(build, pushed, build.two, None) if source == other else pushed)
+                    insert(source, other, scale(build, pushed, build.two, None) if source == other else pushed)
                     continue
-                self.insert(source, source, scale(build, pushed, coefficient, guard))
+                insert(source, source, pushed if as_it_is else scale(build, pushed, coefficient, guard))
                 for coefficient2, source2, guard2 in edges[:place]:
-                    self.insert(source, source2, scale(build, pushed, coefficient2, guard2))
+                    insert(source, source2, scale(build, pushed, coefficient2, guard2))
 
     def entries(self, parameters: Sequence[int]) -> dict[tuple[int, int], int]:
         """Return what is left when only parameters are: the lower triangle by parameter numbers."""
@@ -183,14 +185,18 @@ class SecondPartials:
     def of(self, node: int) -> dict[tuple[int, int], int]:
         """Return those of a node that are not zero, as `{(source, source): coefficient}`, larger source first."""
         build, active = self.build, self.active
-        if node in build.graph.rules:
+        graph = build.graph
+        if graph.rules and node in graph.rules:
             return _second_partials_of_rule(build, node, active)
+        head, operands = graph.heads[node], graph.operands[node]
+        if head is sp.Mul and len(operands) == 2 and operands[0] != operands[1]:  # a square is a power
+            left, right = operands
+            if left in active and right in active:
+                return {(left, right) if left > right else (right, left): build.one}
+            return {}
         head, operands = derivative_form(build, node)
         if head in LINEAR:
             return {}
-        if head is sp.Mul and len(operands) == 2:  # of two operands: a square is a power
-            left, right = operands
-            return {(max(left, right), min(left, right)): build.one} if left in active and right in active else {}
         leaf = build.graph.operands
         kind = (head, *[ACTIVE if u in active else INNER if leaf[u] else u for u in operands])
         ways = self.ways.get(kind)

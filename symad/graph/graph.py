@@ -121,9 +121,7 @@ class Graph(Table):
 
     def node(self, head: Head, *operands: int) -> int:
         """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
-        key = (head, operands)
-        found = self._memo.get(key)
-        return self._append(key, head, operands) if found is None else found
+        return self.row(head, operands)
 
     def number(self, value: Number) -> int:
         """Return the leaf of a Python number: int -> Integer, float -> Float (53 bits), Fraction -> Rational.
@@ -133,10 +131,10 @@ class Graph(Table):
         [2, 2.00000000000000, 1/3, True, -0.0]
         """
         key = (type(value), value, value == 0 and math.copysign(1.0, value))
-        found = self._memo.get(key)
+        found = self._leaves.get(key)
         if found is None:
             found = self._float(value) if isinstance(value, float) and value else self.leaf(_atom(value))
-            self._memo[key] = found
+            self._leaves[key] = found
         return found
 
     def _float(self, value: float) -> int:
@@ -146,11 +144,11 @@ class Graph(Table):
         mpf = from_float(value)
         atom = sp.Expr.__new__(sp.Float)
         atom._mpf_, atom._prec = mpf, _PRECISION
-        return self._append((sp.Float, mpf, _PRECISION), sp.Float, (), atom)
+        return self._append(self._leaves, (sp.Float, mpf, _PRECISION), sp.Float, (), atom)
 
     def own_leaf(self, atom: sp.Basic) -> int:
         """Return a new leaf that is never merged with another: what stands for an input."""
-        return self._append(None, type(atom), (), atom)
+        return self._append(None, None, type(atom), (), atom)
 
     def own_floats(self, values: NDArray[np.float64]) -> range:
         """Return new leaves of numbers, each of its own, whose atoms are made when they are asked for.
@@ -245,12 +243,12 @@ class Graph(Table):
         """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""
         made = dict.items(self.atoms)  # of those that are made later, none came in
         return [
-            atom for node, atom in made if not isinstance(atom, sp.Float) and self._memo.get(atom_key(atom)) == node
+            atom for node, atom in made if not isinstance(atom, sp.Float) and self._leaves.get(atom_key(atom)) == node
         ]
 
     def alias(self, operand: int) -> int:
         """Return a new node with the value of `operand` and an identity of its own."""
-        return self._append(None, Alias, (operand,))
+        return self._append(None, None, Alias, (operand,))
 
     def ruled(self, value: int, operands: Sequence[int], rule: Rule) -> int:
         """Return an alias of `value` whose derivative in each of the operands is what a rule says.
@@ -264,7 +262,7 @@ class Graph(Table):
         >>> graph.operands[held] == (graph.node(sp.sin, x), x)
         True
         """
-        node = self._append(None, Alias, (value, *operands))
+        node = self._append(None, None, Alias, (value, *operands))
         self.rules[node] = rule
         return node
 

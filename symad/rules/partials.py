@@ -172,11 +172,17 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
     graph = build.graph
     head, operands = graph.heads[node], graph.operands[node]
     if head is sp.Add:
-        found: list[Edge] = [(None, u, None) for u in operands if active(u)]
+        found: list[Edge] = [(None, u, None) for u in filter(active, operands)]
+        if len(operands) == 2 and operands[0] != operands[1]:
+            return found
     elif head is sp.Mul and len(operands) == 2 and operands[0] != operands[1]:
-        one = build.one
-        pairs = (operands, operands[::-1])
-        found = [(None if factor == one else factor, u, None) for u, factor in pairs if active(u)]
+        left, right = operands
+        found = []
+        if active(left):
+            found.append((None if right == build.one else right, left, None))
+        if active(right):
+            found.append((None if left == build.one else left, right, None))
+        return found
     else:
         found = _edges_of_form(build, *derivative_form(build, node), node, active)
     if len(found) < 2 or (len(found) == 2 and found[0][1] != found[1][1]):

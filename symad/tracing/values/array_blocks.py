@@ -45,7 +45,7 @@ class Template(Graph):
 
     def slot(self, kind: Kind) -> int:
         """Return a leaf that is no number, or (for "truth") a truth value that is not known."""
-        return self._append(None, sp.Equality if kind == "truth" else sp.Symbol, ())
+        return self._append(None, None, sp.Equality if kind == "truth" else sp.Symbol, ())
 
     def pair(self, head: Head, left: int, right: int) -> int:
         row = super().pair(head, left, right)
