@@ -272,8 +272,7 @@ def _explain(error: BaseException) -> None:
     if "read-only" in str(error) and "<traced " not in str(error) and not name:
         return  # an array may be read-only because the user wants it so
     if name:
-        said = error.__cause__ if isinstance(error, SystemError) and error.__cause__ is not None else error
-        raise library_refusal(name, said, raised_place(error)) from error
+        raise library_refusal(name, error, raised_place(error)) from error
     if names_a_traced_value(error):
         raise python_refusal(error, raised_place(error)) from error
     what, why, do = _ITERATED if "Iterator operand" in str(error) else _OBJECTS

@@ -173,8 +173,9 @@ def swallowed_error(note: Note) -> TraceError:
     )
 
 
-def library_refusal(name: str, said: BaseException, where: str) -> TraceError:
-    """Return the refusal of a library's function that computes with plain numbers."""
+def library_refusal(name: str, error: BaseException, where: str) -> TraceError:
+    """Return the refusal of a library's function that computes with plain numbers and raised an error."""
+    said = error.__cause__ if isinstance(error, SystemError) and error.__cause__ is not None else error
     if name.startswith("numba."):
         return TraceError(
             "a function that numba has compiled got a traced value",
@@ -183,9 +184,16 @@ def library_refusal(name: str, said: BaseException, where: str) -> TraceError:
             do="call the Python function that it was made of, f.py_func(x); that of a name outside of the function is "
             "found and traced",
         )
+    if name.startswith("numpy.random."):
+        return TraceError(
+            f"numpy.random's {name.rpartition('.')[2]} got a traced value ({short_text(said)})",
+            where=where,
+            why="it moves plain numbers in memory",
+            do="draw the places: x[rng.permutation(len(x))]",
+        )
     solver = "; a root, a fixed point or a minimum: symad.root, fixed_point, argmin"
     return TraceError(
-        f"{known_name(name, where)} got a traced value ({short_text(said)})",
+        f"{known_name(name, error)} got a traced value ({short_text(said)})",
         where=where,
         why="it computes with plain numbers, which would lose the derivative",
         do=f"write this step with NumPy functions, or with those of scipy.special{solver * ('optimize' in name)}",

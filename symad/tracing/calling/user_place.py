@@ -130,9 +130,16 @@ def located(error: Failure, graph: Graph, node: int) -> Failure:
 
 def raised_place(error: BaseException) -> str:
     """Return `file:line` of the innermost user's frame in the traceback of an error."""
-    places = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    file, line = next((place for place in reversed(places) if not _is_passed_over(place[0])), ("", 0))
-    return file and f"{file}:{line}"
+    trace = _innermost_users(error)
+    return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
+
+
+def _innermost_users(error: BaseException) -> TracebackType | None:
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        found = found if _is_passed_over(trace.tb_frame.f_code.co_filename) else trace
+        trace = trace.tb_next
+    return found
 
 
 def library_function(error: BaseException) -> str:
@@ -142,7 +149,7 @@ def library_function(error: BaseException) -> str:
         if not _is_own(frame):
             name = ""
         elif not name:
-            public = _public_name(frame)
+            public = _wrapped_name(frame) or _public_name(frame)
             name = public if public.startswith(("scipy", "numpy", "numba")) else ""
             last = name or last
     return last if isinstance(error, SystemError) else name  # which C code raises in the frame of what it called
@@ -164,6 +171,15 @@ def _public_name(frame: FrameType) -> str:
     return ".".join([part for part in module.split(".") if not part.startswith("_")] + [frame.f_code.co_name])
 
 
+def _wrapped_name(frame: FrameType) -> str:
+    """Return the name of the public function that a decorator's function was made for, "" of any other function."""
+    held = [frame.f_locals.get(name) for name in frame.f_code.co_freevars]
+    module = _public_name(frame).rpartition(".")[0]
+    return next(
+        (f"{module}.{f.__name__}" for f in held if inspect.isfunction(f) and is_public(f"{module}.{f.__name__}")), ""
+    )
+
+
 def is_public(name: str) -> bool:
     """Whether a function is found under its full name.
 
@@ -174,15 +190,16 @@ def is_public(name: str) -> bool:
     return not last.startswith("_") and hasattr(sys.modules.get(module), last)
 
 
-def known_name(name: str, place: str) -> str:
-    """Return the name of a library's function, or the one that is called for it in a line of the user's.
+def known_name(name: str, error: BaseException) -> str:
+    """Return the name of a library's function, or the one that the user's code called for it when an error was raised.
 
     A function that was decorated has the name of what decorates it.
     """
-    file, _, line = place.rpartition(":")
-    if is_public(name) or not line.isdecimal():
+    trace = _innermost_users(error)
+    if is_public(name) or trace is None:
         return name
-    called = _CALLED.findall(linecache.getline(file, int(line)))
+    code = trace.tb_frame.f_code
+    called = _CALLED.findall(segment_at(code, trace.tb_lasti) or linecache.getline(code.co_filename, trace.tb_lineno))
     names = (f"{name.rpartition('.')[0]}.{each}" for each in called)
     return next(filter(is_public, names), name)
 

@@ -35,6 +35,7 @@ import symad.tracing.scipy.pandas_functions
 import symad.tracing.scipy.piecewise_polynomials
 import symad.tracing.scipy.refused_names
 import symad.tracing.scipy.rotations
+import symad.tracing.scipy.sample_orders
 import symad.tracing.scipy.sample_statistics
 import symad.tracing.scipy.sampled_integrals
 import symad.tracing.scipy.sparse_products

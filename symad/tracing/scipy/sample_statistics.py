@@ -16,23 +16,23 @@ from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import refuse_function
 
 
-def _only(name: str, **given: bool) -> None:
+def only(name: str, **given: bool) -> None:
     """Refuse what is asked for by keywords."""
     for keyword, asked in given.items():
         if asked:
             refuse_function(f"scipy.stats.{name} with {keyword}=", "it has no traced form", f"leave {keyword} out")
 
 
-class _Named(tuple[Any, ...]):
+class Named(tuple[Any, ...]):
     """A tuple whose elements have names, and more attributes."""
 
-    def __new__(cls, first: int = 2, /, **parts: Any) -> _Named:
+    def __new__(cls, first: int = 2, /, **parts: Any) -> Named:
         made = super().__new__(cls, list(parts.values())[:first])
         vars(made).update(parts)
         return made
 
 
-def _flat(a: Any, axis: Any) -> tuple[Any, Any]:
+def flat(a: Any, axis: Any) -> tuple[Any, Any]:
     return (np.ravel(array(a)), 0) if axis is None else (array(a), axis)
 
 
@@ -49,8 +49,8 @@ def zscore(a: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") 
 @stands_in_for("scipy.stats.zmap")
 def zmap(scores: Any, compare: Any, axis: Any = 0, ddof: int = 0, nan_policy: str = "propagate") -> Any:
     """The same, of the mean and the deviation of other values."""
-    _only("zscore", nan_policy=nan_policy != "propagate")
-    compare, along = _flat(compare, axis)
+    only("zscore", nan_policy=nan_policy != "propagate")
+    compare, along = flat(compare, axis)
     mean = np.mean(compare, axis=along, keepdims=True)
     deviation = np.std(compare, axis=along, ddof=ddof, keepdims=True)
     return (array(scores) - mean) / deviation if axis is not None else (array(scores) - mean[0]) / deviation[0]
@@ -61,16 +61,16 @@ def moment(
     a: Any, order: Any = 1, axis: Any = 0, nan_policy: str = "propagate", *, center: Any = None, keepdims: bool = False
 ) -> Any:
     """A moment about the mean, or about a center."""
-    _only("moment", nan_policy=nan_policy != "propagate", keepdims=keepdims, order=np.ndim(order) > 0)
-    values, axis = _flat(a, axis)
+    only("moment", nan_policy=nan_policy != "propagate", keepdims=keepdims, order=np.ndim(order) > 0)
+    values, axis = flat(a, axis)
     return _moment(values, order, axis) if center is None else np.mean((values - center) ** order, axis=axis)
 
 
 @stands_in_for("scipy.stats.skew")
 def skew(a: Any, axis: Any = 0, bias: bool = True, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
     """The third moment, in deviations."""
-    _only("skew", nan_policy=nan_policy != "propagate", keepdims=keepdims)
-    values, axis = _flat(a, axis)
+    only("skew", nan_policy=nan_policy != "propagate", keepdims=keepdims)
+    values, axis = flat(a, axis)
     count, found = values.shape[axis], _moment(values, 3, axis) / _moment(values, 2, axis) ** 1.5
     return found if bias or count < 3 else found * math.sqrt(count * (count - 1)) / (count - 2)
 
@@ -81,8 +81,8 @@ def kurtosis(
     keepdims: bool = False,
 ) -> Any:  # fmt: skip
     """The fourth moment, in deviations; less that of normal values."""
-    _only("kurtosis", nan_policy=nan_policy != "propagate", keepdims=keepdims)
-    values, axis = _flat(a, axis)
+    only("kurtosis", nan_policy=nan_policy != "propagate", keepdims=keepdims)
+    values, axis = flat(a, axis)
     count, found = values.shape[axis], _moment(values, 4, axis) / _moment(values, 2, axis) ** 2
     if not bias and count > 3:
         found = ((count**2 - 1) * found - 3 * (count - 1) ** 2) / ((count - 2) * (count - 3)) + 3
@@ -92,8 +92,8 @@ def kurtosis(
 @stands_in_for("scipy.stats.variation")
 def variation(a: Any, axis: Any = 0, nan_policy: str = "propagate", ddof: int = 0, *, keepdims: bool = False) -> Any:
     """The standard deviation, relative to the mean."""
-    _only("variation", nan_policy=nan_policy != "propagate", keepdims=keepdims)
-    values, axis = _flat(a, axis)
+    only("variation", nan_policy=nan_policy != "propagate", keepdims=keepdims)
+    values, axis = flat(a, axis)
     return np.std(values, axis=axis, ddof=ddof) / np.mean(values, axis=axis)
 
 
@@ -101,8 +101,8 @@ def variation(a: Any, axis: Any = 0, nan_policy: str = "propagate", ddof: int = 
 def hmean(a: Any, axis: Any = 0, dtype: Any = None, *, weights: Any = None, nan_policy: str = "propagate",
           keepdims: bool = False) -> Any:  # fmt: skip
     """The harmonic mean, NaN where an element is negative."""
-    _only("hmean", weights=weights is not None, nan_policy=nan_policy != "propagate", keepdims=keepdims)
-    values, axis = _flat(a, axis)
+    only("hmean", weights=weights is not None, nan_policy=nan_policy != "propagate", keepdims=keepdims)
+    values, axis = flat(a, axis)
     return 1 / np.mean(1 / np.where(values < 0, np.nan, values), axis=axis)
 
 
@@ -112,7 +112,7 @@ def iqr(
     interpolation: Any = "linear", keepdims: bool = False,
 ) -> Any:  # fmt: skip
     """The distance of two percentiles."""
-    _only("iqr", nan_policy=nan_policy != "propagate", scale=not isinstance(scale, int | float))
+    only("iqr", nan_policy=nan_policy != "propagate", scale=not isinstance(scale, int | float))
     low, high = np.percentile(array(x), list(rng), axis=axis, method=interpolation, keepdims=keepdims)
     return (high - low) / scale
 
@@ -122,7 +122,7 @@ def scoreatpercentile(
     a: Any, per: Any, limit: Any = (), interpolation_method: str = "fraction", axis: Any = None
 ) -> Any:
     """A percentile."""
-    _only("scoreatpercentile", limit=bool(limit))
+    only("scoreatpercentile", limit=bool(limit))
     way: Any = {"fraction": "linear"}.get(interpolation_method, interpolation_method)
     return np.percentile(array(a), per, axis=axis, method=way)
 
@@ -132,7 +132,7 @@ def entropy(
     pk: Any, qk: Any = None, base: Any = None, axis: int = 0, *, nan_policy: str = "propagate", keepdims: bool = False
 ) -> Any:
     """The entropy of a distribution, or its distance from another one."""
-    _only("entropy", nan_policy=nan_policy != "propagate", keepdims=keepdims)
+    only("entropy", nan_policy=nan_policy != "propagate", keepdims=keepdims)
     special = sys.modules["scipy.special"]
     shares = array(pk) / np.sum(array(pk), axis=axis, keepdims=True)
     if qk is None:
@@ -150,12 +150,12 @@ def _ufunc(function: Any, *values: Any) -> Any:
 # ---- correlation and regression
 
 
-def _correlation(x: Any, y: Any) -> Any:
+def correlation(x: Any, y: Any) -> Any:
     dx, dy = x - np.mean(x), y - np.mean(y)
     return np.clip(np.sum(dx * dy) / np.sqrt(np.sum(dx**2) * np.sum(dy**2)), -1.0, 1.0)
 
 
-def _two_sided(statistic: Any, degrees: Any) -> Any:
+def two_sided(statistic: Any, degrees: Any) -> Any:
     """Return how probable a statistic of Student's distribution is that is as far from 0."""
     return 2 * _ufunc(sys.modules["scipy.special"].stdtr, degrees, -np.abs(traced(statistic)))
 
@@ -163,25 +163,25 @@ def _two_sided(statistic: Any, degrees: Any) -> Any:
 @stands_in_for("scipy.stats.pearsonr")
 def pearsonr(x: Any, y: Any, *, alternative: str = "two-sided", method: Any = None, axis: Any = 0) -> Any:
     """The correlation of two samples, and how probable it is without one."""
-    _only("pearsonr", alternative=alternative != "two-sided", method=method is not None, axis=np.ndim(x) != 1)
+    only("pearsonr", alternative=alternative != "two-sided", method=method is not None, axis=np.ndim(x) != 1)
     x, y = array(x), array(y)
-    r, degrees = _correlation(x, y), len(x) - 2
-    p = _two_sided(r * np.sqrt(degrees / (1 - r * r)), float(degrees)) if degrees > 0 else 1.0
-    return _Named(statistic=r, pvalue=p, correlation=r)
+    r, degrees = correlation(x, y), len(x) - 2
+    p = two_sided(r * np.sqrt(degrees / (1 - r * r)), float(degrees)) if degrees > 0 else 1.0
+    return Named(statistic=r, pvalue=p, correlation=r)
 
 
 @stands_in_for("scipy.stats.linregress")
 def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
     """A straight line through points."""
-    _only("linregress", alternative=alternative != "two-sided")
+    only("linregress", alternative=alternative != "two-sided")
     x, y = array(x), array(y)
     dx, dy, degrees = x - np.mean(x), y - np.mean(y), len(x) - 2
-    slope, r = np.sum(dx * dy) / np.sum(dx**2), _correlation(x, y)
+    slope, r = np.sum(dx * dy) / np.sum(dx**2), correlation(x, y)
     error = np.sqrt((1 - r * r) * np.sum(dy**2) / np.sum(dx**2) / degrees)
-    return _Named(
+    return Named(
         5,
         slope=slope, intercept=np.mean(y) - slope * np.mean(x), rvalue=r,
-        pvalue=_two_sided(r * np.sqrt(degrees / (1 - r * r)), float(degrees)), stderr=error,
+        pvalue=two_sided(r * np.sqrt(degrees / (1 - r * r)), float(degrees)), stderr=error,
         intercept_stderr=error * np.sqrt(np.mean(dx**2) + np.mean(x) ** 2),
     )  # fmt: skip
 
@@ -192,25 +192,25 @@ def ttest_1samp(
     keepdims: bool = False,
 ) -> Any:  # fmt: skip
     """Whether the mean of a sample is a number."""
-    _only("ttest_1samp", alternative=alternative != "two-sided", nan_policy=nan_policy != "propagate")
+    only("ttest_1samp", alternative=alternative != "two-sided", nan_policy=nan_policy != "propagate")
     values = array(a)
     degrees = values.shape[axis] - 1
     error = np.std(values, axis=axis, ddof=1) / math.sqrt(values.shape[axis])
     t = (np.mean(values, axis=axis) - popmean) / error
-    return _Named(statistic=t, pvalue=_two_sided(t, float(degrees)), df=degrees)
+    return Named(statistic=t, pvalue=two_sided(t, float(degrees)), df=degrees)
 
 
 @stands_in_for("scipy.stats.ttest_ind")
 def ttest_ind(a: Any, b: Any, *, axis: int = 0, equal_var: bool = True, **keywords: Any) -> Any:
     """Whether two samples have the same mean."""
-    _only("ttest_ind", equal_var=not equal_var, **dict.fromkeys(keywords, True))
+    only("ttest_ind", equal_var=not equal_var, **dict.fromkeys(keywords, True))
     first, second = array(a), array(b)
     counts = first.shape[axis], second.shape[axis]
     degrees = sum(counts) - 2
     pooled = sum((n - 1) * np.var(v, axis=axis, ddof=1) for n, v in zip(counts, (first, second), strict=True))
     error = np.sqrt(pooled / degrees * (1 / counts[0] + 1 / counts[1]))
     t = (np.mean(first, axis=axis) - np.mean(second, axis=axis)) / error
-    return _Named(statistic=t, pvalue=_two_sided(t, float(degrees)), df=float(degrees))
+    return Named(statistic=t, pvalue=two_sided(t, float(degrees)), df=float(degrees))
 
 
 # ---- densities
