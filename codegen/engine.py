@@ -193,6 +193,11 @@ def vector_bits() -> int:
     return 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
 
 
+def vector_registers() -> int:
+    """How many vector registers this processor has."""
+    return 16 if is_x86_64() and vector_bits() < 512 else 32
+
+
 def has_fma() -> bool:
     """Whether the processor has a fused multiply-add instruction."""
     processor, features = host()

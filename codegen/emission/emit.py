@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
 from codegen.emission.lane_functions import SINE_AND_COSINE, angles_of_both, on_lanes, pair_of, sine_and_cosine_of_lanes
-from codegen.emission.schedule import FREE, Place, Schedule, pointers, split_stores, workspace
+from codegen.emission.schedule import FREE, Place, Schedule, aligned, pointers, split_stores, workspace
 from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row, is_truth_row, lanes_of_row
 from codegen.ir.program import Program
@@ -216,7 +216,8 @@ class Writer:
         """Return the IR of one chunk function."""
         check("writing code")
         widest = max((lanes_of_row(self.rows[index]) for index in chunk), default=1)
-        names = self.begin(number, self.lanes if widest == 1 else Lanes(widest))
+        lanes = self.lanes if widest == 1 else Lanes(widest)
+        names = self.begin(number, lanes, aligned(lanes, [self.rows[index] for index in chunk]))
         lines = names.lines
         rows, stores, slots, binary = self.rows, self.stores, self.plan.slots, self.binary
         for index in chunk:
@@ -240,10 +241,10 @@ class Writer:
                     names.store(name, *self.output(names, place))
         return "\n".join([*lines, "ret void\n}"])
 
-    def begin(self, number: int, lanes: Lanes) -> Names:
-        """Begin a chunk function whose widest values have these lanes."""
+    def begin(self, number: int, lanes: Lanes, stack: str = "") -> Names:
+        """Begin a chunk function whose widest values have these lanes, with an attribute of its stack."""
         parameters = ",".join(["ptr noalias"] * self.arguments)
-        attributes = f"noinline nounwind{lanes.attributes}"
+        attributes = f"noinline nounwind{stack}{lanes.attributes}"
         head = f"define internal void @{self.form.name}.{number}({parameters}) {attributes} {{"
         return Names(self, [head], self.arguments + 1)
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, lanes_of_row, operands_of
+from codegen.engine import vector_bits, vector_registers
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row, lanes_of_row, operands_of
 from codegen.ir.program import Program
+from codegen.lanes import Lanes
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
 from codegen.records import dataclass
@@ -149,7 +151,22 @@ def pointers(program: Program) -> list[str]:
 
 
 LINE = 64  # bytes of a line of the cache
+STACK = 16  # bytes at which a stack begins, if nothing else is asked for
 FREE = "call void @free(ptr %memory)"
+
+
+def aligned(lanes: Lanes, operations: Sequence[Row], others: int = 0) -> str:
+    """Return the attribute of a function that may keep registers on its stack: there they meet one line each.
+
+    Without it the stack begins at any 16 bytes. A function keeps some if it has more values than there are registers,
+    `others` beside those of its operations, or if it calls others.
+
+    >>> aligned(Lanes(2), [("call", "exp", 0)])
+    ''
+    """
+    size = min(lanes.size * lanes.width, vector_bits() // 8)
+    few = len(operations) + others <= vector_registers() and not any(row[0] == "call" for row in operations)
+    return "" if few or size <= STACK else f" alignstack({size})"
 
 
 def workspace(size: int, large: bool) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, Names, Writer, in_all_lanes
 from codegen.emission.lane_functions import own_functions
-from codegen.emission.schedule import schedule
+from codegen.emission.schedule import aligned, schedule
 from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Input, Output, Program
@@ -197,9 +197,10 @@ class Function(Frame):
 
     def __init__(self, job: Job, lanes: Lanes) -> None:
         name, block = (job.name, "") if job.blocks is None else (f"{job.name}.part", PART)
-        super().__init__(job, f"@{name}({job.parameters}{block}) noinline nounwind{lanes.attributes}")
-        self.lanes = lanes
-        self.plan = schedule(job.lowered)
+        self.lanes, self.plan = lanes, schedule(job.lowered)
+        rows = [job.lowered.rows[row] for row in self.plan.chunks[0]] if len(self.plan.chunks) == 1 else []
+        stack = aligned(lanes, rows, len(job.region.gathers) + len(job.region.results))
+        super().__init__(job, f"@{name}({job.parameters}{block}) noinline nounwind{stack}{lanes.attributes}")
         self.stored: dict[int, int] = {array: row for array, _, row in job.lowered.stores}
         self.left: dict[int, int] = {
             row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))
