@@ -134,8 +134,9 @@ def _inlined(emitted: Emitted) -> list[str]:
 
 
 def _where_called(text: str) -> str:
-    """A function without linkage to others, written where it is called."""
+    """A function without linkage to others, written where it is called: it has no stack of its own."""
     kept = text.replace("define i32 @kernel(", "define internal i32 @kernel(", 1)
+    kept = re.sub(r"(?m)^(define internal .*) alignstack\(\d+\)(.*\{)$", r"\1\2", kept)
     return re.sub(r"(?m)^(define internal .*\))( noinline)?(.*\{)$", r"\1 alwaysinline\3", kept)
 
 
