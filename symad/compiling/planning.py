@@ -32,6 +32,7 @@ from symad.compiling.candidates import (
     Rolled,
     columns_of,
     differentiated_loops,
+    in_rounds,
     primal_of,
     seeded_program,
     taken_apart,
@@ -87,10 +88,10 @@ def plan(
     """Return what `compile` does with a function and arguments like the examples, and why; nothing is compiled.
 
     The options are those of `compile`. The function is run once for each of its paths; only where it has custom rules
-    or loops that were written down is it run again for straight lines. The choice minimises the time to build and a
-    million calls; loops are taken unless straight lines are one and a half times as fast to call. Times are
-    predictions: only their ratios mean anything (docs/design/price.md). ArgumentError for options that exclude
-    each other, or ask for a way that there is not.
+    or loops that were written down, or does the same to small arrays in rounds, is it run again. The choice minimises
+    the time to build and a million calls; loops are taken unless straight lines are one and a half times as fast to
+    call. Times are predictions: only their ratios mean anything (docs/design/price.md). ArgumentError for options that
+    exclude each other, or ask for a way that there is not.
 
     >>> import numpy as np
     >>> found = plan(grad(lambda x: np.sum(np.sin(x) * x)), np.ones(1000))
@@ -128,6 +129,7 @@ class _Search:
         self.primal: Primal | None = None
         self.notes: tuple[str, ...] = ()
         self.arrays = True  # whether operations on large arrays are loops
+        self.at_once = True  # and so are those on arguments in even steps, from fewer elements on
         self.written_out: Candidate | None = None  # what a sweep comes to in straight lines
 
     @cached_property
@@ -142,7 +144,9 @@ class _Search:
         return self.with_loops(arrays=self.arrays)
 
     def with_loops(self, *, arrays: bool) -> StructuredTrace:
-        return traced_with_loops(self.base, self.args, self.asked.max_paths, self.asked.checkpoints, arrays=arrays)
+        return traced_with_loops(
+            self.base, self.args, self.asked.max_paths, self.asked.checkpoints, arrays=arrays, at_once=self.at_once
+        )
 
     @property
     def has_columns(self) -> bool:
@@ -234,6 +238,10 @@ class _Search:
         of_matrix = self.traced.of_arrays and any(recipe.transform in MATRICES for recipe in self.recipes)
         try:
             self.primal = primal_of(self.traced, self.name, bool(self.recipes))
+            if self.at_once and self.traced.of_arrays and in_rounds(self.primal.program):
+                self.at_once = False
+                self.traced = self.traced_again()
+                return self.differentiated()
             return differentiated_loops(self.primal, self.args, self.recipes, self.asked.checkpoints)
         except StraightError as reason:
             if str(reason) == RULES and self.recipes and self.searches:  # derivatives are taken around these loops

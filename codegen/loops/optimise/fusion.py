@@ -19,7 +19,7 @@ from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of
 from codegen.ir.row_table import Table as Rows
 from codegen.ir.tables import Table
 
-LARGEST = 300  # operations of a body: what does not fit into registers gains nothing
+LARGEST = 400  # operations of a body: what does not fit into registers gains nothing
 MOST_RESULTS = 32  # of a body, for the same reason
 Bodies: TypeAlias = dict[Hashable, tuple[Program, Program, Program]]  # of two bodies and what their slots read
 BACK = 16  # steps that are looked at for one to be fused with

@@ -40,12 +40,12 @@ from symad.tracing.values.array_blocks import (
     kinds_of,
     template_of,
 )
-from symad.tracing.values.layouts import usual_step
+from symad.tracing.values.layouts import in_even_steps, usual_step
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.whole_numbers import note_whole
 
 LARGE = 4096  # elements of the first operation that is a loop; before it what repeats is found
-SMALL = 256  # elements of those after it: what is between loops should not be written out
+SMALL = 256  # elements of those after it, and of one that reads arguments in even steps (`in_lines`)
 SHORT = 32  # a product of a matrix and a vector has sums of so few terms in one body
 NARROW = 64  # sums side by side; fewer are added one after the other
 PRODUCTS = 1 << 15  # of numbers in a product of matrices from which on a library carries it out
@@ -60,6 +60,7 @@ class ArrayLoops:
 
     scope: Scope
     least: int = LARGE
+    at_once: bool = True  # whether a first operation on arguments in even steps needs SMALL elements only
     written_down: int = 0  # loops, with those of scopes inside
     around: ArrayLoops | None = None
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
@@ -89,11 +90,24 @@ class ArrayLoops:
         """Return build(...) of every element of operands that broadcast to a shape."""
         if build is op.select and (chosen := self.chosen(*operands)) is not None:
             return np.broadcast_to(chosen, shape).copy()
-        if math.prod(shape) < self.least:
+        if math.prod(shape) < self.least and not self.in_lines(operands, shape):
             return None
         return (
             self.powers(operands[0], operands[1], shape) if build is op.power else self.mapped(build, operands, shape)
         )
+
+    def in_lines(self, operands: Sequence[Nodes], shape: tuple[int, ...]) -> bool:
+        """Whether an operation reads leaves in even steps, each element once: written out, it would be found again as
+        the loop that it is, for the price of its rows. Pairs that are gathered or broadcast are found as nests.
+        """
+        given, read = self.scope.graph.operands, [nodes for nodes in operands if nodes.size > 1]
+        if (
+            not self.at_once
+            or math.prod(shape) < SMALL
+            or any(nodes.shape != shape or given[nodes.item(0)] for nodes in read)
+        ):
+            return False
+        return all(map(in_even_steps, read))
 
     def mapped(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
         """The same, however few they are."""

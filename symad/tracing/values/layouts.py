@@ -75,6 +75,18 @@ def usual_step(nodes: Nodes, axis: int) -> int:
     return max(found, key=found.count) if found else 0
 
 
+def in_even_steps(nodes: Nodes) -> bool:
+    """Return whether nodes are apart by the same number along each axis.
+
+    >>> in_even_steps(np.arange(20).reshape(4, 5)[1:, ::2].T), in_even_steps(np.array([[1, 2], [3, 5]]))
+    (True, False)
+    """
+    first, ones = nodes.item(0), np.eye(nodes.ndim, dtype=int).tolist()
+    sides = zip(ones, nodes.shape, strict=True)
+    steps = [(nodes[tuple(one)] - first) * np.arange(size) if size > 1 else np.zeros(1, int) for one, size in sides]
+    return np.array_equal(nodes, first + sum(np.ix_(*steps)))
+
+
 def moved(array: Numbers, axes: tuple[int, ...]) -> Numbers:
     """Return an array with its axes in this order, those that it lacks in front of it first."""
     return array.reshape((1,) * (len(axes) - array.ndim) + array.shape).transpose(axes) if array.ndim else array

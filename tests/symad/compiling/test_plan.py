@@ -236,8 +236,8 @@ def test_loops_that_wait_for_each_other_are_a_reason_and_no_error(monkeypatch):
 
     whole = roll.find
     monkeypatch.setattr(roll, "find", find)
-    found = sa.plan(lambda x: np.sum(np.sin(x) * x), np.ones(300))
+    found = sa.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))
     reason = "its loops wait for each other: no order runs them all"
     assert (found.chosen, found.refused["rolled"]) == ("straight", reason)
     with pytest.raises(sa.ArgumentError, match="its loops wait for each other"):
-        sa.plan(lambda x: np.sum(np.sin(x) * x), np.ones(300), roll="always")
+        sa.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200), roll="always")

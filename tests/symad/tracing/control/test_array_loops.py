@@ -10,7 +10,7 @@ import pytest
 import symad as sa
 from codegen.ir.region import regions_of
 from symad.compiling.candidates import primal_of, traced_with_loops
-from symad.tracing.control.array_loops import LARGE, ArrayLoops
+from symad.tracing.control.array_loops import LARGE, SMALL, ArrayLoops
 
 RNG = np.random.default_rng(5)
 DATA = RNG.normal(size=(300, 20))
@@ -205,7 +205,41 @@ def test_what_is_done_twice_is_one_loop():
 
 
 def test_small_arrays_are_written_out():
-    assert not traced_with_loops(lambda x: np.sum(np.sin(x)), (Y[: LARGE - 1],)).loops
+    rows = np.random.default_rng(2).permutation(LARGE - 1)
+    assert not traced_with_loops(lambda x: np.sum(np.sin(x)), (Y[: SMALL - 1],)).loops
+    assert not traced_with_loops(lambda x: np.sum(np.sin(x[rows])), (Y[: LARGE - 1],)).loops
+
+
+@pytest.mark.parametrize(
+    ("f", "loops"),
+    [
+        (lambda x: np.sin(x[1:] - x[:-1]), 2),
+        (lambda x: x.reshape(2, -1)[:, ::2] * 2, 1),
+        (lambda x: x[:-1] * np.arange(1.0, len(x)), 1),
+        (lambda x: np.square(x[np.r_[0 : len(x) - 1, 0]]), 0),  # which has an element twice
+        (lambda x: x[:20, None] - x[None, :20], 0),  # pairs: found as a nest
+        (lambda x: np.sin(x[np.triu_indices(30, 1)[0]]) ** 2, 0),  # and so is what is done to them
+    ],
+)
+def test_what_is_done_to_arguments_in_even_steps_is_a_loop_at_once(f, loops):
+    x = RNG.normal(size=4 * SMALL)
+    traced = traced_with_loops(f, (x,))
+    assert len(traced.loops) == loops
+    np.testing.assert_allclose(sa.compile(f, x)(x), f(x), rtol=1e-14)
+
+
+def test_rounds_on_small_arrays_are_written_out_and_found() -> None:
+    def steps(u, number):
+        for _ in range(number):
+            u = np.concatenate([u[:1], u[1:-1] + 0.1 * (u[2:] - 2 * u[1:-1] + u[:-2]), u[-1:]])
+        return np.sum(u**2)
+
+    u = RNG.normal(size=300)
+    few, many = (sa.plan(lambda u, number=number: steps(u, number), u) for number in (20, 60))
+    assert [plan.chosen for plan in (few, many)] == ["rolled", "rolled"]
+    assert 20 in [loop.count for loop in few.loops]  # one chain, with a long body
+    assert {loop.count for loop in many.loops} <= {298, 300}
+    np.testing.assert_allclose(sa.compile(lambda u: steps(u, 20), u)(u), steps(u, 20), rtol=1e-12)
 
 
 def test_the_hessian_of_one_body_is_taken_of_loops():
