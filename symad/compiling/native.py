@@ -217,6 +217,8 @@ def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Root
     instances = Instances(function, lambda bound, roots: _jitted(bound, options, roots), KERNELS)
 
     def call(*args: Any, **keywords: Any) -> Any:
+        if not keywords and (run := kernels.at_hand(args)) is not None:
+            return run(*args)
         if keywords:
             args = positional(function, args, keywords, "a kernel knows its arguments by their positions")
         key = _plain_key(args)
@@ -246,25 +248,44 @@ class _Kernels:
     def __init__(self, function: Callable[..., Any], options: CompileFields, read_too: Roots) -> None:
         self._function, self._options, self._read_too = function, options, read_too
         self._made: OrderedDict[Any, tuple[Callable[..., Any], Surroundings]] = OrderedDict()
+        self._at_hand: dict[Any, tuple[Callable[..., Any], Surroundings]] = {}  # what numbers and arrays have met
         self._lock = Lock()
+
+    def at_hand(self, args: tuple[Any, ...]) -> Callable[..., Any] | None:
+        """Return the kernel that arguments of these classes, shapes and numbers met before, if nothing has changed."""
+        found = self._at_hand.get(_met(args))
+        return found[0] if found is not None and found[1].unchanged() else None
 
     def of(self, key: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
         """Return the kernel for arguments of a kind, which is compiled where there is none or something has changed."""
         with self._lock:
             found = self._made.get(key)
-            if found is not None:
-                self._made.move_to_end(key)
-        if found is not None and found[1].unchanged():
-            return found[0]
-        kernel = compile(self._function, *args, **self._options)  # unlocked: it may call this function too
-        read = _read_by(self._function, *self._read_too(), *static_parts(args))
-        run = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix)
+        if found is None or not found[1].unchanged():
+            kernel = compile(self._function, *args, **self._options)  # unlocked: it may call this function too
+            read = _read_by(self._function, *self._read_too(), *static_parts(args))
+            found = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix), read
         with self._lock:
-            self._made[key] = run, read
+            if key not in self._made or len(self._at_hand) >= KERNELS:
+                self._at_hand = {}  # what is used from now on comes here once, and so to the end
+            self._made[key] = found
             self._made.move_to_end(key)
             if len(self._made) > KERNELS:
                 self._made.popitem(last=False)
-        return run
+            if _plain_key(args) is not None:
+                self._at_hand[_met(args)] = found
+        return found[0]
+
+
+def _met(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return what tells plain arguments apart, and more than their key does, in no time."""
+    met: list[Any] = []
+    for arg in args:
+        if type(arg) is np.ndarray:
+            met.append(arg.shape)
+            met.append(arg.dtype)
+        else:
+            met.append(type(arg))
+    return tuple(met)
 
 
 def _plain_key(args: tuple[Any, ...]) -> Any:

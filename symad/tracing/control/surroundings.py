@@ -78,7 +78,7 @@ class Surroundings:
 
     def unchanged(self) -> bool:
         """Whether all of it is as it was."""
-        if self._quickly.hold() and all(_same(now(), before) for now, before in self._slowly):
+        if self._quickly.hold() and (not self._slowly or all(_same(now(), before) for now, before in self._slowly)):
             return True
         return all(_same(now(), before) for now, before, _, _ in self._shared) and not self._changed_here()
 

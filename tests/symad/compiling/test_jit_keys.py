@@ -374,7 +374,7 @@ def test_what_python_notes_in_a_class_compiles_nothing_again(compiled: list[Any]
     ids=["number", "array", "two arrays"],
 )
 def test_a_call_asks_little(function: Any, argument: Any) -> None:
-    """Of numbers and arrays: a kernel takes some 40 ns, and what jit asks before it a microsecond."""
+    """Of numbers and arrays: a kernel takes some 40 ns, and what jit asks before it half a microsecond."""
     given = [argument] * function.__code__.co_argcount
     jitted = sa.jit(function)
     jitted(*given)
@@ -384,8 +384,8 @@ def test_a_call_asks_little(function: Any, argument: Any) -> None:
         jitted(*given)
     finally:
         sys.setprofile(None)
-    assert events.count("call") <= 10, events
-    assert events.count("c_call") <= 20, events
+    assert events.count("call") <= 5, events
+    assert events.count("c_call") <= 10, events
 
 
 def test_a_name_that_stands_for_an_equal_number_compiles_nothing_again(
@@ -397,6 +397,23 @@ def test_a_name_that_stands_for_an_equal_number_compiles_nothing_again(
     assert (jitted(1.5), len(compiled)) == (3.0, 1)
     monkeypatch.setattr(sys.modules[__name__], "FACTOR", 4.0)
     assert (jitted(1.5), len(compiled)) == (6.0, 2)
+
+
+def test_a_kernel_that_is_called_again_and_again_is_kept(compiled: list[Any]) -> None:
+    jitted = sa.jit(lambda x: np.sum(x) * FACTOR)
+    for size in range(1, 3 * native.KERNELS):
+        assert jitted(np.ones(1)) == 2.0
+        assert jitted(np.ones(size + 1)) == 2.0 * (size + 1)
+    assert len(compiled) == 3 * native.KERNELS
+    assert jitted(np.ones(2)) == 4.0
+    assert len(compiled) == 3 * native.KERNELS + 1
+
+
+def test_what_changed_and_changed_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    jitted, this = sa.jit(lambda x, n: x * n * FACTOR), sys.modules[__name__]
+    for factor, numbers in ((2.0, (1, 1.0, np.float32(1))), (3.0, (1.0, np.int64(1))), (2.0, (np.float32(1), 1))):
+        monkeypatch.setattr(this, "FACTOR", factor)
+        assert [jitted(5.0, number) for number in numbers] == [5.0 * factor] * len(numbers)
 
 
 def test_an_attribute_of_a_function_that_had_none(compiled: list[Any]) -> None:
