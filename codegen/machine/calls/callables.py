@@ -152,6 +152,7 @@ class CFunction:
     def callback(self, signature: str, *data: Any) -> Callback:
         """Return a C function of a signature as a capsule without a name, for tools that take those.
 
+        "XLA_FFI_Error * (XLA_FFI_CallFrame *)" is what `jax.ffi.register_ffi_target` takes.
         `data` are values for the last inputs. What is returned keeps the function alive, the capsule does not.
 
         >>> import sympy as sp

@@ -1,4 +1,4 @@
-"""Conventions of other tools: C signatures of SciPy and Ipopt, and adapters from them to kernels.
+"""Conventions of other tools: C signatures of SciPy, Ipopt and XLA, and adapters from them to kernels.
 
 An adapter gets the kernel's address from the linker. Whatever holds the function holds the kernel.
 """
@@ -17,6 +17,7 @@ from codegen.ir.program import Declared
 from codegen.lanes import FLOAT64
 from codegen.machine import forms
 from codegen.machine.calls.compiled import Compiled
+from codegen.machine.calls.xla_calls import HANDLER, handler_text
 
 DECLARATION = "declare i32 @kernel(ptr,ptr)\n"
 CTYPES: dict[str, Any] = {
@@ -111,6 +112,8 @@ def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
     program, number = compiled.declared, compiled.options.number
     if number is not FLOAT64:
         raise ArgumentError(f"a {number.name} kernel as LowLevelCallable", why="SciPy passes float64")
+    if signature == HANDLER:
+        return _handler(compiled, bound)
     convention = _convention(program, signature, bound)
     known = compiled.library.addresses
     owners: list[Any] = [compiled]
@@ -124,6 +127,17 @@ def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
     function: Any = ctypes.CFUNCTYPE(*types)(address)
     function.owners, function.signature = owners, convention.signature
     function.first = convention.first(len(program.arguments), bound)
+    return function
+
+
+def _handler(compiled: Compiled, bound: int) -> Any:
+    """Return the ctypes function of a handler for XLA."""
+    if bound:
+        raise ArgumentError(f"signature {HANDLER!r} with values for inputs", why="it has no user data (void *)")
+    text = DECLARATION + handler_text(compiled.declared, "adapter")
+    library = compile_text(text, ("adapter",), {"kernel": compiled.library.addresses["kernel"]})
+    function: Any = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(library.addresses["adapter"])
+    function.owners, function.signature, function.first = [compiled, library], HANDLER, 0
     return function
 
 

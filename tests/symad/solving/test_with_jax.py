@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import symad as sa
+from codegen.machine.calls.xla_calls import HANDLER
 from symad.errors import ArgumentError
 
 jax = pytest.importorskip("jax")
@@ -31,6 +33,7 @@ def _double() -> Any:
 
 
 X, A = np.array([0.3, 0.4, 0.5]), 1.3
+KEPT: list[Any] = []  # XLA never forgets what was registered
 
 TRANSFORMS = {
     "value": lambda f: f,
@@ -62,6 +65,63 @@ def test_many_points_have_the_bits_of_a_batch() -> None:
     kernel = sa.compile(lambda x: formula(x, 2.0, np), np.zeros(3))
     found = jax.jit(jax.vmap(sa.to_jax(lambda x: formula(x, 2.0, np), np.zeros(3))))(points)
     assert np.asarray(found).tobytes() == kernel.batch(points).tobytes()
+
+
+def test_one_point_has_the_bits_of_a_call() -> None:
+    def f(x: Any) -> Any:
+        return formula(x, 2.0, np)
+
+    kernel, ours, again = sa.compile(f, X), sa.to_jax(f, X), sa.to_jax(f, X, calls="python")
+    for point in np.random.default_rng(1).normal(size=(50, 3)):
+        bits = np.float64(kernel(point)).tobytes()
+        assert [np.asarray(g(point)).tobytes() for g in (ours, jax.jit(ours), again)] == [bits] * 3
+
+
+def test_xla_calls_a_kernel_without_python() -> None:
+    def calls(f: Any, x: Any) -> list[bool]:
+        text = jax.jit(f).lower(x).as_text()
+        return [name in text for name in ("symad_", "python")]
+
+    ours = sa.to_jax(lambda x: np.sum(x**2), X)
+    assert calls(ours, X) == [True, False]
+    assert calls(jax.grad(ours), X) == [True, False]
+    assert calls(jax.vmap(ours), np.ones((2, 3))) == [False, True]
+    assert calls(sa.to_jax(lambda x: np.sum(x**2), X, calls="python"), X) == [False, True]
+    jax.config.update("jax_enable_x64", False)
+    assert calls(ours, np.float32(X)) == [False, True]
+
+
+def test_an_interface_that_kernels_do_not_know_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    header = tmp_path / "xla/ffi/api/c_api.h"
+    header.parent.mkdir(parents=True)
+    header.write_text("#define XLA_FFI_API_MAJOR 1\n")
+    monkeypatch.setattr(jax.ffi, "include_dir", lambda: str(tmp_path))
+    with pytest.raises(ArgumentError, match=r'version 1 of .* and not 0; to_jax\(..., calls="python"\)'):
+        sa.to_jax(lambda x: x * x, 1.0)
+    assert sa.to_jax(lambda x: x * x, 1.0, calls="python")(3.0) == 9.0
+    with pytest.raises(ArgumentError, match="calls='c'"):
+        sa.to_jax(lambda x: x * x, 1.0, calls="c")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("result", "arguments"),
+    [
+        (jax.ShapeDtypeStruct((2,), np.float64), (np.zeros(3), 1.0)),
+        (jax.ShapeDtypeStruct((2,), np.float64), (np.zeros((1, 2)), 1.0)),
+        (jax.ShapeDtypeStruct((2,), np.float64), (np.zeros(2, np.float32), 1.0)),
+        (jax.ShapeDtypeStruct((2,), np.float64), (np.zeros(2),)),
+        (jax.ShapeDtypeStruct((), np.float64), (np.zeros(2), 1.0)),
+    ],
+)
+def test_buffers_that_do_not_fit_are_errors_of_xla(result: Any, arguments: Any) -> None:
+    found = sa.compile(lambda x, a: a * x, np.zeros(2), 1.0).callback(HANDLER)
+    name = f"symad_test_{id(found)}"
+    KEPT.append(found)
+    jax.ffi.register_ffi_target(name, found.capsule, platform="cpu")
+    fits = jax.ffi.ffi_call(name, jax.ShapeDtypeStruct((2,), np.float64))
+    assert fits(np.arange(2.0), 3.0).tolist() == [0.0, 3.0]
+    with pytest.raises(Exception, match=r"takes \(2,\), \(\) and gives \(2,\), all of them float64"):
+        jax.block_until_ready(jax.ffi.ffi_call(name, result)(*arguments))
 
 
 def test_single_precision_and_whole_numbers() -> None:
