@@ -31,7 +31,7 @@ _FORMS: dict[str, Callable[[Any], Any]] = {  # what is read of a matrix
 def finite(check: bool, *values: Any) -> None:
     """Raise SciPy's ValueError where numbers are known and not finite."""
     for value in values if check else ():
-        known = known_values(value, _is_finite) if is_traced(value) else _is_finite(np.asarray(value))
+        known = known_values(np.atleast_1d(value), _is_finite) if is_traced(value) else _is_finite(np.asarray(value))
         if known is not None and not known:
             raise ValueError("array must not contain infs or NaNs")
 

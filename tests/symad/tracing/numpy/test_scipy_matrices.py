@@ -133,3 +133,15 @@ def test_numbers_are_scipys():
         return np.sum(factor) + np.sum(order) + np.sum(linalg.logm(np.eye(2))) + x[0]
 
     assert sa.value_and_grad(f)(X)[0] == pytest.approx(f(X))
+
+
+def test_a_number_is_a_matrix_of_one_row_where_scipy_takes_it_for_one():
+    scipy_linalg = pytest.importorskip("scipy.linalg")
+    for f in (
+        lambda x: scipy_linalg.cholesky(x[0])[0, 0],
+        lambda x: scipy_linalg.cho_factor(x[0], lower=True)[0][0, 0],
+        lambda x: scipy_linalg.cho_solve(scipy_linalg.cho_factor(x[0]), x[1:])[0],
+    ):
+        value, slope = sa.value_and_grad(f)(np.array([2.0, 3.0]))
+        assert value == pytest.approx(f(np.array([2.0, 3.0])), rel=1e-15)
+        assert slope == pytest.approx(sa.compile(sa.jacfwd(f), np.ones(2))(np.array([2.0, 3.0])), rel=1e-14)
