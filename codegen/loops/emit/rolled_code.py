@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import prod
 
 from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
-from codegen.emission.schedule import FREE, schedule, workspace
+from codegen.emission.schedule import FREE, LINE, schedule, workspace
 from codegen.engine import vector_bits
 from codegen.functions.linear_algebra import has_library
 from codegen.functions.workers import available
@@ -25,7 +25,8 @@ from codegen.loops.emit.loop_scalar import scalar_loop
 from codegen.loops.emit.loop_text import Job, Written
 from codegen.loops.emit.loop_vector import registers, vector_loop
 from codegen.loops.emit.matrix_calls import matrix_call
-from codegen.loops.emit.thread_blocks import Blocks, blocks_of
+from codegen.loops.emit.thread_blocks import Blocks, asks_scipy, blocks_of, work_of
+from codegen.loops.emit.thread_rounds import MOST_MEMORY, Rounds, RoundsText, rounds_of
 from codegen.loops.emit.thread_text import clearing, in_blocks, zeros
 from codegen.loops.emit.workspace import Memory, Tables, Writes, writes
 from codegen.loops.optimise.common_rows import share
@@ -40,10 +41,18 @@ from codegen.records import dataclass
 from codegen.stages import allowed, carried_out, part
 
 
-def calls(steps: Sequence[Step], prefix: str, shared: Sequence[Shared], scalar: Lanes = SCALAR) -> list[str]:
+def calls(
+    steps: Sequence[Step],
+    prefix: str,
+    shared: Sequence[Shared],
+    scalar: Lanes = SCALAR,
+    threaded: Mapping[int, str] | None = None,
+    around: str = "",
+) -> list[str]:
     """Return the IR that runs the regions as `regions_of` has them, each by a function and with its rounds.
 
-    It begins in the block %start.
+    It begins in the block %start. Nests that are `threaded`, by the number of their first region, have a function of
+    their own. There may be a nest `around` the steps, in this round.
 
     >>> from codegen.ir.program import Output, Program
     >>> region = Region(Program([], [], {}, (), ()), 1, (), ())
@@ -52,11 +61,14 @@ def calls(steps: Sequence[Step], prefix: str, shared: Sequence[Shared], scalar: 
     """
     lines: list[str] = []
     block, regions, nests = "start", 0, 0
-    rounds: list[str] = []
+    rounds: list[str] = [around] if around else []
     stack: list[Step | tuple[int, int, str]] = list(reversed(steps))
     while stack:
         step = stack.pop()
-        if isinstance(step, Region):
+        if isinstance(step, Nest) and threaded and regions in threaded:
+            lines.append(f"call void @{threaded[regions]}(ptr %in,ptr %out,ptr %w)")
+            regions += len(step.steps)
+        elif isinstance(step, Region):
             pointers = [
                 _found(f"%a{regions}.{k}", *array, scalar, lines) for k, array in enumerate(shared[regions].given)
             ]
@@ -77,6 +89,15 @@ def calls(steps: Sequence[Step], prefix: str, shared: Sequence[Shared], scalar: 
             block = f"end{n}"
             rounds.pop()
     return lines
+
+
+@dataclass(frozen=True)
+class Threaded:
+    """Nests whose rounds threads share: functions by the number of the first region, IR, numbers of memory in all."""
+
+    names: dict[int, str]
+    emitted: Emitted
+    memory: int
 
 
 PASSES = (("sharing", share), ("sum-unrolling", with_unrolled_sums), ("interchange", interchanged))
@@ -143,6 +164,19 @@ class RolledPlan:
                 extra = max(extra, written.scratch)
         return Emitted([], tables.globals, {}) + emitted + self.kernel(memory, extra, form, shared)
 
+    def in_threads(self, memory: Memory, extra: int, form: Form, shared: Sequence[Shared]) -> Threaded:
+        """Return the functions of nests whose rounds threads share."""
+        line = LINE // memory.scalar.size
+        own = -(-(memory.workspace + extra) // line) * line
+        names, emitted, size = {}, Emitted([], [], {}), own
+        if self.threads > 1 and not form.device and form.lanes.width == 1:
+            for first, (nest, rounds) in self.rounds.items():
+                name, outputs = f"{form.name}.nest{first}", len(self.program.outputs)
+                text = RoundsText(name, rounds, memory, own, outputs, self.threads)
+                emitted += text.written(calls(nest.steps, form.name, shared[first:], memory.scalar, around="%round"))
+                names[first], size = name, max(size, text.size)
+        return Threaded(names, emitted, size)
+
     def function(self, shared: Shared, form: Form, tables: Tables, fast: bool) -> Written:
         """Return the function of the first of some equal regions."""
         number = shared.number
@@ -167,7 +201,8 @@ class RolledPlan:
     def kernel(self, memory: Memory, extra: int, form: Form, shared: Sequence[Shared]) -> Emitted:
         """Return the function itself: workspace, zeros, then the steps."""
         one = memory.scalar
-        size = one.size * one.width * (memory.workspace + extra)
+        threaded = self.in_threads(memory, extra, form, shared)
+        size = one.size * one.width * threaded.memory
         large, linkage = size > STACK_BYTES, "" if form.name == "kernel" else "internal "
         lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
         lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
@@ -175,10 +210,11 @@ class RolledPlan:
             pointer = _found(f"%c{number}", memory.pointers[number], 0, one, lines)
             cleared = one.size * one.width * self.program.buffers[number].size
             lines += clearing(form.name, pointer, cleared, self.threads)
-        steps = calls(self.program.steps, form.name, shared, one)
+        steps = calls(self.program.steps, form.name, shared, one, threaded.names)
         lines += [*steps, *([FREE] if large else []), "ret i32 0", "}"]
         text = "\n".join(lines)
-        return Emitted([], [text], {}) + (zeros(form.name) if f"@{form.name}.zeros" in text else Emitted([], [], {}))
+        clear = zeros(form.name) if f"@{form.name}.zeros" in text else Emitted([], [], {})
+        return threaded.emitted + Emitted([], [text], {}) + clear
 
     @property
     def scalar(self) -> Lanes:
@@ -217,6 +253,22 @@ class RolledPlan:
         ]
 
     @cached_property
+    def rounds(self) -> dict[int, tuple[Nest, Rounds]]:
+        """The nests whose rounds threads share, by the numbers of their first regions."""
+        found, first = {}, 0
+        for step in self.program.steps:
+            here = slice(first, first + sum(1 for _ in regions_of([step])))
+            bodies = [prepared.fused for _, prepared in self.regions[here]]
+            small = self.workspace <= MOST_MEMORY and not any(self.blocks[here])
+            if isinstance(step, Nest) and small and not any(map(asks_scipy, bodies)):
+                facts = zip(self.regions[here], bodies, self.wide[here], strict=True)
+                work = sum(work_of(region, lowered, lanes.width) for ((region, _), _), lowered, lanes in facts)
+                rounds = rounds_of(self.program, step, self.writes.stored[here], work, self.scalar)
+                found.update({} if rounds is None else {first: (step, rounds)})
+            first = here.stop
+        return found
+
+    @cached_property
     def blocks_kept(self) -> list[Blocks | None]:
         """The blocks that are written: on one thread only where there are sums or copies, for the bits."""
         kept = (blocks is not None and (self.threads > 1 or blocks.sums or blocks.copies) for blocks in self.blocks)
@@ -224,9 +276,13 @@ class RolledPlan:
 
     @property
     def cut(self) -> list[int]:
-        """Into how many blocks each region of the program is cut, 1 where it is not."""
-        pairs = zip(self.packed.regions, self.packed.blocks, strict=True)
-        found = (1 if blocks is None else blocks.count for ((region, _), _), blocks in pairs if region.origin != COPY)
+        """Into how many blocks each region of the program is cut, or the nest around it; 1 where it is not."""
+        packed = self.packed
+        blocks = [1 if found is None else found.count for found in packed.blocks]
+        for first, (nest, rounds) in packed.rounds.items():
+            blocks[first : first + len(nest.steps)] = [rounds.count] * len(nest.steps)
+        pairs = zip(packed.regions, blocks, strict=True)
+        found = (count for ((region, _), _), count in pairs if region.origin != COPY)
         return [1 if region.origin == COPY else next(found) for (region, _), _ in self.regions]
 
     @cached_property

@@ -78,11 +78,10 @@ def blocks_of(
 ) -> Blocks | None:
     """Return the blocks of a region, None where it is not cut: one of less than 56 us, or whose results may meet.
 
-    `stored` are the numbers of sums of one term. Functions of SciPy may ask for Python, so they stay on one thread.
+    `stored` are the numbers of sums of one term.
     """
-    work = region.count * _nanoseconds(region, lowered, lanes)
-    scipy = any(row[0] == "call" and str(row[1]).startswith("scipy.") for row in lowered.rows)
-    if not region.parallel or work < SPLIT or scipy:
+    work = work_of(region, lowered, lanes)
+    if not region.parallel or work < SPLIT or asks_scipy(lowered):
         return None
     results = range(len(region.results))
     sums = tuple(c for c in results if _is_sum(region, c, columns, stored))
@@ -120,10 +119,16 @@ def _copies(
     return tuple(found)
 
 
-def _nanoseconds(region: Region, lowered: Lowered, lanes: int) -> float:
-    """An estimate for one repetition."""
+def asks_scipy(lowered: Lowered) -> bool:
+    """Whether functions of SciPy are called: they may ask for Python, so they stay on one thread."""
+    return any(row[0] == "call" and str(row[1]).startswith("scipy.") for row in lowered.rows)
+
+
+def work_of(region: Region, lowered: Lowered, lanes: int) -> float:
+    """An estimate of the nanoseconds of a region."""
     moved = sum(not use.table.fixed for use in region.uses)
-    return nanoseconds(lowered.count()) * registers(lanes) / lanes + NANOSECONDS["cache"] * moved
+    one = nanoseconds(lowered.count()) * registers(lanes) / lanes + NANOSECONDS["cache"] * moved
+    return region.count * one
 
 
 def _is_sum(region: Region, c: int, columns: Columns | None, stored: AbstractSet[int]) -> bool:
