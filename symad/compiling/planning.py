@@ -6,8 +6,10 @@ not be written down to be refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -107,6 +109,25 @@ def plan(
         return _planned(f, example_args, asked)
 
 
+@contextmanager
+def shared_traces() -> Iterator[None]:
+    """Take one trace of each function for all that is compiled of it inside, at the same arguments and options.
+
+    >>> import numpy as np
+    >>> traced = []
+    >>> f = lambda x: traced.append(x.shape) or np.sum(x**3)
+    >>> with shared_traces():
+    ...     found = [plan(each, np.ones(1000), freeze=True) for each in (f, grad(f), hessian(f, sparse=True))]
+    >>> len(traced), [each.name for each in found]
+    (1, ['<lambda>', 'gradient_of_<lambda>', 'Hessian_of_<lambda>'])
+    """
+    token = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
 def _planned(f: Function, example_args: tuple[Any, ...], asked: Asked) -> CompilationPlan:
     with complex_points(asked.dtype == "complex128"):
         watched = None if asked.freeze else Watched(f, *static_parts(example_args))
@@ -117,6 +138,9 @@ def _planned(f: Function, example_args: tuple[Any, ...], asked: Asked) -> Compil
     record(made)
     stage("plan", lambda: made.text(WIDTH))
     return made
+
+
+_SHARED: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("shared traces", default=None)
 
 
 class _Search:
@@ -131,11 +155,30 @@ class _Search:
         self.arrays = True  # whether operations on large arrays are loops
         self.at_once = True  # and so are those on arguments in even steps, from fewer elements on
         self.written_out: Candidate | None = None  # what a sweep comes to in straight lines
+        shared = _SHARED.get()
+        self.shared = {} if shared is None else shared  # traces and rolled programs, by what they are of
 
     @cached_property
     def traced(self) -> Trace:
         """The one trace of the function below all transforms."""
-        return self.traced_again()
+        return self.shared_trace()
+
+    def shared_trace(self) -> Trace:
+        """Return the trace that others have made of the function in this form, or make it."""
+        key = id(self.base), self.arrays, self.at_once
+        if key not in self.shared:
+            self.shared[key] = self.traced_again(), self.base  # which keeps its id
+        found: Trace = self.shared[key][0]
+        return found
+
+    def rolled_primal(self, traced: StructuredTrace) -> Primal:
+        """Return the rolled program of a trace under its own name."""
+        has_more = traced.raised is not None or traced.in_body or traced.graph.rules
+        key = id(traced), bool(self.recipes and has_more)
+        if key not in self.shared:
+            self.shared[key] = primal_of(traced, self.name, bool(self.recipes)), traced
+        found: Primal = self.shared[key][0]
+        return replace(found, program=replace(found.program, name=self.name))
 
     def traced_again(self) -> Trace:
         """Return another trace of it."""
@@ -237,21 +280,21 @@ class _Search:
         assert isinstance(self.traced, StructuredTrace)
         of_matrix = self.traced.of_arrays and any(recipe.transform in MATRICES for recipe in self.recipes)
         try:
-            self.primal = primal_of(self.traced, self.name, bool(self.recipes))
+            self.primal = self.rolled_primal(self.traced)
             if self.at_once and self.traced.of_arrays and in_rounds(self.primal.program):
                 self.at_once = False
-                self.traced = self.traced_again()
+                self.traced = self.shared_trace()
                 return self.differentiated()
             return differentiated_loops(self.primal, self.args, self.recipes, self.asked.checkpoints)
         except StraightError as reason:
             if str(reason) == RULES and self.recipes and self.searches:  # derivatives are taken around these loops
                 self.base, self.recipes = self.f, []
-                self.traced = self.traced_again()
+                self.traced = self.shared_trace()
                 return self.differentiated()
             if not of_matrix:
                 raise
             self.arrays = False
-            self.traced = self.traced_again()
+            self.traced = self.shared_trace()
             self.notes = (f"what is done to large arrays is written out: {reason}",)
             return self.differentiated()
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from codegen.machine.calls.kernel import Kernel
 from symad.compiling.native import compile
+from symad.compiling.planning import shared_traces
 from symad.solving.callbacks import Callbacks, Kernels, Request, Solution
 from symad.solving.compiled_problem import CompiledProblem, SolverName
 from symad.solving.differentiated import Conditions
@@ -56,14 +57,15 @@ class Problem(CompiledProblem):
         self.objective, self.constraints = objective, constraints
 
     def _compiled(self, *examples: Any) -> Kernels:
-        objective = self.objective
-        value, gradient = compile(objective, *examples), compile(grad(objective), *examples)
-        if self.constraints is None:
-            return Kernels(value, gradient, compile(hessian(objective, sparse="lower"), *examples))
-        limits = compile(self._limited, *examples)
+        objective, limited = self.objective, self._limited
+        with shared_traces():
+            value, gradient = compile(objective, *examples), compile(grad(objective), *examples)
+            if self.constraints is None:
+                return Kernels(value, gradient, compile(hessian(objective, sparse="lower"), *examples))
+            limits, slopes = compile(limited, *examples), compile(jacobian(limited, sparse=True), *examples)
         weights = np.ones(limits.declared.outputs[0].size), 1.0
         curvature = compile(hessian(self._lagrangian, sparse="lower"), *examples, *weights)
-        return Kernels(value, gradient, curvature, limits, compile(jacobian(self._limited, sparse=True), *examples))
+        return Kernels(value, gradient, curvature, limits, slopes)
 
     def _limited(self, *arguments: Any) -> Any:
         assert self.constraints is not None

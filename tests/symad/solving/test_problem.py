@@ -270,3 +270,24 @@ def test_nan_on_the_way_makes_ipopt_step_back_or_end_in_its_own_status() -> None
     nowhere = sa.Problem(lambda x: np.sum(x**2), lambda x: np.log(x[0] - 9.0) + 0.0 * x[1])
     told = nowhere.minimize(np.zeros(2), solver="ipopt")
     assert (told.success, told.message) == (False, "invalid number detected")
+
+
+@pytest.mark.parametrize("size", [3, 1000], ids=["straight", "loops"])
+def test_a_problem_is_traced_once_for_values_and_slopes(size: int) -> None:
+    calls = []
+
+    def objective(x: Any) -> Any:
+        calls.append("objective")
+        return np.sum(x**4)
+
+    def limits(x: Any) -> Any:
+        calls.append("limits")
+        return x[1:] * x[:-1] - 1.0
+
+    kernels = sa.Problem(objective, limits).kernels(np.ones(size))
+    assert sorted(calls) == ["limits", "limits", "objective", "objective"]  # and once more for the Lagrangian
+    assert kernels.jacobian is not None
+    names = [kernel.declared.name for kernel in (kernels.value, kernels.gradient, kernels.jacobian)]
+    assert names == ["objective", "gradient_of_objective", "Jacobian_of__limited"]
+    x = np.linspace(0.5, 1.5, size)
+    np.testing.assert_array_equal(kernels.gradient(x), sa.compile(sa.grad(objective), x)(x))
