@@ -3,7 +3,8 @@
 A LocalCluster of dask.distributed evaluates the Hessian of a pair potential at N points, made where they are evaluated;
 what comes back of each part is its sum. In the middle one worker is killed: dask does its parts again elsewhere, and
 the sum has the bits that it has in this process. Beside the seconds: the points for each second of processor time, in
-this process alone and in all workers with all that they do beside, and how often each process compiled the kernel.
+this process alone and in all workers with all that they do beside, the start of the one that takes the killed one's
+place among it, and how often each process compiled the kernel. Workers keep the memory of one part for the next one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import symad as sa
 from symad.extras import optional
 
 PART = 2**18  # points of one part
+KEPT = {"MALLOC_TRIM_THRESHOLD_": 2**30, "MALLOC_MMAP_THRESHOLD_": 2**30}  # bytes; dask's workers return memory at once
 
 
 def potential(x: Any, y: Any) -> Any:
@@ -68,8 +70,9 @@ class Run:
 
 def on_cluster(kernel: Any, parts: int, workers: int) -> Run:
     """Carry out parts on a cluster, one worker of which is killed in the middle."""
-    distributed = optional("distributed", "a cluster")
+    distributed, dask = (optional(name, "a cluster") for name in ("distributed", "dask"))
     with (
+        dask.config.set({"distributed.nanny.pre-spawn-environ": KEPT}),
         distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
