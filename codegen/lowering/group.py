@@ -12,16 +12,20 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from operator import itemgetter
+from heapq import heapify, heappop, heappush
+from itertools import chain, count
 from typing import TypeAlias
 
+import numpy as np
+
 from codegen.functions.libraries import FUNCTIONS
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, code_of
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, entry_of
 
 Pack: TypeAlias = tuple[int, ...]  # rows side by side; the last may be repeated to fill the lanes
+Candidate: TypeAlias = tuple[int, int, int, Pack]  # in order: what the last levels read comes first
 # (symbol, lanes): symbol of the vector function, the same one for a formula of lanes
 Find: TypeAlias = Callable[[str, int], str | None]
 
@@ -81,11 +85,11 @@ def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Low
 
 def nanoseconds(rows: Iterable[Row], find: Find) -> float:
     """Estimate the time of operations by their throughput."""
-    total = 0.0
-    for row in rows:
-        known = ALONE.get(row[0])
-        total += _time(row, find) if known is None else known
-    return total
+    rows = list(rows)
+    codes = Counter(map(code_of, rows))
+    alone = sum([count * ALONE[code] for code, count in codes.items() if code in ALONE])
+    others = codes.keys() - ALONE.keys()
+    return alone + sum([_time(row, find) for row in rows if row[0] in others] if others else ())
 
 
 def _time(row: Row, find: Find) -> float:
@@ -125,13 +129,16 @@ class _Packer:
         self.key = [0] * len(self.rows)
         self.kind = [-1] * len(self.rows)  # equal for rows that can go side by side
         self.parts: list[Pack] = [()] * len(self.rows)
-        self.readers: dict[int, dict[int, list[int]]] = {}  # of each row, by what they do with it
-        self._look()
+        self._readers(self._look())
         self.packs: dict[Pack, None] = {}
         self.place: dict[int, Pack] = {}
         self.packed = [0] * len(self.rows)  # how often packs read each row
         self.queue: deque[Pack] = deque()
-        self.read: list[tuple[int, Pack]] = []  # what packs read, and may be packs: level of the pack, rows
+        self.read: list[Candidate] = []  # what packs read, and may be packs in the next round
+        self.round: list[Candidate] = []  # what is left of this round, a heap
+        self.now: Candidate | None = None  # the one that this round is at
+        self.blocked: dict[int, list[Candidate]] = {}  # candidates by a row that is mostly read by others, so far
+        self.rounds, self.number = 0, count()
 
     def is_seed(self, shape: Row) -> bool:
         """Whether rows are expensive enough to start a group."""
@@ -140,11 +147,13 @@ class _Packer:
         known = self.scalar_calls or any(self.find(shape[1], width) for width in self.widths)
         return known and not _is_operation(shape[1])
 
-    def _look(self) -> None:
-        """Note for each row what it does and reads, who reads it, and its level: calls on the longest way to it, then
-        operations since. Rows of one pack are on the same level, so no pack waits for itself."""
-        rows, uses, key, kind, parts, readers = self.rows, self.uses, self.key, self.kind, self.parts, self.readers
-        kinds: dict[tuple[Row, int], int] = {}
+    def _look(self) -> list[int]:
+        """Note for each row what it does and reads, and its level: calls on the longest way to it, then operations
+        since. Rows of one pack are on the same level, so no pack waits for itself. Returned are the operations."""
+        rows, uses, key, kind, parts = self.rows, self.uses, self.key, self.kind, self.parts
+        operations: list[int] = []
+        kinds: dict[Row, dict[int, int]] = {}  # by shape and level
+        numbers = count()
         for index, row in enumerate(rows):
             if not index % EVERY:
                 check("grouping operations")
@@ -152,16 +161,38 @@ class _Packer:
                 continue
             first = FIRST_OPERAND.get(row[0], 1)
             shape, operands = row[:first], row[first:]
-            starts = self.seeds.get(shape)
-            if starts is None:
-                starts = self.seeds[shape] = self.is_seed(shape)
-            most = max([key[part] for part in operands])
-            key[index] = level = most - most % LEVEL + LEVEL if starts else most + 1
-            kind[index] = doing = kinds.setdefault((shape, level), len(kinds))
+            of_shape = kinds.get(shape)
+            if of_shape is None:
+                self.seeds[shape] = self.is_seed(shape)
+                of_shape = kinds[shape] = {}
+            most = key[operands[0]]
+            for part in operands:
+                if key[part] > most:
+                    most = key[part]
+            key[index] = level = most - most % LEVEL + LEVEL if self.seeds[shape] else most + 1
+            doing = of_shape.get(level)
+            if doing is None:
+                doing = of_shape[level] = next(numbers)
+            kind[index] = doing
             parts[index] = operands
-            for position, part in enumerate(operands):
-                if rows[part][0] not in LEAVES:
-                    readers.setdefault(part, {}).setdefault(MOST_OPERANDS * doing + position, []).append(index)
+            operations.append(index)
+        return operations
+
+    def _readers(self, operations: Sequence[int]) -> None:
+        """Note who reads each row, and what each does with it: those of row k stand from `start[k]` to `start[k+1]`.
+
+        Those that do the same stand together, with the first one before the first of others.
+        """
+        operands = [self.parts[index] for index in operations]
+        read = np.fromiter(chain.from_iterable(operands), np.int64)
+        counts = np.fromiter(map(len, operands), np.int64, len(operands))
+        place = np.arange(len(read)) - np.repeat(np.cumsum(counts) - counts, counts)
+        ways = np.repeat(MOST_OPERANDS * np.array(self.kind)[operations], counts) + place
+        _, firsts, doing = np.unique(read * (1 + ways.max(initial=0)) + ways, return_index=True, return_inverse=True)
+        order = np.lexsort((firsts[doing], read))
+        self.readers: list[int] = np.repeat(operations, counts)[order].tolist()
+        self.ways: list[int] = ways[order].tolist()
+        self.start: list[int] = np.searchsorted(read[order], np.arange(len(self.rows) + 1)).tolist()
 
     def seed(self) -> None:
         """Put equal expensive operations that do not depend on each other side by side."""
@@ -181,21 +212,32 @@ class _Packer:
             self.add((*members, *[members[-1]] * (width - len(members))))
 
     def add(self, pack: Pack, operands: Sequence[Pack] | None = None) -> None:
-        packed, parts, place = self.packed, self.parts, self.place
+        packed, parts, place, blocked = self.packed, self.parts, self.place, self.blocked
         self.packs[pack] = None
         self.queue.append(pack)
         for row in dict.fromkeys(pack):
             place[row] = pack
             for part in parts[row]:
                 packed[part] += 1
+                if part in blocked and 2 * packed[part] > self.uses[part]:
+                    self.released(blocked.pop(part))
         level, kind = self.key[pack[0]], self.kind
+        when = self.rounds if self.now is None else -self.rounds  # those of a round are before what it has blocked
         for candidate in self.operands(pack) if operands is None else operands:
             if kind[candidate[0]] >= 0 and candidate[0] not in place:
-                self.read.append((level, candidate))
+                self.read.append((-level, when, next(self.number), candidate))
+
+    def released(self, candidates: Iterable[Candidate]) -> None:
+        """Look at candidates again: in this round, where it has not come past them."""
+        for candidate in candidates:
+            if self.now is not None and candidate > self.now:
+                heappush(self.round, candidate)
+            else:
+                self.read.append(candidate)
 
     def extend(self) -> None:
         """Follow readers, then operands, until nothing is found any more."""
-        packed, uses, place = self.packed, self.uses, self.place
+        packed, uses, place, blocked = self.packed, self.uses, self.place, self.blocked
         while self.queue:
             while self.queue:
                 for candidate in self.read_alike(self.queue.popleft()):
@@ -203,18 +245,22 @@ class _Packer:
                         operands = self.operands(candidate)
                         if all(map(self.cheap, operands)):
                             self.add(candidate, operands)
-            found, self.read = self.read, []
-            found.sort(key=itemgetter(0), reverse=True)
-            for level, candidate in found:
+            self.round, self.read = self.read, []
+            self.rounds += 1
+            heapify(self.round)
+            while self.round:
+                self.now = heappop(self.round)
+                candidate = self.now[-1]
                 if candidate[0] in place:
                     continue
                 for row in candidate:
-                    if 2 * packed[row] <= uses[row]:  # most of what reads it is in no pack, so far
-                        self.read.append((level, candidate))
+                    if 2 * packed[row] <= uses[row]:
+                        blocked.setdefault(row, []).append(self.now)
                         break
                 else:
                     if self.fits(candidate):
                         self.add(candidate)
+            self.now = None
 
     def operands(self, pack: Pack) -> list[Pack]:
         """The operands of a pack's rows, side by side."""
@@ -223,10 +269,24 @@ class _Packer:
 
     def read_alike(self, pack: Pack) -> list[Pack]:
         """Rows that read the rows of a pack in the same way."""
+        start = self.start
+        begin, end = start[pack[0]], start[pack[0] + 1]
+        if begin == end:
+            return []
+        first = self.ways[begin:end]
+        ways = [first] + [self.ways[start[row] : start[row + 1]] for row in pack[1:]]
+        readers = [self.readers[start[row] : start[row + 1]] for row in pack]
+        if ways.count(first) == len(ways):
+            return list(zip(*readers, strict=True))
+        tables: list[dict[int, list[int]]] = []
+        for each, those in zip(ways, readers, strict=True):
+            table: dict[int, list[int]] = {}
+            for way, reader in zip(each, those, strict=True):
+                table.setdefault(way, []).append(reader)
+            tables.append(table)
         found: list[Pack] = []
-        ways = [self.readers.get(row, {}) for row in pack]
-        for way in ways[0]:
-            found += zip(*[each.get(way, ()) for each in ways], strict=False)
+        for way in tables[0]:
+            found += zip(*[table.get(way, ()) for table in tables], strict=False)
         return found
 
     def fits(self, pack: Pack) -> bool:
@@ -238,9 +298,11 @@ class _Packer:
         for row in pack[1:]:
             if kind[row] != doing or row in place:
                 return False
-        code, *shape = self.rows[first]
+        code, *shape = self.rows[first][:2]
         if code not in ARITHMETIC and not (code == "call" and _is_operation(shape[0])):
             return False
+        if len(set(pack)) == len(pack):
+            return True
         distinct = tuple(dict.fromkeys(pack))
         return len(distinct) > 1 and pack == distinct + pack[-1:] * (len(pack) - len(distinct))
 

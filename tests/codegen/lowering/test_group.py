@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+import codegen.lowering.group
 from codegen import compile_program, program_from_sympy
 from codegen.emission.straight import StraightPlan
 from codegen.functions.libraries import FUNCTIONS, no_vector_symbol, vector_symbol, widths
@@ -117,3 +118,37 @@ def test_exact_programs_agree_in_both_accuracies() -> None:
     assert not set(FUNCTIONS) & {row[1] for row in prepare(program, Options()).fused.rows if row[0] == "call"}
     for point in points():
         np.testing.assert_array_equal(strict(point), fast(point))
+
+
+def columns_read_elsewhere(steps: int) -> Lowered:
+    """Four columns of differences under quotients, where most of what reads each product is no column."""
+    rows: list[Any] = [("input", k) for k in range(8)]
+    columns, elsewhere = [0, 1, 2, 3], list[int]()
+
+    def row(*made: Any) -> int:
+        rows.append(made)
+        return len(rows) - 1
+
+    for _ in range(steps):
+        products = [row("mul", value, 4 + k) for k, value in enumerate(columns)]
+        elsewhere += [row("add", product, other) for product in products for other in range(3)]
+        scaled = [row("mul", value, value) for value in columns]
+        columns = [row("sub", value, product) for value, product in zip(scaled, products, strict=True)]
+    quotients = [row("div", 4 + k, value) for k, value in enumerate(columns)]
+    total = elsewhere[0]
+    for value in elsewhere[1:]:
+        total = row("add", total, value)
+    return Lowered(rows, [(0, k, one) for k, one in enumerate([*quotients, total])], 0, 0, 0)
+
+
+def test_what_is_read_elsewhere_is_not_looked_at_in_every_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Candidates wait for the row that keeps them from being a group."""
+    looks: list[Any] = []
+    pop = codegen.lowering.group.heappop
+    monkeypatch.setattr(codegen.lowering.group, "heappop", lambda heap: looks.append(heap) or pop(heap))  # type: ignore[func-returns-value]
+    counts = []
+    for steps in (20, 80):
+        looks.clear()
+        assert group_operations(columns_read_elsewhere(steps), (2, 4), no_vector_symbol).rows
+        counts.append(len(looks))
+    assert 20 < counts[1] <= 5 * counts[0]
