@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
-SELDOM = 500_000  # new objects between two collections; Python's own number is 700, or 2000
+SELDOM = 5_000_000  # new objects between two collections; Python's own number is 700, or 2000
 
 
 class _Threshold:
