@@ -123,6 +123,8 @@ Call = tuple[str, int, tuple[int, ...]]  # function, lanes, operands
 def _calls(rows: Sequence[Row], order: Sequence[int]) -> dict[int, Call]:
     """Return the functions that rows call."""
     found: dict[int, Call] = {}
+    if "call" not in {row[1][1] if row[0] == "wide" else row[0] for row in rows}:
+        return found
     for index in order:
         row = rows[index]
         lanes, *shape = row[1] if row[0] == "wide" else (1, *row[:2])

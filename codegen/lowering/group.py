@@ -130,7 +130,7 @@ class _Packer:
         self.kind = [-1] * len(self.rows)  # equal for rows that can go side by side
         self.parts: list[Pack] = [()] * len(self.rows)
         self._readers(self._look())
-        self.packs: dict[Pack, None] = {}
+        self.packs: dict[Pack, Sequence[Pack]] = {}  # with their operands
         self.place: dict[int, Pack] = {}
         self.packed = [0] * len(self.rows)  # how often packs read each row
         self.queue: deque[Pack] = deque()
@@ -213,7 +213,7 @@ class _Packer:
 
     def add(self, pack: Pack, operands: Sequence[Pack] | None = None) -> None:
         packed, parts, place, blocked = self.packed, self.parts, self.place, self.blocked
-        self.packs[pack] = None
+        self.packs[pack] = operands = self.operands(pack) if operands is None else operands
         self.queue.append(pack)
         for row in dict.fromkeys(pack):
             place[row] = pack
@@ -223,7 +223,7 @@ class _Packer:
                     self.released(blocked.pop(part))
         level, kind = self.key[pack[0]], self.kind
         when = self.rounds if self.now is None else -self.rounds  # those of a round are before what it has blocked
-        for candidate in self.operands(pack) if operands is None else operands:
+        for candidate in operands:
             if kind[candidate[0]] >= 0 and candidate[0] not in place:
                 self.read.append((-level, when, next(self.number), candidate))
 
@@ -311,7 +311,7 @@ class _Packer:
         rows = self.rows
         if parts in self.packs or len(set(parts)) == 1 or self.fits(parts):
             return True
-        return all(rows[part][0] == "const" for part in parts)
+        return rows[parts[0]][0] == "const" and all(rows[part][0] == "const" for part in parts)
 
 
 def _shape(row: Row) -> Row:
@@ -348,7 +348,7 @@ class _Writer:
                 single[index] = made(*row[:first], *parts)
             elif pack not in self.wide:
                 shape = (len(pack), *_shape(rows[index]))
-                self.wide[pack] = made("wide", shape, *map(self.lanes, self.packer.operands(pack)))
+                self.wide[pack] = made("wide", shape, *map(self.lanes, self.packer.packs[pack]))
         stores = [(array, position, self.value(row)) for array, position, row in self.lowered.stores]
         return replace(self.lowered, rows=self.made.rows, stores=stores)
 
@@ -373,7 +373,7 @@ class _Writer:
         known = self.wide.get(parts)
         if known is not None:
             return known
-        if all(self.rows[part][0] == "const" for part in parts):
+        if self.rows[parts[0]][0] == "const" and all(self.rows[part][0] == "const" for part in parts):
             return self.made.row("constants", tuple(self.rows[part][1] for part in parts))
         truth = self.rows[parts[0]][0] in TRUTHS
         values = [self.made.row("number", self.value(part)) if truth else self.value(part) for part in parts]

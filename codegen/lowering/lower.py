@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import compress
 
 import sympy as sp
 
@@ -49,7 +50,7 @@ class Lowered:
 
     @cached_property
     def _live(self) -> list[int]:
-        return [row for row, uses in enumerate(self._uses) if uses]
+        return list(compress(range(len(self.rows)), self._uses))
 
     def uses(self) -> list[int]:
         """How often each row is read or stored; 0 for rows that the stores do not need."""
@@ -66,10 +67,9 @@ class Lowered:
     @cached_property
     def _counted(self) -> Counter[str]:
         found = Counter[str]()
-        rows = [self.rows[row] for row in self._live]
-        for code, count in Counter(map(code_of, rows)).items():
+        for code, count in Counter(map(code_of, compress(self.rows, self._uses))).items():
             if code == "wide":
-                found.update([KINDS[row[1][1]] for row in rows if row[0] == "wide"])
+                found.update([KINDS[row[1][1]] for row in compress(self.rows, self._uses) if row[0] == "wide"])
             elif code not in LEAVES:
                 found[KINDS[code]] += count
         return found

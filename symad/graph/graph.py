@@ -280,14 +280,16 @@ class Graph(Table):
         >>> graph.count_operations([graph.node(sp.Mul, s, s)]), graph.count_operations([s], given=[s])
         (2, 0)
         """
+        heads, operands_of = self.heads, self.operands
         seen, stack, operations = set(given), list(nodes), 0
         while stack:
             node = stack.pop()
             if node not in seen:
                 seen.add(node)
-                operands = self.operands[node]
-                operations += bool(operands) and self.heads[node] is not Alias
-                stack += operands
+                operands = operands_of[node]
+                if operands:
+                    operations += heads[node] is not Alias
+                    stack += operands
         return operations
 
     def _too_many(self) -> LimitError:
