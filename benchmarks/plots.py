@@ -145,7 +145,11 @@ def draw(painter: Painter, data: Mapping[str, Any]) -> list[str]:
                   ("than straight lines of ours", 1.0, against(found, "never"))]  # fmt: skip
         shown.append(painter.ratios("structure_ratios", panels))
     if data.get("build"):
-        curves = {c: {n: b["seconds"] for n, b in row.items() if not b["reason"]} for c, row in data["build"].items()}
+        curves = {
+            c: {n: b["seconds"] for n, b in row.items() if not b["reason"]}
+            for c, row in data["build"].items()
+            if c in CANDIDATES
+        }
         ends = {c: b["reason"] for c, row in data["build"].items() for b in row.values() if b["reason"]}
         title = "Build: sparse Hessian of the chained Rosenbrock function"
         shown.append(painter.lines("build", title, curves, ends))

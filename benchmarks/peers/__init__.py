@@ -9,7 +9,7 @@ from benchmarks.peers.casadi import FLAGS, Casadi, CasadiC
 from benchmarks.peers.heyoka import Heyoka, HeyokaFast
 from benchmarks.peers.jax import Jax
 from benchmarks.peers.numba import Numba
-from benchmarks.peers.ours import Symad, SymadFast, SymadTier
+from benchmarks.peers.ours import Symad, SymadFast, SymadLines, SymadLinesTier, SymadTier
 from benchmarks.peers.symengine import Symengine
 
 CANDIDATES: dict[str, type[Candidate]] = {
@@ -24,9 +24,10 @@ CANDIDATES: dict[str, type[Candidate]] = {
     "jax": Jax,
     "numba": Numba,
 }
+LINES: dict[str, type[Candidate]] = {"symad-lines": SymadLines, "symad-lines-tier": SymadLinesTier}  # builds only
 OURS = ("symad", "symad-fast", "symad-tier")
 AHEAD_OF_TIME = ("casadi-gcc",)  # needs a C compiler
 
 __all__ = [
-    "AHEAD_OF_TIME", "CANDIDATES", "FLAGS", "OURS", "Candidate", "Evaluator", "Limits", "TooLargeError",
+    "AHEAD_OF_TIME", "CANDIDATES", "FLAGS", "LINES", "OURS", "Candidate", "Evaluator", "Limits", "TooLargeError",
 ]  # fmt: skip

@@ -86,3 +86,17 @@ class SymadTier(Symad):
 
     name = "symad, fast tier"
     options: ClassVar[dict[str, Any]] = {"cache": False, "tier": "fast"}
+
+
+class SymadLines(Symad):
+    """symad without loops: every operation of every repetition is written down."""
+
+    name = "symad, straight lines"
+    options: ClassVar[dict[str, Any]] = {"cache": False, "roll": "never"}
+
+
+class SymadLinesTier(Symad):
+    """The same with the tier that compiles fastest."""
+
+    name = "symad, straight lines, fast tier"
+    options: ClassVar[dict[str, Any]] = {"cache": False, "roll": "never", "tier": "fast"}
