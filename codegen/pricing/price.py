@@ -104,7 +104,7 @@ def rows_work(
     call["farther"] = max(0, total - LONGER)
     call["wait"] = max(0, round(waits - total / AT_ONCE))
     grouped = total - found["operation"] - found["sum"]
-    return Work(call, Counter({"kernel": 1, "row": rows, "emitted": total, "grouped": grouped, "result": stored}))
+    return Work(call, Counter({"kernel": 1, "row": rows, "encoded": total, "grouped": grouped, "result": stored}))
 
 
 def _in_groups(found: Counter[str], alone: Mapping[str, int]) -> Counter[str]:

@@ -86,15 +86,16 @@ NANOSECONDS: dict[str, float] = {
 
 # Seconds.
 SECONDS: dict[str, float] = {
-    "kernel": 0.00085,  # whatever it computes
-    "traced": 6.6e-6,  # an operation that is traced, and looked at for what repeats
-    "row": 8.4e-6,  # of a program: differentiated, written
-    "emitted": 24e-6,  # an operation that is lowered, and compiled by LLVM
-    "grouped": 20e-6,  # a quotient, root or function, besides
-    "result": 53e-6,  # a number that straight lines store
-    "region": 0.0046,
+    "kernel": 0.00093,  # whatever it computes
+    "traced": 7.6e-6,  # an operation that is traced, and looked at for what repeats
+    "row": 0.75e-6,  # of a program: differentiated, written
+    "encoded": 9.5e-6,  # an operation of straight lines that is lowered, and written by the encoder
+    "emitted": 46e-6,  # an operation that is lowered, and compiled by LLVM
+    "grouped": 8.6e-6,  # a quotient, root or function, besides
+    "result": 11e-6,  # a number that straight lines store
+    "region": 0.0086,
     "nest": 0.002,
-    "index": 0.041e-6,  # a number of a table of places
+    "index": 0.04e-6,  # a number of a table of places
 }
 
 _MOST_ORDERS = 3  # constant operands that a head may have in front

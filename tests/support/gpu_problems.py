@@ -77,7 +77,7 @@ CASES = {
     "rolled": made(sa.hessian(chain, sparse="lower"), 120),
     "loops": made(sa.grad(atoms), 60),
     "sweep": made(sa.hessian(log_sum_exp), 20),
-    "small sweep": made(sa.hessian(log_sum_exp), 6),
+    "small sweep": made(sa.hessian(log_sum_exp), 6, strategy="sweep"),
     "functions": made(sa.grad(functions), 3),
     "several": made(several, 7, 7),
     "single": made(several, 1, 1),

@@ -193,11 +193,11 @@ def test_build_and_calls_are_minimised(ways, chosen):
 
 
 def test_twenty_atoms_over_a_flat_x_are_loops():
-    """Straight lines take seconds to build and are hardly faster."""
+    """Straight lines take a fifth of a second to build and are no faster."""
     planned = sa.plan(sa.hessian(pairs, sparse="lower"), np.random.default_rng(0).normal(size=60))
     assert planned.chosen == "rolled"
     by_way = {each.way: each for each in planned.candidates}
-    assert by_way["rolled"].price.build < by_way["straight"].price.build / 5
+    assert by_way["rolled"].price.build < by_way["straight"].price.build / 3
 
 
 def test_options_that_exclude_each_other_are_refused_before_anything_is_traced():
