@@ -67,3 +67,22 @@ def fewer_collections() -> Iterator[None]:
         yield
     finally:
         _THRESHOLD.restore()
+
+
+@contextmanager
+def imports() -> Iterator[None]:
+    """The same while modules are imported. What they made stays: the collector has it among its oldest objects at once.
+
+    It would look through a quarter of a million young ones twice, which takes .08 s, before it counts them so. Where
+    the user has frozen objects, or has no collector, nothing is moved.
+
+    >>> with imports():
+    ...     made = [[k] for k in range(10_000)]
+    >>> len(gc.get_objects(generation=0)) < 5_000
+    True
+    """
+    with fewer_collections():
+        yield
+        if gc.isenabled() and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # to the oldest generation

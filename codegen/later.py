@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from codegen.collector import fewer_collections
+from codegen.collector import imports
 
 
 def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -34,7 +34,7 @@ def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
         if name not in places():
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         module, attribute = places()[name]
-        with fewer_collections():
+        with imports():
             found = import_module(f"{package}.{name}" if module == package else module)
         value = found if module == package else getattr(found, attribute)
         setattr(sys.modules[package], name, value)  # so that it is asked for once

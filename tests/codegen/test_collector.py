@@ -7,12 +7,13 @@ import os
 import threading
 import warnings
 from collections.abc import Iterator
+from weakref import ref
 
 import numpy as np
 import pytest
 
 import symad as sa
-from codegen.collector import SELDOM, fewer_collections
+from codegen.collector import SELDOM, fewer_collections, imports
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +87,42 @@ def test_a_fork_has_the_threshold_of_before() -> None:
             os._exit(0 if as_before and raised and gc.get_threshold() == (700, 10, 10) else 1)
         assert os.waitpid(child, 0)[1] == 0
     assert gc.get_threshold() == (700, 10, 10)
+
+
+def test_what_imports_make_is_not_looked_through_again() -> None:
+    with imports():
+        made = [[k] for k in range(3000)]
+    young = set(map(id, gc.get_objects(generation=0)))
+    assert not any(id(each) in young for each in made)
+
+
+def test_garbage_of_the_time_of_an_import_is_found() -> None:
+    class Kept:
+        def __init__(self) -> None:
+            self.itself = self
+
+    gone = ref(Kept())
+    with imports():
+        pass
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_the_user_has_frozen_or_turned_off_stays_so() -> None:
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        with imports():
+            pass
+        assert gc.get_freeze_count() == before > 0
+    finally:
+        gc.unfreeze()
+    gc.disable()
+    try:
+        with imports():
+            made = [[k] for k in range(3000)]
+        young = set(map(id, gc.get_objects(generation=0)))
+        assert id(made[-1]) in young
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
