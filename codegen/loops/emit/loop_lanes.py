@@ -15,6 +15,7 @@ from codegen.loops.emit.loop_text import Function
 from codegen.loops.emit.workspace import LINE
 
 UNUSED = 0.5  # what a lane that is switched off computes with: harmless to most functions
+PAIR_AND_ONE = 3  # numbers of a row for which whole rows would be turned in vain: 4 are no faster than 2 and 1
 SMALLER = Symbol("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64,i64)")
 
 
@@ -197,12 +198,33 @@ class LaneFunction(Function):
         if first.step == len(values) > 1 and (not self.mask or vector_bits() >= 512):
             self.store_turns(first, self.in_turns(values))
             return
-        vectors, places, width = self.rows(values), self.places(first), self.lanes.width
+        places, width = self.places(first), self.lanes.width
+        if len(values) == PAIR_AND_ONE and width > 1:
+            self.store_pairs(places, values)
+            return
+        vectors = self.rows(values)
         for lane in reversed(range(width)):
             vector, begin = divmod(lane * len(vectors), width)
             for k in range(0, len(values), width):
                 part = self.piece(vectors[vector + k // width], begin, min(width, len(values) - k))
                 self.write(f"store {part},ptr {self.offset(places[lane], k)},align {self.lanes.size}")
+
+    def store_pairs(self, places: Sequence[str], values: Sequence[str]) -> None:
+        """Store rows of three: the first two of a lane at once, then the third, which is where it is computed."""
+        first, second, third = values
+        pairs = [self.turns_of(first, second, odd) for odd in (0, 1)]
+        for lane in reversed(range(self.lanes.width)):
+            for part, place in (
+                (self.piece(pairs[lane % 2], lane // 2 * 2, 2), places[lane]),
+                (self.piece(third, lane, 1), self.offset(places[lane], 2)),
+            ):
+                self.write(f"store {part},ptr {place},align {self.lanes.size}")
+
+    def turns_of(self, left: str, right: str, odd: int) -> str:
+        """The even lanes of two vectors in turns, or the odd ones."""
+        kind, width = self.lanes.type, self.lanes.width
+        lanes = ",".join(f"i32 {k + odd},i32 {k + odd + width}" for k in range(0, width, 2))
+        return self.new(f"shufflevector {kind} {left},{kind} {right},<{width} x i32> <{lanes}>")
 
     def store_turns(self, first: Column, vectors: Sequence[str]) -> None:
         """Store vectors side by side, of the last repetitions the lanes that there are."""

@@ -315,7 +315,8 @@ class Batch:
                 return code
             self._patience -= count * self.nanoseconds
             if self._patience < 0 and self.lanes.width > 1:
-                code = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width)
+                moving = _moving(self.program, self.options.number)
+                code = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width + moving)
             elif code is None or code.library is not point:
                 code = Code(point, self.options.number.lanes(), self.nanoseconds)
             self._code = code

@@ -166,6 +166,19 @@ def test_columns_side_by_side_are_rows():
     assert rows_of(columns) == [[3], [1, 0, 4], [2]]
 
 
+@pytest.mark.parametrize("count", [3, 8, 21])
+def test_rows_of_three_are_stored_as_two_and_one(count):
+    """Two vectors are shuffled for each pair, and the third number is stored from where it is computed."""
+    gathers = (Gather(0, Affine(0, 1, count)), Gather(0, Affine(1, 1, count)))
+    results = tuple(Result(k, 1, Affine(k, 20, count), "store") for k in range(3))
+    rolled = program([count + 1], [20 * count], [], Region(BODY, count, gathers, results))
+    check(rolled, [np.random.default_rng(count).normal(size=count + 1)], lanes=(1, 2, 4, 8))
+    text = RolledPlan.of(rolled, Options(), lanes=8).emit().text
+    shuffles = text.count("shufflevector <8 x double>") - text.count("x double> poison")
+    assert shuffles == 2 * ((count >= 8) + (count % 8 > 0))
+    assert "store <3 x" not in text
+
+
 def test_operations_are_counted_by_vectors():
     plan = RolledPlan.of(chain(20), Options(fma=False), lanes=8)
     assert plan.executed().total() == 3 * 3

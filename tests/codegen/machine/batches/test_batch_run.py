@@ -49,6 +49,18 @@ def test_neither_slices_nor_threads_change_a_bit(kernel: Kernel) -> None:
         assert bits(kernel.batch(x[:count], threads=5)) == bits(kernel.batch(x[:count]))
 
 
+def test_what_is_brought_into_lanes_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So few operations for so many numbers: threads share what takes more than a millisecond."""
+    started = []
+    begin = threading.Thread.start
+    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), begin(thread))[1])
+    copies = compile_program(program_from_sympy([X], [[X[k % 3] * 2 for k in range(200)]]), lanes=4)
+    for points, others in ((100, 0), (20_000, 1)):
+        started.clear()
+        copies.batch(np.ones((points, 3)), threads=2)
+        assert len(started) == others
+
+
 @pytest.mark.usefixtures("short_slices")
 def test_no_more_threads_than_blocks(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
