@@ -10,11 +10,10 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
@@ -23,6 +22,7 @@ from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.gpu_architectures import architecture_of
 from codegen.later import Deferred
 from codegen.limits import check
+from codegen.llvm_lock import LOCK, release_calls
 
 if TYPE_CHECKING:
     import subprocess
@@ -35,25 +35,25 @@ else:  # not loaded by a process that runs what was compiled before
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_LOCK = threading.RLock()
-
 OPEN: dict[int, tuple[Any, Linker]] = {}  # machine code in memory, out of the collector's reach: tracker and linker
 SHARED = 16  # libraries of one linker, which takes five times as long to make as one to link, and keeps 10 kB of each
 _NUMBERS = count()
 _DROPPED: deque[int] = deque()  # of libraries that died and are to be freed; no longer than OPEN
 
-_HELD: list[AbstractContextManager[Any]] = []  # while the process forks
-
 
 @contextmanager
 def _compiling() -> Iterator[None]:
-    """Hold the lock, after the libraries that died have been freed."""
-    with _LOCK:
-        while _DROPPED:
-            tracker, linker = OPEN.pop(_DROPPED.popleft())
-            tracker.close()
-            linker.leave()
-        yield
+    """Hold the lock, after the libraries that died have been freed; Ctrl-C inside leaves no lock of llvmlite's held."""
+    with LOCK:
+        try:
+            while _DROPPED:
+                tracker, linker = OPEN.pop(_DROPPED.popleft())
+                tracker.close()
+                linker.leave()
+            yield
+        except BaseException:
+            release_calls()
+            raise
 
 
 class Once(Generic[P, T]):
@@ -78,23 +78,6 @@ class Once(Generic[P, T]):
                 if key not in self.made:
                     self.made[key] = self._make(*args, **kwargs)
         return self.made[key]
-
-
-def _hold() -> None:
-    _LOCK.acquire()
-    loaded = sys.modules.get("llvmlite.binding.ffi")
-    calls = getattr(getattr(loaded, "lib", None), "_lock", nullcontext())
-    calls.__enter__()  # llvmlite holds it in every call, also where it frees things
-    _HELD.append(calls)
-
-
-def _let_go() -> None:
-    _HELD.pop().__exit__(None, None, None)
-    _LOCK.release()
-
-
-if hasattr(os, "register_at_fork"):  # a child must not be born while another thread compiles
-    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_let_go)
 
 
 class Image(NamedTuple):

@@ -35,6 +35,7 @@ ORDER = {
             "special_heads",
             "distribution_heads",
             "limits",
+            "llvm_lock",
             "object_files",
             "records",
             "engine",

@@ -7,6 +7,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -166,3 +167,22 @@ def test_a_child_can_compile_when_another_thread_was_inside_llvm() -> None:
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert not done.returncode, done.stderr
+
+
+def test_an_interrupt_inside_llvmlite_leaves_its_lock_to_others():
+    """Its lock is taken by Python code: Ctrl-C may come when it is taken, and before anything would release it."""
+    calls, made = sys.modules["llvmlite.binding.ffi"].lib._lock, []
+    text = "define i32 @one() { ret i32 1 }"
+
+    def interrupted(*_: object) -> None:
+        calls.__enter__()
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codegen.engine._parse", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            engine.compile_object(text)
+    other = threading.Thread(target=lambda: made.append(engine.compile_text(text, ("one",), {}, 0)), daemon=True)
+    other.start()
+    other.join(60)
+    assert made
