@@ -19,7 +19,6 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 from codegen.errors import ArgumentError, LoweringError, WorkbenchError
-from codegen.gpu_architectures import architecture_of
 from codegen.later import Deferred
 from codegen.limits import check
 from codegen.llvm_lock import LOCK, release_calls
@@ -29,7 +28,10 @@ if TYPE_CHECKING:
 
     import llvmlite
     import llvmlite.binding as llvm
+
+    from codegen import gpu_architectures
 else:  # not loaded by a process that runs what was compiled before
+    gpu_architectures = Deferred("codegen.gpu_architectures")
     subprocess, llvmlite, llvm = Deferred("subprocess"), Deferred("llvmlite"), Deferred("llvmlite.binding")
 
 P = ParamSpec("P")
@@ -334,7 +336,7 @@ def _device_machine(architecture: str) -> Any:
     with _compiling():
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
-        target, features = llvm.Target.from_triple(DEVICE), f"+ptx{architecture_of(architecture).ptx}"
+        target, features = llvm.Target.from_triple(DEVICE), f"+ptx{gpu_architectures.architecture_of(architecture).ptx}"
         return target.create_target_machine(cpu=architecture, features=features, opt=3)
 
 

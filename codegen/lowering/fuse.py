@@ -77,13 +77,14 @@ def _rewritten(
 
     Only rows at `places` are looked at, where these are given.
     """
+    check("rewriting machine operations")
     if places is None:
         known = not lowered.codes.isdisjoint(rules)
         places = [index for index, row in enumerate(lowered.rows) if row[0] in rules] if known else ()
     if not places:
         return lowered
     rows, uses = list(lowered.rows), lowered.uses()
-    for done, index in enumerate(places):
+    for done, index in enumerate(places, 1):
         if not done % EVERY:
             check("rewriting machine operations")
         if uses[index]:

@@ -35,7 +35,7 @@ def rosenbrock(x):
 @pytest.mark.parametrize("max_ops", [1000, 10_000, 20_000])
 def test_operations_are_limited_with_a_report(max_ops: int) -> None:
     with pytest.raises(sa.LimitError, match=rf"more than {max_ops:,} operations: .* so far: [\d,]+ (Mul|Pow|Add)"):
-        sa.compile(sa.hessian(rosenbrock, sparse="lower"), np.ones(3000), max_ops=max_ops)
+        sa.compile(sa.hessian(rosenbrock, sparse="lower"), np.ones(3000), max_ops=max_ops, roll="never")
 
 
 def test_inputs_are_no_operations() -> None:
