@@ -151,10 +151,8 @@ def tstd(
 
 @stands_in_for("scipy.stats.tsem")
 def tsem(
-    a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: int = 1, *,
-    nan_policy: str = "propagate", keepdims: bool = False,
-) -> Any:  # fmt: skip
+    a: Any, limits: Any = None, inclusive: Any = (True, True), axis: Any = 0, ddof: int = 1, **keywords: Any
+) -> Any:
     """The standard error of the mean of what lies within limits."""
-    only("tsem", nan_policy=nan_policy != "propagate", keepdims=keepdims)
-    count, _, squares = _moments(a, limits, inclusive, axis)
-    return np.sqrt(squares / (count - ddof)) / np.sqrt(count)
+    deviation = tstd(a, limits, inclusive, axis, ddof, **keywords)
+    return deviation / np.sqrt(_moments(a, limits, inclusive, axis)[0])
