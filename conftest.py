@@ -62,6 +62,7 @@ THINNED = {  # of these tables three rows in four are wide tests: each takes sec
     "test_ode": {"test_the_brusselator_has_a_sparse_jacobian"},
     "test_copies": {"test_bodies_leave_a_value_in_all_its_places"},
     "test_threads": {"test_blocks_of_three_by_three_beside_copies"},
+    "test_single_precision": {"test_gradients"},
     "test_export": {
         "test_every_head_has_the_same_bits_in_every_form", "test_expressions_have_the_same_bits_in_every_form",
     },
