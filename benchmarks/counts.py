@@ -26,12 +26,13 @@ from benchmarks.peers.ours import Symad
 from benchmarks.problems import make_problems
 from codegen.emission.emit import Form
 from codegen.emission.straight import modules
-from codegen.engine import compile_object, has_fma, vector_bits
+from codegen.engine import compile_object
 from codegen.ir.program import Program
 from codegen.lanes import Lanes
 from codegen.lowering.passes import prepare
 from codegen.machine.kernel_text import plan
 from codegen.options import Accuracy, Options
+from codegen.processor import has_fma, vector_bits
 from symad.tracing.trace import to_program
 
 FILE = Path(__file__).parent / "counts.json"

@@ -15,7 +15,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 
 from benchmarks.peers import FLAGS
-from codegen.engine import vector_bits
+from codegen.processor import vector_bits
 
 PACKAGES = ("numpy", "sympy", "llvmlite", "scipy", "matplotlib")
 

@@ -172,29 +172,6 @@ def identity() -> dict[str, str]:
     }
 
 
-def vector_bits() -> int:
-    """Width of this processor's vector registers in bits."""
-    features = host()[1].split(",")
-    return 512 if "+avx512f" in features else 256 if "+avx2" in features else 128
-
-
-def vector_registers() -> int:
-    """How many vector registers this processor has."""
-    return 16 if is_x86_64() and vector_bits() < 512 else 32
-
-
-def has_fma() -> bool:
-    """Whether the processor has a fused multiply-add instruction."""
-    processor, features = host()
-    return "+fma" in features.split(",") or "aarch64" in llvm.get_process_triple() or "arm64" in processor
-
-
-def is_x86_64() -> bool:
-    """Whether code is made for x86 processors of 64 bits."""
-    triple: str = llvm.get_process_triple()
-    return triple.startswith(("x86_64", "amd64"))
-
-
 @cache
 def target_machine(level: int, processor: str = "") -> Any:
     """Return the target machine of an optimisation level (0 to 3); kept for the life of the process.

@@ -1,9 +1,9 @@
 """Object files without a linker: ELF for x86-64 becomes one block of machine code with the places of addresses in it.
 
 LLVM writes our code for any place in memory (its large model): all addresses are 64 bits, and of whole symbols. So code
-that was compiled once is run by a process without LLVM: it is copied, and addresses are written into it. What has
-anything else is refused, and goes to LLVM's linker: other relocations, data that code writes to, functions that objects
-define twice.
+that was compiled once is run by a process without LLVM: it is copied, and addresses are written into it. Distances in
+the block, of code that may stand anywhere (position independent), are written at once. What has anything else is
+refused, and goes to LLVM's linker: other relocations, data that code writes to, functions that objects define twice.
 
 Source: System V Application Binary Interface, AMD64 Architecture Processor Supplement, sections 4.3 and 4.4.
 """
@@ -23,7 +23,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 _ADDED = struct.Struct("<QQq")  # a relocation: where, what, and how far behind it
 PROGRAM, SYMBOLS, RELOCATIONS, EMPTY, OTHER_RELOCATIONS = 1, 2, 4, 8, 9  # kinds of sections
 WRITE, ALLOCATE, THREADS = 1, 2, 1 << 10  # flags of sections
-ABSOLUTE_64 = 1
+ABSOLUTE_64, DISTANCES = 1, (2, 4)  # R_X86_64_64; R_X86_64_PC32, R_X86_64_PLT32
 UNDEFINED, FIRST_RESERVED = 0, 0xFF00
 LOCAL = 0
 UNWINDING = (".eh_frame",)  # for debuggers
@@ -160,9 +160,12 @@ class _Block:
         for place in range(section.offset, section.offset + section.size, _ADDED.size):
             where, what, behind = _ADDED.unpack_from(part.data, place)
             symbol = part.symbols[what >> 32]
-            if what & 0xFFFFFFFF != ABSOLUTE_64 or symbol.section >= FIRST_RESERVED:
+            if what & 0xFFFFFFFF in DISTANCES and symbol.section in places:
+                distance = places[symbol.section] + symbol.value + behind - start - where
+                self.code[start + where : start + where + 4] = distance.to_bytes(4, "little", signed=True)
+            elif what & 0xFFFFFFFF != ABSOLUTE_64 or symbol.section >= FIRST_RESERVED:
                 raise UnknownObjectError(f"a relocation of kind {what & 0xFFFFFFFF}")
-            if symbol.section == UNDEFINED:
+            elif symbol.section == UNDEFINED:
                 self.waiting.append((start + where, symbol.name, behind))
             elif symbol.section in places:
                 self.waiting.append((start + where, places[symbol.section] + symbol.value, behind))

@@ -43,6 +43,7 @@ ORDER = {
             "lanes",
             "later",
             "options",
+            "processor",
             "sealed",
             "stages",
         },

@@ -10,7 +10,6 @@ import struct
 from collections.abc import Sequence
 from functools import cache
 
-from codegen.engine import has_fma
 from codegen.functions.lane_formats import DOUBLE, SINGLE
 from codegen.functions.lane_formulas import sine_and_cosine
 from codegen.functions.lane_table import FORMULAS
@@ -19,6 +18,7 @@ from codegen.functions.libraries import vector_symbol
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row, code_of
 from codegen.lanes import SCALAR, Lanes
+from codegen.processor import has_fma
 from codegen.stages import allowed
 
 # {0}, {1}... are the operands, {n} the type of numbers, {w} that of words, {t} that of truth values

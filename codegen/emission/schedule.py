@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.engine import vector_bits, vector_registers
 from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row, lanes_of_row, operands_of
 from codegen.ir.program import Program
 from codegen.lanes import Lanes
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
+from codegen.processor import vector_bits, vector_registers
 from codegen.records import dataclass
 
 SINGLE_LIMIT = 1500  # up to here one function is both fastest to run and cheap enough to compile

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,13 +12,13 @@ from codegen.encoding.encoder import BOTH, ROUNDINGS, Encoder
 from codegen.encoding.lane_moves import in_halves
 from codegen.encoding.written_values import ALIGNED, MIDDLE, Body, Pair
 from codegen.encoding.x86_instructions import NEXT, R13, RDI, RDX, pointer_before_displacement, width_of
-from codegen.engine import host
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Program
 from codegen.lanes import FLOAT64, SCALAR, Lanes
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared
+from codegen.processor import features, is_x86_64_linux
 from codegen.records import dataclass
 
 MANY_CHOICES = 4  # one in so many operations: calls take up to a quarter longer than of LLVM's code
@@ -52,8 +50,7 @@ class Encoded:
 def why_not(prepared: Prepared) -> str:
     """Return why a program is none for the encoder, "" where it is one."""
     program, options = prepared.program, prepared.options
-    features = host()[1].split(",")
-    if sys.platform != "linux" or platform.machine() not in ("x86_64", "AMD64") or "+avx" not in features:
+    if not is_x86_64_linux() or "avx" not in features():
         return "the encoder writes for x86-64 with AVX under Linux"
     if program.seeded:
         return "a sweep fills vector registers"

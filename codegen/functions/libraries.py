@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from codegen.engine import host, vector_bits
 from codegen.errors import LoweringError
 from codegen.later import Deferred
+from codegen.processor import features, vector_bits
 
 if TYPE_CHECKING:
     import ctypes.util as ctypes_util
@@ -95,11 +95,10 @@ def widths() -> tuple[int, ...]:
 
 def _letter(lanes: int) -> str | None:
     """The letter of the vector function ABI for doubles in so many lanes, None where the registers are too short."""
-    features = host()[1].split(",")
-    if "+sse2" in features:
+    if "sse2" in features():
         letter = {8: "e", 4: "d", 2: "b"}.get(lanes)
         return None if 64 * lanes > vector_bits() else letter
-    return "n" if lanes == 2 and "+neon" in features else None
+    return "n" if lanes == 2 and "neon" in features() else None
 
 
 @cache

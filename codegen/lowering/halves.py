@@ -11,10 +11,10 @@ import math
 from collections import Counter
 from dataclasses import replace
 
-from codegen.engine import vector_bits
 from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, constant_of, operands_of, with_operands
 from codegen.ir.program import Program
 from codegen.lowering.lower import Lowered
+from codegen.processor import vector_bits
 from codegen.records import dataclass
 
 KEPT = {"fma": (3, False), "fnma": (3, False), "fms": (3, True), "fnms": (3, True)}  # summand, and whether negated

@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
 
-from codegen.engine import has_fma
 from codegen.ir.program import Program
 from codegen.ir.unroll import unroll
 from codegen.lanes import FLOAT64
@@ -28,6 +27,7 @@ from codegen.lowering.halves import executed
 from codegen.lowering.lower import Lowered, lower
 from codegen.options import Options
 from codegen.pricing.price_table import nanoseconds
+from codegen.processor import has_fma
 from codegen.records import dataclass
 from codegen.stages import Effect, allowed, carried_out, observed
 

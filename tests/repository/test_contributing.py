@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codegen.engine import has_fma
+from codegen.processor import has_fma
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from codegen.emission.emit import in_all_lanes
-from codegen.engine import vector_bits
 from codegen.functions.symbols import Symbol
 from codegen.lanes import Lanes
 from codegen.loops.emit.loop_columns import Column
 from codegen.loops.emit.loop_text import Function
 from codegen.loops.emit.workspace import LINE
+from codegen.processor import vector_bits
 
 UNUSED = 0.5  # what a lane that is switched off computes with: harmless to most functions
 PAIR_AND_ONE = 3  # numbers of a row for which whole rows would be turned in vain: 4 are no faster than 2 and 1

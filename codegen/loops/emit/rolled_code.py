@@ -10,7 +10,6 @@ from math import prod
 
 from codegen.emission.emit import MEMORY, POINT, STACK_BYTES, Emitted, Form
 from codegen.emission.schedule import FREE, LINE, schedule, workspace
-from codegen.engine import vector_bits
 from codegen.functions.linear_algebra import has_library
 from codegen.functions.workers import available
 from codegen.ir.interning import interned
@@ -37,6 +36,7 @@ from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared, prepare
 from codegen.matrices.matrix_loops import asks_library, without_library
 from codegen.options import Options
+from codegen.processor import vector_bits
 from codegen.records import dataclass
 from codegen.stages import allowed, carried_out, part
 

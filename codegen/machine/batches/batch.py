@@ -18,7 +18,6 @@ import numpy as np
 from codegen.code_memory import MachineCode
 from codegen.emission.emit import Form
 from codegen.emission.schedule import CHUNK
-from codegen.engine import has_fma, vector_bits
 from codegen.errors import ArgumentError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
@@ -32,6 +31,7 @@ from codegen.machine.kernel_text import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
 from codegen.pricing.price_table import NANOSECONDS, SECONDS, kinds, nanoseconds, operations as priced
+from codegen.processor import has_fma, vector_bits
 from codegen.stages import stage
 
 

@@ -31,6 +31,7 @@ from codegen.ir.program import Input, Output
 from codegen.lanes import FLOAT64, NumberType
 from codegen.machine import calls
 from codegen.machine.calls import gate_code
+from codegen.processor import is_x86_64_linux
 
 PYTHON_FUNCTIONS = (
     "PyObject_GetAttr", "PyObject_Vectorcall", "Py_IncRef", "Py_DecRef", "PyFloat_FromDouble", "PyTuple_New",
@@ -79,8 +80,7 @@ def ready_gate(addresses: Mapping[str, int], number: NumberType) -> MachineCode 
 
     To compile it takes three times as long as all else of a small kernel.
     """
-    fits = sys.platform == "linux" and platform.machine() in ("x86_64", "AMD64")
-    if not fits or number is not FLOAT64:
+    if not is_x86_64_linux() or number is not FLOAT64:
         return None
     code = bytearray.fromhex(gate_code.CODE)
     for name, places in gate_code.CALLED.items():

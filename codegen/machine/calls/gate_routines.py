@@ -1,6 +1,6 @@
 """The routines of the call gate (`codegen.machine.calls.gate`), in the words of `codegen.functions.routines`.
 
-`python -m tests.support.gate_machine_code` writes the machine code that LLVM makes of them into `gate_code.py`.
+`python -m tests.support.kept_machine_code` writes the machine code that LLVM makes of them into `gate_code.py`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,6 @@ from typing import Any
 from numpy.typing import NDArray
 
 from codegen.emission.straight import StraightPlan, SweepPlan
-from codegen.engine import has_fma
 from codegen.errors import LoweringError
 from codegen.ir.program import Program
 from codegen.ir.region import Carry, Gather, Nest, Region, Result
@@ -25,6 +24,7 @@ from codegen.lowering.lower import Lowered
 from codegen.machine.exports.c_interface import Interface, in_comment
 from codegen.machine.exports.c_source import STACK_NUMBERS, Called, Routine, hexadecimal, routine
 from codegen.machine.kernel_text import Plan
+from codegen.processor import has_fma
 from codegen.stages import allowed
 
 LARGEST = 1_000_000  # numbers of tables and constants

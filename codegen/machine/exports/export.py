@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from codegen.emission.emit import Form
-from codegen.engine import check_processor, compile_object, is_x86_64
+from codegen.engine import check_processor, compile_object
 from codegen.errors import ArgumentError, LoweringError, WorkbenchError
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import RolledProgram
@@ -30,6 +30,7 @@ from codegen.machine.exports.processor_versions import in_two_versions
 from codegen.machine.kernel_text import Plan, planned
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
+from codegen.processor import is_x86_64
 from codegen.records import dataclass
 
 DRIVERS = ("cc", "gcc", "clang")

@@ -1,20 +1,27 @@
 """Functions of ours that kernels call: compiled once in a process, and linked to every kernel that calls them.
 
 A kernel's text has them written out, for whoever reads, exports or carries it elsewhere; compiled with each kernel,
-they would take several times as long as a small one itself.
+they would take several times as long as a small one itself. For x86-64 under Linux, machine code of those of one number
+comes with symad, as a process needs longer to load LLVM than for all else of its first kernel.
 """
 
 from __future__ import annotations
 
+import binascii
+import hashlib
 import re
 from collections.abc import Mapping
 
+from codegen.code_memory import MachineCode, MappedCode
 from codegen.emission.emit import Emitted
 from codegen.emission.straight import declaration
-from codegen.engine import Image, Library, Once, compile_object, link
+from codegen.engine import Image, Once, compile_object, link
 from codegen.functions.symbols import Symbol, addresses_of
+from codegen.machine.storage.function_code import FUNCTIONS
+from codegen.processor import features, is_x86_64_linux
 
 OWN = "symad."
+WANTED = ("avx", "fma")  # of a processor, by machine code that comes with symad
 NAMED = re.compile(r" %\w+")
 CALLED = re.compile(r"@([\w.]+)")
 WRAPPERS = re.compile(r"^define .*@(scipy\.[\w.]+)\(", re.MULTILINE)
@@ -54,8 +61,21 @@ def own_addresses(texts: Mapping[str, str]) -> dict[str, int]:
 
 
 @Once
-def _library(name: str, text: str) -> Library:
-    return link(own_object(name, text), (name,), addresses_of(wrappers(text)))
+def _library(name: str, text: str) -> MachineCode:
+    return ready(name, text) or link(own_object(name, text), (name,), addresses_of(wrappers(text)))
+
+
+def ready(name: str, text: str) -> MappedCode | None:
+    """Return a function as LLVM made it when symad was written; None where it is another one, or for other machines."""
+    if name not in FUNCTIONS or not is_x86_64_linux() or not features().issuperset(WANTED):
+        return None
+    key, code = FUNCTIONS[name]
+    return MappedCode(binascii.a2b_base64(code), {}, {}, {name: 0}) if key == key_of_text(text) else None
+
+
+def key_of_text(text: str) -> str:
+    """Return what tells the texts of functions apart."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def wrappers(text: str) -> list[str]:

@@ -7,8 +7,8 @@ import pytest
 
 import symad as sa
 from codegen.emission.schedule import aligned
-from codegen.engine import is_x86_64, vector_bits
 from codegen.lanes import Lanes
+from codegen.processor import is_x86_64, vector_bits
 
 pytestmark = pytest.mark.skipif(not is_x86_64() or vector_bits() < 256, reason="x86-64 with registers of 256 bits")
 

@@ -145,7 +145,7 @@ def test_other_machines_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(platform, "machine", lambda: "aarch64")
         assert why_not(prepared) == told
         assert compile_program(PROGRAM, tier="fast", cache=False).stats.generator == f"LLVM, level 0: {told}"
-    monkeypatch.setattr(codegen.encoding.encode, "host", lambda: ("", "+sse2,-avx"))
+    monkeypatch.setattr(codegen.encoding.encode, "features", lambda: frozenset({"sse2"}))
     assert why_not(prepared) == told
     monkeypatch.undo()
     huge = replace(prepared, program=replace(PROGRAM, outputs=(Output((2**29,), (), ()),)))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from codegen.engine import vector_bits
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, regions_of
 from codegen.ir.tables import Affine, table
@@ -13,6 +12,7 @@ from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.loops.emit.workspace import Tables, writes
 from codegen.loops.optimise.packing import pack
 from codegen.options import Options
+from codegen.processor import vector_bits
 from tests.codegen.loops.emit.test_loops import A, B, C, check, lennard_jones, program, wave
 
 BODY = program_from_sympy([A, B], [A * B, A - B, B**2])

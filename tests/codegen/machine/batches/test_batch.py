@@ -17,9 +17,9 @@ import sympy as sp
 import codegen.machine.batches.batch
 import codegen.machine.batches.batch_run
 from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
-from codegen.engine import has_fma
 from codegen.lanes import Lanes
 from codegen.machine.batches.batch_text import transpose
+from codegen.processor import has_fma
 
 X = sp.symbols("x0:11")
 S, T = sp.symbols("s t")

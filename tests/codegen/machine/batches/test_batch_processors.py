@@ -17,10 +17,11 @@ PROCESSORS = (
 PROGRAM = """
 import sys
 import numpy as np, sympy as sp
-import codegen.engine as engine
+import codegen.engine as engine, codegen.processor as processor
 
 engine.host()  # makes LLVM ready
 engine.host = lambda: (sys.argv[1], sys.argv[2])
+processor.features = lambda: frozenset(sys.argv[2].replace("+", "").split(","))
 from codegen import compile_program, program_from_sympy
 
 symbols = sp.symbols("x0:11")
@@ -38,7 +39,7 @@ for dtype in ("float64", "float32", "complex128"):
             for j in range(3):
                 want = np.array([values[j] for values in single[:count]], dtype=dtype).tobytes()
                 assert found[j].tobytes() == np.ascontiguousarray(turned[j]).tobytes() == want, (dtype, lanes, count)
-print(engine.vector_bits())
+print(processor.vector_bits())
 """
 
 

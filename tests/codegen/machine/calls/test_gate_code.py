@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
 
-import llvmlite.binding as llvm
 import numpy as np
 import pytest
 import sympy as sp
@@ -17,19 +17,20 @@ from codegen import Kernel, compile_program, program_from_sympy
 from codegen.code_memory import MachineCode, MappedCode
 from codegen.lanes import FLOAT64
 from codegen.machine.calls import gate, gate_code, gate_routines
-from tests.support import gate_machine_code
+from codegen.object_files import Placed
+from tests.support import kept_machine_code
 
 X, Y = sp.symbols("x y")
 
 
 def test_llvm_makes_the_same_bytes() -> None:
-    assert gate_code.IDENTITY == gate_routines.IDENTITY, "python -m tests.support.gate_machine_code"
+    assert gate_code.IDENTITY == gate_routines.IDENTITY, "python -m tests.support.kept_machine_code"
     assert (gate_code.MOST_ARRAYS, gate_code.MOST_DIMENSIONS) == (
         gate_routines.MOST_ARRAYS, gate_routines.MOST_DIMENSIONS,
     )  # fmt: skip
-    made = gate_machine_code.made()
-    if ".".join(map(str, llvm.llvm_version_info)) == gate_code.LLVM:
-        kept = (bytes.fromhex(gate_code.CODE), gate_code.CALLED, gate_code.INSIDE, gate_code.ENTRIES)
+    made = kept_machine_code.gate()
+    if kept_machine_code.version() == gate_code.LLVM:
+        kept = Placed(bytes.fromhex(gate_code.CODE), gate_code.ENTRIES, gate_code.CALLED, gate_code.INSIDE)
         assert made == kept
     assert set(made.called) == set(gate_code.CALLED)
 
@@ -100,7 +101,7 @@ def test_every_form_of_call(name: str, release: bool) -> None:
 
 
 def test_another_gate_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate.platform, "machine", lambda: "riscv64")
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
     assert gate.ready_gate(addresses(), FLOAT64) is None
     assert not isinstance(gate.gate_library(Kernel.__basicsize__ + 16, FLOAT64), MappedCode)
 

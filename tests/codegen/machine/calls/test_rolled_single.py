@@ -11,13 +11,13 @@ import pytest
 import sympy as sp
 
 from codegen import Input, Kernel, Output, compile_program
-from codegen.engine import vector_bits
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine, Indexed
 from codegen.ir.unroll import unroll
 from codegen.machine.stored_kernels import load_kernel
+from codegen.processor import vector_bits
 from tests.support.rolled_programs import KNOWN, A, B, arrays_for, pairs, random_program
 
 F = np.float32

@@ -11,9 +11,10 @@ import pytest
 
 import symad as sa
 from codegen.emission.emit import Form
-from codegen.engine import compile_object, is_x86_64, link
+from codegen.engine import compile_object, link
 from codegen.machine.exports.export import portable
 from codegen.machine.exports.processor_versions import ASKED, in_two_versions
+from codegen.processor import is_x86_64
 from tests.support.exported import needs_compiler
 
 pytestmark = pytest.mark.skipif(not is_x86_64(), reason="processors of other kinds have one version")

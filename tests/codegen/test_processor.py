@@ -1,0 +1,66 @@
+"""The processor is asked itself, and says what LLVM says of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from codegen import processor
+from codegen.engine import host
+
+X86 = {"sse2", *processor.BITS}
+
+
+def test_features_are_those_that_llvm_finds() -> None:
+    found = {name[1:] for name in host()[1].split(",") if name.startswith("+")}
+    assert processor.features() == (found & X86 if processor.is_x86_64_linux() else found)
+
+
+@pytest.mark.skipif(not processor.is_x86_64_linux(), reason="machine code for x86-64 under Linux")
+@pytest.mark.parametrize(
+    ("highest", "words", "kept", "has"),
+    [
+        (7, {1: 1 << 12 | 1 << 27 | 1 << 28, 7: 1 << 5 | 1 << 16}, 0xE6, {"avx", "fma", "avx2", "avx512f"}),
+        (7, {1: 1 << 12 | 1 << 27 | 1 << 28, 7: 1 << 5 | 1 << 16}, 0x06, {"avx", "fma", "avx2"}),
+        (7, {1: 1 << 12 | 1 << 27 | 1 << 28, 7: 1 << 5 | 1 << 16}, 0x02, set()),
+        (7, {1: 1 << 12 | 1 << 28, 7: 1 << 5 | 1 << 16}, 0xE6, set()),  # nobody says what is kept
+        (1, {1: 1 << 12 | 1 << 27 | 1 << 28, 7: 1 << 5 | 1 << 16}, 0xE6, {"avx", "fma"}),
+    ],
+)
+def test_what_the_system_does_not_keep_is_not_there(
+    highest: int, words: dict[int, int], kept: int, has: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processor, "ASKED", asked(highest, words))
+    monkeypatch.setattr(processor, "KEPT", b"\xb8" + kept.to_bytes(4, "little") + b"\xc3")  # mov eax, kept; ret
+    assert processor.own_features() == has | {"sse2"}
+
+
+def asked(highest: int, words: dict[int, int]) -> bytes:
+    """Return code that answers as another processor's: eax of leaf 0, ecx of leaf 1, ebx of leaf 7."""
+    zeros = bytes.fromhex("31c0 488906 48894608")  # xor eax, eax; all words are 0
+    code = zeros
+    for leaf, place, value in ((0, 0, highest), (1, 8, words[1]), (7, 4, words[7])):
+        store = b"\xc7\x46" + bytes([place]) + value.to_bytes(4, "little")  # mov dword [rsi+place], value
+        code += b"\x83\xff" + bytes([leaf]) + b"\x75" + bytes([len(store)]) + store  # cmp edi, leaf; jne over it
+    return code + b"\xc3"
+
+
+KERNEL = """
+import sys, numpy as np, symad as sa
+functions = [np.exp, np.sin, np.cos, np.sinh, np.cosh]
+def f(x):
+    return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2 {more}
+for called in functions:
+    kernel = sa.compile(sa.hessian(f), np.ones(2), cache=False)
+    kernel(np.ones(2))
+print([name for name in sys.modules if name.startswith("llvmlite")])
+"""
+
+
+@pytest.mark.skipif(not {"avx", "fma"} <= processor.features(), reason="the encoder writes no code here")
+@pytest.mark.parametrize("more", ["", "+ called(x[0]) * x[1] ** 2"])
+def test_a_small_kernel_loads_no_compiler(more: str) -> None:
+    done = subprocess.run([sys.executable, "-c", KERNEL.format(more=more)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
