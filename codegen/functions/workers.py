@@ -5,9 +5,10 @@ each block, on the calling thread and on up to `threads - 1` workers, and return
 runs a block is left to chance: no result may depend on it. `thread`, below `threads`, is a number that no other thread
 has meanwhile.
 
-There is one pool for the process. It starts threads when a call first needs them; they never touch Python, take no
-signals, and sleep between calls. A call waits for no worker that has not begun. Who finds the pool taken runs all
-blocks alone; so does a process that was forked behind Python's back. A fork by Python has a pool of its own.
+There is one pool for the process. It starts threads when a call first needs them; they never touch Python and take no
+signals. After a call they look for the next one for as long as it takes to wake one, and then sleep. A call waits for
+no worker that has not begun. Who finds the pool taken runs all blocks alone; so does a process that was forked behind
+Python's back. A fork by Python has a pool of its own.
 """
 
 from __future__ import annotations
@@ -17,22 +18,25 @@ import os
 import signal
 from functools import cache
 
-from codegen.engine import Library, Once, compile_text
+from codegen.engine import Library, Once, compile_text, is_x86_64
 from codegen.errors import LoweringError
 from codegen.functions.libraries import c_address
 
 PARALLEL = "codegen.parallel"
 DECLARATION = f"declare void @{PARALLEL}(ptr,ptr,i64,i64) nounwind"
 STACK = 1 << 23  # bytes of a worker's stack
-WAIT = 2000  # looks at the others' work before the caller sleeps: a few microseconds
+# What a caller spends to wake a worker that sleeps, and what then passes before it works: 13 and 25 us where machines
+# are virtual. So long a worker looks for work, and a caller at the work of the others, before it sleeps.
+WAKING = 20_000.0  # nanoseconds, of each of two threads
+LOOKS = 1000, 20_000  # with an instruction that pauses, and without one
 
+PAUSE = "declare void @llvm.x86.sse2.pause()"
 FUNCTIONS = {
     "pthread_create": "i32 (ptr,ptr,ptr,ptr)", "pthread_detach": "i32 (i64)", "pthread_sigmask": "i32 (i32,ptr,ptr)",
     "pthread_attr_init": "i32 (ptr)", "pthread_attr_setstacksize": "i32 (ptr,i64)", "pthread_attr_destroy": "i32 (ptr)",
     "pthread_mutex_init": "i32 (ptr,ptr)", "pthread_mutex_lock": "i32 (ptr)", "pthread_mutex_unlock": "i32 (ptr)",
     "pthread_cond_init": "i32 (ptr,ptr)", "pthread_cond_wait": "i32 (ptr,ptr)", "pthread_cond_signal": "i32 (ptr)",
-    "pthread_cond_broadcast": "i32 (ptr)", "sigfillset": "i32 (ptr)", "getpid": "i32 ()",
-    "fegetenv": "i32 (ptr)", "fesetenv": "i32 (ptr)",
+    "sigfillset": "i32 (ptr)", "getpid": "i32 ()", "fegetenv": "i32 (ptr)", "fesetenv": "i32 (ptr)",
 }  # fmt: skip
 
 
@@ -54,7 +58,9 @@ def pool() -> Library:
     """The pool of this process; it lives as long as the process, because its threads run its code."""
     declared = (f"declare {kind.replace(' ', f' @{name}', 1)} nounwind" for name, kind in FUNCTIONS.items())
     text = TEXT.replace("SET_MASK", str(int(signal.SIG_SETMASK))).replace("STACK", str(STACK))
-    text = "\n".join([*declared, text.replace("WAIT", str(WAIT))])
+    pause, declaration = ("call void @llvm.x86.sse2.pause()", PAUSE) if is_x86_64() else ("", "")
+    text = text.replace("PAUSE", pause).replace("LOOKS", str(LOOKS[not pause]))
+    text = "\n".join([*declared, declaration, text])
     library = compile_text(text, ("parallel", "reset"), {name: c_address(name) for name in FUNCTIONS})
     _reset(library)
     return library
@@ -82,8 +88,9 @@ def _after_fork() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
-# `places` is how many workers may still join, `joined` how many have, `active` how many of those are at work: the mutex
-# guards them. Workers compute with the rounding mode and the exception flags of the caller.
+# `places` is how many workers may still join, `joined` how many have, `active` how many of those are at work, `ready`
+# how many look for work without being woken: the mutex guards them. Workers compute with the rounding mode and the
+# exception flags of the caller.
 TEXT = """
 @mutex=internal global [128 x i8] zeroinitializer,align 64
 @work=internal global [128 x i8] zeroinitializer,align 64
@@ -92,7 +99,8 @@ TEXT = """
 @next=internal global [16 x i64] zeroinitializer,align 128
 @taken=internal global i64 0,align 64
 @active=internal global i64 0,align 64
-@places=internal global i64 0
+@places=internal global i64 0,align 64
+@ready=internal global i64 0,align 64
 @joined=internal global i64 0
 @workers=internal global i64 0
 @blocks=internal global i64 0
@@ -105,6 +113,7 @@ define void @reset() nounwind {
  %d=call i32 @pthread_cond_init(ptr @done,ptr null)
  store i64 0,ptr @active
  store i64 0,ptr @places
+ store i64 0,ptr @ready
  store i64 0,ptr @workers
  %process=call i32 @getpid()
  store i32 %process,ptr @process
@@ -137,7 +146,7 @@ sleep:
  br label %look
 join:
  %fewer=sub i64 %places,1
- store i64 %fewer,ptr @places
+ store atomic i64 %fewer,ptr @places monotonic,align 8
  %joined=load i64,ptr @joined
  %thread=add i64 %joined,1
  store i64 %thread,ptr @joined
@@ -155,9 +164,32 @@ join:
  %left=sub i64 %now,1
  store atomic i64 %left,ptr @active release,align 8
  %last=icmp eq i64 %left,0
- br i1 %last,label %tell,label %look
+ br i1 %last,label %tell,label %ready
 tell:
  %t=call i32 @pthread_cond_signal(ptr @done)
+ br label %ready
+ready:
+ %waiting=load i64,ptr @ready
+ %waiting1=add i64 %waiting,1
+ store i64 %waiting1,ptr @ready
+ %u1=call i32 @pthread_mutex_unlock(ptr @mutex)
+ br label %watch
+watch:
+ %looks=phi i64 [0,%ready],[%looks1,%again]
+ %offered=load atomic i64,ptr @places monotonic,align 8
+ %work=icmp ne i64 %offered,0
+ %looks1=add i64 %looks,1
+ %enough=icmp uge i64 %looks1,LOOKS
+ %stop=or i1 %work,%enough
+ br i1 %stop,label %return,label %again
+again:
+ PAUSE
+ br label %watch
+return:
+ %l1=call i32 @pthread_mutex_lock(ptr @mutex)
+ %before=load i64,ptr @ready
+ %after=sub i64 %before,1
+ store i64 %after,ptr @ready
  br label %look
 }
 define internal void @hire(i64 %wanted) nounwind {
@@ -220,24 +252,35 @@ begin.work:
  store i64 %blocks,ptr @blocks
  store i64 0,ptr @next
  store i64 0,ptr @joined
- store i64 %others,ptr @places
- %w=call i32 @pthread_cond_broadcast(ptr @work)
+ store atomic i64 %others,ptr @places monotonic,align 8
+ %ready=load i64,ptr @ready
+ br label %wake
+wake:
+ %called=phi i64 [%ready,%begin.work],[%called1,%call]
+ %more=icmp ult i64 %called,%others
+ br i1 %more,label %call,label %work
+call:
+ %w=call i32 @pthread_cond_signal(ptr @work)
+ %called1=add i64 %called,1
+ br label %wake
+work:
  %u=call i32 @pthread_mutex_unlock(ptr @mutex)
  call void @share(ptr %function,ptr %context,i64 %blocks,ptr @next,i64 0)
  br label %watch
 watch:
- %looks=phi i64 [0,%begin.work],[%looks1,%again]
+ %looks=phi i64 [0,%work],[%looks1,%again]
  %working=load atomic i64,ptr @active monotonic,align 8
  %idle=icmp eq i64 %working,0
  %looks1=add i64 %looks,1
- %enough=icmp uge i64 %looks1,WAIT
+ %enough=icmp uge i64 %looks1,LOOKS
  %stop=or i1 %idle,%enough
  br i1 %stop,label %close,label %again
 again:
+ PAUSE
  br label %watch
 close:
  %l2=call i32 @pthread_mutex_lock(ptr @mutex)
- store i64 0,ptr @places
+ store atomic i64 0,ptr @places monotonic,align 8
  br label %look
 look:
  %left=load i64,ptr @active

@@ -25,7 +25,7 @@ from codegen.lanes import Lanes, NumberType
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.machine.batches.batch_blocks import block_arrays, in_blocks
 from codegen.machine.batches.batch_layouts import MOST, Layout, key_of, layout_of
-from codegen.machine.batches.batch_run import Code, Progress, Task, run_task, slices_of
+from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
 from codegen.machine.calls.arguments import Array, as_numbers, results_of
 from codegen.machine.kernel_text import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
@@ -254,7 +254,7 @@ class Batch:
             raise ArgumentError(f"layout={form!r}", do=f"use one of {', '.join(ARRANGEMENTS)}")
         if not isinstance(threads, WHOLE) or threads < 1:
             raise ArgumentError(f"threads={threads!r}", do="give a number of threads, 1 or more")
-        key = None if progress is not None else key_of(form, args, out, self.options.number)
+        key = None if progress is not None else key_of(form, threads, args, out, self.options.number)
         known = self._layouts.get(key)
         if known is not None and known.code is self._code and self._lasting(point):
             at_once = known.run(args, out)
@@ -264,8 +264,9 @@ class Batch:
         if placed.task is not None:
             run_task(placed.task, int(threads), progress)
             put_back(placed.beside)
-            if key is not None and slices_of(placed.task) == 1 and not placed.beside:
-                self._keep(key, layout_of(placed.task, placed.arrays, self.options.number, fresh=out is None))
+            if key is not None and placed.task.code.brief(placed.task.count) and not placed.beside:
+                number = self.options.number
+                self._keep(key, layout_of(placed.task, int(threads), placed.arrays, number, fresh=out is None))
         return placed.results
 
     def _points(self, point: MachineCode, args: Sequence[Any], out: Any) -> Placed:

@@ -1,31 +1,30 @@
-"""Running a batch: slices of about 50 ms, on one thread or several, with progress and interruption between slices."""
+"""Running a batch: at once, or in slices of about 50 ms with progress and interruption between them."""
 
 from __future__ import annotations
 
 import ctypes
 import struct
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from itertools import pairwise
-from typing import TypeAlias
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from codegen.code_memory import MachineCode
 from codegen.engine import Library, Once, compile_text
 from codegen.errors import WorkspaceError
+from codegen.functions.workers import available, parallel_address
 from codegen.lanes import Lanes
 from codegen.machine.batches.batch_text import IN_PLACE, driver_text
+from codegen.machine.batches.batch_threads import Timing, shared_bytes, shared_words
 from codegen.machine.calls.arguments import Array
 
 Progress = Callable[[int, int], object]
-Buffer: TypeAlias = tuple[Array, int]
 
 SLICE = 0.05  # seconds between two looks at progress and Ctrl-C
 FIRST_SLICE = 1e-3  # aim of the first slice, whose length is an estimate; later ones grow by what is measured
 GROWTH = 16.0
+BRIEF = 0.01  # seconds of a batch that runs at once, where the time of its points is known
 # Bytes of results from which on whole lines are written one after the other, first to the nearest cache: a store that
 # meets two lines costs more than the copy, in the caches behind it and in memory; where no store does, memory alone.
 COPIED, COPIED_LINES = 1 << 15, 1 << 20
@@ -34,36 +33,70 @@ ALIGNMENT = 64
 ENTRY = ctypes.CFUNCTYPE(
     ctypes.c_int, *[ctypes.c_void_p] * 2, *[ctypes.c_int64] * 2, ctypes.c_void_p, *[ctypes.c_int64] * 2
 )
-AT_ONCE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.py_object)
+ON_THREADS = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 2)
+AT_ONCE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
+
+
+class Driver(NamedTuple):
+    """The functions that run points with some lanes."""
+
+    library: Library
+    points: Callable[..., int]
+    on_threads: Callable[[int, int], int]
+    at_once: Callable[[int, tuple[Array, ...], int], int]
 
 
 class Code:
-    """What runs a block of points: a kernel's machine code, its lanes, and an estimate of its nanoseconds per point."""
+    """What runs a block of points: a kernel's machine code, its lanes, and the time of a point, estimated at first."""
 
     library: MachineCode
     lanes: Lanes
-    nanoseconds: float
-    driver: Callable[..., int]
-    at_once: Callable[[int, tuple[Array, ...]], int]
 
     def __init__(self, library: MachineCode, lanes: Lanes, nanoseconds: float) -> None:
-        self.library, self.lanes, self.nanoseconds = library, lanes, nanoseconds
+        self.library, self.lanes, self.timing = library, lanes, Timing(nanoseconds)
         self.address: int = library.addresses["kernel"]
-        _, self.driver, self.at_once = _driver(lanes)
+        self.driver: Driver = _driver(lanes)
         self.number: int = lanes.width * lanes.size  # bytes of one number of a block
         self.unit: int = max(self.number * lanes.width, ALIGNMENT)  # whole squares of lanes are moved
 
+    def brief(self, count: int) -> bool:
+        """Whether so many points take so little time that nobody waits for a sign of them."""
+        return count * self.timing.nanoseconds < 1e9 * (BRIEF if self.timing.known else FIRST_SLICE)
+
+    def share(self, room: Room, table: int, shape: tuple[int, int], points: tuple[int, int], threads: int) -> None:
+        """Write down what threads share: first and number of the points, and the address of their table."""
+        unit = self.timing.unit(points[1], threads, self.lanes.width)
+        words = shared_words(self.address, table, shape, (room.buffer, room.size), points, unit, threads)
+        ctypes.memmove(room.shared, words, len(words))
+
 
 @Once
-def _driver(lanes: Lanes) -> tuple[Library, Callable[..., int], Callable[[int, tuple[Array, ...]], int]]:
-    library = compile_text(driver_text(lanes), ("batch", "batch_at_once"), {}, 2)
-    return library, ENTRY(library.addresses["batch"]), AT_ONCE(library.addresses["batch_at_once"])
+def _driver(lanes: Lanes) -> Driver:
+    library = compile_text(driver_text(lanes), ("batch", "batch_on_threads", "batch_at_once"), {}, 2)
+    points, on_threads, at_once = library.addresses.values()
+    return Driver(library, ENTRY(points), ON_THREADS(on_threads), AT_ONCE(at_once))
+
+
+def parallel(threads: int) -> int:
+    """Return the address of what runs units on threads; 0 for one thread."""
+    return parallel_address() if threads > 1 else 0
+
+
+class Room:
+    """Working memory of a batch on up to `threads` threads: what they share, and then a buffer for each."""
+
+    def __init__(self, size: int, threads: int) -> None:
+        self.size, self.threads = _up(size, ALIGNMENT), threads
+        shared = _up(shared_bytes(threads), ALIGNMENT)
+        self.memory: Array = np.empty(shared + threads * self.size + ALIGNMENT, dtype=np.int8)
+        self.shared: int = _up(self.memory.ctypes.data, ALIGNMENT)
+        self.buffer: int = self.shared + shared
 
 
 class Task:
-    """A batch that is ready to run: each call of `run` computes some of its points, on any thread.
+    """A batch that is ready to run: each call of `run` computes some of its points.
 
-    Every thread brings a buffer of its own; inputs and outputs are described by one table that all threads read.
+    Every thread has a buffer of its own; inputs and outputs are described by one table that all threads read.
     """
 
     code: Code
@@ -74,13 +107,13 @@ class Task:
         self.points: tuple[Array, ...] = (
             *inputs,
             *outputs,
-        )  # kept: a thread may outlive the call by a slice, after a second Ctrl-C
+        )
         self.shape: tuple[int, int] = (len(inputs), len(outputs))
         self.words: list[int] = []
         self.bytes: int = _up(8 * len(self.points), ALIGNMENT)
         for k, points in enumerate(self.points):
             self.describe(points, result=k >= len(inputs))
-        self.table: bytes = struct.pack(f"{len(self.words)}q", *self.words)
+        self.table = ctypes.create_string_buffer(struct.pack(f"{len(self.words)}q", *self.words))
 
     def describe(self, points: Array, *, result: bool) -> None:
         """Add an array to the table, and the memory that its blocks need to the buffer."""
@@ -95,15 +128,19 @@ class Task:
         self.words += [int(points.nbytes > STREAMED), low, high]
         self.bytes += room + rows
 
-    def buffer(self) -> Buffer:
-        """Return the working memory of one thread, and its aligned address."""
-        memory = np.empty(self.bytes + ALIGNMENT, dtype=np.int8)
-        return memory, _up(memory.ctypes.data, ALIGNMENT)
+    def room(self, threads: int) -> Room:
+        """Return working memory."""
+        return Room(self.bytes, threads)
 
-    def run(self, buffer: Buffer, first: int, count: int) -> None:
+    def run(self, room: Room, first: int, count: int, threads: int = 1) -> None:
         """Compute some points; WorkspaceError if the kernel finds no memory."""
         code = self.code
-        if code.driver(code.address, self.table, *self.shape, buffer[1], first, count):
+        if threads == 1:
+            failed = code.driver.points(code.address, self.table, *self.shape, room.buffer, first, count)
+        else:
+            code.share(room, ctypes.addressof(self.table), self.shape, (first, count), threads)
+            failed = code.driver.on_threads(parallel(threads), room.shared)
+        if failed:
             raise WorkspaceError("a batch of points", why="no memory for the kernel's workspace")
 
 
@@ -126,92 +163,30 @@ def _in_rows(points: Array, lanes: Lanes, *, result: bool) -> bool:
     return points.nbytes > min(STREAMED, (COPIED_LINES if whole_lines else COPIED) if result else STREAMED)
 
 
-class _Worker:
-    """One thread's share of the points, and how far it is."""
-
-    def __init__(self, task: Task, first: int, last: int, stop: threading.Event) -> None:
-        self.task, self.first, self.at, self.last, self.stop = task, first, first, last, stop
-        self.error: BaseException | None = None
-
-    def slices(self) -> Iterator[None]:
-        """Compute slice after slice; the results do not depend on where the slices end."""
-        task, buffer = self.task, self.task.buffer()
-        size = max(FIRST_SLICE * 1e9 / task.code.nanoseconds, 1.0)
-        while self.at < self.last and not self.stop.is_set():
-            count = min(_up(int(size), task.code.lanes.width), self.last - self.at)
-            start = time.perf_counter()
-            task.run(buffer, self.at, count)
-            self.at += count
-            seconds = time.perf_counter() - start
-            size = max(1.0, size * min(GROWTH, SLICE / max(seconds, 1e-9)))
-            yield
-
-    def work(self) -> None:
-        """Compute the whole share on a thread; an error is kept for the thread that asked, and stops the others."""
-        try:
-            for _ in self.slices():
-                pass
-        except BaseException as error:
-            self.error = error
-            self.stop.set()
-
-
-def slices_of(task: Task) -> int:
-    """Return how many slices a batch has at least."""
-    return 1 + int(task.count * task.code.nanoseconds * 1e-9 / FIRST_SLICE)
+def most_threads(task: Task, threads: int) -> int:
+    """Return how many of so many threads may have something to do: a block each."""
+    return min(threads, -(-task.count // task.code.lanes.width)) if available() else 1
 
 
 def run_task(task: Task, threads: int = 1, progress: Progress | None = None) -> None:
-    """Compute all points; the share of each thread is decided by the number of points alone.
+    """Compute all points on up to so many threads; no result depends on their number, nor on where slices end.
 
-    The calling thread works too, reports `progress(points done, points)`, and takes Ctrl-C. Whatever it raises stops
-    the others at the end of their slices. A thread has at least one slice to do; a batch of one runs at once.
+    Between slices, the calling thread reports `progress(points done, points)` and takes Ctrl-C.
     """
-    slices = slices_of(task)
-    if progress is None and slices == 1:
-        task.run(task.buffer(), 0, task.count)
-        return
-    width = task.code.lanes.width
-    blocks = -(-task.count // width)
-    threads = max(min(threads, blocks, slices), 1)
-    borders = [min(width * (blocks * k // threads), task.count) for k in range(threads + 1)]
-    stop = threading.Event()
-    workers = [_Worker(task, first, last, stop) for first, last in pairwise(borders)]
-    reported = 0
-
-    def report() -> None:
-        nonlocal reported
-        done = sum(worker.at - worker.first for worker in workers)
-        if progress is not None and done > reported:
-            reported = done
-            progress(done, task.count)
-
-    with _running(workers[1:], stop) as others:
-        for _ in workers[0].slices():
-            report()
-        for thread in others:
-            while thread.is_alive() and not stop.is_set():
-                thread.join(SLICE)
-                report()
-        if not stop.is_set():
-            report()
-    for worker in workers:
-        if worker.error is not None:
-            raise worker.error
-
-
-@contextmanager
-def _running(workers: list[_Worker], stop: threading.Event) -> Iterator[list[threading.Thread]]:
-    """Threads at work; they are stopped and waited for whatever happens."""
-    threads = [threading.Thread(target=worker.work, daemon=True) for worker in workers]
-    try:
-        for thread in threads:
-            thread.start()
-        yield threads
-    except BaseException:
-        stop.set()
-        raise
-    finally:
-        for thread in threads:
-            if thread.ident is not None:
-                thread.join()
+    timing, width, count = task.code.timing, task.code.lanes.width, task.count
+    room, at = task.room(most_threads(task, threads)), 0
+    size = float(count)
+    if progress is not None or not task.code.brief(count):
+        size = 1e9 * (SLICE if timing.known else FIRST_SLICE) / timing.nanoseconds
+    while at < count:
+        now = min(_up(max(int(size), 1), width), count - at)
+        shared = timing.threads(now, room.threads)
+        start = time.perf_counter()
+        task.run(room, at, now, shared)
+        seconds = time.perf_counter() - start
+        if shared == 1:
+            timing.note(now, seconds)
+        at += now
+        size = max(1.0, size * min(GROWTH, SLICE / max(seconds, 1e-9)))
+        if progress is not None:
+            progress(at, count)

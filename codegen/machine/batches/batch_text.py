@@ -11,14 +11,15 @@ from __future__ import annotations
 from codegen.functions.routine_values import Numbers
 from codegen.functions.routines import Routines
 from codegen.lanes import Lanes
+from codegen.machine.batches.batch_threads import PART, SHARED
 
 # int64 per array: address, bytes from point to point, from element to element, elements, offset of the block in the
 # buffer, offset of the rows of a block where they go through the buffer one after the other, else 0, and whether these
 # go past the caches; for a batch that is run at once, the first byte and the one behind the last, from the address on
 WORDS = 9
 # int64 of a batch that is run at once: kernel, arguments, results, buffer, number of points, 1 for fresh results, bytes
-# of a number
-HEAD = 7
+# of a number, address of what threads share or 0
+HEAD = 8
 # In words: the address of an array's numbers, its flags, and the first element of a tuple
 OBJECTS: Numbers = {"DATA": 2, "FLAGS": 8, "WRITEABLE": 0x400, "TUPLE": 3}
 IN_PLACE = -(2**63)  # from element to element, of an array that the kernel reads or writes itself
@@ -29,8 +30,10 @@ def driver_text(lanes: Lanes) -> str:
 
     `i32 @batch(kernel, table, inputs, outputs, buffer, first, count)` runs the points first..first+count-1; the table
     has `WORDS` numbers per array, inputs first. The buffer starts with the pointers that the kernel gets.
-    `i32 @batch_at_once(head, arrays)` finds the addresses in a tuple of NumPy's arrays and runs all points. It returns
-    2, and does nothing, where one is not aligned, or a result that was given overlaps another or is not writable.
+    `i32 @batch_on_threads(parallel, shared)` does so on threads, see `batch_threads`.
+    `i32 @batch_at_once(head, arrays, parallel)` finds the addresses in a tuple of NumPy's arrays and runs all points.
+    It returns 2, and does nothing, where one is not aligned, or a result that was given overlaps another or is not
+    writable.
 
     >>> "define i32 @batch" in driver_text(Lanes(4)), "shufflevector" in driver_text(Lanes())
     (True, False)
@@ -39,7 +42,7 @@ def driver_text(lanes: Lanes) -> str:
         f"declare {lanes.type} @llvm.masked.load.{lanes.suffix}.p0(ptr,i32,{lanes.truth},{lanes.type})",
         f"declare void @llvm.masked.store.{lanes.suffix}.p0({lanes.type},ptr,i32,{lanes.truth})",
     ]  # fmt: skip
-    moves = [_move(lanes, "gather"), _move(lanes, "scatter"), stream_text(lanes.attributes)]
+    moves = [_move(lanes, "gather"), _move(lanes, "scatter"), stream_text(lanes.attributes), PART]
     return "\n".join([*moves, _driver(lanes), *masked])
 
 
@@ -220,6 +223,7 @@ DRIVER = """
 def gather(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
 def scatter(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
 def stream(to: bytes, origin: bytes, size: int): ...
+def take_parts(parallel: pointer, shared: ints, units: int, threads: int): ...
 
 def arrays(mode: int, table: ints, n: int, numbers: pointers, buffer: bytes, at: int, valid: int):
     for k in range(n):
@@ -244,14 +248,13 @@ def arrays(mode: int, table: ints, n: int, numbers: pointers, buffer: bytes, at:
                     else:
                         copy(user, copied, point * valid)
 
-def batch(
+def points(
     kernel: pointer, table: ints, inputs: int, outputs: int, buffer: pointers, first: int, count: int
 ) -> int32:
     targets = buffer[inputs:]
     results = table[inputs * WORDS:]
     at = first
     last = first + count
-    arrays(0, table, inputs, buffer, bytes(buffer), first, 1)
     while at != last:
         valid = last - at if last - at < WIDTH else WIDTH
         arrays(1, table, inputs, buffer, bytes(buffer), at, valid)
@@ -263,6 +266,32 @@ def batch(
     fence()
     return 0
 
+def batch(
+    kernel: pointer, table: ints, inputs: int, outputs: int, buffer: pointers, first: int, count: int
+) -> int32:
+    arrays(0, table, inputs, buffer, bytes(buffer), first, 1)
+    return points(kernel, table, inputs, outputs, buffer, first, count)
+
+def unit(shared: ints, number: int, thread: int) -> int32:
+    where = pointers(shared)
+    inputs, first, size = shared[2], shared[6], shared[8]
+    begin = number * size
+    left = shared[7] - begin
+    buffer = pointers(bytes(where[4])[thread * shared[5]:])
+    mine = shared[OWN + 2 * thread:]
+    if mine[1] == 0:
+        mine[1] = 1
+        arrays(0, ints(where[1]), inputs, buffer, bytes(buffer), first, 1)
+    count = left if left < size else size
+    return points(where[0], ints(where[1]), inputs, shared[3], buffer, first + begin, count)
+
+def batch_on_threads(parallel: pointer, shared: ints) -> int32:
+    threads = shared[THREADS]
+    shared[FAILED] = 0
+    clear(shared[OWN:], 2 * threads)
+    take_parts(parallel, shared, shared[UNITS], threads)
+    return shared[FAILED]
+
 def overlaps(table: ints, first: int, result: int) -> bool:
     low, high = first + table[result * WORDS + 7], first + table[result * WORDS + 8]
     for k in range(result):
@@ -271,7 +300,7 @@ def overlaps(table: ints, first: int, result: int) -> bool:
             return True
     return False
 
-def batch_at_once(head: ints, arrays: pointers) -> int32:
+def batch_at_once(head: ints, arrays: pointers, parallel: pointer) -> int32:
     inputs, results, fresh = head[1], head[2], head[5]
     table = head[HEAD:]
     for k in range(inputs + results):
@@ -283,16 +312,20 @@ def batch_at_once(head: ints, arrays: pointers) -> int32:
         if k >= inputs and fresh == 0:
             if array[FLAGS] & WRITEABLE == 0 or overlaps(table, address, k):
                 return 2
+    if parallel != null:
+        return batch_on_threads(parallel, ints(pointers(head)[7]))
     return batch(pointers(head)[0], table, inputs, results, pointers(pointers(head)[3]), 0, head[4])
 """
 
 
 def _driver(lanes: Lanes) -> str:
     direct = lanes.size if lanes.width == 1 else IN_PLACE
-    numbers: Numbers = {"WORDS": WORDS, "HEAD": HEAD, "WIDTH": lanes.width, "DIRECT": direct, **OBJECTS}
+    numbers: Numbers = {"WORDS": WORDS, "HEAD": HEAD, "WIDTH": lanes.width, "DIRECT": direct, **OBJECTS, **SHARED}
     routines = Routines({"": DRIVER}, lambda scalar: numbers)
     return routines.text(
-        Lanes(1, lanes.scalar), public=["i32 @batch(", "i32 @batch_at_once("], beside=["gather", "scatter", "stream"]
+        Lanes(1, lanes.scalar),
+        public=["i32 @batch(", "i32 @batch_on_threads(", "i32 @batch_at_once("],
+        beside=["gather", "scatter", "stream", "take_parts"],
     )
 
 

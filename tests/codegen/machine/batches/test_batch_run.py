@@ -16,6 +16,7 @@ import sympy as sp
 
 import codegen.machine.batches.batch_run as batch_run
 from codegen import Kernel, compile_program, program_from_sympy
+from codegen.engine import compile_text
 from codegen.errors import WorkspaceError
 
 X = sp.symbols("x0:3")
@@ -32,14 +33,34 @@ def kernel(request: pytest.FixtureRequest) -> Kernel:
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Slices that begin with one point and stay short."""
     monkeypatch.setattr(batch_run, "FIRST_SLICE", 1e-12)
-    monkeypatch.setattr(batch_run, "SLICE", 2e-5)
+    monkeypatch.setattr(batch_run, "SLICE", 2e-7)
+
+
+@pytest.fixture
+def always_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches that threads share, whatever time they take."""
+    monkeypatch.setattr(batch_run.Timing, "threads", lambda timing, count, most: most)
+
+
+@pytest.fixture
+def shares(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many threads share each slice."""
+    found: list[int] = []
+    run = batch_run.Task.run
+
+    def counted(task: batch_run.Task, room: Any, first: int, count: int, threads: int = 1) -> None:
+        found.append(threads)
+        run(task, room, first, count, threads)
+
+    monkeypatch.setattr(batch_run.Task, "run", counted)
+    return found
 
 
 def bits(results: Any) -> list[bytes]:
     return [np.ascontiguousarray(result).tobytes() for result in results]
 
 
-@pytest.mark.usefixtures("short_slices")
+@pytest.mark.usefixtures("short_slices", "always_shared")
 def test_neither_slices_nor_threads_change_a_bit(kernel: Kernel) -> None:
     x = np.random.default_rng(1).normal(size=(1003, 3))
     want = bits(zip(*[kernel(point) for point in x], strict=True))
@@ -49,26 +70,58 @@ def test_neither_slices_nor_threads_change_a_bit(kernel: Kernel) -> None:
         assert bits(kernel.batch(x[:count], threads=5)) == bits(kernel.batch(x[:count]))
 
 
-def test_what_is_brought_into_lanes_is_work_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So few operations for so many numbers: threads share what takes more than a millisecond."""
-    started = []
-    begin = threading.Thread.start
-    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), begin(thread))[1])
-    copies = compile_program(program_from_sympy([X], [[X[k % 3] * 2 for k in range(200)]]), lanes=4)
-    for points, others in ((100, 0), (20_000, 1)):
-        started.clear()
-        copies.batch(np.ones((points, 3)), threads=2)
-        assert len(started) == others
+@pytest.mark.usefixtures("always_shared")
+def test_batches_at_once_share_points_too(kernel: Kernel) -> None:
+    """Arrays that lie as before, with more blocks than threads, or fewer; what all points share is brought to each."""
+    x = np.random.default_rng(2).normal(size=(300, 3))
+    first = program_from_sympy([X, sp.Symbol("s")], [X[0] * sp.Symbol("s"), [X[1], X[2] + sp.Symbol("s")]])
+    with_shared = compile_program(first, lanes=kernel.options.lanes)
+    for count in (1, 9, 33, 300):
+        want = bits(kernel.batch(x[:count]))
+        scaled = bits(with_shared.batch(x[:count], 0.3))
+        for threads in (1, 2, 3, 7, 64, 2, 1):
+            assert bits(kernel.batch(x[:count], threads=threads)) == want
+            assert bits(with_shared.batch(x[:count], 0.3, threads=threads)) == scaled
+            assert bits(with_shared.batch(x[:count], np.full(count, 0.3), threads=threads)) == scaled
 
 
-@pytest.mark.usefixtures("short_slices")
-def test_no_more_threads_than_blocks(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    started = []
-    begin = threading.Thread.start
-    monkeypatch.setattr(threading.Thread, "start", lambda thread: (started.append(thread), begin(thread))[1])
+def test_threads_share_what_was_seen_to_take_its_time(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    timing = batch_run.Timing(1e6)
+    assert timing.threads(10**9, 4) == 1  # an estimate says nothing
+    timing.note(1000, 1e-6)
+    assert (timing.nanoseconds, timing.threads(10**5, 4), timing.threads(10**9, 4)) == (1.0, 1, 4)
+    for _ in range(3):
+        timing.note(10**5, 200e-6)  # nothing is made slower by larger arrays, or other processes
+    assert (timing.nanoseconds, timing.threads(39_000, 2), timing.threads(10**5, 8)) == (1.0, 1, 3)
+    timing.note(100, 1.0)
+    timing.note(10**5, 50e-6)
+    assert timing.nanoseconds == 0.5
+    for _ in range(100):
+        timing.note(10**5, 50e-6)
+    assert not timing.wanted(10**5)
+    assert timing.wanted(10**6)
+
+
+def test_the_first_batches_are_timed(kernel: Kernel, shares: list[int]) -> None:
+    """On one thread; after that they are shared, or nothing is timed."""
+    fresh = compile_program(kernel.program, lanes=kernel.options.lanes)
+    x = np.ones((500, 3))
+    fresh.batch(x, threads=2)
+    code = fresh._batch._code
+    assert shares == [1]
+    assert code.timing.known
+    noted = code.timing.nanoseconds
+    code.timing.nanoseconds = 1e6  # half a second
+    fresh.batch(x[:400], threads=2)
+    assert set(shares[1:]) == {2}
+    assert noted > 0
+    assert code.timing.nanoseconds == 1e6
+
+
+@pytest.mark.usefixtures("short_slices", "always_shared")
+def test_no_more_threads_than_blocks(kernel: Kernel, shares: list[int]) -> None:
     kernel.batch(np.ones((3 * kernel.lanes, 3)), threads=50)
-    assert len(started) == 2  # the third share is the caller's
-    assert not any(thread.is_alive() for thread in started)
+    assert max(shares) <= 3
 
 
 @pytest.mark.usefixtures("short_slices")
@@ -104,19 +157,34 @@ def test_an_error_in_progress_stops_the_work(kernel: Kernel, threads: int) -> No
     assert np.isnan(out[0]).any()
 
 
-@pytest.mark.usefixtures("short_slices")
+FAILING = """
+define i32 @kernel(ptr %in,ptr %out) {
+ %x=load ptr,ptr %in
+ %number=load double,ptr %x
+ %late=fcmp ogt double %number,1.5e3
+ %failed=zext i1 %late to i32
+ ret i32 %failed
+}
+"""
+
+
+@pytest.mark.usefixtures("always_shared")
 @pytest.mark.parametrize("threads", [1, 3])
-def test_an_error_in_a_thread_is_raised(kernel: Kernel, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = batch_run.Task.run
-
-    def fail(task: batch_run.Task, buffer: Any, first: int, count: int) -> None:
-        if first + count > 1500:
-            raise WorkspaceError("a batch", why="no memory")
-        run(task, buffer, first, count)
-
-    monkeypatch.setattr(batch_run.Task, "run", fail)
-    with pytest.raises(WorkspaceError):
-        kernel.batch(np.ones((2000, 3)), threads=threads)
+@pytest.mark.parametrize("count", [400, 3000])
+def test_an_error_in_a_thread_is_raised(kernel: Kernel, threads: int, count: int) -> None:
+    """In slices, and in batches at once."""
+    library = compile_text(FAILING, ("kernel",), {}, 0)
+    fails = compile_program(kernel.program, lanes=kernel.options.lanes)
+    x = np.zeros((count, 3))
+    fails.batch(x, threads=threads)
+    fails._batch._code.address = library.addresses["kernel"]
+    fails._batch._layouts.clear()
+    for _ in range(3):
+        fails.batch(x, threads=threads)
+        x[count // 16 * 8, 0] = x[count - 8, 0] = 2000.0  # the first points of blocks
+        with pytest.raises(WorkspaceError):
+            fails.batch(x, threads=threads)
+        x[:] = 0.0
 
 
 INTERRUPTED = """
