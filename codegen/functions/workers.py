@@ -18,9 +18,10 @@ import os
 import signal
 from functools import cache
 
-from codegen.engine import Library, Once, compile_text, is_x86_64
+from codegen.engine import Library, Once, compile_text
 from codegen.errors import LoweringError
 from codegen.functions.libraries import c_address
+from codegen.processor import is_x86_64
 
 PARALLEL = "codegen.parallel"
 DECLARATION = f"declare void @{PARALLEL}(ptr,ptr,i64,i64) nounwind"
