@@ -18,7 +18,7 @@ from codegen.functions.libraries import no_vector_symbol, vector_symbol, widths
 from codegen.ir.program import Input, Output, Program
 from codegen.lanes import SCALAR, Lanes, Layout
 from codegen.lowering.group import group_operations
-from codegen.lowering.halves import columns_at_once, executed_halves, split
+from codegen.lowering.halves import Split, columns_at_once, executed_halves
 from codegen.lowering.lower import Lowered
 from codegen.records import dataclass
 from codegen.stages import carried_out, observed, part
@@ -131,14 +131,9 @@ class SweepPlan:
     strategy = "sweep"
 
     @classmethod
-    def of(
-        cls, program: Program, lowered: Lowered, chunk: int | None = None, *, vector_libm: bool = False
-    ) -> SweepPlan:
-        """Split a seeded program, and schedule both halves."""
+    def of(cls, program: Program, halves: Split, chunk: int | None = None, *, vector_libm: bool = False) -> SweepPlan:
+        """Schedule both halves of a seeded program."""
         seed = program.inputs[-1]
-        halves = split(program, lowered)
-        observed(halves.once, "sweep split, what is done once")
-        observed(halves.columns, "sweep split, what is done for every column")
         fixed = tuple(output for output in program.outputs if not output.swept)
         swept = tuple(replace(output, positions=None) for output in program.outputs if output.swept)
         kept = Output((halves.residuals,), ())
@@ -186,7 +181,7 @@ class SweepPlan:
 
     def executed(self) -> Counter[str]:
         """Operations that one call carries out, by kind; one on a vector register counts once."""
-        return executed_halves(self.program, self.once.lowered, self.columns.lowered)
+        return executed_halves(self.program, self.once.lowered, self.columns.lowered, self.lanes.width)
 
     @property
     def chunks(self) -> int:

@@ -1,4 +1,4 @@
-"""A kernel of straight lines, encoded: its machine code, and the functions that it calls; or why LLVM has to do it."""
+"""A kernel of straight lines or a sweep, encoded: its machine code, and the functions that it calls; or why not."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from dataclasses import replace
 from codegen.emission.emit import STACK_BYTES
 from codegen.emission.lane_functions import SINE_AND_COSINE, on_lanes, own_functions, sine_and_cosine_of_lanes
 from codegen.emission.schedule import SINGLE_LIMIT, depth_first
+from codegen.encoding.columns import FEWEST, lanes_of_columns, room_of, write_columns
 from codegen.encoding.encoder import BOTH, ROUNDINGS, Encoder
 from codegen.encoding.lane_moves import in_halves
-from codegen.encoding.written_values import ALIGNED, MIDDLE, Body, Pair
+from codegen.encoding.written_values import ALIGNED, MIDDLE, RESIDUALS, Body, Pair
 from codegen.encoding.x86_instructions import NEXT, R13, RDI, RDX, pointer_before_displacement, width_of
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row
-from codegen.ir.program import Program
+from codegen.ir.program import Input, Program
 from codegen.lanes import FLOAT64, SCALAR, Lanes
+from codegen.lowering.halves import Split
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared
+from codegen.pricing.price_table import FEW_BLOCKS
 from codegen.processor import features, is_x86_64_linux
 from codegen.records import dataclass
 
@@ -26,7 +29,7 @@ FURTHEST = 2**31 - 64  # bytes that a displacement reaches
 ENTER = bytes.fromhex("55 4889e5 53 4154 4155 4156 4157")  # keep the caller's registers, with a frame pointer
 TABLES = bytes.fromhex("4989fc 4989f5")  # the tables of pointers: from rdi and rsi to r12 and r13
 LEAVE = bytes.fromhex("488d65d8 415f 415e 415d 415c 5b 5d c3")  # restore the caller's registers, and return
-LINED_UP = bytes.fromhex("4883e4e0")  # rsp is a multiple of 32
+LINED_UP = bytes.fromhex("4883e4c0")  # rsp is a multiple of 64
 CONSTANTS = pointer_before_displacement(RDX, NEXT, 4, address=True)
 ON_STACK = bytes.fromhex("4889e3")  # the workspace, whose pointer is rbx: it begins at rsp
 ON_HEAP = bytes.fromhex("4885c0 4889c3")  # is it rax, unless that is null
@@ -52,12 +55,14 @@ def why_not(prepared: Prepared) -> str:
     program, options = prepared.program, prepared.options
     if not is_x86_64_linux() or "avx" not in features():
         return "the encoder writes for x86-64 with AVX under Linux"
-    if program.seeded:
-        return "a sweep fills vector registers"
+    if program.seeded and lanes_of_columns(program) < FEWEST:
+        return f"a sweep over {program.inputs[-1].size} columns"
     if options.number.scalar != FLOAT64.scalar:
         return f"numbers are {options.dtype}"
     if options.chunk is not None:
         return "chunk functions were asked for"
+    if program.seeded and prepared.halves.columns.count()["call"]:
+        return "a function is called for every column"
     if options.accuracy == "fast" and any(row[0] == "call" for row in prepared.fused.rows):
         return 'accuracy="fast" allows vector functions'
     sizes = [array.size for array in program.inputs] + [array.size for array in program.outputs]
@@ -69,8 +74,11 @@ def why_not(prepared: Prepared) -> str:
 def why_not_best(prepared: Prepared) -> str:
     """Return why LLVM's code of a program that could be encoded is quicker to call, "" where it is not."""
     found = prepared.fused.count()
-    if MANY_CHOICES * found["select"] > found.total() and found.total() <= SINGLE_LIMIT:
+    seeded = prepared.program.seeded  # whose choices are by masks too
+    if MANY_CHOICES * found["select"] > found.total() and found.total() <= SINGLE_LIMIT and not seeded:
         return "most of it are choices, for which LLVM has masks"
+    if seeded and prepared.program.inputs[-1].size > FEW_BLOCKS * lanes_of_columns(prepared.program):
+        return "LLVM puts the operations of many blocks of columns in a better order"
     return ""
 
 
@@ -88,17 +96,40 @@ def encode(program: Program, lowered: Lowered, own: bool | None = None) -> Encod
     >>> encoded.code[encoded.begin : encoded.begin + 12].hex(" ")
     '49 8b 04 24 c5 fb 10 00 c5 fb 58 42'
     """
+    encoder, symbols = _encoder(program.inputs, range(len(program.outputs)), lowered, own)
+    return _whole(program, encoder.run(), symbols)
+
+
+def encode_sweep(program: Program, halves: Split, own: bool | None = None) -> Encoded:
+    """Return the machine code of a sweep, whose first half may have groups; see `encode`."""
+    fixed = [k for k, output in enumerate(program.outputs) if not output.swept]
+    encoder, symbols = _encoder(program.arguments, [*fixed, RESIDUALS], halves.once, own)
+    encoder.workspace.size = room_of(halves)
+    body = encoder.run()
+    write_columns(body, program, halves)
+    body.lanes = True
+    return _whole(program, body, symbols)
+
+
+def _encoder(
+    inputs: Sequence[Input], outputs: Sequence[int], lowered: Lowered, own: bool | None
+) -> tuple[Encoder, dict[str, Symbol]]:
+    """Return what writes operations, whose arrays of results have these numbers, and the functions that it calls."""
     lowered = replace(lowered, rows=in_halves(lowered.rows))
     order = depth_first(lowered)
     own = own_functions(lowered.rows, SCALAR, fast=False) if own is None else own
     calls = _calls(lowered.rows, order)
     both = _both(calls) if own else {}
     names, symbols = _functions(calls, own, {calls[index][1] for index in both})
-    inputs = [(k, j) for k, array in enumerate(program.inputs) for j in range(array.size)]
+    places = [(k, j) for k, array in enumerate(inputs) for j in range(array.size)]
     stores: dict[int, list[Pair]] = {}
     for array, position, row in lowered.stores:
-        stores.setdefault(row, []).append((array, position))
-    body = Encoder(lowered.rows, order, inputs, stores, names, both).run()
+        stores.setdefault(row, []).append((outputs[array], position))
+    return Encoder(lowered.rows, order, places, stores, names, both), symbols
+
+
+def _whole(program: Program, body: Body, symbols: dict[str, Symbol]) -> Encoded:
+    """Return the function of a body, with the prologue behind it and constants before it."""
     large = 8 * body.workspace > STACK_BYTES
     if large:
         body.code += FREED
@@ -187,7 +218,8 @@ def _prologue(program: Program, body: Body, large: bool) -> None:
     else:
         code += ON_STACK
     for number, output in enumerate(program.outputs):
-        if output.positions is not None and output.size:
+        filled = len(output.rows) * program.inputs[-1].size if output.swept else 0
+        if output.positions is not None and filled < output.size:
             width = width_of(8 * number, R13)
             code += pointer_before_displacement(RDI, R13, width) + (8 * number).to_bytes(width, "little")
             code += ZEROS + b"\xba" + (8 * output.size).to_bytes(4, "little")

@@ -16,7 +16,7 @@ from functools import partial
 from codegen.emission.lane_functions import SINE_AND_COSINE
 from codegen.encoding.lane_moves import MOVES
 from codegen.encoding.registers import WIDEST
-from codegen.encoding.written_values import MAGNITUDE, MASKS, ONE, ONES, SIGN, SUFFIXES, Body, Values
+from codegen.encoding.written_values import MAGNITUDE, MASKS, ONE, ONES, SIGN, SUFFIXES, Body, Values, spread_form
 from codegen.encoding.x86_instructions import COMMUTATIVE, in_registers
 from codegen.ir.machine_rows import LEAVES, Row
 from codegen.limits import EVERY, check
@@ -43,11 +43,11 @@ class Encoder(Values):
             if row[0] == "wide":
                 lanes, *shape = row[1]
                 write[shape[0]](index, (*shape, *row[2:]), SUFFIXES[lanes])
-                self.wide |= lanes == WIDEST
+                self.wide |= lanes >= WIDEST
             else:
                 write[row[0]](index, row, "")
         self.only_low()
-        self.body.workspace, self.body.lanes = self.registers.size, bool(self.lanes)
+        self.body.workspace, self.body.lanes = self.workspace.size, bool(self.lanes)
         del self.registers  # which write by this encoder: nothing waits for the collector of cycles
         return self.body
 
@@ -60,8 +60,8 @@ class Encoder(Values):
             **{code: partial(move, self) for code, move in MOVES.items()},
             "neg": lambda index, row, lanes: self.masked(index, row, "xor", SIGN, lanes),
             "abs": lambda index, row, lanes: self.masked(index, row, "and", MAGNITUDE, lanes),
-            "not": lambda index, row, lanes: self.masked(index, row, "xor", ONES, lanes),
-            "number": lambda index, row, lanes: self.masked(index, row, "and", ONE, lanes),
+            "not": self.negation,
+            "number": self.number,
             "sqrt": lambda index, row, lanes: self.unary(index, row, "sqrt", lanes, b""),
             "compare": self.compare,
             "logic": self.logic,
@@ -73,7 +73,7 @@ class Encoder(Values):
         """One of two operands may be in memory."""
         registers = self.registers
         code = code or row[0] + lanes
-        left, right = self.operands(row)
+        left, right = self.brought(self.operands(row))
         of = registers.of
         if code in COMMUTATIVE and left not in of and right in of:
             left, right = right, left
@@ -90,13 +90,22 @@ class Encoder(Values):
     def compare(self, index: int, row: Row, lanes: str) -> None:
         self.binary(index, row, lanes, "compare" + lanes, bytes([CONDITIONS[row[1]]]))
 
+    def negation(self, index: int, row: Row, lanes: str) -> None:
+        self.masked(index, row, "xor", ONES, lanes)
+
+    def number(self, index: int, row: Row, lanes: str) -> None:
+        self.masked(index, row, "and", ONE, lanes)
+
     def masked(self, index: int, row: Row, code: str, mask: int, lanes: str) -> None:
         """Change bits as a mask says."""
         source = self.registers.wanted(self.operands(row)[0])
         self.finished()
         result = self.registers.take()
-        place = self.body.constant(WIDE_MASKS[mask] * int(lanes)) if lanes else mask
-        self.relative(code + lanes, result, source, place)
+        if lanes == "8":
+            self.relative(spread_form(code + lanes), result, source, self.body.constant(WIDE_MASKS[mask]))
+        else:
+            place = self.body.constant(WIDE_MASKS[mask] * int(lanes)) if lanes else mask
+            self.relative(code + lanes, result, source, place)
         self.define(result, index)
 
     def unary(self, index: int, row: Row, code: str, lanes: str, immediate: bytes) -> None:
@@ -133,7 +142,7 @@ class Encoder(Values):
     def fused(self, index: int, row: Row, lanes: str) -> None:
         """A fused operation overwrites one of its operands: one that is not read again, else a copy."""
         registers = self.registers
-        operands = left, right, addend = self.operands(row)
+        operands = left, right, addend = self.brought(self.operands(row))
         of, uses = registers.of, registers.uses
         dying = next((one for one in (addend, left, right) if not uses[one] and one in of), None)
         if dying is not None:
@@ -173,7 +182,7 @@ class Encoder(Values):
         operands = self.operands(row)
         if index in self.early:
             self.finished()
-            registers.forget_all(self.dead)
+            self.workspace.forget_all(self.dead)
             return
         if len(operands) == 1 and operands[0] in registers.of:
             source = registers.of[operands[0]]

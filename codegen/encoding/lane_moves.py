@@ -38,7 +38,7 @@ def in_halves(rows: Sequence[Row]) -> list[Row]:
 def spread(values: Values, index: int, row: Row, lanes: str) -> None:
     """One number in all lanes."""
     code = f"spread{row[1][0]}"
-    values.wide |= row[1][0] == WIDEST
+    values.wide |= row[1][0] >= WIDEST
     (number,) = values.operands(row)
     source = values.registers.of.get(number)
     values.finished()
@@ -106,7 +106,7 @@ def lane(values: Values, index: int, row: Row, lanes: str) -> None:
         for place in values.stores[index]:
             values.output("store_high" if number else "store", source, place)
         values.finished()
-        registers.forget_all(values.dead)
+        values.workspace.forget_all(values.dead)
         return
     else:
         values.finished()

@@ -13,7 +13,8 @@ from codegen.encoding.x86_instructions import REGISTERS
 from codegen.ir.machine_rows import FIRST_OPERAND, GROUPS, LEAVES, Row
 
 NEVER = 1 << 60
-WIDEST = 4  # numbers of a register
+COLUMN_LEAVES = ("uniform", "beside")  # an input in all lanes, and as many as there are lanes from one on
+WIDEST = 4  # numbers of a group that is in one register
 
 
 def uses_in_order(rows: Sequence[Row], order: Sequence[int]) -> dict[int, list[int]]:
@@ -44,7 +45,7 @@ def lanes_of_rows(rows: Sequence[Row]) -> dict[int, int]:
     """
     found: dict[int, int] = {}
     for index, row in enumerate(rows):
-        if row[0] in GROUPS:
+        if row[0] in GROUPS or row[0] in COLUMN_LEAVES:
             found[index] = row[1][0]
         elif row[0] == "constants":
             found[index] = len(row[1])
@@ -53,27 +54,51 @@ def lanes_of_rows(rows: Sequence[Row]) -> dict[int, int]:
     return found
 
 
-class Registers:
-    """The registers and the workspace; `read(register, row)` and `save(register, row)` write the moves.
+class Workspace:
+    """Which places have the values that have left their registers; `lanes` of a row are its numbers, if several."""
 
-    `lanes` has the numbers side by side in a row, where they are several.
-    """
+    def __init__(self, lanes: Mapping[int, int]) -> None:
+        self.lanes = lanes
+        self.places: dict[int, int] = {}  # of rows
+        self.unused: dict[int, list[int]] = {1: [], 2: [], 4: [], 8: []}  # places, by lanes
+        self.size = 0
+
+    def add(self, row: int) -> None:
+        """Find a place for a row."""
+        lanes = self.lanes.get(row, 1)
+        unused = self.unused[lanes]
+        if not unused:
+            gap = -self.size % lanes  # what is wide stands at multiples of its width
+            self.unused[1] += range(self.size, self.size + gap)
+            unused.append(self.size + gap)
+            self.size += gap + lanes
+        self.places[row] = unused.pop()
+
+    def forget_all(self, rows: Sequence[int]) -> None:
+        """Free the places of rows that have been read for the last time."""
+        for row in rows:
+            place = self.places.pop(row, None)
+            if place is not None:
+                self.unused[self.lanes.get(row, 1)].append(place)
+
+
+class Registers:
+    """So many registers of one kind; `read(register, row)` and `save(register, row)` write the moves."""
 
     def __init__(
         self,
         rows: Sequence[Row],
         uses: dict[int, list[int]],
-        lanes: Mapping[int, int],
+        workspace: Workspace,
         read: Callable[[int, int], None],
         save: Callable[[int, int], None],
+        count: int = REGISTERS,
     ) -> None:
-        self.rows, self.uses, self.lanes, self.read, self.save = rows, uses, lanes, read, save
+        self.rows, self.uses, self.workspace, self.read, self.save = rows, uses, workspace, read, save
         self.of: dict[int, int] = {}  # register of a row
-        self.row_in = [-1] * REGISTERS
-        self.free = list(range(REGISTERS - 1, -1, -1))
-        self.places: dict[int, int] = {}  # of rows in the workspace
-        self.unused: dict[int, list[int]] = {1: [], 2: [], 4: []}  # places, by lanes
-        self.size = 0
+        self.count = count
+        self.row_in = [-1] * count
+        self.free = list(range(count - 1, -1, -1))
 
     def take(self, keep: Sequence[int] = ()) -> int:
         """Return a register for a new value, none of those to be kept."""
@@ -113,25 +138,11 @@ class Registers:
         if register is not None:
             self.free.append(register)
 
-    def forget_all(self, rows: Sequence[int]) -> None:
-        """Free the places in the workspace of rows that have been read for the last time."""
-        for row in rows:
-            place = self.places.pop(row, None)
-            if place is not None:
-                self.unused[self.lanes.get(row, 1)].append(place)
-
     def keep_in_memory(self, row: int) -> None:
         """Save a value in the workspace, unless memory has it."""
-        if row in self.places or self.rows[row][0] in LEAVES:
+        if row in self.workspace.places or self.rows[row][0] in LEAVES:
             return
-        lanes = self.lanes.get(row, 1)
-        unused = self.unused[lanes]
-        if not unused:
-            gap = -self.size % lanes  # what is wide stands at multiples of its width
-            self.unused[1] += range(self.size, self.size + gap)
-            unused.append(self.size + gap)
-            self.size += gap + lanes
-        self.places[row] = unused.pop()
+        self.workspace.add(row)
         self.save(self.of[row], row)
 
     def empty(self) -> None:
@@ -140,4 +151,4 @@ class Registers:
             if self.uses[row]:
                 self.keep_in_memory(row)
         self.of.clear()
-        self.free = list(range(REGISTERS - 1, -1, -1))
+        self.free = list(range(self.count - 1, -1, -1))

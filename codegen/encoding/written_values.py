@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import field
 
-from codegen.encoding.registers import Registers, lanes_of_rows, uses_in_order
+from codegen.encoding.registers import WIDEST, Registers, Workspace, lanes_of_rows, uses_in_order
 from codegen.encoding.x86_instructions import (
     CALL,
     NEXT,
@@ -24,8 +24,10 @@ from codegen.encoding.x86_instructions import (
     RBX,
     RCX,
     RDX,
+    SPREAD,
     ZERO_UPPER,
     before_displacement,
+    displaced,
     pointer_before_displacement,
     width_of,
 )
@@ -36,12 +38,14 @@ SIGN, MAGNITUDE, ONES, ONE = -16, -32, -48, -64  # places of masks of 16 bytes b
 MASKS = {SIGN: b"\0" * 7 + b"\x80" + b"\0" * 8, MAGNITUDE: b"\xff" * 7 + b"\x7f" + b"\xff" * 8, ONES: b"\xff" * 16,
          ONE: struct.pack("<d", 1.0) + b"\0" * 8}  # fmt: skip
 ALIGNED = 8  # entries of 8 bytes: the code begins at a line of the processor's cache
-SUFFIXES = {1: "", 2: "2", 4: "4"}  # of instructions, by lanes
+SUFFIXES = {1: "", 2: "2", 4: "4", 8: "8"}  # of instructions, by lanes
 MIDDLE = -128  # where the pointer among the constants stands: one byte reaches as far in both directions
 NEAR = 256  # bytes that displacements of one byte reach
 AHEAD = 96  # bytes that a pointer goes ahead of what it follows
 FAR = -1 << 60
-Pair = tuple[int, int]  # output array, flat position
+Pair = tuple[int, int]  # array, flat position
+RESIDUALS, SEEDS = -1, -2  # arrays of a sweep that are no arguments,
+BASES = {RESIDUALS: RBX, SEEDS: R14}  # and where they are: in the workspace, or around a one among zeros
 
 
 @dataclass(slots=True)
@@ -75,6 +79,15 @@ class Body:
             place = self.called[function] = self._entry(bytes(8))
         return place
 
+    def unit_vectors(self, size: int) -> int:
+        """Return the place of a one with zeros around it, behind which no other constants stand: of every unit vector.
+
+        Read from so many places before it or behind it on, `size` numbers are one of them.
+        """
+        zeros = [bytes(8)] * (size - 1)
+        self.entries += [*zeros, struct.pack("<d", 1.0), *zeros]
+        return -8 * (len(self.entries) - size + 1)
+
     def call(self, function: str) -> None:
         """Call a function."""
         place = self.address(function)
@@ -83,6 +96,11 @@ class Body:
     def _entry(self, value: bytes) -> int:
         self.entries.append(value)
         return -8 * len(self.entries)
+
+
+def spread_form(code: str) -> str:
+    """Return the form of an instruction whose last operand is one number in memory for all lanes."""
+    return "spread8" if code == "load8" else code + SPREAD
 
 
 class Values:
@@ -107,7 +125,8 @@ class Values:
         self.body.points = not calls
         self.lanes = lanes_of_rows(rows)
         self.wide = False  # whether the upper half of a register may be in use
-        self.registers = Registers(rows, uses_in_order(rows, order), self.lanes, self.read, self.save)
+        self.workspace = Workspace(self.lanes)
+        self.registers = Registers(rows, uses_in_order(rows, order), self.workspace, self.read, self.save)
 
     def read(self, register: int, row: int) -> None:
         """Load a value."""
@@ -116,7 +135,7 @@ class Values:
     def save(self, register: int, row: int) -> None:
         """Save a value in the workspace."""
         code = "store" + SUFFIXES[self.lanes.get(row, 1)]
-        self.memory(code, register, 0, RBX, 8 * self.registers.places[row])
+        self.memory(code, register, 0, RBX, 8 * self.workspace.places[row])
 
     def at(self, code: str, first: int, middle: int, row: int, immediate: bytes = b"") -> None:
         """Write an instruction whose last operand is a row in memory."""
@@ -124,24 +143,30 @@ class Values:
         kind = found[0]
         if kind == "const":
             self.relative(code, first, middle, self.body.constant(found[1][::-1]), immediate)
-        elif kind == "constants":
+        elif kind == "constants" and len(found[1]) <= WIDEST:
             self.relative(code, first, middle, self.body.constant(b"".join(one[::-1] for one in found[1])), immediate)
+        elif kind == "constants":
+            self.relative(spread_form(code), first, middle, self.body.constant(found[1][0][::-1]), immediate)
         elif kind == "input":
             self.element(code, first, middle, self.input_pointer, self.inputs[found[1]], immediate)
+        elif kind == "beside":
+            self.element(code, first, middle, self.input_pointer, self.inputs[found[1][1]], immediate)
+        elif kind == "uniform":
+            self.element(spread_form(code), first, middle, self.input_pointer, self.inputs[found[1][1]], immediate)
         elif kind in LEAVES:
             place = self.body.constant((b"\xff" if kind == "true" else b"\0") * 8)
             self.relative(code, first, middle, place, immediate)
         else:
-            self.memory(code, first, middle, RBX, 8 * self.registers.places[row], immediate)
+            self.memory(code, first, middle, RBX, 8 * self.workspace.places[row], immediate)
 
     def element(self, code: str, first: int, middle: int, register: int, place: Pair, immediate: bytes = b"") -> None:
         """Write an instruction whose last operand is an element of an array."""
         array, at = place[0], 8 * place[1]
+        if array in BASES:
+            self.memory(code, first, middle, BASES[array], at, immediate)
+            return
         if self.current[register] != array:
-            table = R12 if register == self.input_pointer else R13
-            width = width_of(8 * array, table)
-            head = pointer_before_displacement(register, table, width)
-            self.body.code += head + (8 * array).to_bytes(width, "little")
+            self.point(register, array)
             self.current[register], self.moved[register] = array, 0
         away = at - self.moved[register]
         if -NEAR // 2 <= away < NEAR // 2:
@@ -149,6 +174,13 @@ class Values:
         else:
             away = self._follow(register, at)
         self.memory(code, first, middle, register, away, immediate)
+
+    def point(self, register: int, array: int) -> None:
+        """Let a pointer point to the beginning of an array."""
+        table = R12 if register == self.input_pointer else R13
+        width = width_of(8 * array, table)
+        head = pointer_before_displacement(register, table, width)
+        self.body.code += head + (8 * array).to_bytes(width, "little")
 
     def _follow(self, register: int, at: int) -> int:
         """Move a pointer where two places out of reach are near each other, and return how far a place is from it."""
@@ -165,9 +197,8 @@ class Values:
 
     def memory(self, code: str, first: int, middle: int, base: int, displacement: int, immediate: bytes = b"") -> None:
         """Write an instruction whose last operand stands at a displacement from a pointer."""
-        width = width_of(displacement, base)
-        head = before_displacement(code, first, middle, base, width)
-        self.body.code += head + displacement.to_bytes(width, "little", signed=True) + immediate
+        written = displaced(code, displacement, base)
+        self.body.code += before_displacement(code, first, middle, base, len(written)) + written + immediate
 
     def relative(self, code: str, first: int, middle: int, place: int, immediate: bytes = b"") -> None:
         """Write an instruction whose last operand stands at a place before the code."""
@@ -180,7 +211,7 @@ class Values:
 
     def saved(self, code: str, register: int, row: int, lane: int) -> None:
         """Load from a lane on of a group that is in the workspace."""
-        self.memory(code, register, 0, RBX, 8 * (self.registers.places[row] + lane))
+        self.memory(code, register, 0, RBX, 8 * (self.workspace.places[row] + lane))
 
     def neighbours(self, operands: Sequence[int]) -> bool:
         """Whether rows are inputs that stand side by side in memory, and in no register."""
@@ -192,14 +223,14 @@ class Values:
         return places == [(array, first + k) for k in range(len(places))]
 
     def output(self, code: str, register: int, place: Pair) -> None:
-        """Store a number in the results."""
+        """Store a number in the results, or several."""
         self.element(code, register, 0, self.output_pointer, place)
 
     def store(self, register: int, row: int) -> None:
         """Store a value in the results, and free its register where nothing else reads it."""
-        registers = self.registers
+        registers, code = self.registers, "store" + SUFFIXES[self.lanes.get(row, 1)]
         for place in self.stores.get(row, ()):
-            self.output("store", register, place)
+            self.output(code, register, place)
         if not registers.uses.get(row):
             registers.release(row)
 
@@ -214,6 +245,15 @@ class Values:
                 dead.append(operand)
         return operands
 
+    def brought(self, operands: tuple[int, ...]) -> tuple[int, ...]:
+        """Load what is in the workspace and will be read again, where registers are free; return all operands."""
+        registers = self.registers
+        for operand in operands:
+            saved = operand in self.workspace.places and operand not in registers.of
+            if saved and registers.uses[operand] and len(registers.free) > 1:
+                registers.wanted(operand)
+        return operands
+
     def finished(self) -> None:
         """Free the registers of those operands that are not read again."""
         for operand in self.dead:
@@ -225,7 +265,7 @@ class Values:
         registers.of[index] = register
         registers.row_in[register] = index
         if self.dead:
-            registers.forget_all(self.dead)
+            self.workspace.forget_all(self.dead)
         if index in self.stores:
             self.store(register, index)
 

@@ -1,8 +1,8 @@
-"""Instructions of x86-64 that kernels of doubles consist of, as bytes: VEX forms, moves of pointers, calls.
+"""Instructions of x86-64 that kernels of doubles consist of, as bytes: VEX and EVEX forms, moves of pointers, calls.
 
-Registers are numbers: 0 to 15 are xmm0 to xmm15 (ymm0 to ymm15), or rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
-"add" is of one number, "add2" and "add4" of as many side by side. Forms are the shortest ones, as LLVM's assembler
-writes them (`tests/codegen/encoding/test_disassembly.py` compares them with it).
+Registers are numbers: 0 to 15 are xmm0 to xmm15 (ymm0 to ymm15), or rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15;
+of 512 bits there are twice as many. "add" is of one number, "add2", "add4" and "add8" of as many side by side. Forms
+are the shortest ones, as LLVM's assembler writes them (`tests/codegen/encoding/test_disassembly.py` compares them).
 """
 
 from __future__ import annotations
@@ -14,13 +14,18 @@ RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI = range(8)
 R12, R13, R14, R15 = range(12, 16)
 NEXT = -1  # as a base: the address of the instruction that follows (rip)
 REGISTERS = 16
+LONG_REGISTERS = 32  # of 512 bits
+MASKS = 7  # mask registers: k1 to k7, as k0 means none
+
+
+EXCHANGED = frozenset({"vmovsd", "vmovupd", "vmovapd", "vmovhpd", "vextractf128", "kmovb"})  # where the opcode is odd
 
 
 class Form(NamedTuple):
     """One instruction: mandatory prefix (pp), opcode map, W, opcode, name; operands in Intel's order.
 
     `operands` counts those in registers or memory; with fewer than three, the field of the middle one is unused.
-    `long` is 1 for 256 bits, of those operands that are "y" in `registers`.
+    `long` is 1 for 256 bits, of those operands that are "y" in `registers`, and 2 for 512, "z"; "k" is a mask.
     """
 
     prefix: int
@@ -32,11 +37,12 @@ class Form(NamedTuple):
     immediate: bool = False
     long: int = 0
     registers: str = "xxx"
+    spread: bool = False  # whether the last operand is one number in memory for all lanes
 
     @property
     def exchanged(self) -> bool:
         """Whether the last operand is what is written."""
-        return self.name in ("vmovsd", "vmovupd", "vmovapd", "vmovhpd", "vextractf128") and self.opcode & 1 == 1
+        return self.name in EXCHANGED and self.opcode & 1 == 1
 
 
 MULTIPLY_ADDS = (("fma", "fmadd", 9), ("fms", "fmsub", 11), ("fnma", "fnmadd", 13), ("fnms", "fnmsub", 15))
@@ -86,19 +92,42 @@ BETWEEN = {  # from numbers to lanes and back
     "insert": Form(1, 3, 0, 0x18, "vinsertf128", immediate=True, long=1, registers="yyx"),
     "extract": Form(1, 3, 0, 0x19, "vextractf128", 2, immediate=True, long=1, registers="y x"),
 }
+LONGEST = {  # 512 bits; a comparison gives a mask register, and a choice asks one
+    **{code: form._replace(wide=1, long=2, registers="zzz") for code, form in PACKED.items() if code != "moved"},
+    "compare": Form(1, 1, 1, 0xC2, "vcmppd", immediate=True, long=2, registers="kzz"),
+    "blend": Form(1, 2, 1, 0x65, "vblendmpd", long=2, registers="zzz"),
+    "round": Form(1, 3, 1, 0x09, "vrndscalepd", 2, immediate=True, long=2, registers="zzz"),
+    "spread": Form(1, 2, 1, 0x19, "vbroadcastsd", 2, long=2, registers="z x"),
+    "from_mask": Form(2, 2, 1, 0x38, "vpmovm2q", 2, long=2, registers="z k"),
+}
+OF_MASKS = {
+    "load_mask": Form(1, 1, 0, 0x90, "kmovb", 2, registers="k k"),
+    "store_mask": Form(1, 1, 0, 0x91, "kmovb", 2, registers="k k"),
+    "not_mask": Form(1, 1, 0, 0x44, "knotb", 2, registers="k k"),
+    "and_mask": Form(1, 1, 0, 0x41, "kandb", long=1, registers="kkk"),
+    "or_mask": Form(1, 1, 0, 0x45, "korb", long=1, registers="kkk"),
+    "equal_mask": Form(1, 1, 0, 0x46, "kxnorb", long=1, registers="kkk"),
+    "xor_mask": Form(1, 1, 0, 0x47, "kxorb", long=1, registers="kkk"),
+}
+SPREAD = " spread"  # what the codes of those forms end in
 FORMS: dict[str, Form] = {
     **ALONE,
     **{f"{code}2": form for code, form in PACKED.items()},
     **{f"{code}4": form._replace(long=1, registers="yyy") for code, form in PACKED.items()},
+    **{f"{code}8": form for code, form in LONGEST.items()},
+    **{f"{code}8{SPREAD}": form._replace(spread=True) for code, form in LONGEST.items() if form.operands == 3},
     **BETWEEN,
+    **OF_MASKS,
 }
-COMMUTATIVE = frozenset({f"{code}{lanes}" for code in ("add", "mul", "and", "or", "xor") for lanes in ("", "2", "4")})
+COMMUTATIVE = frozenset(
+    f"{code}{lanes}" for code in ("add", "mul", "and", "or", "xor") for lanes in ("", "2", "4", "8")
+)
 MOVED = {f"move{lanes}": f"moved{lanes}" for lanes in ("", "2", "4")}
 
 
 @cache
-def in_registers(code: str, first: int, middle: int, last: int) -> bytes:
-    """Return an instruction on registers; what it has of an immediate follows.
+def in_registers(code: str, first: int, middle: int, last: int, mask: int = 0) -> bytes:
+    """Return an instruction on registers, perhaps with a mask register; what it has of an immediate follows.
 
     >>> in_registers("add", 0, 1, 2).hex(), in_registers("fma231", 0, 1, 9).hex()
     ('c5f358c2', 'c4c2f1b9c1')
@@ -109,7 +138,31 @@ def in_registers(code: str, first: int, middle: int, last: int) -> bytes:
         code, first, last = MOVED[code], last, first
     elif code == "extract":  # the last operand is what is written
         first, last = last, first
-    return _head(FORMS[code], first, middle, last >> 3) + bytes([0xC0 | (first & 7) << 3 | last & 7])
+    return _head(FORMS[code], first, middle, last >> 3, mask) + bytes([0xC0 | (first & 7) << 3 | last & 7])
+
+
+def operand_of(code: str) -> int:
+    """Return how many bytes one means in a displacement of one byte.
+
+    >>> operand_of("add"), operand_of("add8"), operand_of("spread8"), operand_of("add8 spread")
+    (1, 64, 8, 8)
+    """
+    return 1 if FORMS[code].long < 2 else 8 if code == "spread8" or FORMS[code].spread else 64
+
+
+def displaced(code: str, displacement: int, base: int) -> bytes:
+    """Return a displacement as it stands in an instruction: of 512 bits, one byte counts operands in memory.
+
+    >>> displaced("add", 192, RBX).hex(), displaced("add8", 192, RBX).hex(), displaced("spread8", 192, RBX).hex()
+    ('c0000000', '03', '18')
+    """
+    operand = operand_of(code)
+    if operand > 1 and base != NEXT:
+        if displacement % operand == 0 and width_of(displacement // operand, base) < 4:
+            displacement //= operand
+        elif displacement:
+            return displacement.to_bytes(4, "little", signed=True)
+    return displacement.to_bytes(width_of(displacement, base), "little", signed=True)
 
 
 @cache
@@ -150,9 +203,14 @@ def width_of(displacement: int, base: int) -> int:
     return 1 if -128 <= displacement < 128 else 4
 
 
-def _head(form: Form, first: int, middle: int, high: int) -> bytes:
-    """VEX prefix and opcode; `high` is the uppermost bit of the last operand's register."""
+def _head(form: Form, first: int, middle: int, high: int, mask: int = 0) -> bytes:
+    """VEX or EVEX prefix and opcode; `high` are the upper bits of the last operand's register."""
     middle = middle if form.operands == 3 else 0
+    if form.long == 2:
+        extended = (~first >> 3 & 1) << 7 | (~high & 3) << 5 | (~first >> 4 & 1) << 4
+        fields = form.wide << 7 | (~middle & 15) << 3 | 4 | form.prefix
+        last = 0x40 | form.spread << 4 | (~middle >> 4 & 1) << 3 | mask
+        return bytes([0x62, extended | form.map, fields, last, form.opcode])
     last = (~middle & 15) << 3 | form.long << 2 | form.prefix
     if not high and form.map == 1 and not form.wide:
         return bytes([0xC5, (~first >> 3 & 1) << 7 | last, form.opcode])

@@ -22,11 +22,11 @@ Reference: TypeAlias = int
 Row: TypeAlias = tuple[Any, ...]
 
 code_of: Callable[[Row], str] = itemgetter(0)  # what a row does
-LEAVES = frozenset({"const", "input", "true", "false", "constants"})
+LEAVES = frozenset({"const", "input", "true", "false", "constants", "uniform", "beside"})
 TRUTHS = frozenset({"compare", "logic", "not", "true", "false"})
 GROUPS = ("wide", "gather", "spread")  # values that fill the lanes of a vector register, see codegen.lowering.group
 FIRST_OPERAND = dict.fromkeys(
-    ("const", "input", "compare", "logic", "call", "power", "constants", "lane", *GROUPS), 2
+    ("const", "input", "compare", "logic", "call", "power", "constants", "uniform", "beside", "lane", *GROUPS), 2
 )  # others 1
 
 

@@ -145,12 +145,12 @@ def columns_at_once(program: Program) -> int:
 def executed(program: Program, lowered: Lowered) -> Counter[str]:
     """Operations that one call of a sweep carries out, by kind; one on a vector register counts once."""
     halves = split(program, lowered)
-    return executed_halves(program, halves.once, halves.columns)
+    return executed_halves(program, halves.once, halves.columns, columns_at_once(program))
 
 
-def executed_halves(program: Program, once: Lowered, columns: Lowered) -> Counter[str]:
-    """The same, of halves that are apart already."""
-    blocks = -(-program.inputs[-1].size // columns_at_once(program))
+def executed_halves(program: Program, once: Lowered, columns: Lowered, width: int) -> Counter[str]:
+    """The same, of halves that are apart already, with so many columns side by side."""
+    blocks = -(-program.inputs[-1].size // width)
     return once.count() + Counter({kind: blocks * count for kind, count in columns.count().items()})
 
 

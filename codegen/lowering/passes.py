@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import cached_property
 from typing import TypeAlias
 
 from codegen.ir.program import Program
@@ -23,7 +24,7 @@ from codegen.lowering.algebra_products import share_products
 from codegen.lowering.algebra_sums import collect_terms, factor_sums
 from codegen.lowering.complex_rows import complex_head, in_parts, split
 from codegen.lowering.fuse import fuse, merge_scales, place_signs, sink_signs
-from codegen.lowering.halves import executed
+from codegen.lowering.halves import Split, executed, split as split_sweep
 from codegen.lowering.lower import Lowered, lower
 from codegen.options import Options
 from codegen.pricing.price_table import nanoseconds
@@ -146,6 +147,14 @@ class Prepared:
     plain: Lowered
     fused: Lowered
     effects: tuple[Effect, ...] = ()
+
+    @cached_property
+    def halves(self) -> Split:
+        """The two halves of a sweep."""
+        found = split_sweep(self.program, self.fused)
+        observed(found.once, "sweep split, what is done once")
+        observed(found.columns, "sweep split, what is done for every column")
+        return found
 
 
 def prepare(program: Program, options: Options) -> Prepared:

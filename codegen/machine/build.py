@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import typing
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, fields, replace
 from functools import partial
 from itertools import pairwise
@@ -16,8 +17,9 @@ from codegen.collector import fewer_collections
 from codegen.emission.emit import Emitted, Form
 from codegen.emission.lane_functions import own_functions
 from codegen.emission.straight import modules, side_by_side
+from codegen.encoding.columns import lanes_of_columns
 from codegen.encoding.disassembly import listing
-from codegen.encoding.encode import encode, why_not, why_not_best
+from codegen.encoding.encode import encode, encode_sweep, why_not, why_not_best
 from codegen.engine import assembly
 from codegen.errors import ArgumentError
 from codegen.ir.program import Head, Program
@@ -26,6 +28,7 @@ from codegen.ir.tables import Indexed
 from codegen.lanes import SCALAR
 from codegen.limits import check, check_bytes
 from codegen.loops.emit.rolled_code import RolledPlan
+from codegen.lowering.halves import executed_halves
 from codegen.lowering.passes import Prepared, prepare
 from codegen.machine.calls.compiled import Built, Compiled, Pack, Unpack
 from codegen.machine.calls.kernel import Kernel, make_kernel
@@ -37,7 +40,7 @@ from codegen.machine.storage.portable import Portable, decode
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, OptionFields, Options, Tier, check_names
 from codegen.pricing.price_table import nanoseconds
-from codegen.stages import LOG, Compilation, stage, watched, within_compilation
+from codegen.stages import LOG, Compilation, part, stage, watched, within_compilation
 
 Write: TypeAlias = Callable[[], Emitted]
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
@@ -224,17 +227,22 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
 
 
 def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
-    """Encode straight lines without LLVM; the clock has the beginning, and the end of lowering."""
+    """Encode straight lines, or a sweep, without LLVM; the clock has the beginning, and the end of lowering."""
     program = prepared.program
-    own = own_functions(prepared.fused.rows, SCALAR, fast=False)
-    lowered = side_by_side(prepared.fused, own=own)
+    plain = prepared.halves.once if program.seeded else prepared.fused
+    own = own_functions(plain.rows, SCALAR, fast=False)
+    with part("once") if program.seeded else nullcontext():
+        lowered = side_by_side(plain, own=own)
     clock.append(time.perf_counter())
-    made = encode(program, lowered, own)
+    if program.seeded:
+        made = encode_sweep(program, replace(prepared.halves, once=lowered), own)
+        executed = executed_halves(program, plain, prepared.halves.columns, lanes_of_columns(program))
+    else:
+        made, executed = encode(program, lowered, own), plain.count()
     clock.append(time.perf_counter())
     seconds = dict(zip(ENCODING, [b - a for a, b in pairwise(clock)], strict=True))
     code = ObjectCode.encoded(made, seconds["encode"])
     stage("assembly", lambda: listing(made.code, made.begin, made.entry, made.called))
-    executed = prepared.fused.count()
     stats = replace(
         _sizes(prepared),
         workspace=made.workspace,
@@ -242,6 +250,7 @@ def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
         code_bytes=code.code_bytes,
         executed=executed.total(),
         generator=ENCODER,
+        strategy="sweep" if program.seeded else "straight",
     )
     return _told(program, code, stats, executed)
 

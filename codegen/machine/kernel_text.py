@@ -35,9 +35,11 @@ def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
     >>> plan(prepare(program_from_sympy([x], [x + 1]), Options())).strategy
     'straight'
     """
-    made = SweepPlan if prepared.program.seeded else StraightPlan
+    program, chunk = prepared.program, prepared.options.chunk
     fast = prepared.options.accuracy == "fast" and allowed("vector-library")
-    return made.of(prepared.program, prepared.fused, prepared.options.chunk, vector_libm=fast)
+    if program.seeded:
+        return SweepPlan.of(program, prepared.halves, chunk, vector_libm=fast)
+    return StraightPlan.of(program, prepared.fused, chunk, vector_libm=fast)
 
 
 def planned(program: Program | RolledProgram, options: Options) -> Plan:

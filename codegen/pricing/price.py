@@ -21,6 +21,7 @@ from codegen.ir.tables import Indexed, Table, runs
 from codegen.pricing.places import Use, places_work, vectors_of, without_gaps
 from codegen.pricing.price_table import (
     CACHED,
+    FEW_BLOCKS,
     LANES_AT_ONCE,
     LONG,
     LONGER,
@@ -173,12 +174,14 @@ def sweep_work(program: Program, lanes: int, halves: Halves | None = None) -> Wo
     once, columns = operations(halves.once), on_lanes(operations(halves.columns))
     emitted, rows = once.total() + columns.total(), halves.once.total() + halves.columns.total()
     grouped = emitted - sum(once[name] + columns[f"lanes {name}"] for name in ("operation", "sum"))
-    blocks = ceil(program.inputs[-1].size / lanes) * registers(lanes)
+    side_by_side = ceil(program.inputs[-1].size / lanes)
+    written = "swept" if side_by_side <= FEW_BLOCKS else "emitted"
+    blocks = side_by_side * registers(lanes)
     stored = sum(len(output.rows) if output.swept else 0 for output in program.outputs)
     columns += Counter({"lanes load": halves.crossing, "lanes store": stored})
     call = _in_groups(once, {}) + Counter({name: round(blocks * count) for name, count in columns.items()})
     call += Counter(store=halves.crossing)
-    return Work(call, Counter({"kernel": 1, "row": rows, "emitted": emitted, "grouped": grouped, "result": stored}))
+    return Work(call, Counter({"kernel": 1, "row": rows, written: emitted, "grouped": grouped, "result": stored}))
 
 
 @dataclass(frozen=True)

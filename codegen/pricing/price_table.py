@@ -90,6 +90,7 @@ SECONDS: dict[str, float] = {
     "traced": 7.6e-6,  # an operation that is traced, and looked at for what repeats
     "row": 0.75e-6,  # of a program: differentiated, written
     "encoded": 9.5e-6,  # an operation of straight lines that is lowered, and written by the encoder
+    "swept": 20e-6,  # one of a sweep, which is split before
     "emitted": 46e-6,  # an operation that is lowered, and compiled by LLVM
     "grouped": 8.6e-6,  # a quotient, root or function, besides
     "result": 11e-6,  # a number that straight lines store
@@ -97,6 +98,8 @@ SECONDS: dict[str, float] = {
     "nest": 0.002,
     "index": 0.04e-6,  # a number of a table of places
 }
+
+FEW_BLOCKS = 2  # of columns: a sweep over more is compiled by LLVM, whose code is up to a fifth quicker to call
 
 _MOST_ORDERS = 3  # constant operands that a head may have in front
 

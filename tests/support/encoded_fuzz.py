@@ -1,7 +1,7 @@
 """Random machine operations: the encoder's code gives the bits of LLVM's.
 
-`python -m tests.fuzz encoder 10000` tries that many programs: of numbers, which are put side by side too, and of groups
-in the lanes of registers. The bits of NaN are not compared: which of two a sum
+`python -m tests.fuzz encoder 10000` tries that many programs: of numbers, which are put side by side too, of groups in
+the lanes of registers, and of sweeps over columns. The bits of NaN are not compared: which of two a sum
 passes on is the processor's affair, and LLVM exchanges operands at will.
 """
 
@@ -11,7 +11,7 @@ import ast
 import ctypes
 import math
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,13 @@ import numpy.typing as npt
 from codegen.emission.emit import Form, emit
 from codegen.emission.lane_functions import SINE_AND_COSINE, own_functions
 from codegen.emission.schedule import schedule
-from codegen.emission.straight import StraightPlan, side_by_side
-from codegen.encoding.encode import encode
+from codegen.emission.straight import StraightPlan, SweepPlan, side_by_side
+from codegen.encoding.encode import Encoded, encode, encode_sweep
 from codegen.encoding.encoder import CONDITIONS, ROUNDINGS
-from codegen.ir.machine_rows import GROUPS, Row
+from codegen.ir.machine_rows import GROUPS, LEAVES, TRUTHS, Row, operands_of
 from codegen.ir.program import Input, Output, Program
 from codegen.lanes import SCALAR
+from codegen.lowering.halves import Split, split
 from codegen.lowering.lower import Lowered
 from codegen.machine.storage.shelf import ObjectCode
 from tests.support.draws import SEEDS, Draw
@@ -43,26 +44,36 @@ ENTRY = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 
 @dataclass(frozen=True)
 class Operations:
-    """Rows, results as (flat places or None for all, rows), sizes of inputs, and the seed of their numbers."""
+    """Rows, results as (flat places or None for all, rows), sizes of inputs, and the seed of their numbers.
+
+    With `columns`, one more input is the unit vectors of a sweep, and every other result has so many columns.
+    """
 
     rows: list[Row]
     inputs: list[int]
     outputs: list[tuple[int, list[int] | None, list[int]]]  # size, places, rows
     seed: int
+    columns: int = 0
 
     def program(self) -> tuple[Program, Lowered]:
         """The same as an argument of the encoder, and of LLVM's writer."""
-        arrays = tuple(Input(f"x{k}", (size,)) for k, size in enumerate(self.inputs))
-        outputs = tuple(
-            Output((size,), tuple(rows), None if places is None else tuple(places))
-            for size, places, rows in self.outputs
-        )
+        sizes = [*self.inputs, *([self.columns] if self.columns else [])]
+        arrays = tuple(Input(f"x{k}", (size,)) for k, size in enumerate(sizes))
+        outputs = tuple(self.output(k) for k in range(len(self.outputs)))
         stores = [
             (k, place, row)
-            for k, (_, places, rows) in enumerate(self.outputs)
-            for place, row in zip(range(len(rows)) if places is None else places, rows, strict=True)
+            for k, output in enumerate(outputs)
+            for place, row in zip(output.positions or range(len(output.rows)), output.rows, strict=True)
         ]
-        return Program([], [], {}, arrays, outputs), Lowered(self.rows, stores, 0, 0, 0)
+        return Program([], [], {}, arrays, outputs, seeded=self.columns > 0), Lowered(self.rows, stores, 0, 0, 0)
+
+    def output(self, number: int) -> Output:
+        """One result; of a sweep, every other one has a column for every entry of the seed."""
+        size, places, rows = self.outputs[number]
+        if not self.columns or number % 2:
+            return Output((size,), tuple(rows), None if places is None else tuple(places))
+        positions = tuple(self.columns * place for place in (range(size) if places is None else places))
+        return Output((size, self.columns), tuple(rows), positions, swept=True)
 
     def points(self) -> list[Vector]:
         """Inputs: ordinary numbers, and special ones among them."""
@@ -173,6 +184,16 @@ class Author:
         known.append(made)
         return made
 
+    def some(self, wide: float, alike: float, calls: float) -> None:
+        """Draw what comes next: with these probabilities groups, operations that are alike, and functions."""
+        draw = self.draw
+        if draw.chance(wide):
+            draw.part(lambda: self.wide_operation(calls))
+        elif draw.chance(alike):
+            draw.part(lambda: self.alike(calls))
+        else:
+            draw.part(lambda: self.operation(calls))
+
     def wide_operation(self, calls: float) -> None:
         """An operation on all lanes; or a lane becomes a number."""
         draw = self.draw
@@ -217,21 +238,36 @@ def make(draw: Draw) -> Operations:
     author = Author(draw, sum(inputs))
     calls = draw.choice((0.0, 0.0, 0.02, 0.2))
     wide, alike = draw.choice(((0.0, 0.0), (0.5, 0.0), (0.9, 0.0), (0.0, 0.3)))
-    for _ in range(draw.integer(1, draw.choice((8, 40, 150)))):
-        if draw.chance(wide):
-            draw.part(lambda: author.wide_operation(calls))
-        elif draw.chance(alike):
-            draw.part(lambda: author.alike(calls))
-        else:
-            draw.part(lambda: author.operation(calls))
+    columns = draw.integer(4, 20) if not wide and draw.chance(0.3) else 0
+    operations = draw.integer(1, draw.choice((8, 40, 150)))
+    once = operations // 3 if columns else operations
+    for _ in range(once):
+        author.some(wide, alike, calls)
+    author.numbers += [author.add("input", sum(inputs) + k) for k in range(columns)]
+    for _ in range(operations - once):  # where a function of the seed would be LLVM's
+        author.some(wide, alike, 0.0)
+    last = author.numbers[-1]
+    everywhere = without(author.rows, sum(inputs)) if columns else author.numbers  # the same in all columns
     outputs = []
-    for _ in range(draw.integer(1, 4)):
+    for number in range(draw.integer(1, 4)):
         size = draw.integer(0, 12)
         places = None if draw.chance(0.6) else sorted(draw.sample(range(size), draw.integer(0, size)))
-        rows = [author.number() for _ in range(size if places is None else len(places))]
+        count = size if places is None else len(places)
+        rows = [draw.choice(everywhere) if columns and number % 2 else author.number() for _ in range(count)]
         outputs.append((size, places, rows))
-    outputs.append((1, None, [author.numbers[-1]]))
-    return Operations(author.rows, inputs, outputs, draw.below(SEEDS))
+    if len(outputs) % 2 == 0 or not columns:
+        outputs.append((1, None, [last]))
+    return Operations(author.rows, inputs, outputs, draw.below(SEEDS), columns)
+
+
+def without(rows: list[Row], first: int) -> list[int]:
+    """Return the numbers among rows that no input from the first one on has reached."""
+    reached: set[int] = set()
+    for index, row in enumerate(rows):
+        seed = row[0] == "input" and row[1] >= first
+        if seed or (row[0] not in LEAVES and not reached.isdisjoint(operands_of(row))):
+            reached.add(index)
+    return [index for index, row in enumerate(rows) if index not in reached and row[0] not in TRUTHS]
 
 
 def check(case: Operations) -> str:
@@ -239,6 +275,8 @@ def check(case: Operations) -> str:
     program, lowered = case.program()
     points = case.points()
     own = own_functions(lowered.rows, SCALAR, fast=False)
+    if program.seeded:
+        return check_sweep(program, lowered, points)
     if any(row[0] in GROUPS for row in lowered.rows):
         forms = {"groups": lowered}
         emitted = emit(program, lowered, schedule(lowered), Form(formulas=own))
@@ -250,12 +288,30 @@ def check(case: Operations) -> str:
         emitted = StraightPlan.of(program, lowered).emit()
     wanted = results(ObjectCode.of(emitted, 0), program, points)
     for form, rows in forms.items():
-        found = results(ObjectCode.encoded(encode(program, rows, own), 0.0), program, points)
-        for k, (one, other) in enumerate(zip(found, wanted, strict=True)):
-            same = (one.view(np.uint64) == other.view(np.uint64)) | (np.isnan(one) & np.isnan(other))
-            assert same.all(), f"{form}: result {k}: {one[~same]} is {other[~same]} by LLVM"
-            counted(form, one.size)
+        compare(form, results(ObjectCode.encoded(encode(program, rows, own), 0.0), program, points), wanted)
     return f"same bits: {', '.join(forms)}"
+
+
+def check_sweep(program: Program, lowered: Lowered, points: list[Vector]) -> str:
+    """The same for every column of a sweep."""
+    halves = split(program, lowered)
+    wanted = results(ObjectCode.of(SweepPlan.of(program, halves).emit(), 0), program, points)
+    compare("sweep", results(ObjectCode.encoded(encoded_sweep(program, halves), 0.0), program, points), wanted)
+    return "same bits: sweep"
+
+
+def encoded_sweep(program: Program, halves: Split) -> Encoded:
+    """Return a sweep, encoded with equal operations of its first half side by side."""
+    own = own_functions(halves.once.rows, SCALAR, fast=False)
+    return encode_sweep(program, replace(halves, once=side_by_side(halves.once, own=own)), own)
+
+
+def compare(form: str, found: list[Vector], wanted: list[Vector]) -> None:
+    """Compare the bits of results with those of LLVM."""
+    for k, (one, other) in enumerate(zip(found, wanted, strict=True)):
+        same = (one.view(np.uint64) == other.view(np.uint64)) | (np.isnan(one) & np.isnan(other))
+        assert same.all(), f"{form}: result {k}: {one[~same]} is {other[~same]} by LLVM"
+        counted(form, one.size)
 
 
 def results(code: ObjectCode, program: Program, points: list[Vector]) -> list[Vector]:
@@ -277,7 +333,7 @@ def pointers(arrays: list[Vector]) -> ctypes.Array[ctypes.c_void_p]:
 def written(case: Operations) -> str:
     """Return the operations as text."""
     lines = "\n".join(f"{row!r}," for row in case.rows)
-    return f"([\n{lines}\n],\n{case.inputs!r},\n{case.outputs!r},\n{case.seed})\n"
+    return f"([\n{lines}\n],\n{case.inputs!r},\n{case.outputs!r},\n{case.seed},\n{case.columns})\n"
 
 
 def read(text: str) -> Operations:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import product
 
 import llvmlite.binding as llvm
@@ -17,6 +18,7 @@ from codegen.encoding.x86_instructions import (
     R12,
     R13,
     before_displacement,
+    displaced,
     in_registers,
     pointer_before_displacement,
     width_of,
@@ -24,9 +26,10 @@ from codegen.encoding.x86_instructions import (
 from codegen.engine import compile_object
 from codegen.errors import InvariantError
 from codegen.expressions.sympy_in import program_from_sympy
+from codegen.lowering.halves import split
 from codegen.lowering.lower import lower
 from tests.support.draws import seeded
-from tests.support.encoded_fuzz import make
+from tests.support.encoded_fuzz import encoded_sweep, make
 
 
 def assembled(texts: list[str]) -> bytes:
@@ -39,14 +42,21 @@ def assembled(texts: list[str]) -> bytes:
 
 
 def immediate(code: str) -> bytes:
-    return b"\x90" if code.startswith("blend") else b"\x09" if FORMS[code].immediate else b""
+    return b"\x90" if FORMS[code].name == "vblendvpd" else b"\x09" if FORMS[code].immediate else b""
+
+
+def registers(code: str, numbers: Sequence[int]) -> list[int]:
+    """Numbers of registers, as many as there are of each kind."""
+    return [n % {"k": 8, "z": 32}.get(kind, 16) for n, kind in zip(numbers, FORMS[code].registers, strict=True)]
 
 
 def test_every_form_on_registers() -> None:
-    numbers = (0, 3, 7, 8, 15)
-    codes = [code for code in FORMS if not code.startswith(("load", "store", "moved"))]
+    numbers = (0, 3, 7, 8, 15, 16, 29)
+    codes = [code for code in FORMS if not (code.startswith(("load", "store", "moved")) or FORMS[code].spread)]
     made = b"".join(
-        in_registers(code, *given) + immediate(code) for code in codes for given in product(numbers, repeat=3)
+        in_registers(code, *registers(code, given)) + immediate(code)
+        for code in codes
+        for given in product(numbers, repeat=3)
     )
     texts = [text for _, text, _ in instructions(made, 0, len(made))]
     assert len(texts) == len(codes) * len(numbers) ** 3
@@ -55,12 +65,13 @@ def test_every_form_on_registers() -> None:
 
 def test_every_form_on_memory() -> None:
     made = b""
-    codes = [code for code in FORMS if not code.startswith(("move", "blend"))]
-    displacements = (0, 8, 120, 128, -128, -136, 1 << 20)
-    for code, first, middle, base, displacement in product(codes, (0, 9), (7, 12), (*range(16), NEXT), displacements):
-        width = width_of(displacement, base)
-        head = before_displacement(code, first, middle, base, width)
-        made += head + displacement.to_bytes(width, "little", signed=True) + immediate(code)
+    codes = [code for code in FORMS if not code.startswith(("move", "blend")) and "mask" not in code]
+    displacements = (0, 8, 120, 128, -128, -136, 512, 8192, 1 << 20)
+    for code, base, displacement in product(codes, (*range(16), NEXT), displacements):
+        for given in product((0, 9, 25), (7, 12, 22)):
+            first, middle, _ = registers(code, (*given, 0))
+            written = displaced(code, displacement, base)
+            made += before_displacement(code, first, middle, base, len(written)) + written + immediate(code)
     texts = [text for _, text, _ in instructions(made, 0, len(made))]
     assert assembled([re.sub(r"^(\S+ (?:\$\d+, )?)\(%rip", r"\g<1>0(%rip", text) for text in texts]) == made
 
@@ -76,7 +87,8 @@ def test_loads_of_pointers() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_whole_kernels(seed: int) -> None:
-    made = encode(*make(seeded(seed)).program())
+    program, lowered = make(seeded(seed)).program()
+    made = encoded_sweep(program, split(program, lowered)) if program.seeded else encode(program, lowered)
     read = list(instructions(made.code, made.begin, len(made.code)))
     assert read[-1][1] == "jmp kernel.0"
     assert read[-1][2] == made.begin

@@ -20,7 +20,7 @@ import codegen.encoding.encode
 from codegen import Input, Output, compile_program
 from codegen.code_memory import MappedCode
 from codegen.encoding.encode import _functions, encode, why_not
-from codegen.encoding.registers import Registers
+from codegen.encoding.registers import Registers, Workspace
 from codegen.errors import WorkbenchError
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.lowering.passes import prepare
@@ -151,7 +151,7 @@ def test_other_machines_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     huge = replace(prepared, program=replace(PROGRAM, outputs=(Output((2**29,), (), ()),)))
     assert why_not(huge) == "a displacement has 32 bits"
     swept = replace(prepared, program=replace(PROGRAM, inputs=(*PROGRAM.inputs, Input("s", (2,))), seeded=True))
-    assert why_not(swept) == "a sweep fills vector registers"
+    assert why_not(swept) == "a sweep over 2 columns"
 
 
 def test_pages_are_never_writable_and_executable() -> None:
@@ -217,15 +217,16 @@ def test_functions_of_scipy_on_lanes_get_their_addresses() -> None:
 def test_the_value_that_is_needed_last_leaves_its_register() -> None:
     uses = {row: [100 - row] for row in range(17)}
     saved = []
+    workspace = Workspace({})
     registers = Registers(
-        [("add", 0, 0)] * 17, uses, {}, lambda register, row: None, lambda *given: saved.append(given)
+        [("add", 0, 0)] * 17, uses, workspace, lambda register, row: None, lambda *given: saved.append(given)
     )
     for row in range(16):
         registers.hold(registers.take(), row)
     register = registers.take((registers.of[0],))
     assert saved == [(register, 1)]
     assert set(registers.of) == {0, *range(2, 16)}
-    assert registers.places == {1: 0}
+    assert workspace.places == {1: 0}
 
 
 def test_results_without_operations_and_many_arrays() -> None:

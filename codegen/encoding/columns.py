@@ -1,0 +1,210 @@
+"""The columns of a sweep, encoded: one in each lane of wide registers, in a loop over blocks of them.
+
+What does not depend on the seed has been computed before, and is in the workspace. A unit vector is read from a row of
+zeros with a one in the middle, from as many places on as there are columns. The last block overlaps the one before, so
+that every block is whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.emission.schedule import depth_first
+from codegen.encoding.encoder import CONDITIONS, Encoder
+from codegen.encoding.registers import Registers
+from codegen.encoding.written_values import ONE, RESIDUALS, SEEDS, Body, Pair, spread_form
+from codegen.encoding.x86_instructions import (
+    LONG_REGISTERS,
+    MASKS,
+    NEXT,
+    R14,
+    RBX,
+    in_registers,
+    pointer_before_displacement,
+)
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, Row, operands_of
+from codegen.ir.program import Program
+from codegen.lowering.halves import Split, columns_at_once
+from codegen.lowering.lower import Lowered
+from codegen.processor import features
+
+FEWEST = 4  # columns that fill a register
+NUMBERS = 64 // 8  # of the widest register: what is in the workspace stands at multiples of its size
+COUNTER = bytes.fromhex("4531e4")  # r12 counts bytes of columns: 0
+LAST = b"\xb8"  # eax is the first column of the last block, in bytes
+NOT_BEYOND = bytes.fromhex("4939c4 4c0f47e0")  # r12 is at most rax
+MOVED = bytes.fromhex("4d01e6")  # r14, which points to the one among zeros, is moved by r12
+WAS_LAST = bytes.fromhex("4939c4 4d8d6424")  # whether r12 was below rax; then it goes on by
+AGAIN = bytes.fromhex("0f82")
+BESIDE = {0: bytes.fromhex("4c01e0"), 1: bytes.fromhex("4c01e1")}  # rax or rcx is moved by r12
+
+
+def lanes_of_columns(program: Program) -> int:
+    """Return how many columns of a sweep go side by side in encoded code: fewer than 4 for none."""
+    return min(columns_at_once(program), NUMBERS if "avx512dq" in features() else FEWEST)
+
+
+def in_lanes(columns: Lowered, residuals: int, size: int, width: int) -> Lowered:
+    """Return what is done for every column of a seed with `size` entries, for so many columns side by side.
+
+    The inputs are the residuals, then 2 `size` - 1 numbers: zeros with a one in the middle.
+
+    >>> rows = [("input", 0), ("input", 1), ("mul", 0, 1)]
+    >>> in_lanes(Lowered(rows, [(0, 0, 2)], 0, 0, 0), 1, 2, 2).rows
+    [('input', 0), ('spread', (2,), 0), ('beside', (2, 2)), ('wide', (2, 'mul'), 1, 2)]
+    """
+    rows: list[Row] = []
+    place: dict[int, int] = {}
+    long = width == NUMBERS
+
+    def put(*row: object) -> int:
+        rows.append(row)
+        return len(rows) - 1
+
+    def leaf(row: Row) -> int:
+        if row[0] == "const":
+            return put("constants", (row[1],) * width)
+        if row[0] != "input":
+            return put(*row) if long else put("constants", ((b"\xff" if row[0] == "true" else b"\0") * 8,) * width)
+        if row[1] < residuals:
+            return put("uniform", (width, row[1])) if long else put("spread", (width,), put("input", row[1]))
+        entry = row[1] - residuals
+        return put("beside", (width, residuals + size - 1 - entry))  # which is 1 where this is the first column
+
+    live = columns.live()
+    for index in sorted(live, key=lambda index: columns.rows[index][0] not in LEAVES):  # constants may stand behind
+        row = columns.rows[index]
+        if row[0] in LEAVES:
+            place[index] = leaf(row)
+        else:
+            shape = row[: FIRST_OPERAND.get(row[0], 1)]
+            place[index] = put("wide", (width, *shape), *[place[operand] for operand in operands_of(row)])
+    stores = [(array, position, place[row]) for array, position, row in columns.stores]
+    return replace(columns, rows=rows, stores=stores)
+
+
+class Columns(Encoder):
+    """Writes the operations of a block of columns behind what has been written."""
+
+    def __init__(self, body: Body, lowered: Lowered, program: Program, residuals: int) -> None:
+        size = program.inputs[-1].size
+        swept = [k for k, output in enumerate(program.outputs) if output.swept]
+        inputs = [(RESIDUALS, k) for k in range(residuals)]
+        inputs += [(SEEDS, k) for k in range(1 - size, size)]
+        stores: dict[int, list[Pair]] = {}
+        for array, position, row in lowered.stores:
+            stores.setdefault(row, []).append((swept[array], position))
+        super().__init__(lowered.rows, depth_first(lowered), inputs, stores, {}, {})
+        self.body = body
+
+    def point(self, register: int, array: int) -> None:
+        """Let a pointer point to the first column of the block in a result."""
+        super().point(register, array)
+        self.body.code += BESIDE[register]
+
+
+class LongColumns(Columns):
+    """The same in registers of 512 bits, of which there are more; truth values are in mask registers."""
+
+    def __init__(self, body: Body, lowered: Lowered, program: Program, residuals: int) -> None:
+        super().__init__(body, lowered, program, residuals)
+        rows, uses, workspace = self.rows, self.registers.uses, self.workspace
+        self.registers = Registers(rows, uses, workspace, self.read, self.save, LONG_REGISTERS)
+        self.masks = Registers(rows, uses, workspace, self.read_mask, self.save_mask, MASKS)
+
+    def read_mask(self, mask: int, row: int) -> None:
+        """Load truth values."""
+        kind, number = self.rows[row][0], mask + 1
+        if kind in LEAVES:
+            self.body.code += in_registers("equal_mask" if kind == "true" else "xor_mask", number, number, number)
+        else:
+            self.memory("load_mask", number, 0, RBX, 8 * self.workspace.places[row])
+
+    def save_mask(self, mask: int, row: int) -> None:
+        """Save truth values in the workspace."""
+        self.memory("store_mask", mask + 1, 0, RBX, 8 * self.workspace.places[row])
+
+    def finished(self) -> None:
+        """Free the registers of those operands that are not read again."""
+        super().finished()
+        for operand in self.dead:
+            self.masks.release(operand)
+
+    def define_mask(self, mask: int, index: int) -> None:
+        """Note truth values that have been computed."""
+        self.masks.hold(mask, index)
+        self.workspace.forget_all(self.dead)
+
+    def compare(self, index: int, row: Row, lanes: str) -> None:
+        left, right = self.brought(self.operands(row))
+        of, immediate = self.registers.of, bytes([CONDITIONS[row[1]]])
+        first = self.registers.wanted(left, (of[right],) if right in of else ())
+        second = of.get(right)
+        self.finished()
+        mask = self.masks.take()
+        if second is None:
+            self.at("compare8", mask + 1, first, right, immediate)
+        else:
+            self.body.code += in_registers("compare8", mask + 1, first, second) + immediate
+        self.define_mask(mask, index)
+
+    def logic(self, index: int, row: Row, lanes: str) -> None:
+        first, second = self.operands(row)
+        left = self.masks.wanted(first)
+        right = self.masks.wanted(second, (left,))
+        self.finished()
+        mask = self.masks.take()
+        self.body.code += in_registers(f"{row[1]}_mask", mask + 1, left + 1, right + 1)
+        self.define_mask(mask, index)
+
+    def negation(self, index: int, row: Row, lanes: str) -> None:
+        (operand,) = self.operands(row)
+        source = self.masks.wanted(operand)
+        self.finished()
+        mask = self.masks.take()
+        self.body.code += in_registers("not_mask", mask + 1, 0, source + 1)
+        self.define_mask(mask, index)
+
+    def number(self, index: int, row: Row, lanes: str) -> None:
+        """Ones where truth values hold, and zeros."""
+        (operand,) = self.operands(row)
+        source = self.masks.wanted(operand)
+        self.finished()
+        result = self.registers.take()
+        self.body.code += in_registers("from_mask8", result, 0, source + 1)
+        self.relative(spread_form("and8"), result, result, ONE)
+        self.define(result, index)
+
+    def select(self, index: int, row: Row, lanes: str) -> None:
+        test, *choices = self.operands(row)
+        first, second = self.all_wanted(choices)
+        mask = self.masks.wanted(test)
+        self.finished()
+        result = self.registers.take()
+        self.body.code += in_registers("blend8", result, second, first, mask + 1)
+        self.define(result, index)
+
+
+def room_of(halves: Split) -> int:
+    """Return how many numbers of the workspace residuals take."""
+    return -(-halves.residuals // NUMBERS) * NUMBERS
+
+
+def write_columns(body: Body, program: Program, halves: Split) -> None:
+    """Write the loop over blocks of columns."""
+    size, width = program.inputs[-1].size, lanes_of_columns(program)
+    lowered = in_lanes(halves.columns, halves.residuals, size, width)
+    workspace, code = body.workspace, body.code
+    code += COUNTER
+    begin = len(code)
+    last = LAST + (8 * (size - width)).to_bytes(4, "little")
+    code += last + NOT_BEYOND + pointer_before_displacement(R14, NEXT, 4, address=True)
+    seeds = len(code)  # where is told how far the unit vectors are: it is known in the end
+    code += bytes(4) + MOVED
+    block = (LongColumns if width == NUMBERS else Columns)(body, lowered, program, halves.residuals)
+    block.workspace.size = room_of(halves)
+    block.run()
+    code += last + WAS_LAST + (8 * width).to_bytes(1, "little") + AGAIN
+    code += (begin - len(code) - 4).to_bytes(4, "little", signed=True)
+    code[seeds : seeds + 4] = (body.unit_vectors(size) - seeds - 4).to_bytes(4, "little", signed=True)
+    body.workspace = max(workspace, body.workspace)
