@@ -13,6 +13,7 @@ from codegen.encoding.encoder import BOTH, ROUNDINGS, Encoder
 from codegen.encoding.lane_moves import in_halves
 from codegen.encoding.written_values import ALIGNED, MIDDLE, RESIDUALS, Body, Pair
 from codegen.encoding.x86_instructions import NEXT, R13, RDI, RDX, pointer_before_displacement, width_of
+from codegen.functions.libraries import VECTOR_LIBM
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row
 from codegen.ir.program import Input, Program
@@ -63,8 +64,6 @@ def why_not(prepared: Prepared) -> str:
         return "chunk functions were asked for"
     if program.seeded and prepared.halves.columns.count()["call"]:
         return "a function is called for every column"
-    if options.accuracy == "fast" and any(row[0] == "call" for row in prepared.fused.rows):
-        return 'accuracy="fast" allows vector functions'
     sizes = [array.size for array in program.inputs] + [array.size for array in program.outputs]
     if 8 * max([*sizes, 2 * len(prepared.fused.rows)]) > FURTHEST:  # a row takes up to 16 bytes
         return "a displacement has 32 bits"
@@ -82,10 +81,10 @@ def why_not_best(prepared: Prepared) -> str:
     return ""
 
 
-def encode(program: Program, lowered: Lowered, own: bool | None = None) -> Encoded:
+def encode(program: Program, lowered: Lowered, own: bool | None = None, *, library: bool = False) -> Encoded:
     """Return the machine code of a program for which there is no reason why not.
 
-    `own` says whether functions have formulas of ours.
+    `own` says whether functions have formulas of ours; with `library` they are those of the vector libm.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -96,14 +95,14 @@ def encode(program: Program, lowered: Lowered, own: bool | None = None) -> Encod
     >>> encoded.code[encoded.begin : encoded.begin + 12].hex(" ")
     '49 8b 04 24 c5 fb 10 00 c5 fb 58 42'
     """
-    encoder, symbols = _encoder(program.inputs, range(len(program.outputs)), lowered, own)
+    encoder, symbols = _encoder(program.inputs, range(len(program.outputs)), lowered, own, library)
     return _whole(program, encoder.run(), symbols)
 
 
-def encode_sweep(program: Program, halves: Split, own: bool | None = None) -> Encoded:
+def encode_sweep(program: Program, halves: Split, own: bool | None = None, *, library: bool = False) -> Encoded:
     """Return the machine code of a sweep, whose first half may have groups; see `encode`."""
     fixed = [k for k, output in enumerate(program.outputs) if not output.swept]
-    encoder, symbols = _encoder(program.arguments, [*fixed, RESIDUALS], halves.once, own)
+    encoder, symbols = _encoder(program.arguments, [*fixed, RESIDUALS], halves.once, own, library)
     encoder.workspace.size = room_of(halves)
     body = encoder.run()
     write_columns(body, program, halves)
@@ -112,15 +111,15 @@ def encode_sweep(program: Program, halves: Split, own: bool | None = None) -> En
 
 
 def _encoder(
-    inputs: Sequence[Input], outputs: Sequence[int], lowered: Lowered, own: bool | None
+    inputs: Sequence[Input], outputs: Sequence[int], lowered: Lowered, own: bool | None, library: bool
 ) -> tuple[Encoder, dict[str, Symbol]]:
     """Return what writes operations, whose arrays of results have these numbers, and the functions that it calls."""
     lowered = replace(lowered, rows=in_halves(lowered.rows))
     order = depth_first(lowered)
-    own = own_functions(lowered.rows, SCALAR, fast=False) if own is None else own
+    own = own_functions(lowered.rows, SCALAR, fast=library) if own is None else own
     calls = _calls(lowered.rows, order)
     both = _both(calls) if own else {}
-    names, symbols = _functions(calls, own, {calls[index][1] for index in both})
+    names, symbols = _functions(calls, own, {calls[index][1] for index in both}, library)
     places = [(k, j) for k, array in enumerate(inputs) for j in range(array.size)]
     stores: dict[int, list[Pair]] = {}
     for array, position, row in lowered.stores:
@@ -173,15 +172,15 @@ def _both(calls: Mapping[int, Call]) -> dict[int, int]:
 
 
 def _functions(
-    calls: Mapping[int, Call], own: bool, pairs: Iterable[int]
+    calls: Mapping[int, Call], own: bool, pairs: Iterable[int], library: bool = False
 ) -> tuple[dict[tuple[str, int], str], dict[str, Symbol]]:
     """What computes each function that is called, by name and lanes, and all that these need; so many `pairs`."""
     names: dict[tuple[str, int], str] = {}
     symbols: dict[str, Symbol] = {}
     for (function, width), arity in {(call[0], call[1]): len(call[2]) for call in calls.values()}.items():
         lanes = Lanes(width)
-        found = on_lanes(function, arity, lanes, formulas=own, library=False)
-        if not found[0].name.startswith("symad."):
+        found = on_lanes(function, arity, lanes, formulas=own, library=library)
+        if not found[0].name.startswith(("symad.", VECTOR_LIBM)):
             found = _alone(found, arity, lanes) if width > 1 or found[0].name.startswith("llvm.") else found
         names[function, width] = found[0].name
         symbols |= {one.name: one for one in found}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:  # for what this process has not loaded
     ctypes_util = Deferred("ctypes.util")
 
-LIBRARY = "libmvec.so.1"
+LIBRARY, VECTOR_LIBM = "libmvec.so.1", "_ZGV"  # and what its functions' names begin with
 
 
 class VectorFunction(NamedTuple):
@@ -76,7 +76,7 @@ def vector_symbol(symbol: str, lanes: int) -> str | None:
     letter = _letter(lanes)
     if function is None or letter is None:
         return None
-    name = f"_ZGV{letter}N{lanes}{'v' * function.operands}_{function.name}"
+    name = f"{VECTOR_LIBM}{letter}N{lanes}{'v' * function.operands}_{function.name}"
     return name if _has(name) else None
 
 
@@ -129,7 +129,7 @@ def c_address(name: str) -> int:
 def _libraries(name: str) -> Iterator[str | None]:
     yield None  # what this process has loaded
     yield ctypes_util.find_library("m")  # starts processes, and so comes late
-    if name.startswith("_ZGV"):
+    if name.startswith(VECTOR_LIBM):
         yield LIBRARY
 
 

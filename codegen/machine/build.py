@@ -33,7 +33,7 @@ from codegen.lowering.passes import Prepared, prepare
 from codegen.machine.calls.compiled import Built, Compiled, Pack, Unpack
 from codegen.machine.calls.kernel import Kernel, make_kernel
 from codegen.machine.calls.statistics import ENCODER, LLVM, Stats, stats_of
-from codegen.machine.kernel_text import LISTING, Plan, plan, sizes, write
+from codegen.machine.kernel_text import LISTING, Plan, plan, sizes, uses_library, write
 from codegen.machine.storage.cache import Setting
 from codegen.machine.storage.kernel_files import Restore, read_program
 from codegen.machine.storage.portable import Portable, decode
@@ -230,15 +230,16 @@ def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
     """Encode straight lines, or a sweep, without LLVM; the clock has the beginning, and the end of lowering."""
     program = prepared.program
     plain = prepared.halves.once if program.seeded else prepared.fused
-    own = own_functions(plain.rows, SCALAR, fast=False)
+    library = uses_library(prepared.options)
+    own = own_functions(plain.rows, SCALAR, fast=library)
     with part("once") if program.seeded else nullcontext():
-        lowered = side_by_side(plain, own=own)
+        lowered = side_by_side(plain, own=own, vector_libm=library)
     clock.append(time.perf_counter())
     if program.seeded:
-        made = encode_sweep(program, replace(prepared.halves, once=lowered), own)
+        made = encode_sweep(program, replace(prepared.halves, once=lowered), own, library=library)
         executed = executed_halves(program, plain, prepared.halves.columns, lanes_of_columns(program))
     else:
-        made, executed = encode(program, lowered, own), plain.count()
+        made, executed = encode(program, lowered, own, library=library), plain.count()
     clock.append(time.perf_counter())
     seconds = dict(zip(ENCODING, [b - a for a, b in pairwise(clock)], strict=True))
     code = ObjectCode.encoded(made, seconds["encode"])

@@ -36,10 +36,19 @@ def plan(prepared: Prepared) -> StraightPlan | SweepPlan:
     'straight'
     """
     program, chunk = prepared.program, prepared.options.chunk
-    fast = prepared.options.accuracy == "fast" and allowed("vector-library")
+    fast = uses_library(prepared.options)
     if program.seeded:
         return SweepPlan.of(program, prepared.halves, chunk, vector_libm=fast)
     return StraightPlan.of(program, prepared.fused, chunk, vector_libm=fast)
+
+
+def uses_library(options: Options) -> bool:
+    """Whether functions are those of the vector libm, where there are any.
+
+    >>> uses_library(Options(accuracy="fast")), uses_library(Options())
+    (True, False)
+    """
+    return options.accuracy == "fast" and allowed("vector-library")
 
 
 def planned(program: Program | RolledProgram, options: Options) -> Plan:

@@ -22,7 +22,7 @@ from codegen.emission.schedule import schedule
 from codegen.emission.straight import StraightPlan, SweepPlan, side_by_side
 from codegen.encoding.encode import Encoded, encode, encode_sweep
 from codegen.encoding.encoder import CONDITIONS, ROUNDINGS
-from codegen.ir.machine_rows import GROUPS, LEAVES, TRUTHS, Row, operands_of
+from codegen.ir.machine_rows import GROUPS, LEAVES, TRUTHS, Row, code_of, operands_of
 from codegen.ir.program import Input, Output, Program
 from codegen.lanes import SCALAR
 from codegen.lowering.halves import Split, split
@@ -286,10 +286,21 @@ def check(case: Operations) -> str:
         if grouped is not lowered:
             forms["put side by side"] = grouped
         emitted = StraightPlan.of(program, lowered).emit()
+        if "call" in map(code_of, lowered.rows):
+            check_library(program, lowered, points)
     wanted = results(ObjectCode.of(emitted, 0), program, points)
     for form, rows in forms.items():
         compare(form, results(ObjectCode.encoded(encode(program, rows, own), 0.0), program, points), wanted)
     return f"same bits: {', '.join(forms)}"
+
+
+def check_library(program: Program, lowered: Lowered, points: list[Vector]) -> None:
+    """The same with functions of the vector libm."""
+    own = own_functions(lowered.rows, SCALAR, fast=True)
+    grouped = side_by_side(lowered, own=own, vector_libm=True)
+    wanted = results(ObjectCode.of(StraightPlan.of(program, lowered, vector_libm=True).emit(), 0), program, points)
+    found = results(ObjectCode.encoded(encode(program, grouped, own, library=True), 0.0), program, points)
+    compare("vector library", found, wanted)
 
 
 def check_sweep(program: Program, lowered: Lowered, points: list[Vector]) -> str:

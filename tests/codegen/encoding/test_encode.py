@@ -23,6 +23,7 @@ from codegen.encoding.encode import _functions, encode, why_not
 from codegen.encoding.registers import Registers, Workspace
 from codegen.errors import WorkbenchError
 from codegen.expressions.sympy_in import program_from_sympy
+from codegen.functions.libraries import vector_symbol
 from codegen.lowering.passes import prepare
 from codegen.machine.storage.own_functions import complete, own_addresses
 from codegen.machine.storage.shelf import ObjectCode
@@ -123,7 +124,6 @@ def test_what_it_tells() -> None:
 REASONS: list[tuple[Any, str]] = [
     ({"chunk": 10}, "chunk functions were asked for"),
     ({"dtype": "float32"}, "numbers are float32"),
-    ({"accuracy": "fast"}, 'accuracy="fast" allows vector functions'),
 ]
 
 
@@ -135,6 +135,19 @@ def test_what_llvm_has_to_do_is_told(options: Any, reason: str, caplog: pytest.L
     assert f"machine code by LLVM, and not by the encoder: {reason}" in caplog.text
     assert reason in kernel.stats._repr_html_().replace("&quot;", '"')
     assert bits(kernel(0.7, 1.3)) == bits(compile_program(PROGRAM, cache=False, **options)(0.7, 1.3))
+
+
+@pytest.mark.parametrize("tier", ["default", "fast"])
+def test_functions_of_the_vector_library(tier: Tier) -> None:
+    """With accuracy "fast", functions of several numbers are those of the C library, as in LLVM's code."""
+    formulas = [sp.exp(X * k) + sp.tanh(Y * k) for k in range(1, 6)]
+    program = program_from_sympy([X, Y], [[*formulas, sp.sin(X) * sp.cos(X), sp.gamma(Y)]])
+    kernels = [compile_program(program, tier=each, accuracy="fast", cache=False) for each in (tier, "llvm")]
+    assert [kernel.stats.generator for kernel in kernels] == ["encoder", "LLVM"]
+    if vector_symbol("exp", 4):
+        assert "_ZGVdN4v_exp" in kernels[0].assembly
+    assert bits(kernels[0](0.7, 1.3)) == bits(kernels[1](0.7, 1.3))
+    np.testing.assert_allclose(kernels[0](0.7, 1.3)[0], np.exp(0.7) + np.tanh(1.3), rtol=1e-14)
 
 
 def test_other_machines_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
