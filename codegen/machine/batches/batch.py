@@ -24,14 +24,14 @@ from codegen.ir.region import RolledProgram
 from codegen.lanes import Lanes, NumberType
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.machine.batches.batch_blocks import block_arrays, in_blocks
+from codegen.machine.batches.batch_lanes import choose_lanes, lanes_of_loops, nanoseconds_alone, nanoseconds_moving
 from codegen.machine.batches.batch_layouts import MOST, Layout, key_of, layout_of
 from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
 from codegen.machine.calls.arguments import Array, as_numbers, results_of
 from codegen.machine.kernel_text import planned
 from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, Options
-from codegen.pricing.price_table import NANOSECONDS, SECONDS, kinds, nanoseconds, operations as priced
-from codegen.processor import has_fma, vector_bits
+from codegen.pricing.price_table import SECONDS
 from codegen.stages import stage
 
 
@@ -192,8 +192,6 @@ class Placed(NamedTuple):
 
 
 WHOLE = (int, np.integer)
-LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
-ROOM = 1 << 20  # bytes of workspace of the points that loops run side by side: what is beyond waits for memory
 PATIENCE = 0.1  # of the seconds to compile is spent on points one by one before: a small batch is never kept waiting
 
 
@@ -229,7 +227,7 @@ class Batch:
         again: Callable[[str], AbstractContextManager[object]],
     ) -> None:
         self.program, self.options, self.shelf = program, options, shelf
-        self.nanoseconds: float = _nanoseconds(program, operations)
+        self.nanoseconds: float = nanoseconds_alone(program, operations)
         self._lanes: Lanes | None = None
         if not isinstance(program, RolledProgram):
             self._lanes = choose_lanes(program, options, operations)
@@ -316,7 +314,7 @@ class Batch:
                 return code
             self._patience -= count * self.nanoseconds
             if self._patience < 0 and self.lanes.width > 1:
-                moving = _moving(self.program, self.options.number)
+                moving = nanoseconds_moving(self.program, self.options.number)
                 code = Code(self._compiled(), self.lanes, self.nanoseconds / self.lanes.width + moving)
             elif code is None or code.library is not point:
                 code = Code(point, self.options.number.lanes(), self.nanoseconds)
@@ -333,68 +331,3 @@ class Batch:
             emitted = planned(self.program, options).emit(Form(lanes=self.lanes))
             stage("llvm", lambda: emitted.text)
         return ObjectCode.of(emitted, level)
-
-
-def choose_lanes(program: Program, options: Options, operations: Mapping[str, int]) -> Lanes:
-    """Return how many points the code for a batch computes side by side.
-
-    As many as a vector register holds where the arithmetic that this saves outweighs bringing every number into lanes
-    and back; functions without a formula of ours save nothing but where accuracy "fast" allows those of vectors.
-
-    >>> program = Program([], [], {}, (Input("x", (100,)),), (Output((100,), ()),))
-    >>> choose_lanes(program, Options(), {"add": 100}).width, choose_lanes(program, Options(lanes=4), {}).width
-    (1, 4)
-    """
-    number = options.number
-    if options.lanes is not None:
-        return number.lanes(options.lanes)
-    lanes = _register(number)
-    if sum(operations.values()) > LARGEST:
-        return number.lanes()
-    arithmetic = _nanoseconds(program, operations)
-    if options.accuracy != "fast":
-        arithmetic -= nanoseconds({"call": _called_one_by_one(program, operations)})
-    return lanes if arithmetic * (1 - 1 / lanes.width) > _moving(program, number) else number.lanes()
-
-
-def lanes_of_loops(plan: RolledPlan) -> Lanes:
-    """Return how many points loops run side by side: a single point may fill the lanes with repetitions, but not all.
-
-    One where that would cost a bit, or more than it saves.
-    """
-    program, options, number = plan.program, plan.options, plan.options.number
-    lanes = _register(number) if options.lanes is None else number.lanes(options.lanes)
-    alone, written = plan.executed().total(), plan.written_out
-    too_large = written > LARGEST or plan.workspace * lanes.width * lanes.size > ROOM
-    if number.parts > 1 or lanes.width == 1 or too_large or not plan.has_points:
-        return number.lanes()
-    saved = nanoseconds({"average": alone}) - nanoseconds({"average": written}) / lanes.width
-    return lanes if options.lanes is not None or saved > _moving(program, number) else number.lanes()
-
-
-def _register(number: NumberType) -> Lanes:
-    """As many numbers as a register holds."""
-    return number.lanes(vector_bits() // (8 * number.lanes().size))
-
-
-def _moving(program: Program | RolledProgram, number: NumberType) -> float:
-    """Nanoseconds of a point to bring its numbers into lanes and back."""
-    numbers = sum(array.size for array in program.arguments) + sum(array.size for array in program.outputs)
-    return NANOSECONDS["point"] * number.parts * numbers
-
-
-def _called_one_by_one(program: Program, operations: Mapping[str, int]) -> int:
-    """How many calls are of functions that have no formula for lanes."""
-    calls = operations.get("call", 0)
-    if not calls or not has_fma():
-        return calls
-    found = priced(kinds(program, range(len(program))))
-    return min(calls, found["call"] + found["scipy"])
-
-
-def _nanoseconds(program: Program | RolledProgram, operations: Mapping[str, int]) -> float:
-    """Time for one point alone; a sweep repeats its operations for every column."""
-    if isinstance(program, RolledProgram):
-        return 1.0 + nanoseconds({"average": program.executed})
-    columns = program.inputs[-1].size if program.seeded else 1
-    return 1.0 + columns * nanoseconds(operations)

@@ -28,6 +28,7 @@ BRIEF = 0.01  # seconds of a batch that runs at once, where the time of its poin
 # Bytes of results from which on whole lines are written one after the other, first to the nearest cache: a store that
 # meets two lines costs more than the copy, in the caches behind it and in memory; where no store does, memory alone.
 COPIED, COPIED_LINES = 1 << 15, 1 << 20
+FETCHED = 1 << 13  # bytes of the results of a block: if they are no more, their lines are fetched and written at once
 STREAMED = 1 << 25  # bytes; of larger arrays, nothing is left in the caches when they are read again
 ALIGNMENT = 64
 ENTRY = ctypes.CFUNCTYPE(
@@ -125,7 +126,9 @@ class Task:
         room = _up(numbers * code.number, code.unit)
         rows, step = _in_rows(points, code.lanes, result=result) * room, _element_step(points, code.lanes)
         self.words += [address, points.strides[0], step, numbers, self.bytes, rows and self.bytes + rows]
-        self.words += [int(points.nbytes > STREAMED), low, high]
+        row = points.strides[0]
+        fetched = row if result and not rows and _is_fetched(points, code.lanes) else 0
+        self.words += [int(points.nbytes > STREAMED) if rows else fetched, low, high]
         self.bytes += room + rows
 
     def room(self, threads: int) -> Room:
@@ -155,9 +158,16 @@ def _up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 
+def _is_fetched(points: Array, lanes: Lanes) -> bool:
+    """Whether the lines of a block of results are fetched before they are computed."""
+    return lanes.width > 1 and points.flags.c_contiguous and points.strides[0] * lanes.width <= FETCHED < points.nbytes
+
+
 def _in_rows(points: Array, lanes: Lanes, *, result: bool) -> bool:
     """Whether the rows of a block of a dense array go through the buffer."""
     if lanes.width == 1 or points.shape[1] == 1 or not points.flags.c_contiguous:
+        return False
+    if result and points.nbytes <= STREAMED and _is_fetched(points, lanes):
         return False
     whole_lines = points.ctypes.data % ALIGNMENT == points.strides[0] % ALIGNMENT == 0
     return points.nbytes > min(STREAMED, (COPIED_LINES if whole_lines else COPIED) if result else STREAMED)

@@ -12,8 +12,8 @@ import symad as sa
 from codegen import compile_program
 from codegen.loops.emit import loop_points
 from codegen.loops.emit.rolled_code import RolledPlan
-from codegen.machine.batches import batch
-from codegen.machine.batches.batch import lanes_of_loops
+from codegen.machine.batches import batch_lanes
+from codegen.machine.batches.batch_lanes import lanes_of_loops
 from codegen.options import Options
 from tests.support import points_fuzz
 from tests.support.draws import seeded
@@ -105,7 +105,7 @@ def test_loops_that_end_early_or_call_a_library_stay_alone() -> None:
 
 
 def test_lanes_are_taken_where_they_save_more_than_they_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch, "vector_bits", lambda: 512)
+    monkeypatch.setattr(batch_lanes, "vector_bits", lambda: 512)
     chosen = {}
     for name in ("a recurrence", "a product"):
         function, size = CASES[name]

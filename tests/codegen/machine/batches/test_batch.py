@@ -18,7 +18,7 @@ import codegen.machine.batches.batch
 import codegen.machine.batches.batch_run
 from codegen import ArgumentError, Kernel, compile_program, program_from_sympy
 from codegen.lanes import Lanes
-from codegen.machine.batches.batch_text import transpose
+from codegen.machine.batches.batch_moves import transpose
 from codegen.processor import has_fma
 
 X = sp.symbols("x0:11")
@@ -212,19 +212,36 @@ def test_chunks_and_their_workspace(lanes: int) -> None:
         assert parts[k].tobytes() == values.tobytes()
 
 
-@pytest.mark.parametrize("scalar", ["double", "float"])
-@pytest.mark.parametrize("width", WIDTHS[1:])
-def test_transposition_of_squares(width: int, scalar: str) -> None:
-    """The shuffles, carried out here on labels, turn rows into columns."""
-    values = {f"%r{row}": [(row, lane) for lane in range(width)] for row in range(width)}
-    lines, columns = transpose(Lanes(width, scalar), list(values))
+def shuffled(lines: list[str], values: dict[str, Any]) -> None:
+    """Carry shuffles out on labels."""
     for line in lines:
         name, _, text = line.partition("=shufflevector ")
         first, second = re.findall(r"%[\w.]+", text)
         both = values[first] + values[second]
         mask = text[text.rindex("<") + 1 : text.rindex(">")]
         values[name] = [both[int(entry.removeprefix("i32 "))] for entry in mask.split(",")]
+
+
+@pytest.mark.parametrize("scalar", ["double", "float"])
+@pytest.mark.parametrize("width", WIDTHS[1:])
+def test_transposition_of_squares(width: int, scalar: str) -> None:
+    """The shuffles, carried out here on labels, turn rows into columns."""
+    values = {f"%r{row}": [(row, lane) for lane in range(width)] for row in range(width)}
+    lines, columns = transpose(Lanes(width, scalar), list(values))
+    shuffled(lines, values)
     assert [values[column] for column in columns] == [[(row, lane) for row in range(width)] for lane in range(width)]
+
+
+@pytest.mark.parametrize("width", WIDTHS[1:])
+def test_transposition_of_squares_side_by_side(width: int) -> None:
+    """Half as many rows as lanes: two squares, each of which is transposed."""
+    half = width // 2
+    values = {f"%r{row}": [(row, lane) for lane in range(width)] for row in range(half)}
+    lines, columns = transpose(Lanes(width), list(values))
+    shuffled(lines, values)
+    assert [values[column] for column in columns] == [
+        [(row, side + lane) for side in (0, half) for row in range(half)] for lane in range(half)
+    ]
 
 
 def test_code_for_lanes_is_compiled_once_and_late(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -280,6 +297,25 @@ def test_lanes_are_chosen_by_arithmetic_per_number_moved() -> None:
     assert light.lanes == calls.lanes == 1
     assert heavy.lanes > 1
     assert (own.lanes > 1) is has_fma()
+
+
+def test_short_lines_that_wait_for_themselves_fill_two_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chain of roots and quotients does; many beside each other, many numbers, and single precision do not."""
+    monkeypatch.setattr("codegen.machine.batches.batch_lanes.vector_bits", lambda: 512)
+    chain = program_from_sympy([X[:2]], [sp.sqrt(X[0] / X[1] + 1) / X[0], X[0] / (1 + sp.sqrt(X[1]))])
+    beside = program_from_sympy([X], [[sp.sqrt(x) + 1 / x for x in X]])
+    numbers = program_from_sympy([X], [[sp.sqrt(X[0] / X[1] + 1) * X[k % 11] for k in range(60)]])
+    chosen = {name: compile_program(program, **options).lanes for name, program, options in (
+        ("chain", chain, {}), ("beside", beside, {}), ("single", chain, {"dtype": "float32"}), ("numbers", numbers, {}),
+    )}  # fmt: skip
+    assert chosen["chain"] == 16
+    assert chosen["beside"] == 8
+    assert chosen["single"] == 16
+    assert chosen["numbers"] < 16
+    x = np.random.default_rng(1).uniform(1, 2, size=(3000, 2))
+    kernel = compile_program(chain)
+    found = kernel.batch(x)
+    assert bits(found) == [np.array(part).tobytes() for part in zip(*[kernel(each) for each in x], strict=True)]
 
 
 def test_idle_lanes_raise_no_floating_point_flags(wide: Kernel) -> None:

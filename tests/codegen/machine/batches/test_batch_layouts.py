@@ -123,6 +123,24 @@ def test_rows_by_way_of_the_nearest_cache(kernel: Kernel, size: int, monkeypatch
             assert (around == 7.0).all()
 
 
+@pytest.mark.parametrize("fetched", [0, 1 << 13])
+def test_lines_that_are_fetched_before_they_are_written(
+    kernel: Kernel, fetched: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the last block too, and nothing around them is written."""
+    monkeypatch.setattr(batch_run, "FETCHED", fetched)
+    for count in (515, 1037):
+        x, s = points(count, count)
+        want = singly(kernel, x, s)
+        for shift in (0, 1, 2, 5):
+            around = np.full(4 * count + 16, 7.0)
+            out = around[shift : shift + 4 * count].reshape(count, 4)
+            for _ in range(2):
+                assert bits(kernel.batch(x, s, out=(np.empty(count), out))) == want
+            out[...] = 7.0
+            assert (around == 7.0).all()
+
+
 def in_blocks(array: Any, width: int) -> Any:
     """Points side by side, as many as there are lanes."""
     return np.ascontiguousarray(np.moveaxis(array.reshape(-1, width, *array.shape[1:]), 1, -1))
