@@ -24,6 +24,7 @@ from codegen.loops.emit.loop_scalar import scalar_loop
 from codegen.loops.emit.loop_text import Job, Written
 from codegen.loops.emit.loop_vector import registers, vector_loop
 from codegen.loops.emit.matrix_calls import matrix_call
+from codegen.loops.emit.short_runs import lanes_of_runs
 from codegen.loops.emit.thread_blocks import Blocks, asks_scipy, blocks_of, work_of
 from codegen.loops.emit.thread_rounds import MOST_MEMORY, Rounds, RoundsText, rounds_of
 from codegen.loops.emit.thread_text import clearing, in_blocks, zeros
@@ -304,6 +305,8 @@ class RolledPlan:
         widest = vector_bits() // bits
         if region.count * len(lowered.live()) < SHORT:
             widest = min(widest, 256 // bits)
+        if bits < 64:
+            widest = lanes_of_runs(region, lowered, widest, 256 // bits)
         if self.options.accuracy == "strict" or not lowered.count()["call"]:  # the C library has no longer vectors
             widest *= registers(region, lowered)
         while widest > region.count:

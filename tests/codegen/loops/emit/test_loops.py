@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from codegen import compile_program
 from codegen.evaluation.interpret import evaluate
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Input, Output, Program
@@ -74,6 +75,18 @@ def lennard_jones(n):
 @pytest.mark.parametrize("level", [0, 2])
 def test_pairs_in_runs(n, level):
     check(lennard_jones(n), [np.random.default_rng(n).normal(size=3 * n) * 3], (None, 1, 4, 8), 1e-11, level=level)
+
+
+@pytest.mark.parametrize("atoms", [10, 40])
+def test_short_runs_do_not_fill_the_lanes_of_single_precision(atoms, monkeypatch):
+    """Nine runs of five pairs: eight lanes would be moved where four do; long runs fill all there are."""
+    monkeypatch.setattr("codegen.loops.emit.rolled_code.vector_bits", lambda: 512)
+    rolled = lennard_jones(atoms)
+    (double,), (single,) = (RolledPlan.of(rolled, Options(dtype=dtype)).wide for dtype in ("float64", "float32"))
+    assert (double.width, single.width) == ((4, 4) if atoms == 10 else (8, 8))
+    x = np.random.default_rng(atoms).normal(size=3 * atoms) * 3
+    for got, want in zip(compile_program(rolled, dtype="float32")(x), meant(rolled, [x]), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-3 * np.abs(want).max())
 
 
 def test_both_levels_of_code_give_the_same_bits():
