@@ -6,9 +6,8 @@ not be written down to be refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -44,6 +43,7 @@ from symad.compiling.candidates import (
 )
 from symad.compiling.plan import WAYS, Candidate, CompilationPlan
 from symad.compiling.recalled import can_be_recalled, recalled
+from symad.compiling.shared_traces import traces
 from symad.derivatives.in_code import Recipe
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.modes import record
@@ -109,25 +109,6 @@ def plan(
         return _planned(f, example_args, asked)
 
 
-@contextmanager
-def shared_traces() -> Iterator[None]:
-    """Take one trace of each function for all that is compiled of it inside, at the same arguments and options.
-
-    >>> import numpy as np
-    >>> traced = []
-    >>> f = lambda x: traced.append(x.shape) or np.sum(x**3)
-    >>> with shared_traces():
-    ...     found = [plan(each, np.ones(1000), freeze=True) for each in (f, grad(f), hessian(f, sparse=True))]
-    >>> len(traced), [each.name for each in found]
-    (1, ['<lambda>', 'gradient_of_<lambda>', 'Hessian_of_<lambda>'])
-    """
-    token = _SHARED.set({})
-    try:
-        yield
-    finally:
-        _SHARED.reset(token)
-
-
 def _planned(f: Function, example_args: tuple[Any, ...], asked: Asked) -> CompilationPlan:
     with complex_points(asked.dtype == "complex128"):
         watched = None if asked.freeze else Watched(f, *static_parts(example_args))
@@ -138,9 +119,6 @@ def _planned(f: Function, example_args: tuple[Any, ...], asked: Asked) -> Compil
     record(made)
     stage("plan", lambda: made.text(WIDTH))
     return made
-
-
-_SHARED: ContextVar[dict[tuple[Any, ...], Any] | None] = ContextVar("shared traces", default=None)
 
 
 class _Search:
@@ -155,8 +133,7 @@ class _Search:
         self.arrays = True  # whether operations on large arrays are loops
         self.at_once = True  # and so are those on arguments in even steps, from fewer elements on
         self.written_out: Candidate | None = None  # what a sweep comes to in straight lines
-        shared = _SHARED.get()
-        self.shared = {} if shared is None else shared  # traces and rolled programs, by what they are of
+        self.shared = traces()
 
     @cached_property
     def traced(self) -> Trace:
@@ -165,19 +142,15 @@ class _Search:
 
     def shared_trace(self) -> Trace:
         """Return the trace that others have made of the function in this form, or make it."""
-        key = id(self.base), self.arrays, self.at_once
-        if key not in self.shared:
-            self.shared[key] = self.traced_again(), self.base  # which keeps its id
-        found: Trace = self.shared[key][0]
-        return found
+        return self.shared.once(self.base, (self.arrays, self.at_once), self.traced_again)
 
     def rolled_primal(self, traced: StructuredTrace) -> Primal:
         """Return the rolled program of a trace under its own name."""
         has_more = traced.raised is not None or traced.in_body or traced.graph.rules
-        key = id(traced), bool(self.recipes and has_more)
-        if key not in self.shared:
-            self.shared[key] = primal_of(traced, self.name, bool(self.recipes)), traced
-        found: Primal = self.shared[key][0]
+        differentiated = bool(self.recipes)
+        found = self.shared.once(
+            traced, bool(differentiated and has_more), lambda: primal_of(traced, self.name, differentiated)
+        )
         return replace(found, program=replace(found.program, name=self.name))
 
     def traced_again(self) -> Trace:

@@ -13,7 +13,7 @@ import numpy as np
 
 from codegen.machine.calls.kernel import Kernel
 from symad.compiling.native import compile
-from symad.compiling.planning import shared_traces
+from symad.compiling.shared_traces import shared_traces
 from symad.solving.callbacks import Callbacks, Kernels, Request, Solution
 from symad.solving.compiled_problem import CompiledProblem, SolverName
 from symad.solving.differentiated import Conditions

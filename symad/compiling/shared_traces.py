@@ -1,0 +1,60 @@
+"""Traces of a function, and the rolled programs that were made of them: each once for all that is compiled of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+Made = TypeVar("Made")
+
+
+class SharedTraces:
+    """What has been made, by a key that has the id of what it was made of."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, tuple[object, object]] = {}
+
+    def once(self, origin: object, form: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made of an origin in a form, or make it; the origin stays, so that its id does.
+
+        >>> traces = SharedTraces()
+        >>> origin = [1]
+        >>> traces.once(origin, "copy", origin.copy) is traces.once(origin, "copy", origin.copy)
+        True
+        """
+        key = id(origin), form
+        if key not in self._made:
+            self._made[key] = make(), origin
+        found: Made = self._made[key][0]  # type: ignore[assignment]
+        return found
+
+
+_OPENED: ContextVar[SharedTraces | None] = ContextVar("shared traces", default=None)
+
+
+def traces() -> SharedTraces:
+    """Return those that are shared here, or new ones."""
+    return _OPENED.get() or SharedTraces()
+
+
+@contextmanager
+def shared_traces() -> Iterator[None]:
+    """Take one trace of each function for all that is compiled of it inside, at the same arguments and options.
+
+    >>> import numpy as np
+    >>> from symad.compiling.planning import plan
+    >>> from symad.transforms.first_order import grad, hessian
+    >>> traced = []
+    >>> f = lambda x: traced.append(x.shape) or np.sum(x**3)
+    >>> with shared_traces():
+    ...     found = [plan(each, np.ones(1000), freeze=True) for each in (f, grad(f), hessian(f, sparse=True))]
+    >>> len(traced), [each.name for each in found]
+    (1, ['<lambda>', 'gradient_of_<lambda>', 'Hessian_of_<lambda>'])
+    """
+    token = _OPENED.set(SharedTraces())
+    try:
+        yield
+    finally:
+        _OPENED.reset(token)
