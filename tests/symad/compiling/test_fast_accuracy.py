@@ -10,6 +10,7 @@ from codegen.evaluation.interpret import evaluate
 from codegen.lowering.passes import prepare
 from codegen.options import Options
 from codegen.pricing.price_table import nanoseconds
+from symad.compiling.native import compile_trace
 from symad.tracing.trace import to_program
 from tests.support.draws import seeded
 from tests.support.fuzz_programs import SIZE, program_text
@@ -29,7 +30,7 @@ def test_random_hessians(seed: int) -> None:
     exact = evaluate(traced.graph, traced.outputs.flat, values, arithmetic="reference", digits=50)
     strict, fast = (prepare(to_program(traced), Options(accuracy=accuracy)) for accuracy in ("strict", "fast"))
     assert nanoseconds(fast.fused.count()) <= nanoseconds(strict.fused.count())
-    found = np.ravel(sa.compiling.native.compile_trace(traced, accuracy="fast")(x))
+    found = np.ravel(compile_trace(traced, accuracy="fast")(x))
     largest = max([abs(float(value)) for value in values.values() if abs(value) < 1e30], default=1.0)
     bound = ROUNDING_UNIT * largest * strict.fused.count().total()
     for value, wanted in zip(found.tolist(), exact, strict=True):

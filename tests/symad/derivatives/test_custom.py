@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import symad as sa
+from symad.compiling.native import compile_trace
 from symad.errors import ArgumentError, RuleError, TraceError
 from tests.support import mixes
 
@@ -143,5 +144,5 @@ def test_stop_gradient():
 def test_a_rule_that_a_pickle_leaves_behind_is_missed():
     """The values of a pickled graph are right; the derivative is refused, not that of the value."""
     traced = pickle.loads(pickle.dumps(sa.trace(lambda x: sa.stop_gradient(x) * x, 1.0)))
-    kernel = sa.compiling.native.compile_trace(traced)
+    kernel = compile_trace(traced)
     assert kernel(3.0) == 9.0

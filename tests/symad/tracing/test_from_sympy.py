@@ -12,6 +12,7 @@ from sympy.physics.units import meter
 
 import codegen
 import symad as sa
+from symad.compiling.native import compile_trace
 from symad.tracing.values.containers import flatten, unflatten
 
 x, y, n = sp.symbols("x y n", real=True)
@@ -109,7 +110,7 @@ def test_arguments(args, expression, values, wanted):
     formula = sa.from_sympy(args, expression)
     np.testing.assert_allclose(formula(*values), wanted, rtol=1e-14)
     np.testing.assert_allclose(sa.compile(formula, *values)(*values), wanted, rtol=1e-14)
-    np.testing.assert_allclose(sa.compiling.native.compile_trace(formula)(*values), wanted, rtol=1e-14)
+    np.testing.assert_allclose(compile_trace(formula)(*values), wanted, rtol=1e-14)
     slope = sa.jvp(formula, values, values)[1]
     step = 1e-6
     near = [formula(*_scaled(values, 1 + sign * step)) for sign in (1, -1)]

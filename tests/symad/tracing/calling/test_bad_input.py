@@ -10,6 +10,7 @@ import pytest
 import sympy as sp
 
 import symad as sa
+from symad.compiling.native import compile_trace
 from symad.derivatives.linear import linearize
 from symad.graph.builder import Builder
 
@@ -165,7 +166,7 @@ def test_an_undefined_sympy_function_is_refused_by_name():
         sa.from_sympy([t], f(t) ** 2)
     trace = sa.trace(lambda s: f(s) ** 2, 1.0)
     with pytest.raises(sa.LoweringError, match="head f"):
-        sa.compiling.native.compile_trace(trace)
+        compile_trace(trace)
     with pytest.raises(sa.RuleError, match=r"f has no derivative.*undefined function"):
         linearize(Builder(trace.graph), trace.outputs.flat, trace.inputs.flat)
     assert sa.derivative(lambda x: f(t) * x**2)(sp.Symbol("x")) == 2 * f(t) * sp.Symbol("x")
