@@ -11,9 +11,9 @@ import math
 from collections import Counter
 from dataclasses import replace
 
-from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, constant_of, operands_of, with_operands
+from codegen.ir.machine_rows import LEAVES, TRUTHS, Row, constant_of, is_truth_row, operands_of, with_operands
 from codegen.ir.program import Program
-from codegen.lowering.lower import Lowered
+from codegen.lowering.lower import KINDS, Lowered
 from codegen.processor import vector_bits
 from codegen.records import dataclass
 
@@ -34,13 +34,37 @@ def guard(lowered: Lowered, start: int, columns: int) -> Lowered:
     return replace(lowered, rows=writer.rows, stores=stores)
 
 
-class _Writer:
-    """Writes the rows anew; `reached[row]` has a bit for every column that the row's value may depend on."""
+class _Reached:
+    """`reached[row]` has a bit for every column that the row's value may depend on."""
+
+    def __init__(self, rows: list[Row], reached: list[int], columns: int) -> None:
+        self.rows, self.reached, self.full = rows, reached, (1 << columns) - 1
+
+    def guarded(self, row: Row) -> int | None:
+        """Columns that a product is for, or None where no guard is needed."""
+        if row[0] not in ("mul", "div", *KEPT):
+            return None
+        first, second = row[1:3]
+        mask = self.reached[first] | self.reached[second]
+        if mask in (0, self.full):
+            return None
+        coefficient = second if self.reached[first] else first
+        return None if self._is_finite(coefficient, row[0] == "div") else mask
+
+    def _is_finite(self, index: int, divisor: bool) -> bool:
+        """Whether a coefficient is a constant that leaves a 0 as it is."""
+        value = constant_of(self.rows, index)
+        if value is None:
+            return False
+        return value != 0 and not math.isnan(value) if divisor else math.isfinite(value)
+
+
+class _Writer(_Reached):
+    """Writes the rows anew."""
 
     def __init__(self, lowered: Lowered, start: int, columns: int) -> None:
-        self.old, self.start, self.full = lowered.rows, start, (1 << columns) - 1
-        self.rows: list[Row] = []
-        self.reached: list[int] = []
+        super().__init__([], [], columns)
+        self.old, self.start = lowered.rows, start
         self.place: dict[int, int] = {}
         self.seeds: dict[int, int] = {}
         self.sums: dict[int, int] = {}
@@ -64,27 +88,9 @@ class _Writer:
         for operand in operands_of(row):
             reached |= self.reached[operand]
         self.place[index] = place = self.put(row, reached)
-        mask = self._mask(row)
+        mask = self.guarded(row)
         if mask is not None:
             self.place[index] = self.put(("select", self._test(mask), place, self._otherwise(row)), reached)
-
-    def _mask(self, row: Row) -> int | None:
-        """Columns that a product is for, or None where no guard is needed."""
-        if row[0] not in ("mul", "div", *KEPT):
-            return None
-        first, second = row[1:3]
-        mask = self.reached[first] | self.reached[second]
-        if mask in (0, self.full):
-            return None
-        coefficient = second if self.reached[first] else first
-        return None if self._is_finite(coefficient, row[0] == "div") else mask
-
-    def _is_finite(self, index: int, divisor: bool) -> bool:
-        """Whether a coefficient is a constant that leaves a 0 as it is."""
-        value = constant_of(self.rows, index)
-        if value is None:
-            return False
-        return value != 0 and not math.isnan(value) if divisor else math.isfinite(value)
 
     def _otherwise(self, row: Row) -> int:
         """What stands in the other columns: nothing, or the summand of a fused product."""
@@ -143,15 +149,63 @@ def columns_at_once(program: Program) -> int:
 
 
 def executed(program: Program, lowered: Lowered) -> Counter[str]:
-    """Operations that one call of a sweep carries out, by kind; one on a vector register counts once."""
-    halves = split(program, lowered)
-    return executed_halves(program, halves.once, halves.columns, columns_at_once(program))
+    """Operations that one call of a sweep carries out, by kind; one on a vector register counts once.
+
+    The halves are counted, and not written: passes ask for it again and again.
+    """
+    size = program.inputs[-1].size
+    start, rows = program.input_count - size, lowered.rows
+    found = _Reached(rows, [0] * len(rows), size)
+    reached, once, columns = found.reached, Counter[str](), Counter[str]()
+    sums: set[int] = set()
+    tests: set[int] = set()
+    crossing: set[int] = set()
+    for index in lowered.live():
+        row = rows[index]
+        if row[0] in LEAVES:
+            reached[index] = 1 << (row[1] - start) if row[0] == "input" and row[1] >= start else 0
+            continue
+        operands = operands_of(row)
+        mask = 0
+        for operand in operands:
+            mask |= reached[operand]
+        reached[index] = mask
+        (columns if mask else once)[KINDS[row[0]]] += 1
+        if mask:
+            crossing.update([operand for operand in operands if not reached[operand] and is_truth_row(rows[operand])])
+            if (guarded := found.guarded(row)) is not None:
+                tests.add(guarded)
+                columns["select"] += 1
+                part, negated = KEPT.get(row[0], (0, False))
+                (columns if negated and reached[row[part]] else once)["neg"] += negated
+    for mask in tests:
+        sums |= _sums_of(mask)
+    columns += Counter(compare=len(tests), add=len(sums))
+    truths = sum(rows[row][0] not in LEAVES for row in crossing)  # each crosses as a number
+    columns["compare"] += truths
+    once["select"] += truths
+    return once + _times(columns, -(-size // columns_at_once(program)))
+
+
+def _sums_of(mask: int) -> set[int]:
+    """Masks of the sums of unit vectors that the test of a mask needs: of its first two columns, its first three..."""
+    found, done = set(), mask & -mask
+    rest = mask ^ done
+    while rest:
+        bit = rest & -rest
+        rest ^= bit
+        done |= bit
+        found.add(done)
+    return found
 
 
 def executed_halves(program: Program, once: Lowered, columns: Lowered, width: int) -> Counter[str]:
     """The same, of halves that are apart already, with so many columns side by side."""
-    blocks = -(-program.inputs[-1].size // width)
-    return once.count() + Counter({kind: blocks * count for kind, count in columns.count().items()})
+    return once.count() + _times(columns.count(), -(-program.inputs[-1].size // width))
+
+
+def _times(counts: Counter[str], blocks: int) -> Counter[str]:
+    return Counter({kind: blocks * count for kind, count in counts.items()})
 
 
 def split(program: Program, lowered: Lowered) -> Split:

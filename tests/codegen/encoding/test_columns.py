@@ -14,7 +14,7 @@ from codegen import Input, Output, Program, compile_program
 from codegen.emission.straight import SweepPlan
 from codegen.encoding.columns import lanes_of_columns
 from codegen.encoding.disassembly import instructions
-from codegen.lowering.halves import split
+from codegen.lowering.halves import columns_at_once, executed, executed_halves, split
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.storage.shelf import ObjectCode
 from codegen.options import Tier
@@ -66,8 +66,12 @@ def sums(put: Any, given: list[int], seed: list[int]) -> list[int]:
 @pytest.mark.parametrize("seed", range(60))
 def test_random_sweeps(seed: int, lanes: int) -> None:
     case = next(found for number in range(100) if (found := make(seeded(1000 * seed + number))).columns)
-    assert lanes_of_columns(case.program()[0]) == (lanes if case.columns >= lanes else 4)
+    program, lowered = case.program()
+    assert lanes_of_columns(program) == (lanes if case.columns >= lanes else 4)
     assert check(case) == "same bits: sweep"
+    halves = split(program, lowered)
+    counted = executed_halves(program, halves.once, halves.columns, columns_at_once(program))
+    assert +executed(program, lowered) == +counted  # without writing the halves
 
 
 @pytest.mark.parametrize("columns", [4, 7, 8, 9, 15, 16, 17, 33])
