@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -34,8 +35,9 @@ def later(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
         if name not in places():
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         module, attribute = places()[name]
-        with imports():
-            found = import_module(f"{package}.{name}" if module == package else module)
+        place = f"{package}.{name}" if module == package else module
+        with nullcontext() if place in sys.modules else imports():
+            found = import_module(place)
         value = found if module == package else getattr(found, attribute)
         setattr(sys.modules[package], name, value)  # so that it is asked for once
         return value
