@@ -31,6 +31,7 @@ from tests.support.staged import PROGRAMS, SCRIPT, X, Y, given, reference, strai
 
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("accuracy", ["strict", "fast"])
+@pytest.mark.thinned
 def test_with_any_number_of_optional_passes_the_numbers_are_right(
     name: str, accuracy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,6 +112,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("delay", [0.2, 1.0, 2.0])
+@pytest.mark.thinned
 def test_ctrl_c_comes_through_in_every_stage(delay: float) -> None:
     with subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

@@ -33,6 +33,7 @@ def same_error(left: str, right: str) -> bool:
 
 
 @pytest.mark.parametrize("name", TABLES)
+@pytest.mark.thinned
 def test_the_page_is_up_to_date(name):
     """To be made anew with `python -m tests.support.comparison_table`."""
     written, made = cells(on_page(name)), cells(TABLES[name]())

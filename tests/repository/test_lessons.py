@@ -92,12 +92,14 @@ def test_a_lesson_is_well_formed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=IDS)
+@pytest.mark.thinned
 def test_a_lesson_runs_as_a_script(path: Path) -> None:
     done = subprocess.run([sys.executable, "-W", "error", str(path)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("path", LESSONS, ids=IDS)
+@pytest.mark.thinned
 def test_a_lesson_runs_as_a_notebook(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", refuse_network)
     for step in run_steps(int(path.name[:2])):

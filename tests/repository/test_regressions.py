@@ -15,6 +15,7 @@ def marked(known: Regression) -> object:
 
 
 @pytest.mark.parametrize("known", [marked(known) for known in regressions()])
+@pytest.mark.wide_rows("arrays-large_036b6f13")
 def test_what_was_wrong_once(known: Regression) -> None:
     fuzzer = FUZZERS[known.fuzzer]
     fuzzer.check(fuzzer.read(known.text))

@@ -1,37 +1,35 @@
-"""The tests that conftest.py leaves to `sh .ci/wide` exist: a name that was changed would bring a long one back."""
+"""The marks that leave tests to `sh .ci/wide` stand where they do so: elsewhere a long test would come back."""
 
 from __future__ import annotations
 
 import ast
 import re
-from functools import cache
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
-ROOT = Path(__file__).parents[2]
-
-
-def table(name: str) -> Any:
-    """Return a constant of conftest.py, which is not run a second time."""
-    tree = ast.parse((ROOT / "conftest.py").read_text())
-    return next(
-        ast.literal_eval(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name
-    )
+TESTS = Path(__file__).parents[1]
+MARKED = [
+    (f"{file.stem}: {test.name}", test)
+    for file in TESTS.rglob("test_*.py")
+    for test in ast.walk(ast.parse(file.read_text()))
+    if isinstance(test, ast.FunctionDef)
+    if any("mark.thinned" in ast.unparse(mark) or "mark.wide_rows" in ast.unparse(mark) for mark in test.decorator_list)
+]
 
 
-@cache
-def names_in(stem: str) -> set[str]:
-    """Return the names of the tests in all files of a name, "*" for every file."""
-    files = list((ROOT / "tests").rglob(f"{stem}.py"))
-    return {name for file in files for name in re.findall(r"^\s*def (test_\w+)\(", file.read_text(), re.MULTILINE)}
+def test_rows_are_left_out_of_tables() -> None:
+    assert len(MARKED) > 80
+    for name, test in MARKED:
+        marks = [ast.unparse(mark) for mark in test.decorator_list]
+        assert len(marks) > 1, f"{name} has no table"
+        assert "pytest.mark.wide" not in marks, f"{name} is left out whole"
+        assert not {"pytest.mark.wide_rows", "pytest.mark.wide_rows()"} & {*marks}, f"{name} names no row"
 
 
-def test_wide_tests_exist() -> None:
-    assert {name.partition("[")[0] for name in table("WIDE")} <= names_in("*")
-
-
-def test_thinned_tables_exist() -> None:
-    for stem, names in table("THINNED").items():
-        assert names <= names_in(stem), stem
+def test_one_row_of_four_stays_and_each_column_has_some() -> None:
+    jumps = "tests/symad/derivatives/test_moving_jumps.py::test_a_jump_that_moves_is_refused"
+    command = [sys.executable, "-m", "pytest", "-o", "addopts=--import-mode=importlib", "--collect-only", "-q"]
+    listed = subprocess.run([*command, "-m", "not wide", jumps], cwd=TESTS.parent, capture_output=True, text=True)
+    rows = re.findall(r"\[(.*)\]", listed.stdout)
+    assert rows == ["if-numbers", "sign-kernel", "fmod-numbers", "remainder-kernel", "truth-numbers"], listed.stdout

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy evalu
 
 
 @pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.thinned
 def test_random_programs(shard):
     done = Counter()
     for seed in range(shard, PROGRAMS, SHARDS):

@@ -41,6 +41,7 @@ def test_stores_become_copies() -> None:
 
 
 @pytest.mark.parametrize("name", ["arrays", "arrays-large", "nested"])
+@pytest.mark.wide_rows("arrays-large", "nested")
 def test_jax_agrees(name: str) -> None:
     pytest.importorskip("jax")
     done = campaign(name, jax_oracle.with_jax(FUZZERS[name], name), range(10), shrink=False)
@@ -48,6 +49,7 @@ def test_jax_agrees(name: str) -> None:
     assert done.outcomes["right"] > 2
 
 
+@pytest.mark.wide
 def test_jax_sees_a_wrong_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jax")
     right = OVERRIDES[sp.tanh]

@@ -157,6 +157,7 @@ def test_constraints(name: str) -> None:
 
 
 @every
+@pytest.mark.thinned
 def test_derivatives(name: str) -> None:
     f = PROBLEMS[name].objective
     for x in points_of(name):
@@ -171,6 +172,7 @@ def test_derivatives(name: str) -> None:
 
 
 @every
+@pytest.mark.thinned
 def test_compiled(name: str) -> None:
     """At the start and near it, and the value far away too, where other branches are taken."""
     f = PROBLEMS[name].objective

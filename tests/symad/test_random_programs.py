@@ -13,6 +13,7 @@ EXAMPLES = {"arrays": 8, "arrays-odd": 20, "arrays-large": 4, "bodies": 20, "bod
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.wide_rows("arrays-large")
 def test_random_programs_are_right(name: str) -> None:
     fuzzer = FUZZERS[name]
 
@@ -33,6 +34,7 @@ def test_random_programs_are_right(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "count", "outcome"), [("bodies", 16, "as loops"), ("arrays", 6, "right"), ("arrays-large", 4, "as loops")]
 )
+@pytest.mark.thinned
 def test_most_programs_are_what_they_are_for(name: str, count: int, outcome: str) -> None:
     done = campaign(name, FUZZERS[name], range(count), shrink=False)
     assert not done.failures

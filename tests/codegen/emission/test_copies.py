@@ -72,6 +72,7 @@ def shared(places: int, length: int) -> Program:
 @pytest.mark.parametrize("places", [MOST + 1, 2 * MOST + 1, 5000])
 @pytest.mark.parametrize("length", [3, SINGLE_LIMIT + 100])
 @pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.thinned
 def test_bodies_leave_a_value_in_all_its_places(places: int, length: int, count: int) -> None:
     """A long body lost what it stores more than 500 times."""
     body = shared(places, length)

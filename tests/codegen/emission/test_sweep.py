@@ -42,6 +42,7 @@ def point(n: int) -> np.ndarray:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 23])
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
 def test_hessians_by_sweep_agree_with_straight_line_code(name: str, n: int) -> None:
     f, x = FUNCTIONS[name], point(n)
     swept = sa.compile(sa.hessian(f), x, strategy="sweep")

@@ -163,6 +163,7 @@ def test_every_formula_is_tested() -> None:
 
 
 @pytest.mark.parametrize("function", FORMULAS)
+@pytest.mark.thinned
 def test_accuracy(function: str) -> None:
     """Against 70 digits; where the value is subnormal, in units of the smallest number."""
     points = arguments(function)

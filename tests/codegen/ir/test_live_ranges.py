@@ -201,6 +201,7 @@ def kept(program: RolledProgram) -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned
 def test_derivatives_of_every_case(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     few(monkeypatch)
     program = CASES[name]()
@@ -213,6 +214,7 @@ def test_derivatives_of_every_case(name: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.thinned
 def test_derivatives_of_random_programs(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     few(monkeypatch)
     program = Grown(seeded(seed)).program()

@@ -178,11 +178,11 @@ def deep(count: int) -> Any:
     return expression
 
 
-def test_a_hundred_thousand_operations_in_each_other() -> None:
+def test_ten_thousand_operations_in_each_other() -> None:
     """sympy/sympy#24673: a RecursionError there."""
-    f = lambdify(X, deep(10**5))
+    f = lambdify(X, deep(10**4))
     value = 0.3
-    for _ in range(50_000):
+    for _ in range(5_000):
         value = math.sin(value + 0.3)
     assert f(0.3) == pytest.approx(value, rel=1e-12)
     assert "REDACTED" in (f.__doc__ or "")

@@ -30,6 +30,7 @@ def assert_close(found, wanted):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+@pytest.mark.thinned
 def test_every_way_gives_numpys_numbers(operation, monkeypatch):
     program, given = matrix_program(operation), operands_of(operation)
     wanted = evaluate_rolled(program, given)
@@ -131,6 +132,7 @@ def test_products_go_into_a_part_of_an_array(kind):
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=name_of)
+@pytest.mark.thinned
 def test_operations_in_nests(operation):
     """Of three rounds, each of which has matrices of its own."""
     rounds = [operands_of(operation, seed) for seed in range(3)]

@@ -57,6 +57,7 @@ def test_every_head_has_an_enclosure_or_is_refused_by_name():
 
 
 @pytest.mark.parametrize("head", HEADS, ids=lambda head: head.__name__)
+@pytest.mark.thinned
 def test_balls_contain_the_100_digit_value(head):
     for point in [*points_of(head), *HEAD_POINTS.get(head, ())]:
         graph = Graph()

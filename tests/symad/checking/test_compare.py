@@ -64,6 +64,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.thinned
 def test_every_route_agrees_on_known_answers(name):
     f, x, order, answer = KNOWN[name]
     found = compare(f, x, order, times=False)

@@ -207,6 +207,7 @@ def on_a_terminal(*arguments: str) -> tuple[str, str]:
         return process.stdout.read(), shown.decode()
 
 
+@pytest.mark.wide
 def test_a_terminal_shows_how_long_there_is_to_go() -> None:
     words = ["verify", "exp(sin(x))*erf(x)", "--box", "-9", "9", "--points", "8000", "--max-seconds", "600"]
     printed, shown = on_a_terminal(*words)

@@ -143,6 +143,7 @@ def test_compilations_in_the_code_of_a_function_have_folders_of_their_own(
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned
 def test_with_any_number_of_optional_passes_the_numbers_are_right(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted, every = in_numbers(name), bisection_of("")
     f, x, options, strategy = CASES[name]

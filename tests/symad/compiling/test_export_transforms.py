@@ -31,6 +31,7 @@ def points(n: int) -> list[list[Any]]:
 
 @pytest.mark.parametrize("n", [1, 4, 11])
 @pytest.mark.parametrize("f", [network, branching])
+@pytest.mark.thinned
 def test_sweeps_have_the_same_bits_in_every_form(tmp_path: Path, f: Any, n: int, monkeypatch: Any) -> None:
     if n == 11:
         monkeypatch.setattr(c_kernel, "STACK_NUMBERS", 2)  # what the columns share is allocated

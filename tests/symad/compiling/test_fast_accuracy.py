@@ -20,6 +20,7 @@ ROUNDING_UNIT = 2.0**-53
 
 
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.thinned
 def test_random_hessians(seed: int) -> None:
     """The error stays below one rounding unit of the largest value on the way for every operation."""
     draw = seeded(seed)

@@ -78,6 +78,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("f", "x", "transform"), CASES, ids=[f"{f.__name__}, {name}" for f, _, name in CASES])
+@pytest.mark.thinned
 def test_scalars(f, x, transform):
     rolled, straight, kernel = both(TRANSFORMS[transform](f), x)
     pairs_of = zip(rolled, straight, strict=True) if isinstance(straight, tuple) else [(rolled, straight)]

@@ -107,6 +107,7 @@ def agree(function, *args):
 
 
 @pytest.mark.parametrize(("name", "transform"), CASES)
+@pytest.mark.thinned
 def test_transforms_in_the_code_have_the_values_of_straight_lines(name, transform):
     f, x = FUNCTIONS[name]
     agree((TRANSFORMS | MATRICES)[transform](f), x, np.linspace(-1, 1, x.size) + 0.3)
@@ -114,6 +115,7 @@ def test_transforms_in_the_code_have_the_values_of_straight_lines(name, transfor
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("f", [valley, heat], ids=["valley", "heat"])
+@pytest.mark.thinned
 def test_bodies_do_not_grow(f, transform):
     found = [
         sa.compile(TRANSFORMS[transform](f), np.ones(n), np.ones(n), roll="always", cache=False).program.operations
@@ -175,6 +177,7 @@ CONFUSION = {  # KNOWN_ANSWERS, section A: what is right, and what a shared pert
 
 @pytest.mark.parametrize("around", ["function", "sum", "scan"])
 @pytest.mark.parametrize("case", CONFUSION)
+@pytest.mark.thinned
 def test_perturbations_stay_apart(case, around):
     f, at, right = CONFUSION[case]
     bodies = {
@@ -255,6 +258,7 @@ RESULTS = {
 
 
 @pytest.mark.parametrize("form", RESULTS)
+@pytest.mark.thinned
 def test_forms_of_arguments_and_results(form):
     agree(RESULTS[form], FUNCTIONS["valley"][1], np.linspace(-1, 1, 12) + 0.3)
 

@@ -81,6 +81,7 @@ def near(single, double, bound=1e-5):
 
 
 @pytest.mark.parametrize(("f", "x"), CASES.items(), ids=lambda found: getattr(found, "__name__", ""))
+@pytest.mark.thinned
 def test_gradients(f, x, tmp_path):
     """Against double, by loops in single precision; also many points, on threads, from a file."""
     x = x.astype(F)
@@ -135,6 +136,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.thinned
 def test_matrices(name):
     """BLAS and LAPACK in single precision, with derivatives."""
     f, a = OPERATIONS[name], SQUARE.astype(F)

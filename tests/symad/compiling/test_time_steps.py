@@ -89,6 +89,7 @@ def regions(kernel):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.wide_rows("fluid")
 def test_the_code_does_not_grow_with_the_number_of_steps(name):
     counts = []
     for steps in (12, 20):
@@ -100,6 +101,7 @@ def test_the_code_does_not_grow_with_the_number_of_steps(name):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.wide_rows("fluid")
 def test_values_and_derivatives_are_those_of_numbers_and_of_differences(name):
     f, x, kernel = compiled(name, 12)
     value, gradient = kernel(x)
@@ -116,6 +118,7 @@ def test_values_and_derivatives_are_those_of_numbers_and_of_differences(name):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.wide_rows("fluid")
 def test_second_derivatives_along_a_direction(name):
     f, x, kernel = compiled(name, 12)
     d = RNG.normal(size=x.size)
@@ -126,6 +129,7 @@ def test_second_derivatives_along_a_direction(name):
 
 @pytest.mark.parametrize("name", ["recurrent", "systems"])
 @pytest.mark.parametrize("checkpoints", ["sqrt", "none"])
+@pytest.mark.thinned
 def test_checkpoints_cut_the_steps_into_segments(name, checkpoints):
     f, x, plain = compiled(name, 35)
     wanted = plain(x)[1]

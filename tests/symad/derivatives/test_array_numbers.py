@@ -119,6 +119,7 @@ PAIRS = [*product(PROGRAMS, ALL), *product(EVERYTHING, [name for name in TRANSFO
 
 
 @pytest.mark.parametrize(("name", "transform"), PAIRS)
+@pytest.mark.thinned
 def test_array_nodes_give_what_each_element_gives(name: str, transform: str) -> None:
     run, least = TRANSFORMS[transform](PROGRAMS[name]), 5 if transform == "third" else 1
     with array_nodes(None):

@@ -47,6 +47,7 @@ def _slope(f: Callable[[Any], Any]) -> Any:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
 def test_every_mode_has_its_derivatives(name: str) -> None:
     f = FUNCTIONS[name]
     weights = np.cos(np.arange(np.size(f(X)))).reshape(np.shape(f(X)))

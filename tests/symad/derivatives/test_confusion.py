@@ -72,6 +72,7 @@ CLOSED = {
 
 
 @pytest.mark.parametrize("case", NESTED)
+@pytest.mark.thinned
 def test_nested_derivatives_under_every_mix_of_depth_up_to_4(case):
     """The last letter is the mode of the inner derivative, the others those around it."""
     body, point, _, _ = NESTED[case]

@@ -210,6 +210,7 @@ def random_program(generator):
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.thinned
 def test_random_programs_with_branches_by_every_order(seed):
     """Also at points where a branch that is not taken has an infinite slope."""
     generator = np.random.default_rng(seed)

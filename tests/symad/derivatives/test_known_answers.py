@@ -53,6 +53,7 @@ HIGH = {
 
 
 @pytest.mark.parametrize(("name", "order"), [(name, order) for name in FAMILIES for order in FAMILIES[name][2]])
+@pytest.mark.thinned
 def test_derivatives_of_a_family_by_every_mix(name, order):
     function, point, values = FAMILIES[name]
     for route, value in mixes.every_value(function, point, order, compiled=order < 4).items():
@@ -61,6 +62,7 @@ def test_derivatives_of_a_family_by_every_mix(name, order):
 
 @pytest.mark.parametrize("mode", ["F", "R", "FR", "RF"])
 @pytest.mark.parametrize(("name", "order"), [(name, order) for name in HIGH for order in HIGH[name][2]])
+@pytest.mark.thinned
 def test_derivatives_of_high_order(name, order, mode):
     function, point, values = HIGH[name]
     word = (mode * order)[:order]

@@ -24,7 +24,7 @@ JACOBIANS = {"forward": sa.jacfwd, "reverse": sa.jacrev, "auto": sa.jacobian}
 
 def jacobian_losses():
     """The loss with a Jacobian in the inputs, by every route; the last two form no inner matrix."""
-    params, x, state, y = losses.small_problem(np.random.default_rng(1), batch=4)
+    params, x, state, y = losses.small_problem(np.random.default_rng(1), batch=2)
     routes = {
         name: lambda params, x, mode=mode: losses.jacobian_loss(params, x, state, y, mode)
         for name, mode in JACOBIANS.items()
@@ -82,6 +82,8 @@ def central_differences(loss, params, x, step=1e-5):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.thinned
+@pytest.mark.wide_rows("parameter")
 def test_every_inner_mode_under_every_outer_mode(case):
     routes, params, x = CASES[case]()
     found = {}
@@ -103,6 +105,7 @@ def test_every_inner_mode_under_every_outer_mode(case):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.thinned
 def test_the_losses_once_more_along_a_direction(case):
     """A Hessian-vector product of each loss, in inputs and parameters: a third or fourth derivative of the network."""
     routes, params, x = CASES[case]()

@@ -63,23 +63,34 @@ def split(flat: Any) -> Any:
     return flat[:3], flat[3:6], flat[6:12], flat[12]
 
 
-def by_sympy(system: Any, matrix: Any, flat: Any) -> Any:
-    """Return a matrix and its derivatives in q, u and the parameters at a point, by diff and lambdify."""
-    q, u, parameters, force, *_ = system
-    arguments = [*q, *u, *parameters, force]
-    value = np.array(sp.lambdify(arguments, matrix)(*flat), dtype=float)
-    slopes = [[np.array(sp.lambdify(arguments, matrix.diff(s))(*flat)) for s in part] for part in (q, u, parameters)]
-    return value, [np.moveaxis(np.array(part, dtype=float), 0, -1) for part in slopes]
+@cache
+def by_sympy(system: Any, matrix: int) -> Any:
+    """Return functions of a matrix and of its derivatives in q, u and the parameters, by diff and lambdify."""
+    q, u, parameters, force, *matrices = system()
+    arguments, formula = [*q, *u, *parameters, force], matrices[matrix]
+    slopes = [[sp.lambdify(arguments, formula.diff(s)) for s in part] for part in (q, u, parameters)]
+    return sp.lambdify(arguments, formula), slopes
+
+
+def at_a_point(functions: Any, flat: Any) -> Any:
+    value, slopes = functions
+    parts = [np.array([slope(*flat) for slope in part], dtype=float) for part in slopes]
+    return np.array(value(*flat), dtype=float), [np.moveaxis(part, 0, -1) for part in parts]
+
+
+@cache
+def kernels(system: Any) -> Any:
+    """Return kernels of a mass matrix and forcing with their Jacobians, by each mode."""
+    formula = formula_of(system())
+    both = [sa.jacobian(formula, argnums=(0, 1, 2), mode=mode) for mode in ("fwd", "rev")]
+    return [sa.compile(lambda *point, f=f: (formula(*point), f(*point)), *split(POINTS[0])) for f in both]
 
 
 @pytest.mark.parametrize("flat", POINTS, ids=range(3))
 @pytest.mark.parametrize("system", [kane, lagrange])
 def test_mass_matrix_forcing_and_jacobians(system, flat):
-    formula = formula_of(system())
-    wanted = [by_sympy(system(), matrix, flat) for matrix in system()[4:]]
-    for mode in ("fwd", "rev"):
-        jacobians = sa.jacobian(formula, argnums=(0, 1, 2), mode=mode)
-        kernel = sa.compile(lambda *point, f=jacobians: (formula(*point), f(*point)), *split(flat))
+    wanted = [at_a_point(by_sympy(system, matrix), flat) for matrix in range(2)]
+    for kernel in kernels(system):
         values, derivatives = kernel(*split(flat))
         for value, row, (wanted_value, wanted_row) in zip(values, derivatives, wanted, strict=True):
             np.testing.assert_allclose(value, wanted_value, rtol=1e-12, atol=1e-13)

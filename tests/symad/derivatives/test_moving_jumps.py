@@ -26,6 +26,7 @@ WAYS = {"numbers": lambda f: sa.grad(f)(0.37), "kernel": lambda f: sa.compile(sa
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", JUMPING)
+@pytest.mark.thinned
 def test_a_jump_that_moves_is_refused(name, way):
     """The derivative has a term for the place of the jump, which the integral of the derivative lacks: 0 for these."""
     integrand = JUMPING[name]
@@ -41,6 +42,7 @@ def test_a_jump_that_moves_is_refused(name, way):
 
 
 @pytest.mark.parametrize("name", JUMPING)
+@pytest.mark.thinned
 def test_its_value_compiles(name):
     integrand = JUMPING[name]
 

@@ -70,6 +70,7 @@ SCALAR = {
 
 @pytest.mark.parametrize("order", range(5))
 @pytest.mark.parametrize("name", SCALAR)
+@pytest.mark.thinned
 def test_conventions_of_one_variable(name, order):
     function, point, expected = SCALAR[name]
     for route, value in mixes.every_value(function, point, order, compiled=order < 4).items():
@@ -93,6 +94,7 @@ def test_conventions_of_one_variable(name, order):
     ],
     ids=["tanh 20", "tanh -25", "softplus -40", "softplus 40", "asin", "atanh", "hypot", "asinh", "sinc", "sinc 0"],
 )
+@pytest.mark.thinned
 def test_tails_keep_their_digits(function, exact, point, order):
     with mpmath.workdps(120):
         wanted = float(mpmath.diff(exact, mpmath.mpf(point), order))

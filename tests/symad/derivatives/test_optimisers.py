@@ -44,6 +44,7 @@ def complex_step(function, point):
 
 @pytest.mark.parametrize("position", range(3), ids=NAMES)
 @pytest.mark.parametrize("name", example.OPTIMISERS)
+@pytest.mark.thinned
 def test_optimisers_by_every_mode_and_by_complex_steps(name, position):
     """Start, loss and hyperparameters: the learning rate, the momentum, Adam's two decays."""
     optimiser, point = example.OPTIMISERS[name][0], arguments(name)
@@ -64,6 +65,7 @@ def test_optimisers_by_every_mode_and_by_complex_steps(name, position):
 
 
 @pytest.mark.parametrize("name", example.OPTIMISERS)
+@pytest.mark.thinned
 def test_second_derivatives_of_an_optimiser(name):
     """Of one scalar of the result, twice in the settings: second derivatives of a loop that holds gradients."""
     optimiser, (start, slope, settings) = example.OPTIMISERS[name][0], arguments(name)
@@ -124,6 +126,7 @@ def test_the_numbers_of_known_answers_e(inner):
 
 
 @pytest.mark.parametrize("name", ["gradient descent", "momentum"])
+@pytest.mark.thinned
 def test_converged_loops_agree_with_implicit_differentiation(name):
     """First and second derivative in the loss; in the start and in the settings nothing is left."""
     loops = {
@@ -145,9 +148,11 @@ def test_converged_loops_agree_with_implicit_differentiation(name):
     assert np.abs(sa.jacrev(lambda start: loop(0.3, start))(example.START)).max() < 1e-9
 
 
+@pytest.mark.parametrize("steps", [200, pytest.param(1000, marks=pytest.mark.wide)])
 @pytest.mark.parametrize("transform", [sa.grad, sa.jacfwd])
-def test_a_thousand_steps_against_central_differences_in_50_digits(transform):
+def test_many_steps_against_central_differences_in_50_digits(transform, steps, monkeypatch):
     """In the learning rate, in the momentum and in the initial point."""
+    monkeypatch.setattr(meta_gradient, "STEPS", steps)
     gradient = transform(meta_gradient.trained, (0, 1, 2))
     right = pytest.approx(meta_gradient.reference(), rel=1e-13)
     assert np.hstack(gradient(*meta_gradient.POINT)) == right

@@ -58,6 +58,7 @@ def test_arguments_and_parts_are_chosen_as_for_jacobian():
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.thinned
 def test_the_cases_have_the_pattern_that_probes_find(case):
     x = np.array(case.point)
     for order in (1, 2):

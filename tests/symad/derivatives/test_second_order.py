@@ -11,6 +11,7 @@ from tests.support.cases import CASES, lennard_jones, rosenbrock
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.wide_rows("network", "lennard_jones")
 def test_every_mode_gives_the_hessian_of_fifty_digit_sympy(case):
     """The oracle is sympy.diff on the unrolled expression, where that is small; 50-digit fwd-rev otherwise."""
     point = np.array(case.point)
@@ -29,6 +30,7 @@ def test_every_mode_gives_the_hessian_of_fifty_digit_sympy(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.thinned
 def test_sparse_forms_agree_with_the_dense_one(case):
     point = np.array(case.point)
     dense = sa.hessian(case.function)(point)

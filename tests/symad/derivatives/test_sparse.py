@@ -28,6 +28,7 @@ def scipy_class(format):
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.thinned
 def test_hessians_in_every_format_and_triangle_against_another_mode(case, format):
     x = np.array(case.point)
     dense = sa.hessian(case.function, mode="fwd-rev")(x)

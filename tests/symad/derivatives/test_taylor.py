@@ -57,6 +57,7 @@ def test_known_series(name):
 
 
 @pytest.mark.parametrize("head", HEADS, ids=lambda head: head.__name__)
+@pytest.mark.thinned
 def test_every_head_against_nested_forward_mode_at_60_digits(head):
     """Sixty digits tell a wrong recurrence from a rounding error; the partial derivatives have tests of their own."""
     refused, order = REFUSED.get(head, ()), 4
@@ -98,6 +99,7 @@ def test_against_mpmath_at_50_digits(f, exact, point):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.thinned
 def test_directional_derivatives_of_cases_by_both_ways_and_nested_transforms(case):
     point, direction = np.array(case.point), np.linspace(-1.0, 0.7, len(case.point))
     for order in range(5):
@@ -276,6 +278,7 @@ def test_six_nested_sines():
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.thinned
 def test_vhv_is_the_quadratic_form(case):
     point, direction = np.array(case.point), np.cos(np.arange(len(case.point)))
     wanted = direction @ sa.hessian(case.function)(point) @ direction

@@ -30,6 +30,7 @@ def nested_tensor(f, order):
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if len(case.point) <= 4], ids=lambda case: case.name)
+@pytest.mark.thinned
 def test_dense_and_sparse_tensors_against_nested_forward_mode(case):
     point = np.array(case.point)
     for order in (1, 2, 3, 4) if len(point) < 3 else (1, 2, 3):
@@ -43,6 +44,7 @@ def test_dense_and_sparse_tensors_against_nested_forward_mode(case):
 
 
 @pytest.mark.parametrize("seed", [2, 3, 5, 8, 13, 21, 34, 55, 89, 144])
+@pytest.mark.thinned
 def test_random_programs_with_derivatives_inside(seed):
     """Third derivatives by five routes: nested passes, tensor, Taylor coefficients, interpolation, compiled."""
     draw = seeded(seed)
@@ -98,8 +100,8 @@ def test_the_patterns_of_chained_rosenbrock_are_exact():
     assert sa.derivative_tensor(rosenbrock, 5, sparse=True)(x).nnz == 0
 
 
-def test_ten_thousand_variables_without_anything_dense():
-    size = 10_000
+def test_two_thousand_variables_without_anything_dense():
+    size = 2_000
     x = np.linspace(-1.0, 1.0, size)
     found = sa.derivative_tensor(rosenbrock, 3, sparse=True)(x)
     assert found.shape == (size,) * 3
@@ -184,6 +186,7 @@ def test_laplacians_of_cases_are_traces_of_hessians(case):
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if len(case.point) <= 4], ids=lambda case: case.name)
+@pytest.mark.thinned
 def test_biharmonics_of_cases(case):
     point = np.array(case.point)
     tensor = nested_tensor(case.function, 4)(point)

@@ -62,6 +62,7 @@ def moved(expression, place, direction):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
 def test_every_word_gives_the_same_directional_derivative(name):
     function, expression, point, direction = FUNCTIONS[name]
     reference = moved(expression, at(point), direction)

@@ -17,6 +17,8 @@ THERE = "document.readyState === 'complete' && document.querySelector('main')"
 
 
 @pytest.mark.parametrize("name", FORMS)
+@pytest.mark.thinned
+@pytest.mark.wide_rows("Lesson")
 def test_nothing_is_wrong_with_a_page(name: str, browser: Browser, tmp_path: Path) -> None:
     page = browser.page(example(name).save(tmp_path / "page.html").as_uri())
     page.wait(THERE)

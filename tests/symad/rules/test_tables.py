@@ -77,6 +77,7 @@ def test_first_partials_are_40_digit_derivatives(head):
 
 
 @pytest.mark.parametrize("head", HEADS, ids=lambda head: head.__name__)
+@pytest.mark.thinned
 def test_second_partials_are_40_digit_derivatives(head):
     for point in HEAD_POINTS[head]:
         build, node, operands, active = node_of(head, point)

@@ -114,6 +114,7 @@ def test_times_and_the_beginning_move() -> None:
     assert sa.derivative(last, 2)(0.4) == pytest.approx(-4 * np.sin(0.8), rel=1e-10)
 
 
+@pytest.mark.wide
 def test_robertson_against_fifty_digits() -> None:
     """First and second derivatives of stiff kinetics, by Taylor series and differences of many digits."""
     found = sa.ode(robertson, [1.0, 0.0, 0.0], (RATES,)).solve(
@@ -141,6 +142,7 @@ def test_robertson_against_fifty_digits() -> None:
         assert found.y[:, 0] == pytest.approx(np.array(middle, dtype=float).ravel(), rel=1e-9)
 
 
+@pytest.mark.wide
 def test_the_hessian_of_a_fit_against_fifty_digits() -> None:
     """Predator and prey, four rates; the loss of two measurements, by the closed series of mpmath."""
 
@@ -200,6 +202,7 @@ def test_hires_at_the_end_of_its_published_solution() -> None:
 
 
 @pytest.mark.parametrize("method", ["BDF", "Radau", "LSODA"])
+@pytest.mark.thinned
 def test_the_brusselator_has_a_sparse_jacobian(method: Any) -> None:
     cells = 40
     line = np.linspace(0, 1, cells + 2)[1:-1]

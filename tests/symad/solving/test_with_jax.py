@@ -52,6 +52,7 @@ TRANSFORMS = {
 
 @pytest.mark.parametrize("f", [formula, vector], ids=["scalar", "vector"])
 @pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.thinned
 def test_as_jax_itself(f: Any, transform: str) -> None:
     ours = sa.to_jax(lambda x, a: f(x, a, np), np.zeros(3), 1.0)
     found, want = (TRANSFORMS[transform](g)(X, A) for g in (ours, lambda x, a: f(x, a, jnp)))

@@ -95,6 +95,7 @@ def test_it_ends_where_the_levels_of_the_graph_end(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", BY_HAND)
+@pytest.mark.thinned
 def test_all_forms(case: str) -> None:
     found = expand(*BY_HAND[case], style="book")
     assert max(len(line.replace(STROKE, "")) for line in found.text(90).splitlines()) <= 90

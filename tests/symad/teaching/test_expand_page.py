@@ -96,6 +96,7 @@ PAGES = {
 
 @pytest.mark.parametrize("detail", ["result", "levels", "steps", "all"])
 @pytest.mark.parametrize("page", PAGES)
+@pytest.mark.thinned
 def test_pages_have_all_forms(page, detail):
     found = PAGES[page](detail=detail)
     text, latex, html = found.text(100), found.latex(), found.html()

@@ -128,6 +128,7 @@ def test_the_lines_compute_what_the_transform_computes(name):
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.thinned
 def test_all_forms_can_be_shown(name):
     f, *args = TRANSFORMS[name]
     explanation = sa.explain(f, *args)

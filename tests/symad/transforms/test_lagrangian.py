@@ -88,6 +88,7 @@ def test_hessians_by_hand(name, by_hand):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.thinned
 def test_everything_against_other_modes_in_every_format_and_triangle(name):
     f, constraints, x, multipliers, sigma = example(name)
     right = (
@@ -330,6 +331,7 @@ def luksan_vlcek_constraints(x):
 
 @pytest.mark.parametrize("n", [200, 700])  # repetitions found in scalars, and loops of arrays
 @pytest.mark.parametrize(("triangle", "format"), [("lower", "coo"), (True, "csc")])
+@pytest.mark.thinned
 def test_the_derivatives_of_large_problems_are_loops(n, triangle, format):
     f, constraints = luksan_vlcek, luksan_vlcek_constraints
     x, multipliers, sigma = RANDOM.normal(size=n), RANDOM.normal(size=n - 2), 0.7

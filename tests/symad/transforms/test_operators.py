@@ -90,6 +90,7 @@ def test_a_derivative_that_a_closure_returns(outer, inner):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.thinned
 def test_products_with_the_hessian_by_every_mix(case):
     f, point = case.function, np.array(case.point)
     v = np.cos(np.arange(len(point)))

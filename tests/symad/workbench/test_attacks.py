@@ -99,6 +99,7 @@ def test_a_form_of_another_origin_sends_nothing(stranger: Page, bench: Bench) ->
     stranger.wait("document.body.innerText.includes('403')")
 
 
+@pytest.mark.wide
 def test_two_tabs_at_once(browser: Browser, bench: Bench, page: Page) -> None:
     """Each gets the answers to its own questions, while the other one has something long to do."""
     other = browser.page(bench.address)

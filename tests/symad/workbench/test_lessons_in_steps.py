@@ -25,6 +25,7 @@ THERE = "document.querySelector('#pane-lesson')?.dataset.step && !document.query
 
 
 @pytest.mark.parametrize("number", titles())
+@pytest.mark.thinned
 def test_each_lesson_has_steps_whose_panes_answer(number: int) -> None:
     """What stands beside a step is a question that every pane of the step answers."""
     desk = Desk("", allow_code=False, seconds=60)
@@ -43,6 +44,7 @@ def test_each_lesson_has_steps_whose_panes_answer(number: int) -> None:
 
 
 @pytest.mark.parametrize("number", titles())
+@pytest.mark.thinned
 def test_the_steps_come_as_they_are_written_and_then_run(number: int) -> None:
     messages: list[dict[str, Any]] = []
     desk = Desk("", allow_code=False, seconds=60)
@@ -229,6 +231,7 @@ def test_a_step_that_there_is_not(page: Page, browser: Browser, taught: Bench, a
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])
+@pytest.mark.wide_rows("1280-800")
 def test_a_lesson_fits_the_screen(page: Page, width: int, height: int) -> None:
     page.size(width, height)
     for _ in range(4):

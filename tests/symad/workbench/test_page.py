@@ -308,6 +308,7 @@ def test_the_process_ends_in_the_middle(browser: Browser) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+@pytest.mark.wide_rows("1280-800-light", "390-844-dark")
 def test_axe_finds_nothing(page: Page, scheme: str, width: int, height: int) -> None:
     """On the empty page, with a wrong formula, with all panes."""
     page.prefers(color_scheme=scheme, reduced_motion="reduce")

@@ -82,6 +82,7 @@ def agree(rolled, lanes=None, packed=True, **options):
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.thinned
 def test_random_programs(seed):
     agree(Maker(seed).program(), (None, 1, 2, 8)[seed % 4], accuracy=("strict", "fast")[seed % 2])
 

@@ -52,6 +52,7 @@ ALONE = ("a chain of squares", "pairs")  # side by side, repetitions add to one 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned
 def test_bits_of_single_calls(name: str, dtype: Any) -> None:
     function, size = CASES[name]
     points = np.random.default_rng(2).uniform(0.2, 1.2, (21, size)).astype(dtype)

@@ -193,5 +193,6 @@ def compare(seed):
 
 
 @pytest.mark.parametrize("seed", range(25))
+@pytest.mark.thinned
 def test_random_programs(seed):
     compare(seed)

@@ -82,6 +82,7 @@ def agree(rolled, lanes=None, size=ROUNDS * N + 1):
 
 @pytest.mark.parametrize("together", [1 << 17, 32])
 @pytest.mark.parametrize("lanes", [None, 1, 4])
+@pytest.mark.thinned
 def test_sums_in_outputs_and_in_workspaces(lanes, together, monkeypatch):
     """Also where few rounds at a time are under way, and where something is there before."""
     monkeypatch.setattr(rounds, "COPIES", together)
@@ -125,6 +126,7 @@ def test_short_rounds_are_not_shared(monkeypatch):
 
 @pytest.mark.parametrize("sparse", ["lower", False])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.thinned
 def test_a_hessian_of_many_rows(sparse, dtype):
     """Of logistic regression: sums of products, chunk by chunk, and a rest."""
     rng = np.random.default_rng(0)
@@ -139,6 +141,7 @@ def test_a_hessian_of_many_rows(sparse, dtype):
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.thinned
 def test_random_chunks(seed):
     """Each region of a round reads what those before it have left there, perhaps moving on, and adds some of it up."""
     rng = np.random.default_rng(seed)

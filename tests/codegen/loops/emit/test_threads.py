@@ -103,6 +103,7 @@ def test_sums_that_meet_are_added_in_copies(atoms):
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("sparse", ["lower", "full", False])
+@pytest.mark.thinned
 def test_blocks_of_three_by_three_beside_copies(sparse, dtype):
     """What is stored, what is added up apart and copied, a dense matrix, and single precision."""
     x = np.random.default_rng(5).normal(size=3 * 70).astype(dtype)

@@ -64,6 +64,7 @@ def exportable() -> list[tuple[Any, tuple[float, ...]]]:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.thinned
 def test_every_head_has_the_same_bits_in_every_form(tmp_path: Path, dtype: Any) -> None:
     rows = exportable()
     assert len(rows) > 100
@@ -93,6 +94,7 @@ EXPRESSIONS = [
 
 
 @pytest.mark.parametrize("options", [{}, {"fma": False}, {"chunk": 3}, {"chunk": 1}, {"dtype": "float32"}], ids=str)
+@pytest.mark.thinned
 def test_expressions_have_the_same_bits_in_every_form(tmp_path: Path, options: Any, monkeypatch: Any) -> None:
     if options == {"chunk": 1}:
         monkeypatch.setattr(c_source, "STACK_NUMBERS", 2)  # the workspace is allocated

@@ -32,6 +32,7 @@ def outcome(folder: Path, name: str, form: str) -> str:
 @pytest.mark.parametrize(
     "program", [*KNOWN.values(), heat(300, 60), random_program(8), random_program(31)], ids=lambda found: found.name
 )
+@pytest.mark.thinned
 def test_object_and_source_have_the_numbers_of_the_kernel(program: RolledProgram, tmp_path: Path) -> None:
     compile_program(program, tier="fast").export(tmp_path, "f", library=False)
     for form in ("o", "c"):
@@ -39,6 +40,7 @@ def test_object_and_source_have_the_numbers_of_the_kernel(program: RolledProgram
 
 
 @pytest.mark.parametrize("program", [*KNOWN.values(), random_program(8)], ids=lambda found: found.name)
+@pytest.mark.thinned
 def test_single_precision(program: RolledProgram, tmp_path: Path) -> None:
     compile_program(program, dtype="float32", tier="fast").export(tmp_path, "f", library=False)
     text = (tmp_path / "f.c").read_text()

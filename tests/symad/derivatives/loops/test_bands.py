@@ -40,6 +40,7 @@ def ordered(kernel: Any, x: Vector) -> Vector:
 
 @pytest.mark.parametrize("f", [rosenbrock, far, wide, pairs])
 @pytest.mark.parametrize("sparse", ["lower", "upper", "full"])
+@pytest.mark.thinned
 def test_entries_in_turns(f: Callable[[Any], Any], sparse: Any) -> None:
     """Whole vectors, none, and every rest behind them; loops in the order of the matrix, and straight lines."""
     for n in (26, 28, 34, 40, 42, 66, 100, 1002):
@@ -91,6 +92,7 @@ def test_pairs_write_their_blocks_where_they_belong(sparse: Any) -> None:
 
 
 @pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.thinned
 def test_blocks_of_a_band(threads: int) -> None:
     """Sums at the ends of blocks meet those of the next one."""
     x = np.random.default_rng(0).normal(size=200_003)

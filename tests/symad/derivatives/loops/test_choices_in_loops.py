@@ -45,6 +45,7 @@ def distance_in_a_condition(x):
     [inside, sum_in_a_branch, sum_that_is_not_chosen, sum_below_a_maximum, map_that_is_not_chosen,
      distance_in_a_condition],
 )  # fmt: skip
+@pytest.mark.thinned
 def test_loops_and_straight_lines_agree_where_a_branch_is_not_taken(f, transform):
     rolled, straight = (sa.compile(transform(f), POINTS[0], roll=roll) for roll in ("always", "never"))
     for number, x in enumerate(POINTS):

@@ -66,6 +66,7 @@ MIXES: dict[str, tuple[Callable[[RolledProgram, range], RolledProgram], ...]] = 
 
 @pytest.mark.parametrize("mix", MIXES)
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned
 def test_second_order(name: str, mix: str) -> None:
     program = CASES[name]()
     inner, outer = MIXES[mix]

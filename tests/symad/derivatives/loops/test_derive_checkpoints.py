@@ -36,6 +36,7 @@ def shuffled(count: int) -> RolledProgram:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 17, 18, 100])
 @pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.thinned
 def test_any_number_of_repetitions(policy: str, count: int) -> None:
     for program in (momentum(count), recurrence(count, (1, 2)), shuffled(count)):
         active, arrays = range(len(program.inputs)), points(program)

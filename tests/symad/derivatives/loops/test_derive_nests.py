@@ -63,6 +63,7 @@ def rows(rounds: int, lag: int = 1, kept: bool = False) -> RolledProgram:
 @pytest.mark.parametrize("rounds", [1, 2, 3, 5, 17, 37])
 @pytest.mark.parametrize("lag", [1, 2])
 @pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.thinned
 def test_any_number_of_rounds(rounds: int, lag: int, policy: str) -> None:
     for kept in (False, True):
         program = rows(rounds, lag, kept)
@@ -99,6 +100,7 @@ def levels(program: RolledProgram) -> int:
 @pytest.mark.usefixtures("deep")
 @pytest.mark.parametrize(("rounds", "lag", "depth"), [(7, 1, 4), (7, 2, 4), (9, 1, 4), (15, 2, 5), (40, 1, 6)])
 @pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.thinned
 def test_segments_in_segments(rounds: int, lag: int, depth: int, kept: bool) -> None:
     program = rows(rounds, lag, kept)
     plain, made = (pullback(program, range(3), checkpoints=policy) for policy in ("all", "none"))

@@ -138,12 +138,14 @@ def interpreted_directly(f, x):
 
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+@pytest.mark.thinned
 def test_loops_and_straight_lines_agree_at_singular_points(head, shape):
     compared(lambda x: shape(HEADS[head], x), ORDERS)
 
 
 @pytest.mark.parametrize("head", ["hypot", "root", "power", "square of abs"])
 @pytest.mark.parametrize("shape", [found_chain, found_pairs, constant_start], ids=lambda shape: shape.__name__)
+@pytest.mark.thinned
 def test_all_modes_agree_at_singular_points(head, shape):
     compared(lambda x: shape(HEADS[head], x), MODES)
 

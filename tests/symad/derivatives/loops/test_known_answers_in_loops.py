@@ -53,6 +53,7 @@ PAIRS = [(name, form) for name, form in product(CASES, FORMS) if form != "copies
 
 
 @pytest.mark.parametrize(("name", "form"), PAIRS)
+@pytest.mark.thinned
 def test_known_derivatives(name, form):
     f, point, values = CASES[name]
     turn = list(CASES).index(name) + list(FORMS).index(form)
@@ -76,6 +77,7 @@ def test_40_conditions_in_calls_are_merged_one_by_one():
 
 @pytest.mark.parametrize("form", ["sum", "sum, shared", "map", "chain", "stack", "nest"])
 @pytest.mark.parametrize("case", NESTED)
+@pytest.mark.thinned
 def test_nested_derivatives(case, form):
     """A derivative inside of the body, one or two around the loop."""
     body, point, _, _ = NESTED[case]
@@ -107,6 +109,7 @@ CHAINS = {
 
 @pytest.mark.parametrize("word", [word for order in (1, 2, 3) for word in mixes.words(order)])
 @pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.thinned
 def test_compositions_are_chains(name, word):
     loop, straight, point = CHAINS[name]
     expected = mixes.nested(word, straight)(point)
@@ -121,6 +124,7 @@ def test_six_sines_as_a_chain_have_their_first_derivative():
 
 @pytest.mark.parametrize("word", ["F", "R", "FF", "FR", "RF", "RR"])
 @pytest.mark.parametrize("checkpoints", ["all", "sqrt", "none"])
+@pytest.mark.thinned
 def test_gradient_steps(word, checkpoints):
     """E: three steps of gradient descent on (a/2) (t - c)**2, and L = t**2 / 2; d2L/dh2 = 70.2135 to its digits."""
     a, c, start = 3.0, 1.0, 2.0
@@ -137,6 +141,7 @@ def test_gradient_steps(word, checkpoints):
 
 
 @pytest.mark.parametrize("word", mixes.words(3))
+@pytest.mark.thinned
 def test_newton_steps(word):
     """E: y**3 + y = x at (2, 1): the derivatives are 1/4, -3/32, 21/256."""
 

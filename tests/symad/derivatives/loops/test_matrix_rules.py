@@ -34,6 +34,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("operation", "active"), CASES)
+@pytest.mark.thinned
 def test_first_and_second_derivatives_are_those_of_loops(operation, active):
     whole = matrix_program(operation)
     programs, given, random = (whole, without_matrices(whole)), operands_of(operation), np.random.default_rng(1)
@@ -73,6 +74,7 @@ def in_rounds(operation):
 
 
 @pytest.mark.parametrize("operation", [*OPERATIONS, *FACTORS], ids=name_of)
+@pytest.mark.thinned
 def test_derivatives_of_rounds_are_those_of_operations_one_by_one(operation):
     """To second order, and no matrix operation becomes loops on the way."""
     programs, random = in_rounds(operation), np.random.default_rng(1)
@@ -99,6 +101,7 @@ def joined(arrays):
 
 
 @pytest.mark.parametrize("operation", FACTORS, ids=name_of)
+@pytest.mark.thinned
 def test_derivatives_of_what_has_no_loops(operation):
     """Pushforwards against central differences, pullbacks as their transposed maps; the same of the pullback."""
     program, random = matrix_program(operation), np.random.default_rng(1)

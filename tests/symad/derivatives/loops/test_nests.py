@@ -143,6 +143,7 @@ def test_values_are_those_of_python(f, args):
 
 @pytest.mark.parametrize("checkpoints", ["all", "sqrt", "none"])
 @pytest.mark.parametrize(("f", "args"), CASES, ids=lambda case: getattr(case, "__name__", ""))
+@pytest.mark.thinned
 def test_gradients_are_those_of_straight_lines(f, args, checkpoints):
     gradient = sa.grad(total(f))
     kernel = sa.compile(gradient, *args, roll="always", checkpoints=checkpoints)
@@ -158,6 +159,7 @@ def test_the_code_does_not_grow_with_the_steps(f, args):
 
 
 @pytest.mark.parametrize("f", SINGLE, ids=lambda f: f.__name__)
+@pytest.mark.thinned
 def test_second_derivatives_along_a_direction(f):
     """Forward over reverse, reverse over reverse, and the difference of gradients."""
     program = sa.compile(total(f), START, roll="always").program
@@ -173,6 +175,7 @@ def test_second_derivatives_along_a_direction(f):
 
 
 @pytest.mark.parametrize("f", [heat_of_map, with_sum, chain_in_chain], ids=lambda f: f.__name__)
+@pytest.mark.wide_rows("chain_in_chain")
 def test_dense_hessians_by_columns(f):
     program = sa.compile(total(f), START, roll="always").program
     matrix = compile_program(hessian_by_columns(program, 0))(START)
@@ -183,6 +186,7 @@ def test_dense_hessians_by_columns(f):
 
 
 @pytest.mark.parametrize("f", SINGLE, ids=lambda f: f.__name__)
+@pytest.mark.thinned
 def test_derivatives_along_a_line(f):
     """Pushforwards of nests, once and twice."""
 

@@ -185,6 +185,7 @@ def nests(kernel):
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.thinned
 def test_values_and_gradients(f):
     kernel = sa.compile(f, START, roll="always")
     assert nests(kernel)

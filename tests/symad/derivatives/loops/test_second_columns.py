@@ -62,6 +62,7 @@ def dense_jacobian(rolled, wrt, points):
 
 
 @pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.thinned
 def test_hessians_by_columns(name):
     rolled = SCALARS[name]()
     points = points_of(rolled)

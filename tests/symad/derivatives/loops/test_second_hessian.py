@@ -35,6 +35,7 @@ def triangle_of(lower, triangle):
 
 
 @pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.thinned
 def test_triangles_and_formats(name):
     rolled = SCALARS[name]()
     points = points_of(rolled)
@@ -123,6 +124,7 @@ def test_a_linear_function_has_an_empty_hessian(triangle, format):
 
 
 @pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.thinned
 def test_kernels(name):
     rolled = SCALARS[name]()
     points = points_of(rolled)

@@ -10,6 +10,7 @@ CASES = SCALARS | MAPS
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned
 def test_formats(name):
     rolled = CASES[name]()
     points = points_of(rolled)

@@ -43,6 +43,7 @@ MATRICES = {
 @pytest.mark.parametrize("wrt", [0, 1])
 @pytest.mark.parametrize("name", MATRICES)
 @pytest.mark.parametrize("f", [maps, sums])
+@pytest.mark.thinned
 def test_loops_and_straight_lines_agree(f, name, wrt, monkeypatch):
     monkeypatch.setattr("symad.derivatives.loops.columns_of_regions.FEWEST_OPERATIONS", 0)
     matrix = MATRICES[name](f, wrt)

@@ -139,6 +139,7 @@ print(said)
 
 
 @pytest.mark.parametrize(("name", "times"), [("hull", 2), ("triangles", 2), ("surface", 80), ("cython", 1)])
+@pytest.mark.thinned
 def test_compiled_code_that_breaks_on_refusals_does_not_end_the_process(name: str, times: int) -> None:
     """Cython's modules get no stand-ins; C code that frees too much where a conversion fails gets NaN instead."""
     command = [sys.executable, "-c", CRASHES, name, str(times)]

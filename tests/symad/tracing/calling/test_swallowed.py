@@ -282,6 +282,7 @@ def test_the_refusal_names_both_lines():
     assert f"the function went on at {__file__}:{first + 3}" in message
 
 
+@pytest.mark.wide
 def test_a_limit_that_is_caught():
     def f(x):
         try:

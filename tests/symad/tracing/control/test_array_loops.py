@@ -148,6 +148,7 @@ def smaller(monkeypatch):
 
 
 @pytest.mark.parametrize("f", CASES, ids=lambda f: f.__name__)
+@pytest.mark.thinned
 def test_compiled_loops_give_what_is_written_out(f, smaller):
     x = np.abs(X) if f is branches else X
     kernel = sa.compile(sa.value_and_grad(f), x)

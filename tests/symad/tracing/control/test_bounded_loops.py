@@ -103,6 +103,7 @@ def same_with_a_bound(f, points):
     [newton_while, newton_tol_delta, newton_while_count, while_true_break, fixed_point, series_until, while_list, agm],
     ids=lambda f: f.__name__,
 )
+@pytest.mark.thinned
 def test_loops_of_numbers(f):
     same_with_a_bound(f, POSITIVE)
 

@@ -37,6 +37,7 @@ TRAPS = {
 
 @pytest.mark.parametrize("order", range(5))
 @pytest.mark.parametrize("name", TRAPS)
+@pytest.mark.thinned
 def test_the_branch_not_taken_contributes_nothing(name, order):
     function, point, expected = TRAPS[name]
     for route, value in mixes.every_value(function, point, order, compiled=order < 4).items():

@@ -68,6 +68,7 @@ def kernel_of(f):
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("name", SCALARS)
+@pytest.mark.thinned
 def test_kernels_of_loops(name, transform):
     f = TRANSFORMS[transform](SCALARS[name])
     kernel = kernel_of(f)

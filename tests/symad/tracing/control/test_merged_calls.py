@@ -120,6 +120,7 @@ POINTS = [np.array(point) for point in ([1.5, 0.7, 0.3], [0.2, -0.4, 5.0], [3.0,
 
 
 @pytest.mark.parametrize("f", [recursion, with_extrema, with_two_results, with_decorated, with_generators])
+@pytest.mark.wide_rows("recursion")
 def test_calls_are_merged_where_the_paths_are_too_many(f):
     value, gradient = sa.compile(f, POINTS[0]), sa.compile(sa.grad(f), POINTS[0])
     hessian = sa.compile(sa.hessian(f), POINTS[0])
@@ -166,6 +167,7 @@ def test_calls_that_show_outside_are_not_merged(f):
         sa.compile(f, POINTS[0])
 
 
+@pytest.mark.wide
 def test_what_is_left_to_the_paths_around_is_right_with_more_of_them():
     for f in (with_roots, lambda x: sum(x[0] for k in range(66) for _ in range(repetitions(x[1], k)))):
         with pytest.raises(LimitError, match="more than 64 paths"):

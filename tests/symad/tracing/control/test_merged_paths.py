@@ -55,6 +55,7 @@ ONE = {
 
 @pytest.mark.parametrize("order", range(4))
 @pytest.mark.parametrize("name", ONE)
+@pytest.mark.thinned
 def test_every_mix_of_modes_of_one_variable(name, order):
     """Compiled against interpreted at each point, the edges of branches and NaN among them."""
     f, points = ONE[name]
@@ -115,6 +116,7 @@ TRANSFORMS = {
 
 @pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.thinned
 def test_derivatives_of_many_paths(name, transform):
     """Compiled against interpreted at points on many paths; the function is run once for each."""
     f, size, paths, expected_runs = SEVERAL[name]

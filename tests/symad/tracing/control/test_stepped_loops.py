@@ -190,6 +190,8 @@ FUNCTIONS: list[Callable[[Any], Any]] = [
 
 @pytest.mark.filterwarnings("ignore::symad.errors.BoundWarning")
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.thinned
+@pytest.mark.wide_rows("searched", "steps_controlled", "two_inside")
 def test_values_and_derivatives_are_those_on_numbers(function: Callable[[Any], Any]) -> None:
     kernel = sa.compile(sa.value_and_grad(function), X)
     for x in OTHERS:
@@ -201,6 +203,7 @@ def test_values_and_derivatives_are_those_on_numbers(function: Callable[[Any], A
 
 @pytest.mark.filterwarnings("ignore::symad.errors.BoundWarning")
 @pytest.mark.parametrize("function", [steps_controlled, two_in_a_row, reset], ids=lambda f: f.__name__)
+@pytest.mark.wide_rows("steps_controlled")
 def test_second_derivatives_are_those_on_numbers(function: Callable[[Any], Any]) -> None:
     kernel = sa.compile(sa.hessian(function), X)
     for x in OTHERS:

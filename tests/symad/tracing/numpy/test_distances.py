@@ -27,6 +27,7 @@ def slope(f, x, step=1e-6):
     lambda x, metric: np.sum(np.sin(scipy.spatial.distance.pdist(x, metric))),
     lambda x, metric: np.sum(np.exp(-squareform(pdist(x, metric))) * np.arange(36).reshape(6, 6)),
 ])  # fmt: skip
+@pytest.mark.thinned
 def test_distances(f, metric):
     value, gradient = sa.value_and_grad(lambda x: f(x, metric))(POINTS)
     assert value == pytest.approx(f(POINTS, metric), rel=1e-14)

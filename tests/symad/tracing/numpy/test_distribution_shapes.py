@@ -45,6 +45,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
+@pytest.mark.thinned
 def test_first_and_second_derivatives(name: str) -> None:
     """Values are SciPy's; gradients its differences, and Hessians differences of gradients; kernels have the same."""
     f, point = CALLS[name]

@@ -55,6 +55,7 @@ def check(f, x, modes=tuple(MODES), rtol=1e-8):
 
 @pytest.mark.parametrize("method", [*DENSITIES, *TAILS])
 @pytest.mark.parametrize("name", CONTINUOUS)
+@pytest.mark.thinned
 def test_continuous(name, method):
     of_all = method in DENSITIES or name not in SHAPES_UNKNOWN
     shapes, distribution = CONTINUOUS[name], getattr(stats, name)
@@ -72,6 +73,7 @@ def test_continuous(name, method):
 @pytest.mark.parametrize(
     "name", ["norm", "expon", "uniform", "laplace", "logistic", "lognorm", "weibull_min", "pareto"]
 )
+@pytest.mark.thinned
 def test_quantiles(name, method):
     shapes = CONTINUOUS[name]
     for probability in (0.03, 0.4, 0.9):
@@ -81,6 +83,7 @@ def test_quantiles(name, method):
 
 @pytest.mark.parametrize("method", ["pmf", "logpmf"])
 @pytest.mark.parametrize("name", DISCRETE)
+@pytest.mark.thinned
 def test_discrete(name, method):
     density = getattr(getattr(stats, name), method)
     *counts, p = DISCRETE[name]  # the number of trials is whole, and no variable

@@ -65,6 +65,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
 def test_derivatives_of_every_order_and_mode(name):
     f = FUNCTIONS[name]
     x, v = RANDOM.normal(size=8), np.cos(np.arange(8.0))
@@ -82,6 +83,7 @@ def test_derivatives_of_every_order_and_mode(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
 def test_larger_arrays(name):
     f, x = FUNCTIONS[name], RANDOM.normal(size=300)
     wanted = sa.grad(f)(x)
@@ -99,6 +101,7 @@ REAL = [
 
 
 @pytest.mark.parametrize(("name", "options"), REAL)
+@pytest.mark.thinned
 def test_real_transforms_are_scipys(name, options):
     function, x = getattr(scipy.fft, name), RANDOM.normal(size=(4, 6))
     for axis, n in ((-1, None), (0, 3), (1, 9)):
@@ -116,6 +119,7 @@ SIGNALS = [
 
 
 @pytest.mark.parametrize(("function", "mode", "first", "second"), SIGNALS)
+@pytest.mark.thinned
 def test_convolutions_are_scipys(function, mode, first, second):
     x, y = RANDOM.normal(size=first), RANDOM.normal(size=second)
     f = lambda x, y: getattr(scipy.signal, function)(x, y, mode=mode)  # noqa: E731

@@ -89,6 +89,7 @@ def flat(array, value):
 
 @pytest.mark.parametrize("store", [ravel, ravel_kept, reshape, reshape_columns, flat])
 @pytest.mark.parametrize("made", MADE)
+@pytest.mark.thinned
 def test_a_store_is_seen_where_numpy_has_a_view(made, store):
     def f(x):
         array = MADE[made](x)
@@ -186,6 +187,7 @@ def noting(function, order, found):
 
 
 @pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.wide_rows("columns", "first axes swapped", "rows")
 def test_results_stand_in_memory_as_numpys(order):
     wrong = []
     for row in calls():

@@ -26,6 +26,7 @@ def test_values_and_derivatives(row: Row) -> None:
 
 
 @expecting(ROWS, "symbols")
+@pytest.mark.thinned
 def test_kernels(row: Row) -> None:
     """Traced on symbols and compiled: NumPy's values, and the derivatives found on numbers."""
     check_kernels(row, GENERATOR)
@@ -68,5 +69,6 @@ def test_no_function_is_forgotten() -> None:
     assert sorted(tried & listed) == []
 
 
+@pytest.mark.wide
 def test_the_documentation_is_generated_from_the_table() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == document()

@@ -49,6 +49,7 @@ def compare(function, size, **options):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
 def test_kernels_have_the_derivatives_at_points(name):
     f = FUNCTIONS[name]
 
@@ -60,6 +61,7 @@ def test_kernels_have_the_derivatives_at_points(name):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
 def test_what_is_written_out_agrees(name):
     f = FUNCTIONS[name]
     for made in (f, sa.grad(f), sa.hessian(f)):
@@ -68,6 +70,7 @@ def test_what_is_written_out_agrees(name):
 
 @pytest.mark.parametrize("mode", ["fwd-fwd", "fwd-rev", "rev-fwd", "rev-rev"])
 @pytest.mark.parametrize("name", ["sort", "quantiles", "table"])
+@pytest.mark.thinned
 def test_all_modes_agree(name, mode):
     f = FUNCTIONS[name]
     compare(sa.hessian(f, mode=mode), 8)
@@ -76,6 +79,7 @@ def test_all_modes_agree(name, mode):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
 def test_larger_arrays(name):
     f = FUNCTIONS[name]
     for made in (f, sa.grad(f)):

@@ -22,6 +22,7 @@ MATRICES = {
     "function", [lambda m: np.linalg.solve(m, np.arange(1.0, len(m) + 1)), np.linalg.inv, np.linalg.det],
     ids=["solve", "inv", "det"],
 )  # fmt: skip
+@pytest.mark.thinned
 def test_kernels_choose_pivots(function, matrix):
     matrix = np.array(matrix)
     right = function(matrix)

@@ -60,6 +60,7 @@ CASES = [(name, n) for name in FUNCTIONS for n in MADE]
 
 
 @pytest.mark.parametrize(("name", "n"), CASES)
+@pytest.mark.thinned
 def test_values_and_derivatives(name, n):
     def f(x):
         return np.sum(np.sin(FUNCTIONS[name](MADE[n], x)))

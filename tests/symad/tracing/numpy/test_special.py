@@ -55,6 +55,7 @@ def exact_derivatives(row: Row, point):
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.thinned
 def test_values_and_derivatives(row: Row):
     """Values are SciPy's; values, first and second derivatives in every mix of modes are mpmath's, in both ways."""
     f = along_lines(row)
@@ -248,5 +249,6 @@ def test_derivatives_of_spherical_bessel_functions():
         assert sa.compile(f, 0.0)(1.3) == pytest.approx(sa.grad(g)(1.3), rel=1e-14)
 
 
+@pytest.mark.wide
 def test_the_documentation_is_generated_from_the_table():
     assert DOCUMENT.read_text(encoding="utf-8") == document()

@@ -100,6 +100,7 @@ def same(found, wanted, rtol):
 
 @pytest.mark.parametrize("n", MADE)
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
 def test_derivatives_on_numbers(name, n):
     def f(x):
         return FUNCTIONS[name](MADE[n], x)
@@ -115,6 +116,8 @@ def test_derivatives_on_numbers(name, n):
 
 @pytest.mark.parametrize("n", [2, 30])
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
+@pytest.mark.wide_rows("eigh-30", "svd of a high matrix-30", "svd-30")
 def test_kernels(name, n):
     def f(x):
         return FUNCTIONS[name](MADE[n], x)

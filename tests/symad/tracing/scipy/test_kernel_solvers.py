@@ -67,12 +67,14 @@ def check(f, rel=1e-6):
 
 
 @pytest.mark.parametrize("name", SOLVED)
+@pytest.mark.thinned
 def test_values_gradients_and_hessians_of_kernels(name):
     check(SOLVED[name])
 
 
 @pytest.mark.filterwarnings("ignore::symad.errors.BoundWarning")
 @pytest.mark.parametrize("name", TOLD)
+@pytest.mark.thinned
 def test_other_methods_than_scipys_have_the_same_derivatives(name):
     check(TOLD[name], rel=1e-5)  # SciPy ends where it is near enough
 

@@ -15,6 +15,7 @@ TIED = np.array([[2.0, 1.0, 2.0, 0.5, 1.0, 2.0, -1.0], [0.0, 0.0, 0.0, 0.0, 0.0,
 
 @pytest.mark.parametrize("axis", [None, 0, 1])
 @pytest.mark.parametrize("method", ["average", "min", "max", "dense", "ordinal"])
+@pytest.mark.thinned
 def test_ranks_are_scipys(method, axis):
     """In a kernel, with equal elements and NaN; and they have no derivative."""
     f = lambda x: stats.rankdata(x, method, axis=axis) * np.float64(1.0)  # noqa: E731
@@ -39,6 +40,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.thinned
 def test_values_and_derivatives(name):
     """By two modes, and by differences where no order changes."""
     f, x = FUNCTIONS[name], A + RANDOM.uniform(-0.04, 0.04, A.shape)

@@ -21,17 +21,20 @@ GENERATOR = np.random.default_rng(4)
 
 
 @expecting(ROWS, "symbols", "numbers")
+@pytest.mark.thinned
 def test_values_and_derivatives_of_scipy_calls(row: Row) -> None:
     """On numbers: SciPy's values; forward mode against central differences of SciPy; reverse against forward mode."""
     check_values_and_derivatives(row, GENERATOR)
 
 
 @expecting(ROWS, "symbols", "numbers")
+@pytest.mark.thinned
 def test_second_derivatives_of_scipy_calls(row: Row) -> None:
     check_curvature(row, GENERATOR)
 
 
 @expecting(ROWS, "symbols")
+@pytest.mark.thinned
 def test_kernels_of_scipy_calls(row: Row) -> None:
     check_kernels(row, GENERATOR)
 

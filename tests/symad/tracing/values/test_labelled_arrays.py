@@ -65,6 +65,8 @@ def differences(f: Callable[[Any], Any], p: pd.Series) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", SERIES)
+@pytest.mark.thinned
+@pytest.mark.wide_rows("statistics")
 def test_a_series_has_a_series_of_derivatives(name: str) -> None:
     function = SERIES[name]
     gradient = sa.grad(function)(P)
@@ -88,6 +90,7 @@ def test_second_derivatives_are_arrays(name: str) -> None:
     np.testing.assert_allclose(sa.compile(sa.hessian(function), P)(P), hessian, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.wide
 def test_a_large_series_is_a_few_operations() -> None:
     numbers = np.random.default_rng(0).normal(size=50_000)
     data = pd.Series(numbers)

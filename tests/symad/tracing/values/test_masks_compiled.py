@@ -242,6 +242,7 @@ def choose(x):
     ],
     ids=lambda f: f.__name__,
 )
+@pytest.mark.thinned
 def test_masks(f):
     same_as_called(f, VECTORS)
 

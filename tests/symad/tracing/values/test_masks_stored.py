@@ -281,6 +281,7 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.thinned
 def test_what_is_stored_in_what_a_mask_picks_reaches_it(f):
     same_as_called(f, VECTORS)
 

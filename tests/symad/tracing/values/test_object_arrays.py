@@ -116,6 +116,7 @@ def made_by(maker, operation):
 
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.thinned
 def test_every_array_is_that_of_floats(name, point):
     """The value is NumPy's; the gradient that of the argument itself, which is a traced array from the beginning."""
     x = np.array(POINTS[point])
@@ -130,6 +131,7 @@ def test_every_array_is_that_of_floats(name, point):
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
+@pytest.mark.thinned
 def test_kernels_are_those_of_floats_too(name):
     """Or refused, where the order of the elements is asked for, and nothing else."""
     f = made_by(MAKERS["np.array"], OPERATIONS[name])

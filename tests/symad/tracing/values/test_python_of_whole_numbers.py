@@ -103,6 +103,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("line", LINES.strip().splitlines())
+@pytest.mark.thinned
 def test_whole_numbers_are_pythons(line):
     f = eval(f"lambda x: (lambda n: {line})(min(max(int(x[1]), 0), 4))", NAMES)
     kernel = sa.compile(f, POINTS[0])

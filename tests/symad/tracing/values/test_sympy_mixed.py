@@ -120,6 +120,7 @@ POINTS = [np.array([1.3, 0.7]), np.array([0.4, 1.1])]
 
 @pytest.mark.parametrize("point", POINTS, ids=str)
 @pytest.mark.parametrize(("function", "plain"), MIXED.values(), ids=MIXED)
+@pytest.mark.thinned
 def test_mixed_code_has_the_derivatives_of_plain_code(function, plain, point):
     for transform in (lambda f: f, sa.grad, sa.jacfwd, sa.hessian):
         wanted = transform(plain)(point)

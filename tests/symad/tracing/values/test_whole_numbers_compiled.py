@@ -222,6 +222,7 @@ def add_at(x):
     ],
     ids=lambda f: f.__name__,
 )
+@pytest.mark.thinned
 def test_places_of_vectors(f):
     same_as_called(f, VECTORS)
 
@@ -256,6 +257,7 @@ def test_places_of_vectors(f):
     ],
     ids=lambda f: f.__name__,
 )
+@pytest.mark.thinned
 def test_places_of_numbers(f):
     same_as_called(f, NUMBERS)
 
