@@ -21,7 +21,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 import codegen.heads as heads
-from codegen.ir.program import reachable
+from codegen.ir.program import needed
 from codegen.special_heads import gammasgn
 from symad.derivatives.custom import dependencies
 from symad.derivatives.elimination import forward
@@ -308,7 +308,7 @@ class _Answers:
         ways: set[Any] = set()
         for node, heard in zip(met, self.asked, strict=True):
             asked = [(np.ravel(of), answer) for of, _, answer in heard if self._depends(of, reached)]
-            used = set(reachable(self.graph, [node])) if asked else set()
+            used = set(needed(self.graph, [node], ())) if asked else set()
             if any(answer.dtype != bool and not used.issuperset(of.tolist()) for of, answer in asked):
                 refuse_moving_choice(name)  # it went on with a number, as int(x) does
             ways.add(tuple([answer.tobytes() for _, answer in asked if answer.dtype == bool]))
@@ -323,7 +323,7 @@ class _Answers:
     def _choices(self, nodes: list[int], reached: set[int]) -> list[Any]:
         """Return what is chosen in the nodes, of conditions that depend on the operands."""
         found: list[Any] = []
-        for node in reachable(self.graph, nodes):
+        for node in needed(self.graph, nodes, ()):
             head, operands = self.graph.heads[node], self.graph.operands[node]
             conditions = list(operands[1::2] if head is sp.Piecewise else operands) if head in JUMPS else []
             if conditions and self._depends(np.array(conditions), reached):

@@ -215,7 +215,7 @@ def test_another_lesson_and_none(page: Page) -> None:
 @pytest.mark.parametrize(
     "hash", ["lesson=99&at=2", "lesson=constructor", "lesson=__proto__&at=-1", "lesson=<img src=x>"]
 )
-def test_an_address_of_no_lesson(page: Page, browser: Browser, taught: Bench, hash: str) -> None:
+def test_an_address_of_no_lesson(browser: Browser, taught: Bench, hash: str) -> None:
     other = browser.page(taught.address.split("#")[0] + "#" + hash)
     other.wait("document.querySelectorAll('.pane').length === 9")
     assert not other.run("document.querySelector('#pane-lesson')")
@@ -223,7 +223,7 @@ def test_an_address_of_no_lesson(page: Page, browser: Browser, taught: Bench, ha
 
 
 @pytest.mark.parametrize("at", ["0", "-3", "999", "zz", "2.5"])
-def test_a_step_that_there_is_not(page: Page, browser: Browser, taught: Bench, at: str) -> None:
+def test_a_step_that_there_is_not(browser: Browser, taught: Bench, at: str) -> None:
     other = browser.page(taught.address.split("#")[0] + "#lesson=2&at=" + at)
     other.wait(THERE, 30)
     assert other.text("#lesson-at").startswith(("step 1 of", "step 2 of", "step 13 of"))
