@@ -28,6 +28,7 @@ def test_files_are_read_or_refused_and_take_memory_as_they_are_long() -> None:
 
 
 @pytest.mark.parametrize("name", ["all at once", "closed input and output"])
+@pytest.mark.wide_rows("all at once")
 def test_other_environments_have_the_same_bits(name: str) -> None:
     assert environments.NAMED[name]() in ("same", "ended")
 
@@ -41,6 +42,7 @@ def test_routes_agree_at_the_ends_of_the_range(name: str) -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("stage", ["loops", "store"])
+@pytest.mark.wide_rows("loops")
 def test_interrupts_come_through_and_break_nothing(stage: str) -> None:
     assert "interrupted" in interruptions.interrupted(stage, 0, 2)  # one may be lost in a destructor of llvmlite's
 

@@ -104,6 +104,7 @@ def test_there_are_many() -> None:
 
 
 @every
+@pytest.mark.thinned
 def test_value_at_the_optimum(name: str) -> None:
     row = PROBLEMS[name]
     for point in optima(name):

@@ -32,6 +32,7 @@ def power_flow(angle):
     ("f", "size", "name"), [(logistic, 4, "exp"), (network, 20, "exp"), (power_flow, 20, "sincos")]
 )
 @pytest.mark.parametrize("transform", [lambda f: f, sa.grad, sa.hessian], ids=["value", "gradient", "hessian"])
+@pytest.mark.thinned
 def test_loops_have_the_numbers_of_straight_lines(f, size, name, transform, monkeypatch):
     x = np.random.default_rng(1).uniform(-1, 1, size)
     rolled = sa.compile(transform(f), x, roll="always", tier="fast")

@@ -65,6 +65,7 @@ def peak(run):
 
 @pytest.mark.parametrize(("f", "x"), LARGE, ids=lambda found: getattr(found, "__name__", ""))
 @pytest.mark.parametrize("way", ["compile", "plan", "jit", "numbers"])
+@pytest.mark.thinned
 def test_arrays_of_the_function(f, x, way):
     slope = sa.grad(f)
     limited = dict.fromkeys(["max_bytes"], MEGABYTE)

@@ -13,6 +13,7 @@ from tests.support.rolling_fuzz import check, interpreted, make, rounded
 
 
 @pytest.mark.parametrize("first", range(0, 40, 10))
+@pytest.mark.thinned
 def test_random_functions(first):
     found = [check(make(seeded(seed))) for seed in range(first, first + 10)]
     assert found.count("as loops") >= 4

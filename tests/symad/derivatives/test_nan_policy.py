@@ -144,6 +144,7 @@ def test_x_log_x_at_zero_is_what_numpy_gives_and_xlogy_is_zero(word):
 
 @pytest.mark.parametrize("mode", mixes.HESSIAN_MODES)
 @pytest.mark.parametrize("swapped", [False, True])  # which operand has the smaller node must not matter
+@pytest.mark.thinned
 def test_mixed_derivative_of_a_power_at_zero(mode, swapped):
     """d2(u**v)/du dv = u**(v-1) (1 + v log u): -inf at u = 0 for v <= 1, not 0; and 0 for v > 1."""
     hessian = sa.hessian((lambda p: p[1] ** p[0]) if swapped else (lambda p: p[0] ** p[1]), mode=mode)

@@ -99,6 +99,7 @@ def quadratic_descent(inner, steps, rate, start, centre, curvature=3.0):
 
 @pytest.mark.parametrize("inner", "FR")
 @pytest.mark.parametrize("steps", [1, 3, 10])
+@pytest.mark.thinned
 def test_gradient_steps_on_a_parabola_have_a_closed_form(steps, inner):
     rate, start, centre, curvature = 0.1, 2.0, 1.0, 3.0
     shrink = 1 - curvature * rate

@@ -146,6 +146,7 @@ def test_order_171_does_not_overflow():
 
 
 @pytest.mark.parametrize("name", SCALAR)
+@pytest.mark.thinned
 def test_kinks_and_branches_follow_the_conventions_of_nested_modes(name):
     function, point, expected = SCALAR[name]
     with np.errstate(all="ignore"):

@@ -100,8 +100,8 @@ def test_the_patterns_of_chained_rosenbrock_are_exact():
     assert sa.derivative_tensor(rosenbrock, 5, sparse=True)(x).nnz == 0
 
 
-def test_two_thousand_variables_without_anything_dense():
-    size = 2_000
+@pytest.mark.parametrize("size", [2_000, pytest.param(10_000, marks=pytest.mark.wide)])
+def test_thousands_of_variables_without_anything_dense(size):
     x = np.linspace(-1.0, 1.0, size)
     found = sa.derivative_tensor(rosenbrock, 3, sparse=True)(x)
     assert found.shape == (size,) * 3

@@ -71,6 +71,7 @@ def value(expression: sp.Expr) -> float:
 
 
 @pytest.mark.parametrize("case", BY_HAND)
+@pytest.mark.thinned
 def test_every_line_holds_up_to_what_is_struck(case: str) -> None:
     book = book_of(expand(*BY_HAND[case], style="book"))
     checked = 0

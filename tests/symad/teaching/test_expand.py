@@ -157,6 +157,7 @@ def along(formula: sp.Expr, directions: list[tuple[float, float]]) -> sp.Expr:
 
 
 @pytest.mark.parametrize("seed", range(10))
+@pytest.mark.thinned
 def test_random_formulas_against_sympy_and_nested_jvp(seed):
     formula, count = random_formula(seed), 2 + (seed == 6)
     directions = [(0.5, -1.0), (0.25, 2.0), (1.0, 0.75)][:count]

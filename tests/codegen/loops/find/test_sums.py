@@ -67,6 +67,7 @@ def test_loops_that_people_write(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in (*SLOW, *PAIRED)])
+@pytest.mark.thinned
 def test_the_order_of_the_rows_does_not_matter(name: str) -> None:
     function, shapes, loops, left = CASES[name]
     program = shuffled(traced(function, *(np.ones(shape) for shape in shapes)), 3)

@@ -88,6 +88,7 @@ def test_what_the_first_round_reads_is_zero_before(down: bool) -> None:
     (1, False, WIDTH, 1), (1, True, WIDTH, 2), (2, False, WIDTH, 2), (3, True, WIDTH, 1), (1, False, 2, 1),
     (2, True, 3, 2),
 ])  # fmt: skip
+@pytest.mark.thinned
 def test_rounds_that_read_those_before(rounds: int, lag: int, down: bool, stored: int, again: int) -> None:
     program = steps_of_rounds(rounds, lag, down, stored, again)
     small, arrays = contracted(program, 1), points(program)
@@ -122,6 +123,7 @@ def rows_that_begin_with_a_zero(rounds: int, order: str) -> RolledProgram:
 
 @pytest.mark.parametrize("order", ["x", "xz", "zx", "sxz", "xzs"])
 @pytest.mark.parametrize("rounds", [7, 9, 20])
+@pytest.mark.thinned
 def test_a_zero_leaves_the_numbers_beside_it(rounds: int, order: str) -> None:
     program = rows_that_begin_with_a_zero(rounds, order)
     arrays, flat = points(program), flat_function(program)

@@ -42,6 +42,7 @@ def test_known_programs(name: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(100, 130))
+@pytest.mark.thinned
 def test_random_programs(seed: int) -> None:
     """The kernel's loops, the interpreter's columns, and the straight lines' kernel agree."""
     program = random_program(seed)

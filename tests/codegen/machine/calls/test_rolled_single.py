@@ -64,6 +64,7 @@ def test_an_iteration_stops_where_single_precision_lets_it() -> None:
 
 
 @pytest.mark.parametrize("seed", range(100, 130))
+@pytest.mark.thinned
 def test_random_programs(seed: int) -> None:
     """Loops against double, and against straight lines in single precision."""
     program = random_program(seed)

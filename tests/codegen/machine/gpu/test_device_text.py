@@ -52,6 +52,7 @@ def test_nothing_is_contracted_or_left_open(name: str) -> None:
 
 @needs_ptxas
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned
 def test_ptx_is_assembled(name: str, tmp_path: Path) -> None:
     found = assembled(CASES[name].make().gpu(arch="sm_90").ptx, "sm_90", tmp_path)
     assert 8 <= found.registers <= 255

@@ -25,6 +25,7 @@ __all__ = ["host_gpu"]
 
 @pytest.mark.quick
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned
 def test_bits_are_those_of_a_batch(name: str, host_gpu: HostDriver) -> None:
     kernel = CASES[name].make()
     points = CASES[name].points(133)  # four whole warps, and a part of one

@@ -46,6 +46,7 @@ def test_any_number_of_repetitions(policy: str, count: int) -> None:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned
 def test_every_case(name: str, policy: str) -> None:
     program = CASES[name]()
     made = pullback(program, range(len(program.inputs)), checkpoints=policy)

@@ -135,6 +135,7 @@ def close(found, expected):
 
 
 @pytest.mark.parametrize(("f", "args"), CASES, ids=lambda case: getattr(case, "__name__", ""))
+@pytest.mark.thinned
 def test_values_are_those_of_python(f, args):
     kernel = sa.compile(f, *args, roll="always")
     assert nests(kernel)
@@ -152,6 +153,7 @@ def test_gradients_are_those_of_straight_lines(f, args, checkpoints):
 
 
 @pytest.mark.parametrize(("f", "args"), CASES, ids=lambda case: getattr(case, "__name__", ""))
+@pytest.mark.thinned
 def test_the_code_does_not_grow_with_the_steps(f, args):
     """Bodies are written once, whatever is around them."""
     kernel = sa.compile(total(f), *args, roll="always")

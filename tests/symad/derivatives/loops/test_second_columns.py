@@ -74,6 +74,7 @@ def test_hessians_by_columns(name):
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "normalised"])
+@pytest.mark.thinned
 def test_jacobians_by_columns_or_rows(name):
     rolled = CASES[name]()
     points = points_of(rolled)

@@ -26,6 +26,7 @@ def test_formats(name):
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.thinned
 def test_dense(name):
     rolled = CASES[name]()
     points = points_of(rolled)

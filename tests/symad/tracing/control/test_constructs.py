@@ -100,6 +100,7 @@ ORDERS = {
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.thinned
 def test_what_python_loops_compute_and_its_derivatives(name, order):
     ours, python = PAIRS[name]
     transform = ORDERS[order]

@@ -34,6 +34,7 @@ def test_passes_are_small():
 
 
 @pytest.mark.parametrize("n", [7, 12, 37, 300, 5000])
+@pytest.mark.thinned
 def test_the_gradient_of_a_weighted_power_spectrum(n):
     """Known in closed form: twice the transform of the conjugate of the weighted spectrum."""
     x, weights = RANDOM.normal(size=n), RANDOM.normal(size=n)

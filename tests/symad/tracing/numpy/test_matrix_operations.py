@@ -47,6 +47,7 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("f", FUNCTIONS.values(), ids=FUNCTIONS)
+@pytest.mark.thinned
 def test_values_and_derivatives(f):
     traced = traced_with_loops(f, (X,))
     assert traced.count_ops() < 4 * N * N  # the entries of the matrix, and no elimination

@@ -81,6 +81,7 @@ def test_a_series_has_a_series_of_derivatives(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["elements", "the mean", "residuals of data", "products of matrices", "ufuncs", "stores"]
 )
+@pytest.mark.thinned
 def test_second_derivatives_are_arrays(name: str) -> None:
     function = SERIES[name]
     hessian = sa.hessian(function)(P)
