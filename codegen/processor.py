@@ -21,7 +21,7 @@ SAYS = 1 << 27  # in ecx of leaf 1: that XGETBV can be asked
 SHORT, LONG = 0x06, 0xE6  # what the system has to keep of registers of up to 256, and of 512 bits
 BITS = {  # leaf of CPUID, register, bit, what has to be kept
     "avx": (1, ECX, 28, SHORT), "fma": (1, ECX, 12, SHORT), "avx2": (7, EBX, 5, SHORT), "avx512f": (7, EBX, 16, LONG),
-    "avx512dq": (7, EBX, 17, LONG),
+    "avx512dq": (7, EBX, 17, LONG), "avx512vl": (7, EBX, 31, LONG),
 }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from codegen.emission.emit import STACK_BYTES
 from codegen.emission.lane_functions import SINE_AND_COSINE, on_lanes, own_functions, sine_and_cosine_of_lanes
 from codegen.emission.schedule import SINGLE_LIMIT, depth_first
 from codegen.encoding.columns import FEWEST, lanes_of_columns, room_of, write_columns
-from codegen.encoding.encoder import BOTH, ROUNDINGS, Encoder
+from codegen.encoding.encoder import BOTH, INSTRUCTIONS, Encoder
 from codegen.encoding.lane_moves import in_halves
 from codegen.encoding.written_values import ALIGNED, MIDDLE, RESIDUALS, Body, Pair
 from codegen.encoding.x86_instructions import NEXT, R13, RDI, RDX, pointer_before_displacement, width_of
@@ -26,6 +26,7 @@ from codegen.processor import features, is_x86_64_linux
 from codegen.records import dataclass
 
 MANY_CHOICES = 4  # one in so many operations: calls take up to a quarter longer than of LLVM's code
+FEW = 10  # operations: calls take as long either way
 FURTHEST = 2**31 - 64  # bytes that a displacement reaches
 ENTER = bytes.fromhex("55 4889e5 53 4154 4155 4156 4157")  # keep the caller's registers, with a frame pointer
 TABLES = bytes.fromhex("4989fc 4989f5")  # the tables of pointers: from rdi and rsi to r12 and r13
@@ -74,7 +75,7 @@ def why_not_best(prepared: Prepared) -> str:
     """Return why LLVM's code of a program that could be encoded is quicker to call, "" where it is not."""
     found = prepared.fused.count()
     seeded = prepared.program.seeded  # whose choices are by masks too
-    if MANY_CHOICES * found["select"] > found.total() and found.total() <= SINGLE_LIMIT and not seeded:
+    if MANY_CHOICES * found["select"] > found.total() and FEW < found.total() <= SINGLE_LIMIT and not seeded:
         return "most of it are choices, for which LLVM has masks"
     if seeded and prepared.program.inputs[-1].size > FEW_BLOCKS * lanes_of_columns(prepared.program):
         return "LLVM puts the operations of many blocks of columns in a better order"
@@ -155,7 +156,7 @@ def _calls(rows: Sequence[Row], order: Sequence[int]) -> dict[int, Call]:
     for index in order:
         row = rows[index]
         lanes, *shape = row[1] if row[0] == "wide" else (1, *row[:2])
-        if shape[0] == "call" and shape[1] not in ROUNDINGS:
+        if shape[0] == "call" and shape[1] not in INSTRUCTIONS:
             found[index] = shape[1], lanes, row[2:]
     return found
 

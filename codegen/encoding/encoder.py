@@ -27,7 +27,9 @@ CONDITIONS = {
     "oeq": 0x00, "olt": 0x11, "ole": 0x12, "uno": 0x03, "une": 0x04, "uge": 0x15, "ugt": 0x16, "ord": 0x07,
     "ueq": 0x08, "ult": 0x19, "ule": 0x1A, "one": 0x0C, "oge": 0x1D, "ogt": 0x1E,
 }  # fmt: skip  # none of them signals
+COPYSIGN = "llvm.copysign.f64"
 ROUNDINGS = {"llvm.floor.f64": 9, "llvm.ceil.f64": 10, "llvm.trunc.f64": 11, "llvm.rint.f64": 4}
+INSTRUCTIONS = frozenset({*ROUNDINGS, COPYSIGN})  # functions that are none here
 
 
 class Encoder(Values):
@@ -101,12 +103,16 @@ class Encoder(Values):
         source = self.registers.wanted(self.operands(row)[0])
         self.finished()
         result = self.registers.take()
+        self.with_mask(code + lanes, result, source, mask, lanes)
+        self.define(result, index)
+
+    def with_mask(self, code: str, result: int, source: int, mask: int, lanes: str) -> None:
+        """Write an instruction whose last operand is a mask."""
         if lanes == "8":
-            self.relative(spread_form(code + lanes), result, source, self.body.constant(WIDE_MASKS[mask]))
+            self.relative(spread_form(code), result, source, self.body.constant(WIDE_MASKS[mask]))
         else:
             place = self.body.constant(WIDE_MASKS[mask] * int(lanes)) if lanes else mask
-            self.relative(code + lanes, result, source, place)
-        self.define(result, index)
+            self.relative(code, result, source, place)
 
     def unary(self, index: int, row: Row, code: str, lanes: str, immediate: bytes) -> None:
         """A square root, or a rounding."""
@@ -114,6 +120,19 @@ class Encoder(Values):
         self.finished()
         result = self.registers.take()
         self.body.code += in_registers(code + lanes, result, source, source) + immediate
+        self.define(result, index)
+
+    def signed(self, index: int, row: Row, lanes: str) -> None:
+        """The size of one number with the sign of another."""
+        registers = self.registers
+        size, sign = self.all_wanted(self.operands(row))
+        bit = registers.take((size, sign))
+        self.with_mask("and" + lanes, bit, sign, SIGN, lanes)
+        self.finished()
+        result = registers.take((bit,))
+        self.with_mask("and" + lanes, result, size, MAGNITUDE, lanes)
+        self.body.code += in_registers("or" + lanes, result, result, bit)
+        registers.free.append(bit)
         self.define(result, index)
 
     def logic(self, index: int, row: Row, lanes: str) -> None:
@@ -177,6 +196,9 @@ class Encoder(Values):
         """Call a function: it may overwrite every register."""
         if row[1] in ROUNDINGS:
             self.unary(index, row, "round", lanes, bytes([ROUNDINGS[row[1]]]))
+            return
+        if row[1] == COPYSIGN:
+            self.signed(index, row, lanes)
             return
         registers = self.registers
         operands = self.operands(row)

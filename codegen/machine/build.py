@@ -18,7 +18,6 @@ from codegen.emission.emit import Emitted, Form
 from codegen.emission.lane_functions import own_functions
 from codegen.emission.straight import modules, side_by_side
 from codegen.encoding.columns import lanes_of_columns
-from codegen.encoding.disassembly import listing
 from codegen.encoding.encode import encode, encode_sweep, why_not, why_not_best
 from codegen.engine import assembly
 from codegen.errors import ArgumentError
@@ -26,6 +25,7 @@ from codegen.ir.program import Head, Program
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.ir.tables import Indexed
 from codegen.lanes import SCALAR
+from codegen.later import Deferred
 from codegen.limits import check, check_bytes
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.halves import executed_halves
@@ -41,6 +41,11 @@ from codegen.machine.storage.shelf import ObjectCode, Shelf
 from codegen.options import LEVELS, OptionFields, Options, Tier, check_names
 from codegen.pricing.price_table import nanoseconds
 from codegen.stages import LOG, Compilation, part, stage, watched, within_compilation
+
+if typing.TYPE_CHECKING:
+    from codegen.encoding import disassembly
+else:  # for who reads the assembly of a kernel
+    disassembly = Deferred("codegen.encoding.disassembly")
 
 Write: TypeAlias = Callable[[], Emitted]
 STAGES = ("lower", "schedule", "emit", "parse", "codegen")
@@ -243,7 +248,7 @@ def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
     clock.append(time.perf_counter())
     seconds = dict(zip(ENCODING, [b - a for a, b in pairwise(clock)], strict=True))
     code = ObjectCode.encoded(made, seconds["encode"])
-    stage("assembly", lambda: listing(made.code, made.begin, made.entry, made.called))
+    stage("assembly", lambda: disassembly.listing(made.code, made.begin, made.entry, made.called))
     stats = replace(
         _sizes(prepared),
         workspace=made.workspace,

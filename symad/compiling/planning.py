@@ -56,7 +56,7 @@ from symad.tracing.calling.user_place import written_at
 from symad.tracing.control.frozen import Watched
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.control.written_bodies import ENDLESS
-from symad.tracing.trace import StructuredTrace, Trace, to_program, trace
+from symad.tracing.trace import StructuredTrace, Trace, to_program, trace, trace_ours
 from symad.tracing.values.complex_points import complex_points
 from symad.tracing.values.container_types import static_parts
 from symad.transforms.first_order import derivative, grad, hessian, jacobian, value_and_grad
@@ -65,6 +65,7 @@ Function = Callable[..., Any]
 
 CLEARLY = 2.0  # a matrix by forward columns may cost this many times less by other ways, hardly more
 FEWEST_COLUMNS = 4  # a sweep over fewer columns saves nothing
+FEWEST_PRODUCTS = 200  # columns times operations of the function: straight lines are called as fast, and soon written
 LARGEST_SWEEP = 5000  # operations that a function with loops carries out, whose matrix may be swept
 ONLY_LOOPS = "an operation on a whole array (a factorization, an order) has no other form"
 SEARCHES = "a loop that ends when it has found something would not end in straight lines"
@@ -311,6 +312,11 @@ class _Search:
         if self.asked.strategy != "sweep" and few is not None and few < FEWEST_COLUMNS:
             self.refuse("sweep", f"{few} columns are too few")
             return None
+        if self.asked.strategy != "sweep" and few is not None and not self.written_down:
+            size = self.traced.count_ops()
+            if few * size < FEWEST_PRODUCTS:
+                self.refuse("sweep", f"{few} columns of {size} operations are too few")
+                return None
         try:
             with forgiving():
                 program = seeded_program(self.again, self.args, self.asked.max_paths)
@@ -350,7 +356,9 @@ class _Search:
         """Straight lines, written down."""
         if not self.recipes and not self.written_down:
             return self.counted(self.traced)
-        return self.counted(trace(self.again, *self.args, max_paths=self.asked.max_paths, freeze=True))
+        if self.again is self.f:
+            return self.counted(trace(self.f, *self.args, max_paths=self.asked.max_paths, freeze=True))
+        return self.counted(trace_ours(self.again, self.args, self.traced.names, self.asked.max_paths))
 
     def counted(self, traced: Trace) -> Candidate:
         program = to_program(traced, self.name)

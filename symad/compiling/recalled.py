@@ -15,6 +15,7 @@ import numpy as np
 import symad.tracing.values.containers as containers
 from codegen.heads import Alias
 from codegen.ir.program import reachable
+from symad.derivatives.level import ONE_PATH
 from symad.errors import ArgumentError
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import innermost_scope
@@ -34,6 +35,8 @@ def can_be_recalled(traced: Trace) -> bool:
 def recalled(traced: Trace, name: str) -> Function:
     """Return a traced function as a function of traced values, under the names of its arguments.
 
+    It has one path; the paths of its user's code are merged in it.
+
     >>> from symad.tracing.trace import trace
     >>> calls = []
     >>> square = trace(lambda x: (calls.append(1), x * x)[1], 1.0)
@@ -52,6 +55,7 @@ def recalled(traced: Trace, name: str) -> Function:
             scope.paths.has_no_value((copied[traced.raised],), raises=traced.raises)
         return wrap(scope, traced.whole.refill([copied[node] for node in traced.whole.flat]))
 
+    setattr(function, ONE_PATH, traced.raised is None)
     parameters = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in traced.names]
     function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     function.__name__ = name

@@ -175,6 +175,18 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS, freeze:
     return found
 
 
+def trace_ours(f: Callable[..., Any], args: Sequence[Any], names: Sequence[str], max_paths: int) -> Trace:
+    """Trace a function that runs none of the user's code: transforms of a trace that is a function again.
+
+    >>> trace_ours(lambda x: x * x, [1.0], ["x"], 1).expr()
+    x**2
+    """
+    with open_scope(apart=True) as scope:
+        inputs, is_input = lift_inputs(scope, args, names)
+        scope.parameters = inputs.nodes
+        return _followed(scope, f, names, inputs, is_input, max_paths, lambda _, run: run())
+
+
 def trace_structured(
     f: Callable[..., Any],
     *args: Any,
@@ -215,22 +227,33 @@ def _traced(
         inputs, is_input = lift_inputs(scope, args, names)
         scope.parameters, scope.loops, scope.carried_out = inputs.nodes, loops, carried_out
         scope.differentiate, scope.arrays = differentiate, None if arrays is None else arrays(scope)
-        scope.graph.place_all(0, user_frame)
-        scope.paths = paths = Paths(scope, max_paths, name_of(f))
-        whole = attempted(
-            f,
-            lambda: paths.explore(
-                lambda: f(*wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
-            ),
-        )
-        tell(paths.bounded, max_paths)
-        raised = paths.without_value()
-        outputs = with_nan(scope.graph, whole, raised)
-        _refuse_namesakes(scope.graph, is_input, inputs, outputs)
-        return Trace(
-            scope.graph, names, inputs, outputs, paths.explored,
-            raises=scope.raises or paths.raises, raised=raised, whole=whole, in_body=scope.raises,
-        )  # fmt: skip
+        return _followed(scope, f, names, inputs, is_input, max_paths, attempted)
+
+
+def _followed(
+    scope: Scope,
+    f: Callable[..., Any],
+    names: Sequence[str],
+    inputs: Tree,
+    is_input: Callable[[sp.Basic], bool],
+    max_paths: int,
+    attempt: Callable[[Callable[..., Any], Callable[[], Tree]], Tree],
+) -> Trace:
+    """Return the trace of a function on inputs of a scope, along all of its paths."""
+    scope.graph.place_all(0, user_frame)
+    scope.paths = paths = Paths(scope, max_paths, name_of(f))
+    whole = attempt(
+        f,
+        lambda: paths.explore(lambda: f(*wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))),
+    )
+    tell(paths.bounded, max_paths)
+    raised = paths.without_value()
+    outputs = with_nan(scope.graph, whole, raised)
+    _refuse_namesakes(scope.graph, is_input, inputs, outputs)
+    return Trace(
+        scope.graph, names, inputs, outputs, paths.explored,
+        raises=scope.raises or paths.raises, raised=raised, whole=whole, in_body=scope.raises,
+    )  # fmt: skip
 
 
 def _refuse_namesakes(graph: Graph, is_input: Callable[[sp.Basic], bool], inputs: Tree, outputs: Tree) -> None:

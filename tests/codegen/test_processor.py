@@ -60,7 +60,9 @@ print([name for name in sys.modules if name.startswith("llvmlite")])
 
 
 @pytest.mark.skipif(not {"avx", "fma"} <= processor.features(), reason="the encoder writes no code here")
-@pytest.mark.parametrize("more", ["", "+ called(x[0]) * x[1] ** 2"])
+@pytest.mark.parametrize(
+    "more", ["", "+ called(x[0]) * x[1] ** 2", "+ np.sum(np.exp(x[0] - x[1] * np.arange(6)))", "+ np.tanh(x[0] * x[1])"]
+)
 def test_a_small_kernel_loads_no_compiler(more: str) -> None:
     done = subprocess.run([sys.executable, "-c", KERNEL.format(more=more)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")

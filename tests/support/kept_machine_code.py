@@ -1,8 +1,8 @@
 """Machine code that comes with symad, for x86-64, as LLVM makes it: `python -m tests.support.kept_machine_code`.
 
 The call gate is written for every processor of that kind, with all addresses in full (LLVM's large code model), so that
-it can be copied to any place and the addresses put in. Functions of one number are written for those with fused
-multiply-adds, and have no addresses in them at all.
+it can be copied to any place and the addresses put in. Functions are written for those with fused multiply-adds, of
+several numbers also for those that have instructions of AVX-512 for them, and have no addresses in them at all.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from codegen.emission.lane_functions import lane_function, sine_and_cosine_of_lanes
+from codegen.encoding.encode import _functions
 from codegen.functions.lane_table import FORMULAS
-from codegen.lanes import FLOAT64, SCALAR
+from codegen.lanes import FLOAT64, SCALAR, Lanes
 from codegen.machine.calls import gate_code
 from codegen.machine.calls.gate_routines import EXPORTED, IDENTITY, MOST_ARRAYS, MOST_DIMENSIONS, gate_text
 from codegen.machine.storage import function_code
-from codegen.machine.storage.own_functions import WANTED, complete, key_of_text
+from codegen.machine.storage.own_functions import LONG, SHORT, complete, key_of_text
 from codegen.object_files import Placed, placed
 
 TRIPLE = "x86_64-unknown-linux-gnu"
 WIDTH = 112  # characters of a line
-PROCESSOR = ",".join(f"+{name}" for name in WANTED)
+EXTREMA = ("llvm.maximum.f64", "llvm.minimum.f64")
+SEVERAL = ("exp", "log", "llvm.sin.f64", "llvm.cos.f64", "pow")  # that come for several numbers too
 
 
 def machine_code(text: str, features: str, reloc: str, model: str) -> Placed:
@@ -43,17 +45,27 @@ def gate() -> Placed:
     return machine_code(gate_text(FLOAT64), "", "static", "large")
 
 
-def texts() -> dict[str, str]:
-    """Return the IR of all functions of one number that have a formula."""
-    found = [lane_function(name, SCALAR) for name in FORMULAS] + [sine_and_cosine_of_lanes(SCALAR)]
-    return {one[0].name: complete(one[0].name, {each.name: each for each in one}) for one in found}
+def texts(lanes: Lanes) -> dict[str, str]:
+    """Return the IR of the functions of so many numbers that come with symad."""
+    found = [lane_function(name, lanes) for name in (FORMULAS if lanes == SCALAR else SEVERAL)]
+    found.append(sine_and_cosine_of_lanes(lanes))
+    written = {one[0].name: complete(one[0].name, {each.name: each for each in one}) for one in found}
+    names, symbols = _functions({k: (name, lanes.width, (0, 1)) for k, name in enumerate(EXTREMA)}, True, ())
+    return written | {name: complete(name, symbols) for name in names.values()}
 
 
-def functions() -> dict[str, tuple[str, bytes]]:
+def functions() -> dict[str, tuple[str, *tuple[bytes, ...]]]:
     """Compile these functions anew; of each, the key of its text, and its code, which begins with it."""
-    made = {name: machine_code(text, PROCESSOR, "pic", "small") for name, text in texts().items()}
-    assert not any(code.called or code.inside or code.entries[name] for name, code in made.items())
-    return {name: (key_of_text(text), made[name].code) for name, text in texts().items()}
+    made: dict[str, tuple[str, *tuple[bytes, ...]]] = {}
+    for lanes in (SCALAR, Lanes(2), Lanes(4)):
+        for name, text in texts(lanes).items():
+            codes = []
+            for wanted in (SHORT,) if lanes == SCALAR else (SHORT, LONG):
+                code = machine_code(text, ",".join(f"+{each}" for each in wanted), "pic", "small")
+                assert (code.called, code.inside, code.entries[name]) == ({}, {}, 0)
+                codes.append(code.code)
+            made[name] = (key_of_text(text), *codes)
+    return made
 
 
 def version() -> str:
@@ -93,11 +105,11 @@ CODE = (
 def function_module() -> str:
     """Return the text of `function_code.py`."""
     each = []
-    for name, (key, code) in functions().items():
-        text = binascii.b2a_base64(code, newline=False).decode()
-        each.append(f'    "{name}": (\n        "{key}",\n{_lines(text, 8 * " ")}\n    ),\n')
-    head = HEAD.format(what="Functions of one number", it="them", version=version())
-    return f"""{head}FUNCTIONS = {{  # of each, the key of its text, and its code in base64, which begins with it
+    for name, (key, *codes) in functions().items():
+        written = [_lines(binascii.b2a_base64(code, newline=False).decode(), 8 * " ") for code in codes]
+        each.append(f'    "{name}": (\n        "{key}",\n' + "".join(f"{text},\n" for text in written) + "    ),\n")
+    head = HEAD.format(what="Functions of numbers", it="them", version=version())
+    return f"""{head}FUNCTIONS: dict[str, tuple[str, ...]] = {{  # of each, the key of its text, and code in base64
 {"".join(each)}}}
 """
 

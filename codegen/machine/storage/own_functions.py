@@ -1,8 +1,9 @@
 """Functions of ours that kernels call: compiled once in a process, and linked to every kernel that calls them.
 
 A kernel's text has them written out, for whoever reads, exports or carries it elsewhere; compiled with each kernel,
-they would take several times as long as a small one itself. For x86-64 under Linux, machine code of those of one number
-comes with symad, as a process needs longer to load LLVM than for all else of its first kernel.
+they would take several times as long as a small one itself. For x86-64 under Linux, machine code of those of one
+number, and of the most common ones of two and four, comes with symad: a process needs longer to load LLVM than for all
+else of its first kernel.
 """
 
 from __future__ import annotations
@@ -11,20 +12,27 @@ import binascii
 import hashlib
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from codegen.code_memory import MachineCode, MappedCode
 from codegen.emission.emit import Emitted
 from codegen.emission.straight import declaration
 from codegen.engine import Image, Once, compile_object, link
 from codegen.functions.symbols import Symbol, addresses_of
-from codegen.machine.storage.function_code import FUNCTIONS
+from codegen.later import Deferred
 from codegen.processor import features, is_x86_64_linux
 
+if TYPE_CHECKING:
+    from codegen.machine.storage import function_code
+else:  # for kernels that call one
+    function_code = Deferred("codegen.machine.storage.function_code")
+
 OWN = "symad."
-WANTED = ("avx", "fma")  # of a processor, by machine code that comes with symad
-NAMED = re.compile(r" %\w+")
-CALLED = re.compile(r"@([\w.]+)")
-WRAPPERS = re.compile(r"^define .*@(scipy\.[\w.]+)\(", re.MULTILINE)
+SHORT = ("avx", "avx2", "fma")  # what machine code that comes with symad wants of a processor
+LONG = (*SHORT, "avx512f", "avx512dq", "avx512vl")
+NAMED = r" %\w+"
+CALLED = r"@([\w.]+)"
+WRAPPERS = r"(?m)^define .*@(scipy\.[\w.]+)\("
 
 
 def apart(emitted: Emitted) -> tuple[Emitted, dict[str, str]]:
@@ -44,12 +52,12 @@ def apart(emitted: Emitted) -> tuple[Emitted, dict[str, str]]:
     texts: dict[str, str] = {}
     waiting = [*emitted.chunks, *emitted.functions]
     while waiting:
-        for name in dict.fromkeys(CALLED.findall(waiting.pop())):
+        for name in dict.fromkeys(re.findall(CALLED, waiting.pop())):
             if name not in symbols or name in kept:
                 continue
             kept[name] = symbols[name]
             if name.startswith(OWN):
-                kept[name] = symbols[name]._replace(text=NAMED.sub("", declaration(symbols[name].text)))
+                kept[name] = symbols[name]._replace(text=re.sub(NAMED, "", declaration(symbols[name].text)))
                 texts[name] = complete(name, symbols)
             waiting.append(kept[name].text)
     return Emitted(emitted.chunks, emitted.functions, kept), texts
@@ -67,10 +75,11 @@ def _library(name: str, text: str) -> MachineCode:
 
 def ready(name: str, text: str) -> MappedCode | None:
     """Return a function as LLVM made it when symad was written; None where it is another one, or for other machines."""
-    if name not in FUNCTIONS or not is_x86_64_linux() or not features().issuperset(WANTED):
+    found = function_code.FUNCTIONS.get(name) if is_x86_64_linux() and features().issuperset(SHORT) else None
+    if found is None or found[0] != key_of_text(text):
         return None
-    key, code = FUNCTIONS[name]
-    return MappedCode(binascii.a2b_base64(code), {}, {}, {name: 0}) if key == key_of_text(text) else None
+    code = found[2 if len(found) > 2 and features().issuperset(LONG) else 1]
+    return MappedCode(binascii.a2b_base64(code), {}, {}, {name: 0})
 
 
 def key_of_text(text: str) -> str:
@@ -85,7 +94,7 @@ def wrappers(text: str) -> list[str]:
     >>> wrappers(complete("scipy.psi.1.0", {"scipy.psi.1.0": symbol("scipy.psi.1.0", 1)}))
     ['scipy.psi.1.0']
     """
-    return WRAPPERS.findall(text)
+    return re.findall(WRAPPERS, text)
 
 
 @Once
@@ -98,7 +107,7 @@ def complete(name: str, symbols: Mapping[str, Symbol]) -> str:
     """Return the text of a function that others can call, with all that it needs."""
     needed, waiting = {name: symbols[name].text.replace("define internal", "define", 1)}, [symbols[name].text]
     while waiting:
-        for other in CALLED.findall(waiting.pop()):
+        for other in re.findall(CALLED, waiting.pop()):
             if other not in needed and other in symbols:
                 needed[other] = symbols[other].text
                 waiting.append(symbols[other].text)

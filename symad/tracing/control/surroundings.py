@@ -43,6 +43,7 @@ _LIBRARIES = frozenset(
 )
 _PLAIN = (types.SimpleNamespace, argparse.Namespace)
 _NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64})
+_SIMPLE = _NUMBERS.union(ProxyTypes)
 
 
 class Surroundings:
@@ -126,7 +127,7 @@ class Surroundings:
     def _visit(self, waiting: list[Any], seen: set[int]) -> None:
         while waiting and len(seen) < REACHED:
             value = waiting.pop()
-            if type(value) not in (*_NUMBERS, *ProxyTypes) and id(value) not in seen:
+            if type(value) not in _SIMPLE and id(value) not in seen:
                 seen.add(id(value))
                 waiting += self._keep(value)
 
@@ -252,11 +253,12 @@ class Surroundings:
 
     def _of_library(self, value: Any) -> list[Any]:
         """Return what of the user's a library's object holds: functions and arrays, all of a namespace."""
+        if isinstance(value, types.ModuleType):
+            return []
         inside = members_of(value) or {}
         if isinstance(value, _PLAIN):
             return [inside]
-        named = not isinstance(value, types.ModuleType)
-        return [part for part in inside.values() if named and (callable(part) or type(part) is np.ndarray)]
+        return [part for part in inside.values() if callable(part) or type(part) is np.ndarray]
 
     def _cells(self, f: types.FunctionType) -> list[Any]:
         """Note the variables of enclosing functions; of our own functions only the functions in them matter."""

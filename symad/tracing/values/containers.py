@@ -94,7 +94,9 @@ def paths(tree: Any, name: str = "") -> list[str]:
     >>> paths({"layer_1": {"weight": 1.0}, "scale": (2.0, 3.0)}, "params")
     ['params["layer_1"]["weight"]', 'params["scale"][0]', 'params["scale"][1]']
     """
-    flatten(tree)  # which registers the dataclasses in it
+    leaves, _ = flatten(tree)  # which registers the dataclasses in it
+    if len(leaves) == 1 and leaves[0] is tree:
+        return [name]
     return [name + "".join(map(step, accessor)) for accessor in optree.tree_accessors(tree, namespace=NAMESPACE)]
 
 
@@ -193,11 +195,14 @@ _REASONS: tuple[tuple[Any, str], ...] = (
     (types.GeneratorType, "a generator can be read only once"),
     (np.matrix, "np.matrix redefines * and is deprecated"),
 )
+_SUITABLE = frozenset({float, int, np.float64, Scalar, Array})
 _KINDS = {"c": _COMPLEX, "U": _TEXT, "S": _TEXT, "M": _DATE, "m": _DATE}  # by dtype.kind
 
 
 def _unsuitable(value: Any) -> str:
     """Return why a leaf cannot be traced, "" when it can."""
+    if type(value) in _SUITABLE or (type(value) is np.ndarray and value.dtype.kind == "f"):
+        return ""
     for kind, why in _REASONS:
         if isinstance(value, kind):
             return why

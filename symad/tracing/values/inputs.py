@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -16,7 +17,7 @@ from codegen.expressions.sympy_forms import can_be_input
 from codegen.records import dataclass
 from symad.graph.graph import MANY, Graph
 from symad.tracing.calling.scope import Scope
-from symad.tracing.values.node_trees import Tree, lift, paths_of
+from symad.tracing.values.node_trees import Tree, paths_of
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class InputNames:
         return inside and bool(symbol == self.symbol(int(np.ravel_multi_index(index, self.shape)) if index else 0))
 
 
+KEPT = 256  # shapes of arguments, by name, whose symbols are kept: fewer than MANY each, or not all at once
 Names = list[sp.Basic] | InputNames  # of the elements of one argument
 
 
@@ -58,9 +60,10 @@ def lift_inputs(scope: Scope, args: Sequence[Any], names: Sequence[str]) -> tupl
     leaves, structure = containers.flatten(tuple(args))
     for leaf, path in zip(leaves, paths, strict=True):
         containers.check_differentiable(leaf, path)
-    small = [0.0 if _is_large(leaf) else leaf for leaf in leaves]
-    lifted = lift(scope, small, paths).arrays
-    shapes = [leaf.shape if _is_large(leaf) else array.shape for leaf, array in zip(leaves, lifted, strict=True)]
+    shapes = [
+        leaf.shape if _is_plain(leaf) else containers.to_nodes(leaf, scope, path=path).shape
+        for leaf, path in zip(leaves, paths, strict=True)
+    ]
     given = _names(leaves, paths)
     arrays = []
     for shape, name in zip(shapes, given, strict=True):
@@ -83,14 +86,15 @@ def symbols_of(args: Sequence[Any], names: Sequence[str]) -> list[sp.Basic]:
     ]
 
 
-def input_symbols(path: str, shape: tuple[int, ...]) -> list[sp.Symbol]:
+@lru_cache(maxsize=KEPT)
+def input_symbols(path: str, shape: tuple[int, ...]) -> tuple[sp.Symbol, ...]:
     """Return one real symbol for each scalar of an input array: x, or x_0, x_1, ..., or x_0_0, ...
 
     >>> input_symbols('params["w"]', (2,))
-    [params_w_0, params_w_1]
+    (params_w_0, params_w_1)
     """
     stem = _stem(path)
-    return [sp.Symbol("_".join([stem, *map(str, index)]), real=True) for index in np.ndindex(*shape)]
+    return tuple([sp.Symbol("_".join([stem, *map(str, index)]), real=True) for index in np.ndindex(*shape)])
 
 
 def _leaves(graph: Graph, name: Names, size: int) -> NDArray[np.int64]:
@@ -121,8 +125,13 @@ def _may_meet(stem: str, other: str) -> bool:
     return stem == other or stem.startswith(other + "_") or other.startswith(stem + "_")
 
 
+def _is_plain(leaf: Any) -> bool:
+    """Whether a leaf is an array of numbers."""
+    return type(leaf) is np.ndarray and leaf.dtype.kind == "f"
+
+
 def _is_large(leaf: Any) -> bool:
-    return type(leaf) is np.ndarray and leaf.dtype.kind == "f" and leaf.size >= MANY
+    return _is_plain(leaf) and leaf.size >= MANY
 
 
 def _stem(path: str) -> str:
@@ -132,8 +141,10 @@ def _stem(path: str) -> str:
 def _leaf_symbols(leaf: Any, path: str) -> list[sp.Basic]:
     """Return the elements of a leaf that are symbols, and the names of the others."""
     shape = np.shape(leaf)
-    items = np.ravel(leaf).tolist() if shape else [leaf]
     named = input_symbols(path, shape)
+    if _is_plain(leaf):
+        return list(named)
+    items = np.ravel(leaf).tolist() if shape else [leaf]
     return [item if can_be_input(item) else name for item, name in zip(items, named, strict=True)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import logging
 import platform
 import re
@@ -24,6 +25,7 @@ from codegen.encoding.registers import Registers, Workspace
 from codegen.errors import WorkbenchError
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.functions.libraries import vector_symbol
+from codegen.heads import copysign
 from codegen.lowering.passes import prepare
 from codegen.machine.storage.own_functions import complete, own_addresses
 from codegen.machine.storage.shelf import ObjectCode
@@ -98,6 +100,18 @@ def test_every_tier_but_llvms_takes_it_for_straight_lines(name: str) -> None:
         assert kernel.wait()
     assert written in kernels["default"].assembly
     assert len({bits(kernel(0.7, 1.3)) for kernel in kernels.values()}) == 1
+
+
+def test_signs_are_instructions() -> None:
+    """Of one number and of several, also where both come from one register, or are read again."""
+    products = [copysign(X * k, Y - k) * X for k in range(1, 10)]
+    for results in ([copysign(X, Y), copysign(X, X)], products, [sp.Add(*products), *products]):
+        program = program_from_sympy([X, Y], results)
+        encoded, by_llvm = (compile_program(program, tier=tier, cache=False) for tier in ("fast", "llvm"))
+        assert encoded.stats.generator == "encoder"
+        assert "callq" not in encoded.assembly
+        for point in itertools.product([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, 5e-324], repeat=2):
+            assert bits(encoded(*point)) == bits(by_llvm(*point))
 
 
 def test_choices_are_llvms() -> None:
