@@ -9,6 +9,7 @@ import pytest
 
 from codegen import processor
 from codegen.engine import host
+from codegen.errors import WorkbenchError
 
 X86 = {"sse2", *processor.BITS}
 
@@ -16,6 +17,15 @@ X86 = {"sse2", *processor.BITS}
 def test_features_are_those_that_llvm_finds() -> None:
     found = {name[1:] for name in host()[1].split(",") if name.startswith("+")}
     assert processor.features() == (found & X86 if processor.is_x86_64_linux() else found)
+
+
+def test_llvm_is_asked_where_no_code_of_ours_may_be_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise WorkbenchError("machine code", why="the system does not let it be run")
+
+    known = processor.features()
+    monkeypatch.setattr(processor, "MappedCode", refused)
+    assert processor.features.__wrapped__() >= known
 
 
 @pytest.mark.skipif(not processor.is_x86_64_linux(), reason="machine code for x86-64 under Linux")
