@@ -29,12 +29,14 @@ def test_values_and_derivatives_of_scipy_calls(row: Row) -> None:
 
 @expecting(ROWS, "symbols", "numbers")
 @pytest.mark.thinned
+@pytest.mark.wide_rows("integrate.dblquad(lambda s, t: np.exp(-r * t * s), 0, 1, 0, lambda t: t)[0]")
 def test_second_derivatives_of_scipy_calls(row: Row) -> None:
     check_curvature(row, GENERATOR)
 
 
 @expecting(ROWS, "symbols")
 @pytest.mark.thinned
+@pytest.mark.wide_rows("integrate.dblquad(lambda s, t: np.exp(-r * t * s), 0, 1, 0, lambda t: t)[0]")
 def test_kernels_of_scipy_calls(row: Row) -> None:
     check_kernels(row, GENERATOR)
 
