@@ -151,7 +151,7 @@ def test_a_request_that_nobody_waits_for_is_ended(bench: Bench) -> None:
         each.close()
     begun = time.monotonic()
     assert "answer" in bench.pane("formula", text="x^2")
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30  # they would take minutes
 
 
 def test_a_process_that_ends_in_the_middle_is_said_and_replaced(bench: Bench) -> None:
