@@ -47,13 +47,15 @@ def test_a_choice_stands_for_itself() -> None:
 
 def test_what_cannot_be_read_is_refused() -> None:
     matrix = np.arange(64.0).reshape(8, 8) / 64
-    swept = sa.compile(sa.hessian(lambda x: np.sum(np.tanh(matrix @ x))), np.ones(8), strategy="sweep")
+    swept = sa.compile(sa.hessian(lambda x: np.sum(np.tanh(matrix @ x))), np.ones(8), strategy="sweep", tier="llvm")
     rolled = sa.compile(lambda x: sum(np.sin(x[k]) * x[k] for k in range(40)), np.ones(40), roll="always")
     assert rolled.stats.strategy == "rolled"
     for read in (read_llvm, read_assembly):
         for kernel in (swept, rolled):
             with pytest.raises(sa.ArgumentError, match="a kernel in several parts"):
                 read(kernel)
+    with pytest.raises(sa.ArgumentError, match="a kernel in several parts"):
+        read_llvm(sa.compile(sa.hessian(lambda x: np.sum(np.tanh(matrix @ x))), np.ones(8), strategy="sweep"))
     long = sa.compile(lambda x: x * x - 1, np.ones(2000), roll="never")
     assert long.stats.strategy == "straight"
     with pytest.raises(sa.ArgumentError, match="a kernel in several parts"):  # whose IR is several functions

@@ -43,7 +43,7 @@ def ordered(kernel: Any, x: Vector) -> Vector:
 @pytest.mark.thinned
 def test_entries_in_turns(f: Callable[[Any], Any], sparse: Any) -> None:
     """Whole vectors, none, and every rest behind them; loops in the order of the matrix, and straight lines."""
-    for n in (26, 28, 34, 40, 42, 66, 100, 1002):
+    for n in (46, 48, 54, 60, 62, 66, 100, 1002):
         x = np.random.default_rng(n).normal(size=n)
         straight = sa.compile(sa.hessian(f, sparse=sparse), x, roll="never", tier="fast", cache=False)
         by_loops = sa.compile(sa.hessian(f, sparse=sparse, format="regions"), x, roll="always", cache=False)
