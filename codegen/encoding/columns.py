@@ -12,7 +12,7 @@ from dataclasses import replace
 from codegen.emission.schedule import depth_first
 from codegen.encoding.encoder import CONDITIONS, Encoder
 from codegen.encoding.registers import Registers
-from codegen.encoding.written_values import ONE, RESIDUALS, SEEDS, Body, Pair, spread_form
+from codegen.encoding.written_values import ONE, RESIDUALS, SEEDS, Body, spread_form, stored_places
 from codegen.encoding.x86_instructions import (
     LONG_REGISTERS,
     MASKS,
@@ -91,10 +91,7 @@ class Columns(Encoder):
         swept = [k for k, output in enumerate(program.outputs) if output.swept]
         inputs = [(RESIDUALS, k) for k in range(residuals)]
         inputs += [(SEEDS, k) for k in range(1 - size, size)]
-        stores: dict[int, list[Pair]] = {}
-        for array, position, row in lowered.stores:
-            stores.setdefault(row, []).append((swept[array], position))
-        super().__init__(lowered.rows, depth_first(lowered), inputs, stores, {}, {})
+        super().__init__(lowered.rows, depth_first(lowered), inputs, stored_places(lowered.stores, swept), {}, {})
         self.body = body
 
     def point(self, register: int, array: int) -> None:
@@ -130,40 +127,40 @@ class LongColumns(Columns):
         for operand in self.dead:
             self.masks.release(operand)
 
-    def define_mask(self, mask: int, index: int) -> None:
-        """Note truth values that have been computed."""
-        self.masks.hold(mask, index)
+    def run(self) -> Body:
+        """Write all operations."""
+        body = super().run()
+        del self.masks  # which write by this encoder, as its registers do
+        return body
+
+    def define_mask(self, number: int, index: int) -> None:
+        """Note truth values that have been computed, in the mask register of a number."""
+        self.masks.hold(number - 1, index)
         self.workspace.forget_all(self.dead)
 
-    def compare(self, index: int, row: Row, lanes: str) -> None:
-        left, right = self.brought(self.operands(row))
-        of, immediate = self.registers.of, bytes([CONDITIONS[row[1]]])
-        first = self.registers.wanted(left, (of[right],) if right in of else ())
-        second = of.get(right)
+    def free_mask(self) -> int:
+        """Return the number of a mask register for new truth values."""
+        return self.masks.take() + 1
+
+    def of_masks(self, code: str, index: int, row: Row) -> None:
+        """An operation on one or two truth values."""
+        numbers: list[int] = []
+        for operand in self.operands(row):
+            numbers.append(self.masks.wanted(operand, [number - 1 for number in numbers]) + 1)
         self.finished()
-        mask = self.masks.take()
-        if second is None:
-            self.at("compare8", mask + 1, first, right, immediate)
-        else:
-            self.body.code += in_registers("compare8", mask + 1, first, second) + immediate
-        self.define_mask(mask, index)
+        result = self.free_mask()
+        first, second = [0, *numbers][-2:]
+        self.body.code += in_registers(code, result, first, second)
+        self.define_mask(result, index)
+
+    def compare(self, index: int, row: Row, lanes: str) -> None:
+        self.define_mask(self.of_two("compare8", row, self.free_mask, bytes([CONDITIONS[row[1]]])), index)
 
     def logic(self, index: int, row: Row, lanes: str) -> None:
-        first, second = self.operands(row)
-        left = self.masks.wanted(first)
-        right = self.masks.wanted(second, (left,))
-        self.finished()
-        mask = self.masks.take()
-        self.body.code += in_registers(f"{row[1]}_mask", mask + 1, left + 1, right + 1)
-        self.define_mask(mask, index)
+        self.of_masks(f"{row[1]}_mask", index, row)
 
     def negation(self, index: int, row: Row, lanes: str) -> None:
-        (operand,) = self.operands(row)
-        source = self.masks.wanted(operand)
-        self.finished()
-        mask = self.masks.take()
-        self.body.code += in_registers("not_mask", mask + 1, 0, source + 1)
-        self.define_mask(mask, index)
+        self.of_masks("not_mask", index, row)
 
     def number(self, index: int, row: Row, lanes: str) -> None:
         """Ones where truth values hold, and zeros."""

@@ -11,7 +11,7 @@ from codegen.emission.schedule import SINGLE_LIMIT, depth_first
 from codegen.encoding.columns import FEWEST, lanes_of_columns, room_of, write_columns
 from codegen.encoding.encoder import BOTH, INSTRUCTIONS, Encoder
 from codegen.encoding.lane_moves import in_halves
-from codegen.encoding.written_values import ALIGNED, MIDDLE, RESIDUALS, Body, Pair
+from codegen.encoding.written_values import ALIGNED, MIDDLE, RESIDUALS, Body, stored_places
 from codegen.encoding.x86_instructions import NEXT, R13, RDI, RDX, pointer_before_displacement, width_of
 from codegen.functions.libraries import VECTOR_LIBM
 from codegen.functions.symbols import Symbol, symbol
@@ -122,10 +122,7 @@ def _encoder(
     both = _both(calls) if own else {}
     names, symbols = _functions(calls, own, {calls[index][1] for index in both}, library)
     places = [(k, j) for k, array in enumerate(inputs) for j in range(array.size)]
-    stores: dict[int, list[Pair]] = {}
-    for array, position, row in lowered.stores:
-        stores.setdefault(row, []).append((outputs[array], position))
-    return Encoder(lowered.rows, order, places, stores, names, both), symbols
+    return Encoder(lowered.rows, order, places, stored_places(lowered.stores, outputs), names, both), symbols
 
 
 def _whole(program: Program, body: Body, symbols: dict[str, Symbol]) -> Encoded:

@@ -72,9 +72,12 @@ class Encoder(Values):
         }
 
     def binary(self, index: int, row: Row, lanes: str, code: str = "", immediate: bytes = b"") -> None:
-        """One of two operands may be in memory."""
+        """An operation on two numbers, or on two registers of them."""
+        self.define(self.of_two(code or row[0] + lanes, row, self.registers.take, immediate), index)
+
+    def of_two(self, code: str, row: Row, take: Callable[[], int], immediate: bytes = b"") -> int:
+        """Write an instruction of whose two operands one may be in memory; return the register taken for its result."""
         registers = self.registers
-        code = code or row[0] + lanes
         left, right = self.brought(self.operands(row))
         of = registers.of
         if code in COMMUTATIVE and left not in of and right in of:
@@ -82,12 +85,12 @@ class Encoder(Values):
         first = registers.wanted(left, (of[right],) if right in of else ())
         second = of.get(right)
         self.finished()
-        result = registers.take()
+        result = take()
         if second is None:
             self.at(code, result, first, right, immediate)
         else:
             self.body.code += in_registers(code, result, first, second) + immediate
-        self.define(result, index)
+        return result
 
     def compare(self, index: int, row: Row, lanes: str) -> None:
         self.binary(index, row, lanes, "compare" + lanes, bytes([CONDITIONS[row[1]]]))

@@ -9,7 +9,7 @@ instruction half as long; so pointers move along with what is read and stored, a
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 
 from codegen.encoding.registers import WIDEST, Registers, Workspace, lanes_of_rows, uses_in_order
@@ -96,6 +96,18 @@ class Body:
     def _entry(self, value: bytes) -> int:
         self.entries.append(value)
         return -8 * len(self.entries)
+
+
+def stored_places(stores: Iterable[tuple[int, int, int]], arrays: Sequence[int]) -> dict[int, list[Pair]]:
+    """Return where each row is stored, in arrays with these numbers.
+
+    >>> stored_places([(0, 4, 7), (1, 2, 7)], [3, RESIDUALS])
+    {7: [(3, 4), (-1, 2)]}
+    """
+    found: dict[int, list[Pair]] = {}
+    for array, position, row in stores:
+        found.setdefault(row, []).append((arrays[array], position))
+    return found
 
 
 def spread_form(code: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from typing import Any
 
@@ -12,7 +13,7 @@ import sympy as sp
 import codegen.encoding.columns
 from codegen import Input, Output, Program, compile_program
 from codegen.emission.straight import SweepPlan
-from codegen.encoding.columns import lanes_of_columns
+from codegen.encoding.columns import Columns, lanes_of_columns
 from codegen.encoding.disassembly import instructions
 from codegen.lowering.halves import columns_at_once, executed, executed_halves, split
 from codegen.machine.calls.kernel import Kernel
@@ -127,6 +128,19 @@ def test_truth_values_are_masks() -> None:
     for name in ("kandb", "korb", "kxorb", "knotb", "kxnorb", "kmovb", "vpmovm2q", "vblendmpd"):
         assert name in text
     assert re.search(r"kmovb %k\d, \d+\(%rbx\)", text)
+
+
+def test_no_encoder_waits_for_the_collector(lanes: int) -> None:
+    case = next(found for number in range(100) if (found := make(seeded(number))).columns >= 8)
+    program, lowered = case.program()
+    halves = split(program, lowered)
+    gc.collect()
+    gc.disable()
+    try:
+        encoded_sweep(program, halves)
+        assert not [each for each in gc.get_objects() if isinstance(each, Columns)]
+    finally:
+        gc.enable()
 
 
 def test_who_writes_which_sweep() -> None:
