@@ -28,7 +28,6 @@ DECLARATION = f"declare void @{PARALLEL}(ptr,ptr,i64,i64) nounwind"
 STACK = 1 << 23  # bytes of a worker's stack
 # What a caller spends to wake a worker that sleeps, and what then passes before it works: 13 and 25 us where machines
 # are virtual. So long a worker looks for work, and a caller at the work of the others, before it sleeps.
-WAKING = 20_000.0  # nanoseconds, of each of two threads
 LOOKS = 1000, 20_000  # with an instruction that pauses, and without one
 
 PAUSE = "declare void @llvm.x86.sse2.pause()"
