@@ -111,7 +111,7 @@ class Bounds(NamedTuple):
 
 
 def bounds_of(given: Any, shape: tuple[int, ...], name: str) -> Bounds:
-    """Return bounds of a vector from a pair of numbers, arrays or None; ArgumentError where they do not fit.
+    """Return bounds of a vector from the lowest and the highest numbers; ArgumentError where they do not fit.
 
     >>> bounds_of((None, 1.0), (2,), "bounds")
     Bounds(low=array([-inf, -inf]), high=array([1., 1.]))
@@ -119,8 +119,6 @@ def bounds_of(given: Any, shape: tuple[int, ...], name: str) -> Bounds:
     Traceback (most recent call last):
     codegen.errors.ArgumentError: bounds: the lowest of number 1 is 2.0, the highest 1.0; exchange the two
     """
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        raise ArgumentError(f"{name}={given!r}", do="give a pair, the lowest and the highest; None where there is none")
     low, high = (_side(side, nothing, shape, name) for side, nothing in zip(given, (-np.inf, np.inf), strict=True))
     crossed = np.nonzero(low > high)[0]
     if crossed.size:
@@ -133,7 +131,9 @@ def bounds_of(given: Any, shape: tuple[int, ...], name: str) -> Bounds:
 
 def _side(side: Any, nothing: float, shape: tuple[int, ...], name: str) -> Array:
     try:
-        found = np.broadcast_to(np.asarray(nothing if side is None else side, dtype=np.float64), shape).ravel()
+        ends = np.asarray(nothing if side is None else side, dtype=np.float64)
+        is_flat = ends.ndim == 1 and ends.size == np.prod(shape, dtype=int)
+        found = ends if is_flat else np.broadcast_to(ends, shape).ravel()
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"{name}: {side!r}", why=f"they are for numbers of shape {shape}: {error}") from error
     if np.isnan(found).any():

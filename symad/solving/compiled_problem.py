@@ -61,6 +61,10 @@ class CompiledProblem:
         (array([4., 4., 4.]), 5)
         """
         examples = (np.asarray(x, dtype=np.float64), *(parameters or self.parameters))
+        if not examples[0].ndim:
+            raise ArgumentError(
+                f"x0 is the number {x!r}", why="solvers take vectors", do="give an array: np.array([x0]), and f(x[0])"
+            )
         key = tuple(map(np.shape, examples))
         if key not in self._kernels:
             self._kernels[key] = self._compiled(*examples)

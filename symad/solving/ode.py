@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -302,29 +303,44 @@ def ode(
 
 
 def odeint(
-    f: Function, y0: Any, times: Any, *parameters: Any, method: Method | None = None, rtol: float = 1e-8,
-    atol: Any = 1e-10, options: Mapping[str, Any] | None = None,
+    f: Function, y0: Any, times: Any, *parameters: Any, args: tuple[Any, ...] = (), tfirst: bool = False,
+    method: Method | None = None, rtol: float = 1e-8, atol: Any = 1e-10, options: Mapping[str, Any] | None = None,
 ) -> Any:  # fmt: skip
-    """Return the solution of y' = f(t, y, *parameters) at `times`, of which the first is that of y0.
+    """Return the solution of y' = f(y, t, *parameters) at `times`, of which the first is that of y0.
 
-    It is differentiable at every order in y0, times and parameters: `ode(...).solution(times)`, which says what it
-    raises. f is compiled at each call; `ode` keeps what it compiled. What f captures has no derivative: give it as a
-    parameter.
+    The order of arguments is that of SciPy's and JAX's `odeint`; with `tfirst=True` it is f(t, y, *parameters), as for
+    `ode`. Parameters are further arguments, or a tuple `args`.
+
+    The solution is differentiable at every order in y0, times and parameters: `ode(...).solution(times)`, which says
+    what it raises. f is compiled at each call; `ode` keeps what it compiled. What f captures has no derivative: give it
+    as a parameter. ArgumentError for f whose first argument is called t or time, without `tfirst`.
 
     >>> import symad as sa
-    >>> pendulum = lambda t, y, length: [y[1], -9.81 / length * np.sin(y[0])]
+    >>> pendulum = lambda y, t, length: [y[1], -9.81 / length * np.sin(y[0])]
     >>> sa.jacobian(lambda length: sa.odeint(pendulum, [0.1, 0.0], [0.0, 1.0], length))(1.0).round(4)
     array([[ 0.    ,  0.    ],
            [ 0.0018, -0.4879]])
     """
+    if not tfirst:
+        _check_order(f)
     plain: list[Any] = [
-        value if isinstance(value, Traced) else np.asarray(_stacked(value)) for value in (y0, *parameters)
+        value if isinstance(value, Traced) else np.asarray(_stacked(value)) for value in (y0, *parameters, *args)
     ]
     made = ode(
-        lambda t, y, y0, *parameters: f(t, y, *parameters), lambda y0, *_: y0,
+        lambda t, y, y0, *parameters: f(t, y, *parameters) if tfirst else f(y, t, *parameters), lambda y0, *_: y0,
         tuple(np.ones(np.shape(value)) for value in plain),
     )  # fmt: skip
     return made.solution(times, *plain, method=method, rtol=rtol, atol=atol, options=options)
+
+
+def _check_order(f: Function) -> None:
+    """Refuse a function that takes the time first, as its name for it says."""
+    names = list(inspect.signature(f).parameters)[:2]
+    if len(names) == 2 and names[0].lower() in ("t", "time"):
+        raise ArgumentError(
+            f"{name_of(f)}({', '.join(names)}, ...) takes the time first", why="odeint calls f(y, t), as SciPy does",
+            do="exchange the two arguments, or give tfirst=True",
+        )  # fmt: skip
 
 
 def _stacked(value: Any) -> Any:

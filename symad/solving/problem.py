@@ -14,10 +14,12 @@ import numpy as np
 from codegen.machine.calls.kernel import Kernel
 from symad.compiling.native import compile
 from symad.compiling.shared_traces import shared_traces
+from symad.errors import ArgumentError
 from symad.solving.callbacks import Callbacks, Kernels, Request, Solution
 from symad.solving.compiled_problem import CompiledProblem, SolverName
 from symad.solving.differentiated import Conditions
 from symad.solving.saved_problems import Saved
+from symad.solving.scipy_constraints import Part, bounds_at, ends_of, function_of, parts_of
 from symad.tracing.calling.function_names import check_function
 from symad.transforms.first_order import grad, hessian, jacobian
 
@@ -25,10 +27,12 @@ from symad.transforms.first_order import grad, hessian, jacobian
 class Problem(CompiledProblem):
     """Minimise `objective(x, *parameters)` where bounds and constraints hold.
 
-    `x` is an array of any shape. `bounds` are the lowest and the highest `x`, numbers or arrays of its shape, None for
-    none; `constraints(x, *parameters)` returns an array, `constraint_bounds` are its lowest and highest values: zeros,
-    unless told. `parameters` are further arguments of both. Kernels are compiled when a shape is met for the first
-    time.
+    `x` is an array of any shape. `bounds` are a tuple: the lowest and the highest `x`, numbers or arrays of its shape,
+    None for none; or, as in SciPy, a list of pairs, one for each number, or `scipy.optimize.Bounds`.
+    `constraints(x, *parameters)` returns an array, `constraint_bounds` are its lowest and highest values, zeros by
+    default; or `constraints` are what `scipy.optimize.minimize` takes: dicts, `LinearConstraint`,
+    `NonlinearConstraint`, or a list of them. `parameters` are further arguments of both functions. Kernels are compiled
+    when a shape is met for the first time.
 
     >>> def objective(x):
     ...     return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
@@ -44,19 +48,28 @@ class Problem(CompiledProblem):
     def __init__(
         self,
         objective: Callable[..., Any],
-        constraints: Callable[..., Any] | None = None,
+        constraints: Any = None,
         *,
-        bounds: tuple[Any, Any] = (None, None),
-        constraint_bounds: tuple[Any, Any] = (0.0, 0.0),
+        bounds: Any = (None, None),
+        constraint_bounds: Any = None,
         parameters: tuple[Any, ...] = (),
     ) -> None:
         check_function(objective)
+        self._parts: tuple[Part, ...] = ()
+        if constraints is not None and not callable(constraints):
+            self._parts, given = parts_of(constraints), constraint_bounds
+            constraints = function_of(self._parts) if self._parts else None
+            if given is not None:
+                raise ArgumentError("constraint_bounds with SciPy's constraints", why="these have bounds of their own")
         if constraints is not None:
             check_function(constraints)
-        super().__init__(Saved(bounds, constraint_bounds, parameters, {}))
+        limits = (0.0, 0.0) if constraint_bounds is None else ends_of(constraint_bounds, "constraint_bounds")
+        super().__init__(Saved(ends_of((None, None) if bounds is None else bounds, "bounds"), limits, parameters, {}))
         self.objective, self.constraints = objective, constraints
 
     def _compiled(self, *examples: Any) -> Kernels:
+        if self._parts:
+            self.constraint_bounds = bounds_at(self._parts, np.asarray(examples[0], dtype=np.float64))
         objective, limited = self.objective, self._limited
         with shared_traces():
             value, gradient = compile(objective, *examples), compile(grad(objective), *examples)
@@ -118,5 +131,7 @@ class Problem(CompiledProblem):
 
         start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
         rows = 0 if self.constraints is None else np.size(self.constraints(start, *given))
+        if self._parts:
+            self.constraint_bounds = bounds_at(self._parts, start)
         box, limits = self._bounds(start.shape, rows)
         return Conditions(self.objective, self.constraints, limits, box, minimize).solved(start, given)

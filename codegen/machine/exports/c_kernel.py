@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from codegen.emission.straight import StraightPlan, SweepPlan
 from codegen.errors import LoweringError
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Program
 from codegen.ir.region import Carry, Gather, Nest, Region, Result
 from codegen.ir.tables import Affine, Table
@@ -22,6 +23,7 @@ from codegen.loops.emit.loop_text import in_arrays
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.lowering.lower import Lowered
 from codegen.machine.exports.c_interface import Interface, in_comment
+from codegen.machine.exports.c_routines import own_operation
 from codegen.machine.exports.c_source import STACK_NUMBERS, Called, Routine, hexadecimal, routine
 from codegen.machine.kernel_text import Plan
 from codegen.processor import has_fma
@@ -80,7 +82,7 @@ class _Writer:
     def write(self) -> tuple[str, list[str]]:
         bodies = []
         for (region, _), prepared in self.plan.regions:
-            if id(region.body) not in self.bodies:
+            if region.matrix is None and id(region.body) not in self.bodies:
                 self.bodies[id(region.body)] = name = f"{self.given.name}_body{len(self.bodies)}_"
                 plan = _plan(region.body, prepared.fused)
                 bodies.append(
@@ -110,7 +112,7 @@ class _Writer:
         while stack:
             step = stack.pop()
             if isinstance(step, Region):
-                lines = self.region(step)
+                lines = self.region(step) if step.matrix is None else [self.matrix(step, step.matrix)]
             elif isinstance(step, Nest):
                 stack += ["}", *reversed(step.steps)]
                 lines = [f"for (long long r{depth}_ = 0; r{depth}_ < {step.count}; r{depth}_++) {{"]
@@ -140,6 +142,14 @@ class _Writer:
             "}",
         ]
 
+    def matrix(self, region: Region, operation: MatrixOperation) -> str:
+        """The call of an operation on whole arrays."""
+        arrays = [f"&{self.first(use)}" for use in region.uses]
+        adds = any(use.kind == "add" for use in region.results)
+        call, texts = own_operation(operation, arrays, adds, self.called.prefix, self.scalar)
+        self.called.helpers |= {name: text for name, text in texts.items() if name not in self.called.helpers}
+        return f"status_ |= {call};" if operation.kind == "order" else f"{call};"
+
     def carry(self, c: int, carry: Carry) -> str:
         """A carry with the values that its first repetitions read."""
         return f"{self.scalar} carry{c}_[{carry.lag}] = {{{', '.join(map(self.place, carry.initial))}}};"
@@ -151,6 +161,10 @@ class _Writer:
 
     def result(self, use: Result) -> str:
         return f"{self.place(use)} {'+=' if use.kind == 'add' else '='} values_[{use.output}];"
+
+    def first(self, use: Gather | Result) -> str:
+        """The first of the places side by side of an operand."""
+        return self.place(replace(use, table=Affine(use.table.first, 1, 1, use.table.shifts)))
 
     def place(self, use: Gather | Result) -> str:
         values, name = self.plan.program.buffers[use.buffer].values, self.buffers[use.buffer]

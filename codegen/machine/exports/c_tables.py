@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from codegen.ir.program import Output
-from codegen.ir.region import RolledProgram
+from codegen.ir.program import Output, Program
+from codegen.ir.region import RolledProgram, regions_of
 from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.arguments import Array
 from codegen.machine.exports.c_interface import Interface, Parameter
@@ -75,12 +75,18 @@ def _rows(values: Sequence[Any], width: int) -> str:
     return "".join(f"    {line},\n" for line in lines)
 
 
-def check_program(given: Interface, points: Sequence[Point], results: Sequence[Point]) -> str:
-    """Return a C program that compares the function at some points, bit for bit, and prints ok or the difference.
+def has_sums(program: Program | RolledProgram) -> bool:
+    """Return whether results of loops are added up, which machine code does side by side and C source in order."""
+    steps = program.steps if isinstance(program, RolledProgram) else ()
+    return any(use.kind == "add" for region, _ in regions_of(steps) for use in region.results)
 
-    Two NaNs are equal, whatever their sign and payload. Where there are loops, the last bits may differ.
+
+def check_program(given: Interface, points: Sequence[Point], results: Sequence[Point], *, exact: bool) -> str:
+    """Return a C program that compares the function at some points and prints ok, or the first difference.
+
+    Bits are compared where it is `exact`; else the last bits may differ. Two NaNs are equal, whatever their sign and
+    payload.
     """
-    rolled = isinstance(given.program, RolledProgram)
     arguments = [*(f"{found.name}_at_[point_]" for found in given.inputs), *(f"{f.name}_found_" for f in given.outputs)]
     tables = [
         _numbers(given.scalar, f"{found.name}_at_", [point[k] for point in points])
@@ -90,7 +96,7 @@ def check_program(given: Interface, points: Sequence[Point], results: Sequence[P
     for k, found in enumerate(given.outputs):
         tables.append(_expected(given, found, [result[k] for result in results]))
         test = f"{found.name}_found_[k], expected"
-        if rolled:
+        if not exact:
             scale = max((float(np.max(np.abs(result[k]), initial=0.0)) for result in results), default=0.0)
             test = f"{test}, {hexadecimal(LAST_BITS[given.scalar] * scale if np.isfinite(scale) else 0.0)}"
         checks.append(CHECK.format(scalar=given.scalar, name=found.name, size=found.array.size, test=test))
@@ -99,7 +105,7 @@ def check_program(given: Interface, points: Sequence[Point], results: Sequence[P
         scalar=given.scalar,
         tables="\n".join(tables),
         points=len(points),
-        same=(CLOSE if rolled else SAME).format(scalar=given.scalar),
+        same=(SAME if exact else CLOSE).format(scalar=given.scalar),
         call=f"{given.name}({', '.join(arguments)})",
         checks="".join(checks),
         clear="".join(

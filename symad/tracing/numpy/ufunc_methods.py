@@ -30,6 +30,7 @@ from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced, refuse_function, store_error
+from symad.tracing.values.whole_numbers import keeping_integers
 from symad.tracing.values.whole_values import OutsideError, no_value_where
 
 Keywords = Mapping[str, Any]
@@ -103,6 +104,9 @@ def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     least = loops.least if loops is not None and loops.on_numbers and build is not op.power else None
     operands = [_operand(value, scope, least) for value in inputs]
     made = node_arrays.matmul(graph, *operands) if build is None else elementwise(graph, build, *operands)
+    if graph.integers and not made.ndim:
+        nodes = [int(node_arrays.as_nodes(graph, operand)) for operand in operands]
+        return Scalar(keeping_integers(graph, ufunc.__name__, int(made), nodes), scope)
     return wrap(made, scope)
 
 

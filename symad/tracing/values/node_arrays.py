@@ -212,12 +212,19 @@ def numbers(graph: Graph, nodes: Nodes) -> Nodes:
 def converted(graph: Graph, nodes: Nodes, dtype: Any) -> Nodes:
     """Return the nodes as `astype(dtype)` has them: float as 0 and 1 or unchanged, bool as u != 0, int truncated."""
     kind = "f" if np.dtype(dtype) == object else np.dtype(dtype).kind
-    conversions: dict[str, Build] = {"f": as_number, "b": as_truth, "i": UFUNCS["trunc"], "u": UFUNCS["trunc"]}
+    conversions: dict[str, Build] = {"f": as_number, "b": as_truth, "i": _integer, "u": _integer}
     if kind not in conversions:
         raise TraceError(
             f"astype({np.dtype(dtype)}) of a traced value", where=user_place(), why="traced values are real numbers"
         )
     return elementwise(graph, conversions[kind], nodes)
+
+
+def _integer(graph: Graph, node: int) -> int:
+    """A number without its fraction, which is never -0.0; the 0 or 1 of a truth value."""
+    if is_boolean(graph, node):
+        return as_number(graph, node)
+    return op.add(graph, UFUNCS["trunc"](graph, node), graph.number(0))
 
 
 def like(graph: Graph, target: Nodes, nodes: Nodes) -> Nodes:

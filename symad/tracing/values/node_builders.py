@@ -53,7 +53,10 @@ def commutative(head: Head, on_truths: Head, exact: Numeric, numeric: Numeric) -
         if left_true and right_true:
             return graph.pair(on_truths, left, right)
         if left_true or right_true:
-            left, right = as_number(graph, left), as_number(graph, right)
+            factor = constant(graph, right if left_true else left)
+            made = graph.pair(head, as_number(graph, left), as_number(graph, right))
+            is_negative = type(factor) is int and factor < 0  # False * -1 is the int 0, not -0.0
+            return graph.pair(sp.Add, made, graph.number(0)) if head is sp.Mul and is_negative else made
         return graph.pair(head, left, right)
 
     return build

@@ -45,7 +45,7 @@ from symad.tracing.values.traced import (
     takes_no_error,
 )
 from symad.tracing.values.traced_text import TracedText
-from symad.tracing.values.whole_numbers import are_whole, as_integer, is_integer
+from symad.tracing.values.whole_numbers import are_whole, as_integer, is_integer, keeping_integers
 from symad.tracing.values.whole_values import key_hash, text_of, whole_of
 
 _SYMPY_CACHE = sympy.core.cache.__file__
@@ -150,6 +150,8 @@ class Scalar(TracedNumber):
                 nodes = [self.node] if len(inputs) == 1 else quick_nodes(inputs, scope)
                 if nodes is not None:
                     node = build(scope.graph, *nodes)
+                    if scope.graph.integers:
+                        node = keeping_integers(scope.graph, ufunc.__name__, node, nodes)
                     if node >= scope.graph.placed:
                         scope.graph.place(sys._getframe(1))
                     return Scalar(node, scope)

@@ -25,7 +25,7 @@ from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.object_arrays import check_order
 from symad.tracing.values.traced import Traced
-from symad.tracing.values.whole_numbers import are_whole
+from symad.tracing.values.whole_numbers import are_whole, keeping_integers
 
 Operator = Callable[..., Any]  # a method of traced numbers
 NUMBERS = frozenset({int, float, bool})
@@ -45,7 +45,8 @@ class TracedNumber(Traced):
 
 
 def binary(ufunc: np.ufunc) -> Operator:
-    build = UFUNCS[ufunc.__name__]
+    name = ufunc.__name__
+    build = UFUNCS[name]
 
     def method(self: TracedNumber, other: Any) -> Any:
         kind, scope = type(other), self.scope
@@ -64,6 +65,8 @@ def binary(ufunc: np.ufunc) -> Operator:
         if not scope.open:
             scope.check_open()
         node = build(scope.graph, self.node, right)
+        if scope.graph.integers:
+            node = keeping_integers(scope.graph, name, node, (self.node, right))
         if node >= scope.graph.placed:
             frame = sys._getframe(1)
             scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)  # x**y, x == y
@@ -147,7 +150,8 @@ def order(ufunc: np.ufunc, sign: str) -> Operator:
 
 
 def reflected(ufunc: np.ufunc) -> Operator:
-    build = UFUNCS[ufunc.__name__]
+    name = ufunc.__name__
+    build = UFUNCS[name]
 
     def method(self: TracedNumber, other: Any) -> Any:
         scope = self.scope
@@ -155,7 +159,10 @@ def reflected(ufunc: np.ufunc) -> Operator:
             return NotImplemented if isinstance(other, sp.MatrixBase) else ufunc(other, self)
         if not scope.open:
             scope.check_open()
-        node = build(scope.graph, scope.graph.number(other), self.node)
+        left = scope.graph.number(other)
+        node = build(scope.graph, left, self.node)
+        if scope.graph.integers:
+            node = keeping_integers(scope.graph, name, node, (left, self.node))
         if node >= scope.graph.placed:
             frame = sys._getframe(1)
             scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)
@@ -187,13 +194,16 @@ def power(raise_to: Operator) -> Operator:
 
 
 def unary(ufunc: np.ufunc) -> Operator:
-    build = UFUNCS[ufunc.__name__]
+    name = ufunc.__name__
+    build = UFUNCS[name]
 
     def method(self: TracedNumber) -> TracedNumber:
         scope = self.scope
         if not scope.open:
             scope.check_open()
         node = build(scope.graph, self.node)
+        if scope.graph.integers:
+            node = keeping_integers(scope.graph, name, node, (self.node,))
         if node >= scope.graph.placed:
             scope.graph.place(sys._getframe(1))
         return type(self)(node, scope)

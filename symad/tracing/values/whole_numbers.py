@@ -15,11 +15,13 @@ from codegen.ir.program import Head, Program
 from symad.graph.array_operands import ArrayNode, Nodes, Reading
 from symad.graph.graph import Graph
 from symad.tracing.values.bounds import ANY
-from symad.tracing.values.constant_nodes import constant
+from symad.tracing.values.constant_nodes import constant, is_boolean
 
 _Part = TypeVar("_Part", Reading, int)
 
 _ROUNDED = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
+_SIGNED = frozenset({"multiply", "negative", "remainder", "floor_divide"})  # which can give -0.0 of floats
+_OF_INTEGERS = _SIGNED | {"add", "subtract", "absolute", "positive", "maximum", "minimum", "sign", "power"}
 _KEPT = frozenset({sp.Add, sp.Mul, sp.Mod, sp.Max, sp.Min, sp.Abs, sp.Piecewise, h.Alias})  # whole, where operands are
 
 
@@ -66,11 +68,45 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
 
 
 def as_integer(value: Any) -> Any:
-    """Return a traced number that is an int in Python, not a float: what int(x), round(x) and math.floor(x) make."""
+    """Return a traced number that is an int in Python, not a float: what int(x), round(x) and math.floor(x) make.
+
+    An int is never -0.0: 0 is added.
+    """
     node = getattr(value, "node", None)
-    if node is not None:
-        value.scope.graph.integers.add(node)
-    return value
+    if node is None:
+        return value
+    graph = value.scope.graph
+    made = unsigned(graph, node)
+    graph.integers.add(made)
+    return value if made == node else type(value)(made, value.scope)
+
+
+def unsigned(graph: Graph, node: int) -> int:
+    """Return a number plus 0, which makes 0.0 of -0.0; constants are folded.
+
+    >>> graph = Graph()
+    >>> graph.atoms[unsigned(graph, graph.number(-0.0))]
+    0
+    """
+    known = constant(graph, node)
+    if known is not None:
+        return graph.number(int(known)) if known == 0 else node
+    return graph.pair(sp.Add, node, graph.number(0))
+
+
+def keeping_integers(graph: Graph, name: str, made: int, operands: Sequence[int]) -> int:
+    """Return the result of a ufunc of numbers, noted as an int where all of these are ints, and never -0.0 then."""
+    if name not in _OF_INTEGERS or not all(
+        node in graph.integers or type(constant(graph, node)) is int or is_boolean(graph, node) for node in operands
+    ):
+        return made
+    if name == "power" and not (type(exponent := constant(graph, operands[1])) is int and exponent >= 0):
+        return made
+    if name in _SIGNED:
+        made = unsigned(graph, made)
+    if constant(graph, made) is None:
+        graph.integers.add(made)
+    return made
 
 
 def is_integer(graph: Graph, node: int) -> bool:

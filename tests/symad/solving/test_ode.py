@@ -101,7 +101,7 @@ def test_a_solution_has_derivatives_of_every_order() -> None:
 
 
 def test_times_and_the_beginning_move() -> None:
-    def wave(t: Any, y: Any, w: Any) -> Any:
+    def wave(y: Any, t: Any, w: Any) -> Any:
         return [w * np.cos(w * t)]
 
     moving = lambda s: sa.odeint(wave, [s[3]], [s[0], s[1]], s[2], **EXPLICIT)[1, 0]  # noqa: E731
@@ -325,7 +325,7 @@ def test_a_jacobian_of_nan_stops_with_a_name() -> None:
 
 def test_what_is_captured_and_traced_is_refused() -> None:
     with pytest.raises(TraceError, match="pass one of them in as an argument"):
-        sa.grad(lambda p: sa.odeint(lambda t, y: p * y, [1.0], [0.0, 1.0])[1, 0])(1.0)
+        sa.grad(lambda p: sa.odeint(lambda y, t: p * y, [1.0], [0.0, 1.0])[1, 0])(1.0)
     with pytest.raises(TraceError, match="a plain number would lose its derivative"):
         sa.grad(lambda p: sa.ode(lambda t, y: y, [p]).solution([0.0, 1.0])[1, 0])(1.0)
 
@@ -420,7 +420,7 @@ def test_an_event_that_ends_it_and_one_that_only_touches() -> None:
 
 def test_a_kernel_has_no_integrator_and_its_absence_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TraceError, match=r"at symbolic values: an integrator needs numbers.*as a loop \(sa.scan\)"):
-        sa.compile(lambda k: sa.odeint(lambda t, y, k: -k * y, [1.0], [0.0, 1.0], k), 1.0)
+        sa.compile(lambda k: sa.odeint(lambda y, t, k: -k * y, [1.0], [0.0, 1.0], k), 1.0)
     found = importlib.import_module
     monkeypatch.setattr(
         "importlib.import_module",
@@ -439,3 +439,16 @@ def test_an_event_before_all_times_that_were_asked_for() -> None:
     found = fall.solve((0.0, 10.0), times=[8.0], sensitivities=1)
     assert (found.t.shape, found.y.shape, found.sensitivities.shape) == ((0,), (2, 0), (2, 1, 0))
     assert found.t_event_sensitivities[0] == pytest.approx(np.sqrt(1 / (2 * 9.81 * 5.0)))
+
+
+def test_odeint_takes_its_arguments_as_scipy_does() -> None:
+    times, wanted = [0.0, 1.0], [1.0, np.exp(-0.7)]
+
+    def decay(y: Any, t: Any, p: Any) -> Any:
+        return -p * y
+
+    assert sa.odeint(decay, [1.0], times, 0.7).ravel() == pytest.approx(wanted, rel=1e-7)
+    assert sa.odeint(decay, [1.0], times, args=(0.7,)).ravel() == pytest.approx(wanted, rel=1e-7)
+    assert sa.odeint(lambda t, y, p: -p * y, [1.0], times, 0.7, tfirst=True).ravel() == pytest.approx(wanted, rel=1e-7)
+    with pytest.raises(ArgumentError, match=r"takes the time first: odeint calls f\(y, t\)"):
+        sa.odeint(lambda t, y, p: -p * y, [1.0], times, 0.7)

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
+from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint, minimize
 
 import symad as sa
 from symad.errors import ArgumentError
@@ -146,7 +148,7 @@ def test_a_constraint_that_depends_on_nothing_and_a_variable_that_is_in_none(sol
         ({"bounds": (1.0, 0.0)}, "ipopt", "bounds: the lowest of number 0 is 1.0, the highest 0.0; exchange the two"),
         ({"bounds": (np.nan, 0.0)}, "ipopt", "bounds: NaN; None, or an infinity, stands for no bound"),
         ({"bounds": (np.zeros(3), None)}, "ipopt", "bounds: .*they are for numbers of shape .2,."),
-        ({"bounds": 3.0}, "ipopt", "bounds=3.0; give a pair"),
+        ({"bounds": 3.0}, "ipopt", "bounds=3.0; give"),
         ({"constraint_bounds": (0.0, np.zeros(5))}, "ipopt", "constraint_bounds: .*of shape .1,."),
         ({}, "simplex", "solver='simplex'; use one of trust-constr, .*ipopt"),
         ({}, "bfgs", "constraints with solver='bfgs'; use one of trust-constr, slsqp, ipopt"),
@@ -291,3 +293,64 @@ def test_a_problem_is_traced_once_for_values_and_slopes(size: int) -> None:
     assert names == ["objective", "gradient_of_objective", "Jacobian_of__limited"]
     x = np.linspace(0.5, 1.5, size)
     np.testing.assert_array_equal(kernels.gradient(x), sa.compile(sa.grad(objective), x)(x))
+
+
+TARGET, BEGIN = np.array([5.0, -5.0]), np.array([0.5, 2.5])
+
+
+def distance(x: Any) -> Any:
+    return np.sum((x - TARGET) ** 2)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        [(0, 1), (2, 3)], ((0, 1), (2, None)), [[0, 1], [2, 3]], np.array([[0, 1], [2, 3]]), Bounds([0, 2], [1, 3]),
+        (np.array([0, 2]), np.array([1, 3])),
+    ],
+    ids=repr,
+)  # fmt: skip
+def test_bounds_of_two_variables_are_read_as_scipy_reads_them(bounds: Any) -> None:
+    found = sa.Problem(distance, bounds=bounds).minimize(BEGIN, solver="l-bfgs-b")
+    assert found.x == pytest.approx([1.0, 2.0])
+
+
+def test_bounds_that_can_be_read_both_ways_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="this may be one pair for each of two numbers, as in SciPy"):
+        sa.Problem(distance, bounds=([0, 2], [1, 3]))
+    assert sa.Problem(distance, bounds=([0, 2, 0], [1, 3, 1])).bounds == ([0, 2, 0], [1, 3, 1])
+    for wrong in ((0,), [(0, 1, 2)] * 2, 3.0):
+        with pytest.raises(ArgumentError, match="or a list of pairs as SciPy"):
+            sa.Problem(distance, bounds=wrong)
+
+
+CONSTRAINTS: list[Any] = [
+    {"type": "ineq", "fun": lambda x: 1 - x[0] ** 2 - x[1] ** 2},
+    [{"type": "ineq", "fun": lambda x: 1 - x[0]}, {"type": "eq", "fun": lambda x, b: x[1] - b, "args": (-0.25,)}],
+    LinearConstraint([[1, 2]], -1, 1),
+    LinearConstraint(np.eye(2), [0, -1], [1, 0]),
+    LinearConstraint(scipy.sparse.csr_matrix(np.eye(2)), [0, -1], [1, 0]),
+    NonlinearConstraint(lambda x: x[0] ** 2, -np.inf, 1),
+    [NonlinearConstraint(lambda x: x**2, -np.inf, [1, 2]), {"type": "ineq", "fun": lambda x: x}],
+]
+
+
+@pytest.mark.parametrize("number", range(len(CONSTRAINTS)))
+def test_constraints_are_taken_as_scipy_takes_them(number: int) -> None:
+    start, constraints = np.array([0.5, 0.5]), CONSTRAINTS[number]
+    wanted = minimize(distance, start, constraints=constraints, method="slsqp")
+    found = sa.Problem(distance, constraints).minimize(start, solver="slsqp")
+    assert wanted.success
+    assert found.success
+    assert found.x == pytest.approx(wanted.x, abs=1e-5)
+
+
+def test_what_is_no_constraint_or_no_vector_is_refused() -> None:
+    with pytest.raises(ArgumentError, match="a constraint of type int"):
+        sa.Problem(distance, 3)
+    with pytest.raises(ArgumentError, match="its type is 'neq'"):
+        sa.Problem(distance, {"type": "neq", "fun": distance})
+    with pytest.raises(ArgumentError, match="these have bounds of their own"):
+        sa.Problem(distance, CONSTRAINTS[0], constraint_bounds=(0, 1))
+    with pytest.raises(ArgumentError, match="solvers take vectors"):
+        sa.Problem(lambda x: x**2).minimize(3.0)

@@ -7,6 +7,7 @@ import functools
 import itertools
 import math
 import operator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,3 +112,30 @@ def test_whole_numbers_are_pythons(line):
         wanted = pytest.approx(float(f(x)), rel=1e-14, abs=1e-14)
         assert kernel(x) == wanted
         assert sa.value_and_grad(lambda x: f(x) + 0 * x[0])(x)[0] == wanted
+
+
+INTS: dict[str, Any] = {
+    "round": lambda u: round(u), "int": lambda u: int(u), "ceil": math.ceil, "trunc": math.trunc,
+    "floor": lambda u: math.floor(u * 0),
+    "-int": lambda u: -int(u), "int * -1": lambda u: int(u) * -1, "-2 * int": lambda u: -2 * int(u),
+    "int % -2": lambda u: (int(u) + 4) % -2,
+    "int // -3": lambda u: int(u) // -3, "int / -3": lambda u: int(u) / -3,
+    "int * int": lambda u: int(u) * round(u - 3), "np.negative": lambda u: np.negative(int(u)),
+    "int ** 3": lambda u: int(u) ** 3, "max": lambda u: max(int(u), 0), "np.int64": lambda u: np.int64(u),
+    "astype": lambda u: np.stack([u, u]).astype(int)[0], "bool * -1": lambda u: (u > 0) * -1,
+    "shifted": lambda u: int(u) << 1, "bits": lambda u: -(int(u) & 1), "difference": lambda u: int(u) - int(u),
+    "round to 0 digits": lambda u: round(u, 0), "np.round": np.round, "np.trunc": np.trunc,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INTS)
+@pytest.mark.parametrize("point", [-0.3, -0.0, 0.2])
+def test_ints_are_never_negative_zeros(name: str, point: float) -> None:
+    """arctan2 shows the sign of a zero: floats that are rounded keep it, ints have none."""
+
+    def f(u: Any) -> Any:
+        return np.arctan2(INTS[name](u) * 1.0, -1.0) + 0 * u
+
+    assert sa.value_and_grad(f)(point) == (f(point), 0.0)
+    assert sa.compile(f, point)(point) == f(point)
+    assert sa.jit(f)(point) == f(point)

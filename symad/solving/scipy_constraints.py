@@ -1,0 +1,99 @@
+"""Bounds and constraints as SciPy takes them: pairs, `Bounds`, dicts, `LinearConstraint`, `NonlinearConstraint`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from symad.errors import ArgumentError
+
+_TYPES = {"eq": (0.0, 0.0), "ineq": (0.0, np.inf)}
+
+
+class Part(NamedTuple):
+    """A function of x, and the lowest and the highest values that it may have."""
+
+    function: Callable[..., Any]
+    low: Any
+    high: Any
+
+
+def ends_of(given: Any, name: str) -> tuple[Any, Any]:
+    """Return the lowest and the highest from what a user gives: a tuple of both, SciPy's pairs, or its `Bounds`.
+
+    A list of pairs has one pair for each number, as SciPy takes it. So has a tuple of tuples as `bounds`; there a tuple
+    of two lists of two numbers can be read both ways, which is an ArgumentError. SciPy has no `constraint_bounds`: as
+    these a tuple is always the lowest and the highest.
+
+    >>> ends_of([(0, 1), (2, None)], "bounds")
+    ([0, 2], [1, inf])
+    >>> ends_of((0, None), "bounds")
+    (0, None)
+    """
+    if hasattr(given, "lb") and hasattr(given, "ub"):
+        return given.lb, given.ub
+    if isinstance(given, np.ndarray) and given.ndim == 2 and given.shape[1] == 2:
+        return given[:, 0], given[:, 1]
+    parts = list(given) if isinstance(given, list | tuple) else []
+    pairs = [isinstance(part, list | tuple) and len(part) == 2 for part in parts]
+    numbers = all(np.ndim(end) == 0 for part, is_pair in zip(parts, pairs, strict=True) if is_pair for end in part)
+    own = name != "bounds" and isinstance(given, tuple) and len(parts) == 2
+    if parts and all(pairs) and numbers and not own:
+        if isinstance(given, tuple) and len(given) == 2 and not all(isinstance(part, tuple) for part in parts):
+            raise ArgumentError(
+                f"{name}={given!r}",
+                why="this may be one pair for each of two numbers, as in SciPy, or all lowest and all highest numbers",
+                do="give a list of pairs [(low, high), ...], or scipy.optimize.Bounds(lowest, highest)",
+            )
+        lows = [-np.inf if low is None else low for low, _ in parts]
+        return lows, [np.inf if high is None else high for _, high in parts]
+    if len(parts) != 2 or (isinstance(given, list) and any(np.ndim(part) for part in parts if part is not None)):
+        raise ArgumentError(
+            f"{name}={given!r}", do="give (lowest, highest), None where there is none, or a list of pairs as SciPy"
+        )
+    return parts[0], parts[1]
+
+
+def parts_of(constraints: Any) -> tuple[Part, ...]:
+    """Return the parts of SciPy's constraints: one of them, or a sequence; ArgumentError for anything else."""
+    single = isinstance(constraints, Mapping) or not isinstance(constraints, Sequence)
+    return tuple(_part(each) for each in ([constraints] if single else constraints))
+
+
+def _part(given: Any) -> Part:
+    if isinstance(given, Mapping):
+        kind, function, args = given.get("type"), given.get("fun"), given.get("args", ())
+        if kind not in _TYPES or not callable(function):
+            raise ArgumentError(
+                f"a constraint with keys {sorted(map(str, given))}", why=f"its type is {kind!r}",
+                do='give {"type": "eq" or "ineq", "fun": f}, as SciPy takes it',
+            )  # fmt: skip
+        return Part(lambda x: function(x, *args), *_TYPES[kind])
+    if hasattr(given, "A") and hasattr(given, "lb"):  # a LinearConstraint
+        matrix = given.A
+        return Part(lambda x: matrix @ np.ravel(x), given.lb, given.ub)
+    if callable(getattr(given, "fun", None)) and hasattr(given, "lb"):  # a NonlinearConstraint
+        return Part(given.fun, given.lb, given.ub)
+    raise ArgumentError(
+        f"a constraint of type {type(given).__name__}",
+        do="give a function of x, or what scipy.optimize.minimize takes: a dict, LinearConstraint, NonlinearConstraint",
+    )
+
+
+def function_of(parts: Sequence[Part]) -> Callable[..., Any]:
+    """Return the function of x that all parts make up; parameters of the problem are not theirs."""
+    return lambda x, *_: np.concatenate([np.ravel(part.function(x)) for part in parts])
+
+
+def bounds_at(parts: Sequence[Part], x: Any) -> tuple[Any, Any]:
+    """Return the lowest and the highest values of all parts, whose sizes are known at a point."""
+    with np.errstate(all="ignore"):
+        sizes = [np.size(part.function(x)) for part in parts]
+    lows, highs = (
+        np.concatenate([np.broadcast_to(np.asarray(part[end], dtype=float).ravel(), size)
+                        for part, size in zip(parts, sizes, strict=True)])
+        for end in (1, 2)
+    )  # fmt: skip
+    return lows, highs
