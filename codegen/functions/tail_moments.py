@@ -38,7 +38,7 @@ def gamma_moment(order: Number, a: Number, u: Number) -> Number:
     n = constant_order(order, "gamma_moment")
     lower = (u <= a) | (u <= 1.0)
     gap, root = a - u, sqrt(u)
-    rate = where(lower, where(u < 1.0, a, maximum(gap, 0.0) + root), root - gap)
+    rate = where(lower, where(u <= 1.0, a, maximum(gap, 0.0) + root), root - gap)
     scale = reciprocal(rate)
     sign = where(lower, u.constant(-1.0), 1.0)
     step = sign * scale

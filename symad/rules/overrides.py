@@ -18,7 +18,7 @@ import codegen.heads as h
 import codegen.special_heads as s
 from codegen.ir.program import Head
 from symad.graph.builder import Builder, Exact, simplest
-from symad.rules import special_rules as special
+from symad.rules import ranged_rules as ranged, special_rules as special
 from symad.rules.distribution_rules import DISTRIBUTIONS
 
 Partial = Callable[..., int | None]
@@ -137,8 +137,9 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     sp.elliptic_k: (lambda b, p, m: b.mul(b.half, b.call(h.elliptic_moment, b.one, b.one, m)),),
     sp.elliptic_e: (
         _elliptic_e_first,
-        lambda b, p, z, m: b.div(b.sub(p, b.call(sp.elliptic_f, z, m)), b.mul(b.two, m)),
+        ranged.elliptic_e_in_m,
     ),
+    sp.elliptic_f: (ranged.elliptic_f_in_z, ranged.elliptic_f_in_m),
     h.elliptic_moment: (_zero, _zero, _elliptic_moment),
     **special.SPECIAL,
     **DISTRIBUTIONS,

@@ -16,6 +16,7 @@ import codegen.heads as h
 import codegen.special_heads as s
 from codegen.ir.program import Head
 from symad.graph.builder import Builder
+from symad.rules import ranged_rules as ranged
 
 Partial = Callable[..., int | None]
 
@@ -84,24 +85,25 @@ def _owens_t_slope(build: Builder, p: int, u: int, a: int) -> int:
 # ---- gamma and beta functions
 
 
-def _rgamma(build: Builder, p: int, u: int) -> int:
-    """-psi(u) p; by reflection for u < 1/2, where psi has the poles at which p is 0."""
-    pi, mirrored = build.graph.leaf(sp.pi), build.sub(build.one, u)
-    angle = build.mul(pi, u)
-    sine = build.mul(build.call(sp.digamma, mirrored), build.div(build.call(sp.sin, angle), pi))
-    left = build.mul(build.call(sp.gamma, mirrored), build.sub(build.call(sp.cos, angle), sine))
-    right = build.neg(build.mul(p, build.call(sp.digamma, u)))
-    return build.select(build.call(sp.StrictLessThan, u, build.half), left, right)
-
-
 def _rise(build: Builder, first: int, step: int) -> int:
     """digamma(first + step) - digamma(first)."""
     return build.call(s.polygamma_difference, build.zero, first, step)
 
 
+def _binomial_top(build: Builder, p: int, n: int, k: int) -> int:
+    slope = build.mul(p, _rise(build, build.add(build.sub(n, k), build.one), k))
+    return ranged.at_zero(build, p, ranged.binomial_slope(build, n, k, in_n=True), slope)
+
+
 def _binomial_bottom(build: Builder, p: int, n: int, k: int) -> int:
     others = build.call(sp.digamma, build.add(build.sub(n, k), build.one))
-    return build.mul(p, build.sub(others, build.call(sp.digamma, build.add(k, build.one))))
+    slope = build.mul(p, build.sub(others, build.call(sp.digamma, build.add(k, build.one))))
+    return ranged.at_zero(build, p, ranged.binomial_slope(build, n, k, in_n=False), slope)
+
+
+def _rising_start(build: Builder, p: int, a: int, m: int) -> int:
+    slope = build.mul(build.call(sp.gamma, build.add(a, m)), ranged.reciprocal_gamma_slope(build, a))
+    return ranged.at_zero(build, p, slope, build.mul(p, _rise(build, a, m)))
 
 
 def _lowered(build: Builder, power: int, kernel: Callable[[int], int], at_pole: int) -> int | None:
@@ -168,15 +170,13 @@ def _pseudo_huber_width(build: Builder, p: int, d: int, u: int) -> int:
 
 
 def _box_cox_power(build: Builder, logarithm: int, p: int) -> int:
-    """d/dp of (exp(p l) - 1)/p: l**2/2 M(2, 3, p l), regular at p = 0."""
-    grown = build.call(s.hyp1f1, build.two, build.number(3), build.mul(p, logarithm))
-    return build.mul(build.half, build.power(logarithm, build.two), grown)
+    """d/dp of (exp(p l) - 1)/p: l**2 times the derivative of (exp(z) - 1)/z at z = p l."""
+    return build.mul(build.power(logarithm, build.two), ranged.exponential_remainder(build, build.mul(p, logarithm)))
 
 
 def _inverse_box_cox_power(build: Builder, raised: int, u: int, p: int) -> int:
-    """-u**2/2 F(2, 2; 3; -p u) times the power: the derivative of log1p(p u)/p, regular at p = 0."""
-    slope = build.call(s.hyp2f1, build.two, build.two, build.number(3), build.neg(build.mul(p, u)))
-    return build.mul(build.number(Fraction(-1, 2)), raised, build.power(u, build.two), slope)
+    """The power times the derivative of its logarithm, log1p(p u)/p."""
+    return build.mul(raised, ranged.logarithm_remainder(build, u, p))
 
 
 def _grown(build: Builder, u: int, p: int) -> int:
@@ -217,13 +217,6 @@ def _hermite(head: Head, factor: int) -> Partial:
 # ---- hypergeometric functions and elliptic functions
 
 
-def _ellipkm1(build: Builder, p: int, u: int) -> int:
-    """-pi/8 F(1/2, 1/2; 2; 1 - u)/u, Euler's form of dK/dm, which keeps the digits of a small u."""
-    value = build.call(s.hyp2f1, build.half, build.half, build.two, build.sub(build.one, u))
-    factor = build.div(build.graph.leaf(sp.pi), build.number(-8))
-    return build.div(build.mul(factor, value), u)
-
-
 def _hyp2f1(build: Builder, p: int, a: int, b: int, c: int, u: int) -> int:
     raised = [build.add(parameter, build.one) for parameter in (a, b, c)]
     return build.mul(build.div(build.mul(a, b), c), build.call(s.hyp2f1, *raised, u))
@@ -231,11 +224,6 @@ def _hyp2f1(build: Builder, p: int, a: int, b: int, c: int, u: int) -> int:
 
 def _hyp1f1(build: Builder, p: int, a: int, b: int, u: int) -> int:
     return build.mul(build.div(a, b), build.call(s.hyp1f1, build.add(a, build.one), build.add(b, build.one), u))
-
-
-def _spence(build: Builder, p: int, u: int) -> int:
-    """log(u)/(1 - u) = -F(1, 1; 2; 1 - u), regular at u = 1."""
-    return build.neg(build.call(s.hyp2f1, build.one, build.one, build.two, build.sub(build.one, u)))
 
 
 SPECIAL: dict[Head, tuple[Partial, ...]] = {
@@ -248,7 +236,7 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.faddeeva_imag: (_zero, _faddeeva_next(s.faddeeva_imag, 1), _faddeeva_next(s.faddeeva_real, 1)),
     s.owens_t: (_owens_t_height, _owens_t_slope),
     s.gammaln: (lambda b, p, u: b.call(sp.digamma, u),),
-    s.rgamma: (_rgamma,),
+    s.rgamma: (lambda b, p, u: ranged.reciprocal_gamma_slope(b, u),),
     s.gammasgn: (_zero,),
     # psi(a) - psi(a + b) cancels for a >> b
     s.polygamma_difference: (
@@ -258,7 +246,7 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     ),
     s.betaln: (lambda b, p, u, v: b.neg(_rise(b, u, v)), lambda b, p, u, v: b.neg(_rise(b, v, u))),
     sp.beta: (lambda b, p, u, v: b.neg(b.mul(p, _rise(b, u, v))), lambda b, p, u, v: b.neg(b.mul(p, _rise(b, v, u)))),
-    sp.binomial: (lambda b, p, n, k: b.mul(p, _rise(b, b.add(b.sub(n, k), b.one), k)), _binomial_bottom),
+    sp.binomial: (_binomial_top, _binomial_bottom),
     s.gamma_kernel: (lambda b, p, a, c, u: b.call(h.xlogy, p, u), lambda b, p, a, c, u: b.neg(p), _gamma_kernel),
     s.beta_kernel: (
         lambda b, p, x, y, c, u: b.call(h.xlogy, p, u),
@@ -267,11 +255,20 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
         _beta_kernel,
     ),
     sp.RisingFactorial: (
-        lambda b, p, a, m: b.mul(p, _rise(b, a, m)),
+        _rising_start,
         lambda b, p, a, m: b.mul(p, b.call(sp.digamma, b.add(a, m))),
     ),
-    s.ive: (_zero, lambda b, p, v, u: b.sub(_neighbours(s.ive, 1)(b, v, u), b.mul(b.call(sp.sign, u), p))),
-    s.kve: (_zero, lambda b, p, v, u: b.sub(p, _neighbours(s.kve, 1)(b, v, u))),
+    s.ive: (
+        _zero,
+        ranged.scaled_bessel(
+            s.ive, lambda b, p, v, u: b.sub(_neighbours(s.ive, 1)(b, v, u), b.mul(b.call(sp.sign, u), p)), first=True
+        ),
+    ),
+    s.kve: (
+        _zero,
+        ranged.scaled_bessel(s.kve, lambda b, p, v, u: b.sub(p, _neighbours(s.kve, 1)(b, v, u)), first=False),
+    ),
+    sp.besselk: (_zero, ranged.bessel_k),
     sp.jn: (_zero, _spherical(sp.jn, 1, -1)),
     sp.yn: (_zero, _spherical(sp.yn, 1, -1)),
     s.spherical_jn: (_zero, _spherical(s.spherical_jn, 1, -1)),
@@ -295,7 +292,7 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, d, u: b.call(h.direction_cosine, u, d),
     ),
     s.pseudo_huber: (_pseudo_huber_width, lambda b, p, d, u: b.mul(d, b.call(h.direction_cosine, u, d))),
-    s.exprel: (lambda b, p, u: b.mul(b.half, b.call(s.hyp1f1, b.two, b.number(3), u)),),
+    s.exprel: (lambda b, p, u: ranged.exponential_remainder(b, u),),
     s.powm1: (
         lambda b, p, u, v: b.mul(v, b.power(u, b.sub(v, b.one))),
         lambda b, p, u, v: b.mul(b.power(u, v), b.call(sp.log, u)),
@@ -342,13 +339,13 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
         _zero, _zero,
         lambda b, p, a, c, u: b.neg(b.mul(a, b.call(s.hyperu, b.add(a, b.one), b.add(c, b.one), u))),
     ),
-    s.ellipkm1: (_ellipkm1,),
+    s.ellipkm1: (ranged.ellipkm1,),
     s.jacobi_sn: (lambda b, p, u, m: b.mul(b.call(s.jacobi_cn, u, m), b.call(s.jacobi_dn, u, m)), _zero),
     s.jacobi_cn: (lambda b, p, u, m: b.neg(b.mul(b.call(s.jacobi_sn, u, m), b.call(s.jacobi_dn, u, m))), _zero),
     s.jacobi_dn: (lambda b, p, u, m: b.neg(b.mul(m, b.call(s.jacobi_sn, u, m), b.call(s.jacobi_cn, u, m))), _zero),
     s.jacobi_am: (lambda b, p, u, m: b.call(s.jacobi_dn, u, m), _zero),
     s.wrightomega: (lambda b, p, u: b.div(p, b.add(b.one, p)),),
-    s.spence: (_spence,),
+    s.spence: (ranged.spence,),
     sp.Si: (lambda b, p, u: b.call(sp.sinc, u),),  # SymPy's sin(u)/u and sinh(u)/u are 0/0 at 0
     sp.Shi: (lambda b, p, u: b.call(s.spherical_in, b.zero, u),),
 }  # fmt: skip
@@ -364,6 +361,7 @@ REFUSED: dict[Head, tuple[int, ...]] = {
             d.gamma_moment,
             s.ive,
             s.kve,
+            sp.besselk,
             sp.jn,
             sp.yn,
         ),
