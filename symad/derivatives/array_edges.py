@@ -30,7 +30,7 @@ from symad.tracing.values.array_blocks import CONSTANTS, Template
 FORMS = 1024  # bound of the cache of forms, keyed by what an operand is made of and which slots are active
 
 _OUTER = frozenset({sp.Mul, sp.Pow, sp.log, h.log1p})  # heads whose operands' heads are looked at, to be differentiated
-_INNER = frozenset({sp.Pow, sp.Abs, sp.exp, sp.cosh, sp.Add})
+_INNER = frozenset({sp.Pow, sp.Abs, sp.exp, sp.cosh, sp.Add, sp.Mul, h.hypot})
 _DEPTH = 2
 
 Form: TypeAlias = tuple[Any, ...]  # ("slot", k), ("constant", atom) or (head, form, form...)

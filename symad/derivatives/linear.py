@@ -117,9 +117,18 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
             in_order = len(row) == 1 or (len(row) == 2 and row[0][1] <= row[1][1])
             rows.append((node, tuple(row if in_order else sorted(row, key=itemgetter(1)))))
     scope = innermost_scope()
-    found = Linear(tuple(parameters), tuple(outputs), tuple(rows), 0 if scope is None else scope.depth)
+    found = Linear(tuple(parameters), tuple(outputs), _reaching(rows, outputs), 0 if scope is None else scope.depth)
     note("linearized", build.graph, found.level, start, found)
     return found
+
+
+def _reaching(rows: list[Row], outputs: Sequence[int]) -> tuple[Row, ...]:
+    """Return the rows that outputs need: a root whose power is differentiated through has none (`root_powers`)."""
+    needed = set(outputs)
+    for target, row in reversed(rows):
+        if target in needed:
+            needed.update([source for _, source, _ in row])
+    return tuple([row for row in rows if row[0] in needed])
 
 
 def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:

@@ -42,7 +42,7 @@ from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, sc
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.overrides import GATES
-from symad.rules.partials import Edge, Template, derivative_form, partial
+from symad.rules.partials import Edge, Template, derivative_form, is_plain_product, partial
 
 LINEAR: frozenset[Head] = frozenset({sp.Add, *GATES})
 ACTIVE, INNER = -1, -2  # operands that are differentiated in, and others that are no leaves
@@ -189,7 +189,7 @@ class SecondPartials:
         if graph.rules and node in graph.rules:
             return _second_partials_of_rule(build, node, active)
         head, operands = graph.heads[node], graph.operands[node]
-        if head is sp.Mul and len(operands) == 2 and operands[0] != operands[1]:  # a square is a power
+        if head is sp.Mul and len(operands) == 2 and is_plain_product(build, operands):
             left, right = operands
             if left in active and right in active:
                 return {(left, right) if left > right else (right, left): build.one}

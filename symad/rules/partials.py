@@ -5,6 +5,7 @@ such a node stays as written; only its derivative is taken of the equal form:
 
   u*u                            as u**2
   sqrt(u)**2k, |u|**2k           as u**k, u**2k: a norm squared is smooth at 0
+  (c sqrt(u))**n and the like    through u, however they are spelled (`symad.rules.root_powers`)
   log(1 + exp(u)), log1p(exp(u)) as softplus(u): the derivative is right where exp(u) overflows
   1/(1 + exp(u))                 as expit(-u)
   log(cosh(u))                   with derivative tanh(u)
@@ -33,6 +34,7 @@ from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
 from symad.rules.overrides import GATES, OVERRIDES, REFUSED_OPERANDS
+from symad.rules.root_powers import PARTS, power_form
 
 Form = tuple[Head, tuple[int, ...]]
 
@@ -65,11 +67,26 @@ def derivative_form(build: Builder, node: int) -> Form:
     return (head, operands) if recognise is None else recognise(build, operands) or (head, operands)
 
 
-def _square(build: Builder, operands: tuple[int, ...]) -> Form | None:
-    if len(operands) != 2 or operands[0] != operands[1]:
+def is_plain_product(build: Builder, operands: tuple[int, ...]) -> bool:
+    """Whether a product of two is differentiated by the product rule: it is no square, and no power of a root."""
+    left, right = operands
+    heads = build.graph.heads
+    if left == right:
+        return False
+    return not (heads[left] in PARTS and heads[right] in PARTS) or _product(build, operands) is None
+
+
+def _product(build: Builder, operands: tuple[int, ...]) -> Form | None:
+    if len(operands) != 2:
         return None
-    square = (operands[0], build.two)
-    return _power(build, square) or (sp.Pow, square)
+    left, right = operands
+    if left == right:
+        square = (left, build.two)
+        return _power(build, square) or (sp.Pow, square)
+    heads = build.graph.heads
+    if heads[left] not in PARTS or heads[right] not in PARTS:
+        return None
+    return power_form(build, [(left, 1), (right, 1)], COMPOSITES)
 
 
 def _power(build: Builder, operands: tuple[int, ...]) -> Form | None:
@@ -79,14 +96,16 @@ def _power(build: Builder, operands: tuple[int, ...]) -> Form | None:
     if exponent == build.minus_one:
         u = _one_plus_exp(build, base)
         return None if u is None else (falling_expit, (u,))
-    even = build.even_integer(exponent)
-    if even is None:
+    if graph.heads[base] not in PARTS:
         return None
-    if graph.heads[base] is sp.Abs:
+    even, power = build.even_integer(exponent), build.constant(exponent)
+    if even is not None and graph.heads[base] is sp.Abs:
         return sp.Pow, (inner[0], exponent)
-    if graph.heads[base] is sp.Pow and inner[1] == build.half:
+    if even is not None and graph.heads[base] is sp.Pow and inner[1] == build.half:
         return sp.Pow, (inner[0], build.number(even // 2))
-    return None
+    if power is None or power != int(power) or power < 2:
+        return None
+    return power_form(build, [(base, int(power))], COMPOSITES)
 
 
 def _logarithm(build: Builder, operands: tuple[int, ...]) -> Form | None:
@@ -114,7 +133,7 @@ def _one_plus_exp(build: Builder, node: int) -> int | None:
 
 
 _RECOGNISERS: dict[Head, Callable[[Builder, tuple[int, ...]], Form | None]] = {
-    sp.Mul: _square,
+    sp.Mul: _product,
     sp.Pow: _power,
     sp.log: _logarithm,
     h.log1p: _logarithm_of_one_plus,
@@ -175,7 +194,7 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
         found: list[Edge] = [(None, u, None) for u in filter(active, operands)]
         if len(operands) == 2 and operands[0] != operands[1]:
             return found
-    elif head is sp.Mul and len(operands) == 2 and operands[0] != operands[1]:
+    elif head is sp.Mul and len(operands) == 2 and is_plain_product(build, operands):
         left, right = operands
         found = []
         if active(left):

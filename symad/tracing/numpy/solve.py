@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -110,10 +111,19 @@ def _slogdet_one(a: Any) -> tuple[Any, Any]:
     except np.linalg.LinAlgError:
         reduced = None
     if reduced is None:
-        value = _det_one(a)
-        return np.sign(value), np.log(np.abs(value))
+        exponent = _exponent(a) if len(a) > 1 else 0
+        value = _det_one(a * 2.0**-exponent)
+        return np.sign(value), np.log(np.abs(value)) + len(a) * math.log(2.0) * exponent
     diagonal = np.diagonal(reduced)
     return np.prod(np.sign(diagonal)) * sign, np.sum(np.log(np.abs(diagonal)))
+
+
+def _exponent(a: Any) -> Any:
+    """The power of two at the largest entry, a whole number without a derivative: so scaled, products neither over- nor
+    underflow, and nothing is rounded.
+    """
+    exponent = np.floor(np.log2(np.max(np.abs(a))))
+    return np.where(np.isfinite(exponent), np.clip(exponent, -1000.0, 1000.0), 0.0)
 
 
 @implements(np.linalg.inv)

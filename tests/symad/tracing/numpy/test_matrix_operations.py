@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -238,3 +240,21 @@ def test_a_plan_says_that_the_library_is_missing(monkeypatch):
     kernel = sa.compile(sa.grad(f), X, cache=False, roll="always")
     assert kernel.stats.strategy == "rolled"
     np.testing.assert_allclose(kernel(X), sa.grad(f)(X), rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("scale", [1e-110, 1e-60, 1.0, 1e60, 1e110])
+def test_derivatives_of_slogdet_do_not_overflow(size: int, scale: float) -> None:
+    """The k-th derivative at s A is s**-k times the one at A."""
+    a = np.random.default_rng(0).normal(size=(size, size)) + size * np.eye(size)
+
+    def logarithm(matrix: Any) -> Any:
+        return np.linalg.slogdet(matrix)[1]
+
+    inverse = np.linalg.inv(a)
+    curvature = -np.einsum("li,jk->ijkl", inverse, inverse)
+    for gradient in (sa.grad(logarithm), sa.compile(sa.grad(logarithm), a)):
+        np.testing.assert_allclose(gradient(a * scale) * scale, inverse.T, rtol=1e-12)
+    hessian = sa.compile(sa.hessian(logarithm), a)
+    np.testing.assert_allclose(hessian(a * scale) * scale * scale, curvature, rtol=1e-10, atol=1e-12)
+    assert logarithm(a * scale) == pytest.approx(float(sa.compile(logarithm, a)(a * scale)), rel=1e-14)

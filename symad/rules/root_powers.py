@@ -1,0 +1,143 @@
+"""Powers of roots, scaled in any way, which are differentiated through what the root is taken of.
+
+sqrt(v)**n, |v|**n and hypot(a, b)**n with n >= 2 are smooth at 0, or have a slope there; the chain rule through the root
+is 0/0. Such a power is found in products and powers of products too: (norm / l)**2, -norm * norm, norm**2 * norm. It is
+differentiated as a composition of its own, of the exponent, what the root is taken of, and the other factors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+import sympy as sp
+
+import codegen.heads as h
+from codegen.ir.program import Head
+from symad.graph.builder import Builder, simplest
+
+Form = tuple[Head, tuple[int, ...]]
+Rules = dict[Head, tuple[Callable[..., int | None], ...]]
+Factor = tuple[int, int]  # a node and its exponent
+
+PARTS = frozenset({sp.Mul, sp.Pow, sp.Abs, h.hypot})  # heads of operands that may hold a root
+MOST = 8  # factors, and the largest exponent
+
+
+def power_form(build: Builder, factors: list[Factor], rules: Rules) -> Form | None:
+    """Return the composition that a product of powers is, None where no root has an exponent of 2 or more."""
+    flat = _flattened(build, factors)
+    if flat is None:
+        return None
+    for root in flat:
+        kind, n = _kind(build, root), flat[root]
+        if kind and 2 <= n <= MOST and (kind != "abs" or n % 2 == 0):
+            scales = [node for node, exponent in flat.items() if node != root for _ in range(exponent)]
+            if len(scales) > MOST:
+                return None
+            inner = _radicands(build, root) if kind == "hypot" else build.graph.operands[root][:1]
+            return _head(kind, len(inner), len(scales), rules), (build.number(n), *inner, *scales)
+    return None
+
+
+def _flattened(build: Builder, factors: list[Factor]) -> dict[int, int] | None:
+    """Return the factors of products and of whole powers, with their exponents; None where there are too many."""
+    graph, found = build.graph, dict[int, int]()
+    waiting = list(reversed(factors))
+    while waiting:
+        node, exponent = waiting.pop()
+        head, operands = graph.heads[node], graph.operands[node]
+        power = build.constant(operands[1]) if head is sp.Pow else None
+        if head is sp.Mul and exponent > 0:
+            waiting += [(operand, exponent) for operand in reversed(operands)]
+        elif isinstance(power, int) and power > 0 and graph.heads[operands[0]] in PARTS:
+            waiting.append((operands[0], exponent * power))
+        else:
+            found[node] = found.get(node, 0) + exponent
+        if len(found) + len(waiting) > MOST:
+            return None
+    return found
+
+
+def _kind(build: Builder, node: int) -> str:
+    head = build.graph.heads[node]
+    if head is sp.Pow:
+        return "sqrt" if build.constant(build.graph.operands[node][1]) == Fraction(1, 2) else ""
+    return {sp.Abs: "abs", h.hypot: "hypot"}.get(head, "")  # type: ignore[call-overload, no-any-return]
+
+
+def _radicands(build: Builder, root: int) -> tuple[int, ...]:
+    """Return what hypot, or hypot of hypot, adds up the squares of; few, else the operands alone."""
+    found = list(build.graph.operands[root])
+    while len(found) <= MOST and build.graph.heads[found[0]] is h.hypot:
+        found[:1] = build.graph.operands[found[0]]
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _composition(kind: str, inner: int, scales: int) -> Head:
+    """Return a name for the composition; it is never a node of a trace."""
+    made: Head = type(f"power_of_{kind}", (sp.Function,), {"kind": kind, "inner": inner, "scales": scales})
+    return made
+
+
+def _head(kind: str, inner: int, scales: int, rules: Rules) -> Head:
+    head = _composition(kind, inner, scales)
+    if head not in rules:
+        slopes = [_slope(kind, inner, k) for k in range(inner)]
+        rules[head] = (_nothing, *slopes, *[_of_scale(kind, inner, k) for k in range(scales)])
+    return head
+
+
+def _nothing(build: Builder, p: int, *operands: int) -> None:
+    """The exponent is a constant."""
+
+
+def _product(build: Builder, first: int, factors: tuple[int, ...]) -> int:
+    product = first
+    for factor in factors:
+        product = build.mul(product, factor)
+    return product
+
+
+def _exponent(build: Builder, n: int) -> int:
+    value = build.constant(n)
+    assert isinstance(value, int)
+    return value
+
+
+def _raised(build: Builder, kind: str, operands: tuple[int, ...], n: int) -> int:
+    """Return root**n, n >= 0."""
+    if kind == "sqrt":
+        return build.power(operands[0], build.number(simplest(Fraction(n, 2))))
+    if kind == "abs" and n % 2 == 0:
+        return build.power(operands[0], build.number(n))
+    root = build.call(sp.Abs, operands[0]) if kind == "abs" else operands[0]
+    for operand in operands[1:]:
+        root = build.call(h.hypot, root, operand)
+    return build.power(root, build.number(n))
+
+
+def _slope(kind: str, inner: int, place: int) -> Callable[..., int]:
+    """n/2 v**(n/2 - 1) of a square root, else n v root**(n - 2); times the other factors."""
+
+    def partial(build: Builder, p: int, exponent: int, *operands: int) -> int:
+        n, roots, scales = _exponent(build, exponent), operands[:inner], operands[inner:]
+        below = _raised(build, kind, roots, n - 2)
+        if kind == "sqrt":
+            first = build.mul(build.number(simplest(Fraction(n, 2))), below)
+        else:
+            first = build.mul(build.mul(exponent, roots[place]), below)
+        return _product(build, first, scales)
+
+    return partial
+
+
+def _of_scale(kind: str, inner: int, place: int) -> Callable[..., int]:
+    def partial(build: Builder, p: int, exponent: int, *operands: int) -> int:
+        roots, scales = operands[:inner], operands[inner:]
+        value = _raised(build, kind, roots, _exponent(build, exponent))
+        return _product(build, value, (*scales[:place], *scales[place + 1 :]))
+
+    return partial
