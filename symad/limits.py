@@ -50,11 +50,10 @@ def time_limit(seconds: float, what: str, place: Callable[[], str] = str) -> Ite
             )
             raise raised[-1]
 
-    before, start = signal.signal(signal.SIGALRM, expired), time.monotonic()
-    around = signal.setitimer(signal.ITIMER_REAL, seconds, AGAIN)[0]  # what is left of a limit around this one
-    if 0 < around < seconds:
-        signal.setitimer(signal.ITIMER_REAL, around, AGAIN)
-    try:
+    around, before, start = signal.getitimer(signal.ITIMER_REAL)[0], signal.getsignal(signal.SIGALRM), time.monotonic()
+    try:  # a short time is over before anything else is done
+        signal.signal(signal.SIGALRM, expired)  # `around` is what is left of a limit around this one
+        signal.setitimer(signal.ITIMER_REAL, around if 0 < around < seconds else seconds, AGAIN)
         yield
     finally:
         over = True

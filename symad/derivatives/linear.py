@@ -151,7 +151,10 @@ def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:
 
 
 def between(build: Builder, outputs: Sequence[int], parameters: Sequence[int]) -> list[int]:
-    """Return the nodes that lie on a path from a parameter to an output, in topological order, parameters excluded."""
+    """Return the nodes that lie on a path from a parameter to an output, in topological order, parameters excluded.
+
+    Paths through another parameter do not count: the solution of an equation may depend on a number beside it.
+    """
     if not outputs or not parameters:
         return []
     lowest, top = min(parameters), max(outputs)
@@ -160,12 +163,12 @@ def between(build: Builder, outputs: Sequence[int], parameters: Sequence[int]) -
     for node in outputs:
         if node >= lowest:
             needed[node - lowest] = 1
+    depends = set(parameters)
     for node in range(top, lowest - 1, -1):
-        if needed[node - lowest]:
+        if needed[node - lowest] and node not in depends:
             for operand in operands[node]:
                 if operand >= lowest:
                     needed[operand - lowest] = 1
-    depends = set(parameters)
     found = []
     for node in range(lowest, top + 1):
         if needed[node - lowest] and node not in depends and not depends.isdisjoint(operands[node]):

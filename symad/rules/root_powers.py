@@ -1,6 +1,6 @@
 """Powers of roots, scaled in any way, which are differentiated through what the root is taken of.
 
-sqrt(v)**n, |v|**n and hypot(a, b)**n with n >= 2 are smooth at 0, or have a slope there; the chain rule through the root
+sqrt(v)**n, |v|**n and hypot(a, b)**n with n >= 2 are smooth at 0, or have a slope there; the rule through the root
 is 0/0. Such a power is found in products and powers of products too: (norm / l)**2, -norm * norm, norm**2 * norm. It is
 differentiated as a composition of its own, of the exponent, what the root is taken of, and the other factors.
 """

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from codegen.records import dataclass
-from symad.errors import TraceError
+from symad.errors import LimitError, TraceError
 from symad.tracing.calling.merged_calls import Deciding, PathsError
 from symad.tracing.calling.user_place import user_place
 
@@ -62,6 +62,16 @@ def too_many(name: str, limit: int, taken: Sequence[Decision], deciding: Decidin
         do="for a loop: while_loop with max_steps, or fori_loop; for a choice: cond, np.where, np.maximum; "
         "or raise max_paths",
         deciding=deciding,
+    )
+
+
+def too_many_recursions(name: str, limit: int) -> LimitError:
+    """Return the error for a function that calls itself without an end that is known."""
+    return LimitError(
+        f"{name} calls itself {limit} times",
+        where=user_place(),
+        why="how deep it goes depends on traced values, and all depths are followed",
+        do="write it as a loop, symad.while_loop(cond, body, init, max_steps), or call it on numbers",
     )
 
 

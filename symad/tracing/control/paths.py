@@ -48,6 +48,7 @@ from symad.tracing.control.decisions import (
     in_words,
     next_plan,
     too_many,
+    too_many_recursions,
     too_many_steps,
     unsteady,
 )
@@ -63,6 +64,7 @@ from symad.tracing.values.node_trees import Tree
 
 MAX_PATHS = 64
 MERGED_STEPS = 8  # of loops, for each path that there may be
+RECURSIONS = 32  # calls of a function in itself that end by traced conditions
 
 
 class Paths:
@@ -87,6 +89,8 @@ class Paths:
         of_captured: bool = True,
         hidden: bool = True,
     ) -> None:
+        if around is None and (type(limit) is not int or limit < 1):
+            raise ArgumentError(f"max_paths={limit!r}", do="give a whole number from 1 on")
         self._graph = scope.graph
         self.limit, self._name, self._around = limit, name, around
         self.of_captured, self._hidden = of_captured, hidden
@@ -245,6 +249,7 @@ class Paths:
         They are left to these paths where that would show: where the function changes something outside of itself or
         what it is given, raises an error, or returns what is not made of numbers (see `CallResults`).
         """
+        self._check_recursion(name_of(f))
         run, call = run or partial(f, *args, **keywords), self.next_call()
         surroundings = None if call in self.not_followed else Surroundings(f, args, keywords)
         if surroundings is None or _is_out_of_sight(surroundings):
@@ -257,6 +262,15 @@ class Paths:
             return made.whole(tree)
         self.not_followed.add(call)
         return run()
+
+    def _check_recursion(self, name: str) -> None:
+        """Refuse a function that calls itself, again and again, on paths of which each has a decision."""
+        depth, around = 0, self
+        while around is not None:
+            depth += around._name == name and bool(around._taken)
+            around = around._around  # type: ignore[assignment]
+        if depth >= RECURSIONS:
+            raise too_many_recursions(name, RECURSIONS)
 
     def inside(
         self,

@@ -4,6 +4,7 @@ import math
 import random
 import re
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -527,3 +528,27 @@ def test_a_difference_of_a_number_and_itself_is_no_path():
         value, gradient = kernel(x)
         assert value == f(x)
         assert gradient == pytest.approx(sa.grad(f)(x))
+
+
+def test_a_recursion_that_ends_on_a_traced_value_is_refused() -> None:
+    def halved(a: Any) -> Any:
+        return a if abs(a) < 0.1 else halved(a / 2) * 1.1 + 0.1
+
+    def even(a: Any) -> Any:
+        return a if a < 1 else odd(a - 1)
+
+    def odd(a: Any) -> Any:
+        return -a if a < 1 else even(a - 1)
+
+    for f, name in ((halved, "halved"), (even, "even")):
+        assert sa.derivative(f)(1.7) == pytest.approx((f(1.7001) - f(1.6999)) / 2e-4, rel=1e-6)
+        for g in (f, sa.grad(f)):
+            with pytest.raises(sa.LimitError, match=f"{name} calls itself 32 times: how deep it goes"):
+                sa.compile(g, 1.7)
+
+
+def test_a_recursion_of_known_depth_is_followed() -> None:
+    def power(x: Any, n: int) -> Any:
+        return 1.0 if n == 0 else x * power(x if x > 0 else -x, n - 1)
+
+    assert sa.compile(lambda x: power(x, 5), 1.5)(-1.5) == power(-1.5, 5)
