@@ -22,10 +22,24 @@ from symad.teaching.grading.question import Question
 
 SECONDS = 10.0  # for one answer
 MOST_ANSWERS = 10_000
+LARGEST_ANSWER, LARGEST_TABLE = 1_000_000, 100_000_000  # bytes
 _WHO = 6  # names that are listed beside a mistake
 _VERDICTS = ("right", "unfinished", "wrong", "undecided", "unreadable")
 _STYLES: dict[str, Any] = {"right": "right", "unfinished": "right", "wrong": "wrong"}
 COLUMNS = ("name", "mark", "of", "verdict", "line", "term", "mistake", "note")
+
+
+class Unreadable(str):
+    """The answer of a file that cannot be read: no text, and the error that says why."""
+
+    __slots__ = ("error",)
+    error: ArgumentError
+
+    def __new__(cls, error: ArgumentError) -> Unreadable:
+        """Make it of the error."""
+        made = super().__new__(cls)
+        made.error = error
+        return made
 
 
 @dataclass(frozen=True)
@@ -167,6 +181,8 @@ def grade_class(
     def graded() -> Iterator[Graded]:
         for count, (name, answer) in enumerate(pairs, start=1):
             try:
+                if isinstance(answer, Unreadable):
+                    raise answer.error
                 with time_limit(SECONDS, "an answer"):
                     yield Graded(name, answer, question, checked_answer(answer, problem))
             except WorkbenchError as error:
@@ -186,12 +202,13 @@ def _said(error: WorkbenchError) -> str:
 def read_answers(path: str | Path, name_column: str = "", answer_column: str = "") -> list[tuple[str, str]]:
     """Return names and answers: of a folder its files (name.txt), of a .csv file its rows; ArgumentError for neither.
 
-    The columns of a table are called name and answer, or as is said.
+    The columns of a table are called name and answer, or as is said. A file that cannot be read is an `Unreadable`
+    answer; so is a link, which is not followed: it may lead out of the folder.
     """
     path = Path(path)
     if path.is_dir():
-        files = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
-        return [(each.stem, _text(each)) for each in files]
+        files = sorted(each for each in path.iterdir() if not each.name.startswith(".") and not _is_folder(each))
+        return [(_shown_name(each.stem), _answer(each)) for each in files]
     if path.suffix.lower() != ".csv":
         raise ArgumentError(f"{str(path)!r} as answers", do="give a folder of text files, or a .csv file")
     rows = csv.DictReader(io.StringIO(_text(path)))
@@ -203,8 +220,30 @@ def read_answers(path: str | Path, name_column: str = "", answer_column: str = "
         raise ArgumentError(f"the table {str(path)!r}", why=str(error), do="write it as CSV") from error
 
 
-def _text(path: Path) -> str:
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _shown_name(name: str) -> str:
+    """Return a name of a file as text: bytes that are no UTF-8 are replaced."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _answer(path: Path) -> str:
     try:
+        if path.is_symlink():
+            raise ArgumentError("a link", why="links are not followed", do="put the file itself into the folder")
+        if not path.is_file():
+            raise ArgumentError("no file that can be read", do="write the answer into a text file")
+        return _text(path, LARGEST_ANSWER)
+    except ArgumentError as error:
+        return Unreadable(error)
+
+
+def _text(path: Path, largest: int = LARGEST_TABLE) -> str:
+    try:
+        if path.stat().st_size > largest:
+            raise ArgumentError(f"a file of {path.stat().st_size:,} bytes", do=f"give at most {largest:,}")
         return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ArgumentError(f"cannot read {str(path)!r}", why=str(error), do="write text in UTF-8") from error

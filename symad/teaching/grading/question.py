@@ -17,6 +17,9 @@ from symad.formulas.read import read_formula
 from symad.teaching.answers.answer_check import CheckedAnswer, checked_answer
 from symad.teaching.answers.answer_problem import Problem, derivative_problem, expansion_problem
 
+LARGEST = 1_000_000  # bytes of a file
+MOST_ORDERS = 100
+
 
 @dataclass(frozen=True)
 class Question:
@@ -76,8 +79,14 @@ def read_question(path: str | Path) -> Question:
     """
     path = Path(path)
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        with path.open("rb") as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise ArgumentError(f"a question of more than {LARGEST:,} bytes in {str(path)!r}", do="give a shorter file")
+        found = tomllib.loads(text.decode("utf-8"))
+    except RecursionError as error:
+        raise ArgumentError(f"cannot read {str(path)!r}", why="it is nested too deep", do="write it flat") from error
+    except (OSError, ValueError) as error:  # of UTF-8, of TOML, and of integers with thousands of digits
         raise ArgumentError(f"cannot read {str(path)!r}", why=str(error), do='write a line formula = "x^3"') from error
     return question_of(found, str(path))
 
@@ -101,10 +110,15 @@ def question_of(found: Mapping[str, Any], where: str = "question") -> Question:
             )
     for name in ("points", "unfinished"):
         number = found.get(name, 1)
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 1e6:
-            raise ArgumentError(f"{name} = {number!r}", where=where, do="give a number from 0")
-    if not isinstance(found.get("at", {}), Mapping):
-        raise ArgumentError(f"at = {found['at']!r}", where=where, do="write at = {x = 2}")
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 10**6:
+            raise ArgumentError(f"{name} = {number!r}"[:80], where=where, do="give a number from 0")
+    order, title, at = found.get("order", 1), found.get("title", ""), found.get("at", {})
+    if type(order) is not int or not 1 <= order <= MOST_ORDERS:
+        raise ArgumentError(f"order = {order!r}"[:80], where=where, do=f"give a number from 1 to {MOST_ORDERS}")
+    if not isinstance(title, str):
+        raise ArgumentError(f"title = {title!r}"[:80], where=where, do='write title = "..."')
+    if not isinstance(at, Mapping) or not all(isinstance(value, int | float | str) for value in at.values()):
+        raise ArgumentError(f"at = {at!r}"[:80], where=where, do="write at = {x = 2}")
     lists = {name: tuple(entries) for name, entries in found.items() if isinstance(entries, list)}
     return Question(**{**found, **lists})
 
