@@ -6,6 +6,7 @@ not be written down to be refused.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
@@ -107,7 +108,14 @@ def plan(
         example_args = containers.real_parts(example_args)
     given = (max_ops, max_seconds, max_bytes)
     with limits(*given) if any(each is not None for each in given) else nullcontext(), telling(), fewer_collections():
-        return _planned(f, example_args, asked)
+        try:
+            return _planned(f, example_args, asked)
+        except RecursionError as error:
+            raise LimitError(
+                f"tracing {name_of(f)} needs more calls in each other than {sys.getrecursionlimit()}, Python's limit",
+                why="each of nested derivatives takes some 15 calls, and a function that calls itself has no end",
+                do="for derivatives of high order in one direction, sa.taylor; or raise sys.setrecursionlimit",
+            ) from error
 
 
 def _planned(f: Function, example_args: tuple[Any, ...], asked: Asked) -> CompilationPlan:

@@ -145,8 +145,8 @@ def from_nodes(nodes: Nodes, scope: Scope) -> Scalar | Array:
 def check_differentiable(value: Any, path: str) -> None:
     """Raise ArgumentError unless a derivative with respect to this leaf makes sense.
 
-    Python and NumPy integers are taken as floats; integer and boolean arrays, empty arrays, complex numbers and
-    anything that is no number are refused.
+    Integers, and arrays of them, are taken as floats; truth values, complex numbers and anything that is no number are
+    refused.
     """
     why = _unsuitable(value)
     if why:
@@ -167,12 +167,10 @@ _PLAIN = frozenset({np.ndarray, np.memmap, float, int, np.float64})
 
 
 def _check_array(value: np.ndarray[Any, Any], path: str) -> None:
-    if value.dtype.kind == "b" or (value.ndim and value.dtype.kind in "iu"):
+    if value.dtype.kind == "b":
         why = f"its dtype is {value.dtype}, and a derivative needs real numbers"
         do = "use .astype(float)" + ("" if path.isidentifier() else ", or choose parts with wrt=")
         raise _refusal(value, path, "argument", why, do)
-    if value.size == 0:
-        raise _refusal(value, path, "argument", f"it is empty (shape {value.shape})", "pass at least one number")
     if value.dtype == object:
         for item in value.ravel().tolist():
             if not isinstance(item, Scalar | sp.Expr | int | float | np.number | Fraction):
@@ -208,7 +206,7 @@ def _unsuitable(value: Any) -> str:
             return why
     if isinstance(value, np.ndarray):
         return _KINDS.get(value.dtype.kind, "" if value.dtype.kind in "biufO" else f"its dtype is {value.dtype}")
-    if isinstance(value, sp.Expr) and value.is_real is False and value.is_number and not value.is_extended_real:
+    if isinstance(value, sp.Expr) and value.is_number and value.is_real is False and not value.is_extended_real:
         return _COMPLEX
     return ""
 
