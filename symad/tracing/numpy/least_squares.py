@@ -58,12 +58,29 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     if (m == n or mode != "complete") and m and n and _whole(_first_of(a)) is not None:
         packed = per_matrix(lambda one: np.concatenate([np.ravel(part) for part in _factors("qr", one)]), a)
         size, stack = min(m, n), a.shape[:-2]
+        packed = packed + _no_slope(a, np.reshape(packed[..., m * size :], (*stack, size, n)))[..., None]
         upper = np.reshape(packed[..., m * size :], (*stack, size, n))
         return upper if mode == "r" else _QR_RESULT(np.reshape(packed[..., : m * size], (*stack, m, size)), upper)
     size = m if mode == "complete" else min(m, n)
     both = per_matrix(lambda one: _checked("qr", one, np.eye(m)), a)
-    upper = both[..., :size, :n]
+    mark = _no_slope(a, both[..., :size, :n])
+    both = both + mark[..., None, None]
+    upper = np.triu(both[..., :size, :n])
     return upper if mode == "r" else _QR_RESULT(np.matrix_transpose(both[..., :size, n:]), upper)
+
+
+def _no_slope(a: Any, upper: Any) -> Any:
+    """Return 0 for each matrix, which has a derivative of NaN where the factor R says that columns are dependent.
+
+    Q and R have values there, and no derivative. Where numbers are known, such a matrix was refused.
+    """
+    if known_values(a, np.size) is not None:
+        return np.zeros(a.shape[:-2])
+    size = min(upper.shape[-2:])
+    square = upper[..., :size, :size]
+    marked = np.isnan(np.sum(_independent(np.reshape(square, (-1, size, size)), a.shape[-2]), axis=(1, 2)))
+    kink = np.sqrt(0.0 * np.sum(a, axis=(-2, -1)) ** 2)
+    return np.where(np.reshape(marked, a.shape[:-2]), kink, 0.0)
 
 
 def _first_of(a: Any) -> Any:
@@ -97,8 +114,8 @@ def _solved(name: str, a: Any, right: Any) -> tuple[Any, Any]:
 
 def _independent(r: Any, m: int) -> Any:
     """Return R with NaN on its diagonal for a column that depends on those before it, to the last digits."""
-    bound = np.where(np.eye(len(r), dtype=bool), (m * EPS) ** 2, -1.0)
-    return np.where(r * r <= bound * np.sum(r * r, axis=0), np.nan, r)
+    bound = np.where(np.eye(r.shape[-1], dtype=bool), (m * EPS) ** 2, -1.0)
+    return np.where(r * r <= bound * np.sum(r * r, axis=-2, keepdims=True), np.nan, r)
 
 
 def _solved_by_reflections(name: str, a: Any, right: Any) -> tuple[Any, Any]:

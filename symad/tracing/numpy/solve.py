@@ -199,6 +199,9 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
     if _pivot(rows[n - 1 :, n - 1])[1]:
         raise np.linalg.LinAlgError("Singular matrix")
+    if _compiled(rows) is not None:
+        for k in range(n):  # a kernel has NaN where NumPy raises an error
+            rows[k, k] = np.where(rows[k, k] == 0, np.nan, rows[k, k])
     return np.reshape(back_substituted(rows), np.shape(b))
 
 
@@ -398,4 +401,7 @@ def _cholesky_one(a: Any) -> Any:
         ):  # NaN is no reason: it comes out, as in NumPy and in kernels
             raise np.linalg.LinAlgError("Matrix is not positive definite")
         lower[i, i] = np.sqrt(lower[i, i])
+    last = lower[-1:, -1:]
+    if last.size and known_values(last, np.size) is None:  # NaN everywhere, where NumPy raises an error
+        lower = lower + np.tril(np.broadcast_to(0.0 / last, lower.shape))
     return lower

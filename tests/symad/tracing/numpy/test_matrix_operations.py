@@ -258,3 +258,38 @@ def test_derivatives_of_slogdet_do_not_overflow(size: int, scale: float) -> None
     hessian = sa.compile(sa.hessian(logarithm), a)
     np.testing.assert_allclose(hessian(a * scale) * scale * scale, curvature, rtol=1e-10, atol=1e-12)
     assert logarithm(a * scale) == pytest.approx(float(sa.compile(logarithm, a)(a * scale)), rel=1e-14)
+
+
+def test_kernels_are_nan_where_numpy_raises_an_error() -> None:
+    """An indefinite matrix has no Cholesky factor, a singular one no solution: values and slopes are NaN."""
+
+    def factor(x: Any) -> Any:
+        return np.sum(np.linalg.cholesky(np.stack([np.stack([x, 2.0]), np.stack([2.0, 1.0])])))
+
+    def corner(x: Any) -> Any:
+        return np.linalg.cholesky(np.stack([np.stack([x, 2.0]), np.stack([2.0, 1.0])]))[0, 0]
+
+    def solution(x: Any) -> Any:
+        return np.linalg.solve(np.stack([np.stack([x, 0.5]), np.stack([x, 0.5])]), np.array([1.0, 2.0]))[0]
+
+    for f, places in ((factor, (0.5, 4.0, -1.0)), (corner, (0.5, 4.0, -1.0)), (solution, (0.5, 2.0))):
+        both = sa.compile(sa.value_and_grad(f), 9.0)
+        for place in places:
+            with pytest.raises(np.linalg.LinAlgError):
+                f(np.float64(place))
+            assert np.isnan(both(place)).all(), (f, place)
+    both = sa.compile(sa.value_and_grad(corner), 9.0)
+    assert both(9.0) == (3.0, pytest.approx(1 / 6))
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (10, 3), (12, 5), (3, 3)])
+@pytest.mark.parametrize("part", [0, 1])
+def test_qr_of_dependent_columns_has_values_and_no_slopes(shape: tuple[int, int], part: int) -> None:
+    generator = np.random.default_rng(0)
+    a = generator.normal(size=shape)
+    both = sa.compile(sa.value_and_grad(lambda m: np.sum(np.linalg.qr(m)[part])), a)
+    value, slope = both(a)
+    assert np.isfinite(slope).all()
+    np.testing.assert_allclose(value, np.sum(np.linalg.qr(a)[part]), rtol=1e-12)
+    for dependent in (np.ones(shape), np.column_stack([a[:, 0], 2 * a[:, 0], a[:, 2:]])):
+        assert np.isnan(both(dependent)[1]).all()
