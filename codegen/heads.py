@@ -24,7 +24,8 @@ from sympy.logic.boolalg import BooleanAtom
 
 __all__ = [
     "Alias", "NegativeZero", "cbrt", "copysign", "direction_cosine", "elliptic_moment", "exp2", "expit", "expm1",
-    "fmod", "hypot", "log1p", "log2", "log10", "log_expit", "logaddexp", "negative_zero", "one_minus_square", "rint",
+    "fmod", "hypot", "log1p", "log2", "log10", "log_argument", "log_expit", "logaddexp", "negative_zero",
+    "one_minus_square", "rint",
     "softplus", "trunc", "xlogy",
 ]  # fmt: skip
 
@@ -111,6 +112,8 @@ one_minus_square: Any = real_head(
     "one_minus_square", "(1 - u)(1 + u), which keeps the digits that 1 - u**2 loses near |u| = 1.",
     lambda u: (1 - u) * (1 + u),
 )  # fmt: skip
+# NaN where a logarithm has no value, so that derivatives of every order are NaN there too; in SymPy it is its operand
+log_argument: Any = real_head("log_argument", "u where log(u) has a value, NaN below 0.", lambda u: u)
 xlogy: Any = real_head("xlogy", "u*log(v), and 0 where u = 0.", lambda u, v: zero_first(u, u * sp.log(v)))
 trunc: Any = real_head("trunc", "Round towards zero.", lambda u: sp.sign(u) * sp.floor(sp.Abs(u)))
 rint: Any = real_head("rint", "Round to the nearest integer, halves to the even one.", _to_even)

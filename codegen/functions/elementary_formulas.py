@@ -49,6 +49,11 @@ def frac(u: Number) -> Number:
     return u - floor(u)
 
 
+def log_argument(u: Number) -> Number:
+    """u, NaN below 0."""
+    return where(u >= 0.0, u, math.nan)
+
+
 def one_minus_square(u: Number) -> Number:
     """(1 - u)(1 + u)."""
     return (1.0 - u) * (1.0 + u)

@@ -257,6 +257,7 @@ ARITHMETIC = [
     Intrinsic(cfunctions.fma, native.multiply_add, lambda a, b, c: a * b + c, lambda a, b, c: a * b + c, 1.0),
     libm(heads.cbrt, "cbrt", reference.cbrt, 4.0, "odd"),
     libm(heads.hypot, "hypot", mp.hypot),
+    written(heads.log_argument, elementary.log_argument, lambda u: u if u >= 0 else mp.nan, 0.0),
     written(heads.one_minus_square, elementary.one_minus_square, lambda u: (1 - u) * (1 + u), 1.5, "even"),
     written(heads.direction_cosine, elementary.direction_cosine, lambda u, v: reference.divide(u, mp.hypot(u, v)), 2.0),
 ]

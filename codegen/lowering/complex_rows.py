@@ -200,6 +200,7 @@ COMPLEX: dict[Head, Intrinsic] = {
             heads.one_minus_square,
         )
     },
+    heads.log_argument: replace(INTRINSICS[heads.log_argument], native=INTRINSICS[heads.Alias].native),
     sp.tanh: _formula(sp.tanh, lambda u: u.call("tanh")),
     sp.coth: _formula(sp.coth, lambda u: reciprocal(u.call("tanh"))),
     sp.sech: _formula(sp.sech, lambda u: reciprocal(u.call("cosh"))),

@@ -12,7 +12,7 @@ import sympy as sp
 
 from codegen.expressions.sympy_forms import rebuild
 from codegen.expressions.sympy_in import walk
-from codegen.heads import Alias
+from codegen.heads import Alias, log_argument
 from codegen.ir.program import reachable
 from symad.errors import LimitError
 from symad.graph.graph import Graph
@@ -47,7 +47,10 @@ def to_sympy(graph: Graph, nodes: Sequence[int], *, evaluate: bool = False) -> l
     for node in order:
         operands = graph.operands[node]
         parts = [built[operand] for operand in operands]
-        built[node] = rebuild(graph.heads[node], parts, evaluate=evaluate) if parts else graph.atoms[node]
+        if graph.heads[node] is log_argument:  # which only numbers tell from what it is of
+            built[node] = parts[0]
+        else:
+            built[node] = rebuild(graph.heads[node], parts, evaluate=evaluate) if parts else graph.atoms[node]
     return [built[node] for node in nodes]
 
 
@@ -90,7 +93,7 @@ def to_let(graph: Graph, outputs: Sequence[int], symbols: Iterable[sp.Symbol] | 
         operands = graph.operands[node]
         if not operands:
             inline[node], depth[node] = graph.atoms[node], 0
-        elif graph.heads[node] is Alias:
+        elif graph.heads[node] in (Alias, log_argument):
             inline[node], depth[node] = inline[operands[0]], depth[operands[0]]
         else:
             expression = rebuild(graph.heads[node], [inline[operand] for operand in operands])
@@ -130,7 +133,7 @@ def _uses(graph: Graph, order: Sequence[int], outputs: Sequence[int]) -> dict[in
     for node in outputs:
         uses[node] += 1
     for node in reversed(order):
-        share = uses[node] if graph.heads[node] is Alias else 1
+        share = uses[node] if graph.heads[node] in (Alias, log_argument) else 1
         for operand in graph.operands[node]:
             uses[operand] += share
     return uses

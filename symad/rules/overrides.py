@@ -71,6 +71,43 @@ def _is_zero(build: Builder, u: int) -> int:
     return build.call(sp.Equality, u, build.zero)
 
 
+def log_argument(build: Builder, u: int, factor: int | None = None) -> int:
+    """Return u with NaN below 0, where it may be; u alone where the `factor` of a logarithm is 0."""
+    if _is_nonnegative(build, u):
+        return u
+    inside = build.call(h.log_argument, u)
+    if factor is None or build.constant(factor) not in (0, None):
+        return inside
+    return build.select(_is_zero(build, factor), u, inside)
+
+
+def _is_nonnegative(build: Builder, node: int) -> bool:
+    """Whether a number cannot be below 0 by how it is made."""
+    graph, waiting = build.graph, [node]
+    for _ in range(_LOOKED_AT):
+        if not waiting:
+            return True
+        each = waiting.pop()
+        head, operands, value = graph.heads[each], graph.operands[each], build.constant(each)
+        if value is not None and value >= 0:
+            continue
+        if head in (sp.Add, sp.Mul, h.Alias) and each not in graph.rules:
+            waiting += operands
+        elif head is sp.Pow:
+            even, root = build.even_integer(operands[1]), build.constant(operands[1]) == Fraction(1, 2)
+            if even is None and not root:
+                waiting.append(operands[0])
+        elif head not in _NONNEGATIVE:
+            return False
+    return False
+
+
+_LOOKED_AT = 12
+_NONNEGATIVE = frozenset(
+    {sp.exp, sp.Abs, sp.cosh, sp.sech, h.exp2, h.hypot, h.expit, h.softplus, s.erfcx, sp.erfc, s.normal_hazard}
+)
+
+
 def _elliptic_moment(build: Builder, p: int, a: int, b: int, m: int) -> int:
     """(b + 1/2) times the moment (a+1, b+1): differentiation under the integral."""
     higher = build.call(h.elliptic_moment, build.add(a, build.one), build.add(b, build.one), m)
@@ -114,11 +151,17 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, u, v: b.div(b.power(b.call(h.direction_cosine, v, u), b.two), b.call(h.hypot, u, v)),
         lambda b, p, u, v: b.neg(b.div(b.mul(p, b.call(h.direction_cosine, v, u)), b.call(h.hypot, u, v))),
     ),
+    # 1/u is finite below 0, where the logarithms have no value
+    h.log_argument: (_one,),
+    sp.log: (lambda b, p, u: b.reciprocal(log_argument(b, u)),),
+    h.log1p: (lambda b, p, u: b.reciprocal(log_argument(b, b.add(b.one, u))),),
+    h.log2: (lambda b, p, u: b.reciprocal(b.mul(log_argument(b, u), b.call(sp.log, b.two))),),
+    h.log10: (lambda b, p, u: b.reciprocal(b.mul(log_argument(b, u), b.call(sp.log, b.number(10)))),),
     # cancellation near the branch points; and at them every mode gives infinity, where a product rule gives 0 * inf
     h.one_minus_square: (lambda b, p, u: b.mul(b.number(-2), u),),
     sp.asin: (lambda b, p, u: b.power(b.call(h.one_minus_square, u), b.number(Fraction(-1, 2))),),
     sp.acos: (lambda b, p, u: b.neg(b.power(b.call(h.one_minus_square, u), b.number(Fraction(-1, 2)))),),
-    sp.atanh: (lambda b, p, u: b.reciprocal(b.call(h.one_minus_square, u)),),
+    sp.atanh: (lambda b, p, u: b.reciprocal(log_argument(b, b.call(h.one_minus_square, u))),),
     sp.asinh: (lambda b, p, u: b.reciprocal(b.call(h.hypot, b.one, u)),),  # 1 + u**2 overflows
     # 1 - tanh**2 is 0 for |u| > 19, 1 - expit is 0 for u > 37
     sp.tanh: (lambda b, p, u: b.power(b.call(sp.sech, u), b.two),),
@@ -129,7 +172,7 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, u, v: b.call(h.expit, b.sub(u, v)),
         lambda b, p, u, v: b.call(h.expit, b.sub(v, u)),
     ),
-    h.xlogy: (lambda b, p, u, v: b.call(sp.log, v), lambda b, p, u, v: b.div(u, v)),
+    h.xlogy: (lambda b, p, u, v: b.call(sp.log, v), lambda b, p, u, v: b.div(u, log_argument(b, v, u))),
     h.cbrt: (lambda b, p, u: b.reciprocal(b.mul(b.number(3), b.mul(p, p))),),  # real for u < 0
     # removable singularities
     sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), _zero),

@@ -179,6 +179,11 @@ def _inverse_box_cox_power(build: Builder, raised: int, u: int, p: int) -> int:
     return build.mul(raised, ranged.logarithm_remainder(build, u, p))
 
 
+def _log_argument(build: Builder, u: int, factor: int) -> int:
+    """u with NaN below 0, but where the factor of the logarithm is 0."""
+    return build.select(build.call(sp.Equality, factor, build.zero), u, build.call(h.log_argument, u))
+
+
 def _grown(build: Builder, u: int, p: int) -> int:
     return build.add(build.one, build.mul(p, u))
 
@@ -275,8 +280,11 @@ SPECIAL: dict[Head, tuple[Partial, ...]] = {
     s.spherical_yn: (_zero, _spherical(s.spherical_yn, 1, -1)),
     s.spherical_in: (_zero, _spherical(s.spherical_in, 1, 1)),
     s.spherical_kn: (_zero, _spherical(s.spherical_kn, -1, -1)),
-    s.logit: (lambda b, p, u: b.reciprocal(b.mul(u, b.sub(b.one, u))),),
-    s.xlog1py: (lambda b, p, u, v: b.call(h.log1p, v), lambda b, p, u, v: b.div(u, b.add(b.one, v))),
+    s.logit: (lambda b, p, u: b.reciprocal(b.call(h.log_argument, b.mul(u, b.sub(b.one, u)))),),
+    s.xlog1py: (
+        lambda b, p, u, v: b.call(h.log1p, v),
+        lambda b, p, u, v: b.div(u, _log_argument(b, b.add(b.one, v), u)),
+    ),
     s.log_ratio: (lambda b, p, u, v: b.reciprocal(u), lambda b, p, u, v: b.neg(b.reciprocal(v))),
     s.entr: (lambda b, p, u: b.sub(b.minus_one, b.call(sp.log, u)),),
     s.rel_entr: (

@@ -46,7 +46,7 @@ SPECIAL_POINTS: dict[Any, list[Any]] = {
     sp.hermite: DEGREES, sp.jn: [(0.0, 1.5), (1.0, 2.5), (2.0, 3.75), (3.0, 8.5)],
     sp.assoc_laguerre: [(2.0, 0.5, 0.3), (5.0, 1.0, 2.4)],
     sp.chebyshevu: DEGREES, sp.laguerre: DEGREES, sp.hermite: DEGREES,
-    heads.one_minus_square: UNIT,
+    heads.one_minus_square: UNIT, heads.log_argument: POSITIVE,
     heads.elliptic_moment: [(0.0, 0.0, 0.3), (1.0, 1.0, 0.5), (2.0, 1.0, -0.7), (1.0, 0.0, 1e-9)],
     sp.jn: [(0.0, 0.3), (1.0, -0.4), (2.0, 5.5), (3.0, 1e-4), (5.0, 4.9), (5.0, 8.5), (12.0, 11.0)],
     sp.assoc_laguerre: [(2.0, 1.5, 0.3), (5.0, 0.75, -0.4)],

@@ -233,6 +233,7 @@ ARITHMETIC: dict[Head, Callable[..., Any]] = {
     cfunctions.fma: lambda a, b, c: a * b + c,
     heads.cbrt: monotone(_cbrt),
     heads.hypot: root_of_squares,
+    heads.log_argument: lambda u: u,
     heads.one_minus_square: lambda u: (1 - u) * (1 + u),
     heads.direction_cosine: lambda u, v: u / root_of_squares(u, v),
 }

@@ -146,7 +146,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
 def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     """Return the arguments of np.interp with the points moved into one period, sorted by value, and extended."""
     x, xp = np.mod(x, period), np.mod(xp, period)
-    order = np.argsort(xp)
+    order = np.argsort(xp, kind="stable")
     xp, fp = xp[order], np.take(fp, order)
     points = np.concatenate([xp[-1:] - period, xp, xp[:1] + period])
     return x, points, np.concatenate([fp[-1:], fp, fp[:1]])

@@ -1,9 +1,10 @@
 """Orders and what is made of them: sort, argsort, searchsorted, quantiles, elements at places that are computed.
 
-Where values are known, as inside a derivative at a point, an order is what they say, and moves elements only. Where
-they are not it is computed with them (`symad.tracing.values.computed_places`), and the elements are gathered. Both are
-stable whatever `kind` is: equal elements, 0.0 and -0.0 among them, stay as they stand, NaN comes last. An order is
-piecewise constant, so a derivative passes through the elements that it moves, and not through the order.
+Where values are known, as inside a derivative at a point, an order is what they say, and moves elements only: that of
+argsort is NumPy's own, which may not be stable. Where they are not known it is computed with them
+(`symad.tracing.values.computed_places`), and the elements are gathered. It is stable then, whatever `kind` is: equal
+elements, 0.0 and -0.0 among them, stay as they stand, NaN comes last. An order is piecewise constant, so a derivative
+passes through the elements that it moves, and not through the order.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ MEDIAN = "median"  # the method of medians, which are means of the two elements 
 
 @implements(np.argsort)
 def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    """The places of the elements in the order of their values, equal ones as they stand."""
+    """The places of the elements in the order of their values; in a kernel equal ones as they stand."""
     plain = known(a)
     if plain is not None:
-        return np.argsort(plain, axis=axis, kind="stable", order=order)
+        return np.argsort(plain, axis=axis, kind=kind, order=order, stable=stable)
     if order is not None:
         raise ValueError("Cannot specify order when the array has no fields.")
     a, axis = _along(traced(a), axis)
@@ -77,7 +78,7 @@ def _extreme(a: Any, axis: Any, out: Any, keepdims: Any, *, smallest: bool) -> A
     if not a.shape[axis]:
         raise ValueError(f"attempt to get arg{'min' if smallest else 'max'} of an empty sequence")
     a = np.moveaxis(a, axis, -1)
-    order = argsort(a)
+    order = argsort(a, kind="stable")
     ranked = np.take_along_axis(a, order, -1)
     last = ranked[..., -1:]
     before = np.where(np.isnan(last), ~np.isnan(ranked), ranked < last)
@@ -91,7 +92,7 @@ def _extreme(a: Any, axis: Any, out: Any, keepdims: Any, *, smallest: bool) -> A
 @implements(np.argpartition)
 def argpartition(a: Any, kth: Any, axis: Any = -1, kind: Any = "introselect", order: Any = None) -> Any:
     """Places with that of the kth in its sorted place (here: all of them)."""
-    return argsort(a, axis, order=order)
+    return argsort(a, axis, kind="stable", order=order)
 
 
 @implements(np.sort)
@@ -100,7 +101,7 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, 
     a = traced(a)
     a = np.ravel(a) if axis is None else a
     axis = -1 if axis is None else axis
-    made: Any = np.take_along_axis(a, argsort(a, axis=axis, order=order), axis)
+    made: Any = np.take_along_axis(a, argsort(a, axis=axis, kind="stable", order=order), axis)
     return wrap(in_order_of(made.nodes, a.nodes), made.scope) if is_traced(made) else made
 
 
@@ -121,9 +122,9 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
         raise TypeError("need sequence of keys with len > 0 in lexsort")
     if not listed[0].ndim:
         return np.zeros((), dtype=int)
-    found = argsort(listed[0], axis)
+    found = argsort(listed[0], axis, kind="stable")
     for key in listed[1:]:
-        found = np.take_along_axis(found, argsort(np.take_along_axis(key, found, axis), axis), axis)
+        found = np.take_along_axis(found, argsort(np.take_along_axis(key, found, axis), axis, kind="stable"), axis)
     return found
 
 

@@ -41,7 +41,7 @@ class UniqueInverse(NamedTuple):
 def _sorted(ar: Any, equal_nan: bool) -> tuple[Any, Any, Any]:
     """Return the order of the elements, the elements in it, and whether each is the first of its value."""
     flat = np.ravel(traced(ar))
-    order = np.argsort(flat)
+    order = np.argsort(flat, kind="stable")
     ranked = np.take(flat, order)
     first, second = ranked[:-1], ranked[1:]
     differ = first != second
@@ -55,7 +55,7 @@ def _parts(ar: Any, equal_nan: bool) -> Unique:
     places = np.flatnonzero(is_first)
     numbers = np.cumsum(np.where(is_first, 1, 0)) - 1
     ends = np.concatenate([np.asarray(places)[1:] if isinstance(places, np.ndarray) else places[1:], [len(ranked)]])
-    back = np.take(numbers, np.argsort(order))
+    back = np.take(numbers, np.argsort(order, kind="stable"))
     return Unique(ranked[is_first], np.take(order, places), np.reshape(back, np.shape(ar)), ends - places)
 
 

@@ -95,7 +95,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
 def _of_symmetric(a: Any, compute_uv: bool) -> Any:
     """The singular values of a symmetric matrix: the sizes of its eigenvalues; and their vectors."""
     values, vectors = np.linalg.eigh(a)
-    order = np.argsort(-np.abs(values), axis=-1)
+    order = np.argsort(-np.abs(values), axis=-1, kind="stable")
     values = np.take_along_axis(values, order, -1)
     if not compute_uv:
         return np.abs(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ RANDOM = np.random.default_rng(3)
 
 FUNCTIONS = {
     "sort": lambda x: np.sum(np.sin(np.sort(x * x)) * np.arange(1.0, len(x) + 1) * np.exp(x)),
-    "argsort": lambda x: np.sum(np.cos(x)[np.argsort(x)[::-1]] ** 3 * np.arange(float(len(x))) * x),
-    "ranks": lambda x: np.sum(np.argsort(np.argsort(x)) * x**2),
+    "argsort": lambda x: np.sum(np.cos(x)[np.argsort(x, kind="stable")[::-1]] ** 3 * np.arange(float(len(x))) * x),
+    "ranks": lambda x: np.sum(np.argsort(np.argsort(x, kind="stable")) * x**2),
     "median": lambda x: np.median(x) ** 2 * x[0],
     "quantiles": lambda x: np.sum(np.quantile(x, [0.25, 0.6]) ** 3) + np.percentile(np.sin(x), 30) ** 2,
     "partition": lambda x: np.sum(np.partition(x, 3)[:3] ** 3),
@@ -24,10 +25,10 @@ FUNCTIONS = {
     "table": lambda x: np.sum(x**2 * np.take(TABLE, np.searchsorted(GRID, x))),
     "digitize": lambda x: np.sum(x**2 * np.digitize(x, GRID[::-1], right=True)),
     "axes": lambda x: np.sum(np.sort(np.reshape(x, (2, -1)), axis=0) ** 3 * TABLE[: len(x) // 2]),
-    "rows": lambda x: np.sum(np.outer(x, x)[np.argsort(x)][:, 0] * np.arange(float(len(x)))),
-    "columns": lambda x: np.sum(np.outer(x, x)[1, np.argsort(x)] * np.arange(float(len(x)))),
+    "rows": lambda x: np.sum(np.outer(x, x)[np.argsort(x, kind="stable")][:, 0] * np.arange(float(len(x)))),
+    "columns": lambda x: np.sum(np.outer(x, x)[1, np.argsort(x, kind="stable")] * np.arange(float(len(x)))),
     "lexsort": lambda x: np.sum(x[np.lexsort((x, np.round(x)))] ** 2 * np.arange(float(len(x)))),
-    "element": lambda x: x[np.argsort(x)[2]] ** 3 * x[0],
+    "element": lambda x: x[np.argsort(x, kind="stable")[2]] ** 3 * x[0],
 }
 
 
@@ -270,3 +271,16 @@ def test_a_quantile_of_negative_zeros_is_zero_as_numpys(f):
 def test_medians_along_axes_of_arrays_without_elements(shape, axis):
     found = sa.jvp(lambda x: np.median(x[0] * np.zeros(shape), axis=axis), (np.ones(2),), (np.ones(2),))
     assert found[0].shape == found[1].shape == np.median(np.zeros(shape), axis=axis).shape
+
+
+def test_argsort_of_numbers_has_numpys_order_of_equal_elements() -> None:
+    """NumPy's default order is not stable: its own vector code sorts few elements in networks."""
+    weights, generator = 10.0 ** np.arange(6), np.random.default_rng(0)
+    for kind in (None, "stable", "quicksort"):
+        for _ in range(30):
+            x = generator.integers(0, 3, 6) / 2
+
+            def f(v: Any, kind: Any = kind) -> Any:
+                return v @ weights[np.argsort(v, kind=kind)]
+
+            assert sa.value_and_grad(f)(x)[0] == f(x)
