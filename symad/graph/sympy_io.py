@@ -51,7 +51,25 @@ def to_sympy(graph: Graph, nodes: Sequence[int], *, evaluate: bool = False) -> l
             built[node] = parts[0]
         else:
             built[node] = rebuild(graph.heads[node], parts, evaluate=evaluate) if parts else graph.atoms[node]
+        if evaluate and graph.heads[node] is sp.And:
+            built[node] = _settled(built[node])
     return [built[node] for node in nodes]
+
+
+def _settled(condition: sp.Basic) -> sp.Basic:
+    """Return a conjunction in which symbols that it says are numbers are these in its other parts.
+
+    >>> x = sp.Symbol("x", real=True)
+    >>> _settled(sp.Eq(x, 0) & (x > 0)), _settled(sp.Eq(x, 2) & (x > 0))
+    (False, Eq(x, 2))
+    """
+    for part in condition.args if isinstance(condition, sp.And) else ():
+        if isinstance(part, sp.Eq) and part.lhs.is_Symbol and part.rhs.is_number:
+            others = [other.subs(part.lhs, part.rhs) for other in condition.args if other != part]
+            condition = sp.And(part, *others)
+            if not isinstance(condition, sp.And):
+                break
+    return condition
 
 
 def _check_tree_size(graph: Graph, order: Sequence[int], nodes: Sequence[int]) -> None:

@@ -5,6 +5,9 @@ A row is `head: (partial for operand 0, partial for operand 1, ...)`. A partial 
 derivative, or None for a structural zero. Everything that is not here is asked of SymPy (see `symad.rules.partials`).
 Reasons are given beside each row; conventions at kinks: sign(0) = 0, so |u|' = 0 at 0; at a tie Max and Min
 give each of the two operands one half; 0**0 = 1; a gated branch that is not taken contributes nothing, not even NaN.
+
+Where a value is NaN, its derivatives are: formulas that are finite outside of a domain have `log_argument` in them.
+Piecewise constants (floor, sign...) keep their structural zero, and Max and Min pass nothing on from NaN.
 """
 
 from __future__ import annotations

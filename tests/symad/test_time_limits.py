@@ -115,3 +115,13 @@ def test_a_limit_waits_where_python_ignores_errors(leave):
             lost()
     finally:
         gc.callbacks.remove(collected)
+
+
+def test_a_time_that_is_over_at_once_leaves_no_timer() -> None:
+    """The alarm may come before the block begins: the handler and the timer of before are put back."""
+    before = signal.getsignal(signal.SIGALRM)
+    for _ in range(20):
+        with pytest.raises(LimitError, match="took longer than 1e-09 s"), time_limit(1e-9, "it"):
+            time.sleep(1.0)
+        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+        assert signal.getsignal(signal.SIGALRM) == before

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from codegen.limits import check_bytes, machine_memory
 from symad.errors import ArgumentError
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
@@ -62,6 +64,12 @@ def _wrap_all(result: Any, scope: Scope) -> Any:
     return wrap(result, scope)
 
 
+def _check_size(name: str, shape: Any, subok: bool = False) -> None:
+    """Raise MemoryLimitError before an array of a shape is made, which takes what all its elements take."""
+    size = math.prod(map(int, np.atleast_1d(shape)))
+    check_bytes(f"{name}, an array of {size:,} numbers", 8.0 * size, at_most=machine_memory())
+
+
 def moving(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the handler of a function that moves elements to places which are known."""
 
@@ -70,6 +78,8 @@ def moving(function: Callable[..., Any]) -> Callable[..., Any]:
         out = keywords.pop("out", None)
         scope = scope_of(array, out) if out is not None else scope_of(array, *others)
         others, keywords = list(map(plain_index, others)), {name: plain_index(v) for name, v in keywords.items()}
+        if function is np.broadcast_to:
+            _check_size("np.broadcast_to", *others, **keywords)
         return delivered(_wrap_all(function(nodes_of(array, scope), *others, **keywords), scope), out)
 
     return handler
@@ -113,7 +123,10 @@ def _nested(arrays: Any, scope: Scope) -> Any:
 def _separate(function: Callable[..., Any]) -> Callable[..., Any]:
     def handler(*arrays: Any, **keywords: Any) -> Any:
         scope = scope_of(arrays)
-        return _wrap_all(function(*[nodes_of(part, scope) for part in arrays], **keywords), scope)
+        parts = [nodes_of(part, scope) for part in arrays]
+        if function is np.meshgrid and not keywords.get("sparse"):
+            _check_size("np.meshgrid", [len(parts), *(part.size for part in parts)])
+        return _wrap_all(function(*parts, **keywords), scope)
 
     return handler
 

@@ -10,10 +10,13 @@ slope at 0, and norm(x) none (NaN).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
 import pytest
+import sympy as sp
 from scipy import special
 
 import symad as sa
@@ -178,3 +181,49 @@ def test_several_equal_maxima_share_pair_by_pair():
 def test_a_step_passes_on_the_derivative_of_its_value_at_zero(x, slope):
     for gradient in (sa.grad(np.heaviside, argnums=1), sa.jacfwd(np.heaviside, argnums=1)):
         assert gradient(x, 0.3) == sa.compile(gradient, 1.0, 1.0)(x, 0.3) == slope
+
+
+LOGARITHMS: dict[str, tuple[Callable[[Any], Any], float, float]] = {  # a point outside of the domain, and one inside
+    "log": (np.log, -1.0, 2.0),
+    "math.log": (lambda x: math.log(x - 1.0), 0.5, 3.0),
+    "log10": (np.log10, -1.0, 2.0),
+    "log2": (np.log2, -1.0, 2.0),
+    "log1p": (np.log1p, -3.0, 2.0),
+    "arctanh": (np.arctanh, 1.5, 0.3),
+    "logit": (special.logit, 1.5, 0.3),
+    "xlogy": (lambda x: special.xlogy(2.0, x), -1.0, 2.0),
+    "xlog1py": (lambda x: special.xlog1py(2.0, x), -3.0, 2.0),
+    "base 3": (lambda x: math.log(x, 3), -1.0, 2.0),
+    "in a sum": (lambda x: sum(np.log(x - k) for k in range(2)), 0.5, 2.0),
+    "quotient": (lambda x: x / np.log(x), -1.0, 2.0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", LOGARITHMS)
+def test_derivatives_are_nan_where_a_logarithm_is(name: str) -> None:
+    f, outside, inside = LOGARITHMS[name]
+    for order in (1, 2, 3):
+        derivative = sa.derivative(f, order)
+        kernel = sa.compile(derivative, inside)
+        assert np.isnan(kernel(outside))
+        assert kernel(inside) == pytest.approx(float(derivative(inside)), rel=1e-13)
+    for gradient in (sa.compile(sa.jacrev(f), inside), sa.compile(sa.jacfwd(f), inside)):
+        assert np.isnan(gradient(outside))
+
+
+def test_a_likelihood_outside_of_its_domain_has_no_slope() -> None:
+    def log_likelihood(p: Any) -> Any:
+        return -sum(math.log(p - k) for k in (0.0, 1.0, 2.0))
+
+    kernel = sa.compile(sa.grad(log_likelihood), 3.0)
+    assert np.isnan(kernel(1.5))
+    assert kernel(3.0) == pytest.approx(-(1 / 3 + 1 / 2 + 1))
+
+
+def test_logarithms_of_expressions_are_written_as_ever() -> None:
+    x = sp.Symbol("x", real=True)
+    assert sa.derivative(np.log)(x) == 1 / x
+    assert sa.derivative(np.log1p, 2)(x) == -1 / (1 + x) ** 2
+    assert sa.derivative(lambda t: t * np.log(t))(x) == sp.log(x) + 1
+    assert sa.grad(np.log)(0.0) == np.inf

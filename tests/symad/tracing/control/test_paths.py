@@ -552,3 +552,24 @@ def test_a_recursion_of_known_depth_is_followed() -> None:
         return 1.0 if n == 0 else x * power(x if x > 0 else -x, n - 1)
 
     assert sa.compile(lambda x: power(x, 5), 1.5)(-1.5) == power(-1.5, 5)
+
+
+@pytest.mark.parametrize("count", [-1, 0, None, 1.5, True, "3"])
+def test_max_paths_is_a_whole_number(count: Any) -> None:
+    with pytest.raises(ArgumentError, match="give a whole number from 1 on"):
+        sa.compile(lambda x: x if x > 0 else -x, 1.0, max_paths=count)
+
+
+@pytest.mark.parametrize("order", [60, 90])
+def test_too_many_nested_derivatives_have_a_named_error(order: int) -> None:
+    with pytest.raises(LimitError, match=r"for derivatives of high order in one direction, sa\.taylor"):
+        sa.compile(sa.derivative(lambda x: np.sin(x), order), 0.5)
+
+
+def test_arrays_beyond_max_bytes_are_refused_before_they_are_made() -> None:
+    for f in (
+        lambda x: np.sum(np.broadcast_to(x, (10**6, 1000))),
+        lambda x: np.sum(np.meshgrid(x * np.ones(30_000), x * np.ones(30_000))[0]),
+    ):
+        with pytest.raises(LimitError, match="max_bytes is 1,000,000"):
+            sa.compile(f, 1.0, max_bytes=1e6)
