@@ -89,7 +89,7 @@ def bessel_k(build: Builder, p: int, order: int, u: int) -> int:
     slope = build.neg(build.call(sp.besselk, neighbour, u))
     if v == 0:
         return slope
-    return build.sub(slope, build.mul(build.div(build.number(abs(v)), u), p))
+    return build.sub(slope, build.mul(build.div(build.number(v if v > 0 else -v), u), p))
 
 
 # ---- dilogarithm, box-cox
@@ -169,7 +169,7 @@ def _moment(build: Builder, a: int, b: int, m: int) -> int:
 def _complement_slope(build: Builder, p: int) -> int:
     """The derivative of K(1 - p) = -K(p) log(q)/pi, for a small p (DLMF 19.2.17, 20.9.4)."""
     logarithm = build.add(build.call(sp.log, build.mul(p, build.number(_SMALL))), _polynomial(build, _NOME, p))
-    slopes = [k * coefficient for k, coefficient in enumerate(_NOME)][1:]
+    slopes: list[float] = [k * coefficient for k, coefficient in enumerate(_NOME)][1:]
     slope = build.add(build.reciprocal(p), _polynomial(build, slopes, p))
     grown = build.mul(build.half, _moment(build, 1, 1, p), logarithm)
     total = build.add(grown, build.mul(build.call(sp.elliptic_k, p), slope))

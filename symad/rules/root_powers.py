@@ -64,7 +64,7 @@ def _kind(build: Builder, node: int) -> str:
     head = build.graph.heads[node]
     if head is sp.Pow:
         return "sqrt" if build.constant(build.graph.operands[node][1]) == Fraction(1, 2) else ""
-    return {sp.Abs: "abs", h.hypot: "hypot"}.get(head, "")  # type: ignore[call-overload, no-any-return]
+    return {sp.Abs: "abs", h.hypot: "hypot"}.get(head, "")
 
 
 def _radicands(build: Builder, root: int) -> tuple[int, ...]:

@@ -15,8 +15,11 @@ import numpy as np
 
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
+from symad.tracing.numpy.ufuncs import UFUNCS
+from symad.tracing.values.array import wrap
 from symad.tracing.values.constant_nodes import constant
-from symad.tracing.values.node_operands import holds_traced
+from symad.tracing.values.node_arrays import elementwise
+from symad.tracing.values.node_operands import holds_traced, nodes_of
 
 Method = Callable[..., Any]
 
@@ -214,3 +217,43 @@ def frozen_normal_logpdf(self: Any, x: Any) -> Any:
 def frozen_normal_pdf(self: Any, x: Any) -> Any:
     """The density of vectors whose mean and covariances are known."""
     return np.exp(frozen_normal_logpdf(self, x))
+
+
+@stands_in_for("scipy.stats._continuous_distns._log_diff")
+def log_difference(log_p: Any, log_q: Any) -> Any:
+    """log(p - q) of two logarithms; SciPy goes through complex numbers."""
+    return log_p + np.log1p(-np.exp(log_q - log_p))
+
+
+@stands_in_for("scipy.stats._continuous_distns._log_gauss_mass")
+def log_gauss_mass(a: Any, b: Any) -> Any:
+    """The logarithm of the normal probability between a and b: in tails by the left one, as SciPy takes it."""
+    is_right = a > 0
+    low, high = np.where(is_right, -b, a), np.where(is_right, -a, b)
+    tail = log_difference(_applied("log_ndtr", high), _applied("log_ndtr", low))
+    center = np.log1p(-_applied("ndtr", a) - _applied("ndtr", -b))
+    return np.where((b <= 0) | is_right, tail, center)
+
+
+def _log_share(inner: Any, outer: Any, whole: Any) -> Any:
+    """The logarithm of a part of a probability, by the other part where it is nearly all."""
+    share = inner - whole
+    return np.where(share > -0.1, np.log1p(-np.exp(outer - whole)), share)
+
+
+@stands_in_for("scipy.stats._continuous_distns.truncnorm_gen._logcdf")
+def truncnorm_logcdf(self: Any, x: Any, a: Any, b: Any) -> Any:
+    """SciPy's own calls itself for some elements."""
+    return _log_share(log_gauss_mass(a, x), log_gauss_mass(x, b), log_gauss_mass(a, b))
+
+
+@stands_in_for("scipy.stats._continuous_distns.truncnorm_gen._logsf")
+def truncnorm_logsf(self: Any, x: Any, a: Any, b: Any) -> Any:
+    """The same of what is above x."""
+    return _log_share(log_gauss_mass(x, b), log_gauss_mass(a, x), log_gauss_mass(a, b))
+
+
+def _applied(name: str, value: Any) -> Any:
+    """Return a special function of traced or ordinary values."""
+    array = traced(value)
+    return wrap(elementwise(array.scope.graph, UFUNCS[name], nodes_of(array, array.scope)), array.scope)

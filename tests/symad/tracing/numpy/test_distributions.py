@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -197,3 +198,25 @@ def test_vectors_outside_of_a_singular_distribution():
 def test_covariances_of_another_size_are_refused():
     with pytest.raises(ValueError, match="covariances have shape"):
         sa.grad(lambda v: stats.multivariate_normal.logpdf(POINT, MEAN, np.outer(v, v)))(np.ones(2))
+
+
+TRUNCATED: dict[str, tuple[Any, float]] = {
+    "logpdf": (lambda x: stats.truncnorm.logpdf(x, -1.0, 2.0), 0.7),
+    "location": (lambda m: stats.truncnorm.logpdf(0.5, -m, 1.0 - m, loc=m), 0.3),
+    "bound": (lambda b: stats.truncnorm.logpdf(0.5, -1.0, b), 1.5),
+    "right tail": (lambda a: stats.truncnorm.logpdf(9.0, a, 12.0), 8.0),
+    "left tail": (lambda b: stats.truncnorm.logpdf(-9.0, -12.0, b), -8.0),
+    "cdf": (lambda x: stats.truncnorm.cdf(x, -1.0, 2.0), 0.7),
+    "logcdf": (lambda x: stats.truncnorm.logcdf(x, -1.0, 2.0), 0.7),
+    "ppf": (lambda q: stats.truncnorm.ppf(q, -1.0, 2.0), 0.4),
+}
+
+
+@pytest.mark.parametrize("name", TRUNCATED)
+def test_the_truncated_normal_distribution(name: str) -> None:
+    """SciPy computes it with complex numbers."""
+    f, x = TRUNCATED[name]
+    value, slope = sa.value_and_grad(f)(x)
+    assert value == pytest.approx(float(f(x)), rel=1e-12)
+    assert slope == pytest.approx(float(f(x + 1e-5) - f(x - 1e-5)) / 2e-5, rel=1e-7)
+    assert sa.compile(sa.value_and_grad(f), x)(x) == pytest.approx((value, slope), rel=1e-12)
