@@ -105,7 +105,7 @@ def _is_nonnegative(build: Builder, node: int) -> bool:
     return False
 
 
-_LOOKED_AT = 12
+_LOOKED_AT = 128  # nodes
 _NONNEGATIVE = frozenset(
     {sp.exp, sp.Abs, sp.cosh, sp.sech, h.exp2, h.hypot, h.expit, h.softplus, s.erfcx, sp.erfc, s.normal_hazard}
 )
