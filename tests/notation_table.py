@@ -29,14 +29,15 @@ from symad.teaching.answers.answer_check import check_derivative, check_expansio
 from symad.teaching.answers.answer_lines import steps_of
 from symad.teaching.answers.answer_problem import derivative_problem, expansion_problem
 from tests.support.mutated_text import mutated
-from tests.support.notations import ANSWERS, ASKED_BACK, FORMULAS, NAMES, Answer
+from tests.support.notations import ANSWERS, ASKED_BACK, FORMULAS, NAMES, PRECEDENCE, Answer
 
 PAGE = Path(__file__).parents[1] / "docs" / "notation.md"
 SLOW = 2.0
 _WORDS = {
     **{name: getattr(sp, name) for name in ("sin", "cos", "tan", "exp", "log", "sqrt", "Abs", "sign", "asin", "atan")},
     **{name: sp.Function(name) for name in ("f", "g", "h")},
-    "cot": sp.cot, "acot": sp.acot, "cbrt": heads.cbrt, "log2": heads.log2, "log10": heads.log10, "pi": sp.pi,
+    "cot": sp.cot, "acot": sp.acot, "asec": sp.asec, "acoth": sp.acoth, "sech": sp.sech,
+    "cbrt": heads.cbrt, "log2": heads.log2, "log10": heads.log10, "pi": sp.pi,
     "factorial": sp.factorial, "E": sp.E, "Derivative": sp.Derivative, "Subs": sp.Subs, "Rational": sp.Rational,
 }  # fmt: skip
 
@@ -101,7 +102,8 @@ def sides(row: Answer) -> str:
 
 def page() -> str:
     """Return docs/notation.md."""
-    lines = [_HEAD]
+    table = ["| sign | binds | so |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in PRECEDENCE)]
+    lines = [_HEAD.replace("{precedence}", "\n".join(table))]
     for title, rows in FORMULAS.items():
         lines += [f"## {title}\n", "| written | read as |", "|---|---|"]
         lines += [f"| {_code(text)} | {_code(plain)} |" for text, plain in rows.items()]
@@ -119,6 +121,16 @@ Made by `python -m tests.notation_table --write`; `tests/symad/formulas/test_not
 reads the formulas of all commands and functions. It evaluates nothing but what stands in its tables, takes no formula
 of more than 4,000 characters, and says with a caret where it cannot go on. What has two readings is asked back with
 both written out. A decimal comma is told (`NotationWarning`, a line of the command line, a line beside an answer).
+
+## Precedence
+
+What binds first stands first.
+
+{precedence}
+
+Asked back, because books differ: `1/2x`, `1/xy`, `e^2x`, `e^xy`, `x^1/2`, `sin x y`, `sin x/2`, `√2x`. A name of
+several letters that is declared beside a name for each of its letters is asked back too. A word that is no declared
+name and no known function is never multiplied out in silence: a note says so, or it is asked back.
 """
 _ANSWERS = """## Answers
 

@@ -106,18 +106,16 @@ class Calls(Cursor):
         if not self.starts():
             self.refuse_token()
         argument = self.deeper(self.power)
-        number = first.kind in ("number", "fraction")
-        glued = number and self._is_glued()
-        if glued:
-            factor = self.power()
-            argument = self.computed(first, lambda: product([argument, factor]))
-        if minus:
-            argument = self.computed(first, lambda: product([constant(sp.Integer(-1)), argument]))
+        number, factors = first.kind in ("number", "fraction"), [argument]
+        while (number or self.token.kind == "name") and self._is_glued():
+            factors.append(self.power())
+        glued = len(factors) > 1
+        argument = self.computed(first, lambda: product([*([constant(sp.Integer(-1))] if minus else []), *factors]))
         self._check_end(token, start, nested=sign or self._is_function(first) or (number and not glued))
         return argument
 
     def _is_glued(self) -> bool:
-        """Return whether a name follows a number without a space: 2x, 2πx, 2|x|."""
+        """Return whether a factor follows without a space: 2x, 2πx, 2|x|, xy."""
         glued = self.token.kind in ("name", "root") or self.token.text == "|("
         return glued and not self.token.spaced and not self._is_function(self.token)
 
@@ -130,7 +128,10 @@ class Calls(Cursor):
         after = self.tokens[self.position + 1] if operator else self.token
         stops = token.text in _STOPS and after.text in _STOPS and self._is_function(after) and not nested
         next_root = token.kind == "root" and (after.kind == "root" or self._is_function(after)) and not operator
-        if stops or next_root or not (operator or self.starts()):
+        apart = self.token.spaced and (after.spaced if operator else self._is_apart(start))
+        is_alone = start.kind == "name" and self.tokens[self.position - 1] is start
+        apart |= self.at("/") and is_alone and after.text == start.text  # sin x/x
+        if stops or next_root or apart or not (operator or self.starts()):
             return
         argument, at = self.written(start), self.token
         self.position += operator is not None
@@ -142,6 +143,12 @@ class Calls(Cursor):
         space = "" if operator else "*"
         first = f"{name}({argument}){space}{rest}"
         self.two(at, f"what follows {name} {argument}", first, f"{name}({argument}{' ' if not operator else ''}{rest})")
+
+    def _is_apart(self, start: Token) -> bool:
+        """Return whether a factor stands apart from an argument: sin x (x + 1), sin x e^x."""
+        is_short = start.kind == "name" and self.tokens[self.position - 1] is start
+        is_power = self.token.text == "e" and self.tokens[self.position + 1].text == "**"
+        return is_short and not self._is_function(start) and (self.at("(") or is_power)
 
     def root(self) -> Value:
         """Return a root: of a parenthesis, or of the next factor."""

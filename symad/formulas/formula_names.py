@@ -19,7 +19,6 @@ Names: TypeAlias = "Mapping[str, Any] | Iterable[Any] | str"
 
 _EXPONENT = 690.0  # exp of it is a number that floats hold
 _FACTORIAL = 170.0
-_LONGEST_WORD = 40  # letters of a word that is taken apart
 
 
 @dataclass(frozen=True)
@@ -32,11 +31,6 @@ class Function:
     largest: float = 1e300
 
 
-# functions that were symbols without an argument: they are functions where one follows
-LATER = {"sgn": "sign", "tg": "tan", "ctg": "cot", "cotg": "cot", "arctg": "atan", "arcctg": "acot", "cosec": "csc"}
-CALLED = frozenset(LATER) - {"sgn"}  # those that are functions only before a parenthesis
-
-
 def _logarithm(number: sp.Expr, *base: sp.Expr) -> sp.Expr:
     """Return a logarithm; SymPy gives 0 for one of base 0."""
     if any(part.is_zero for part in base):
@@ -44,11 +38,16 @@ def _logarithm(number: sp.Expr, *base: sp.Expr) -> sp.Expr:
     return sp.log(number, *base)
 
 
+_NO_CAPITALS = frozenset({"gamma", "digamma", "loggamma", "polygamma", "sinc", "lambertw", "heaviside"})
+
+
 def _table() -> dict[str, Function]:
     plain = {
         "sin": sp.sin, "cos": sp.cos, "tan": sp.tan, "cot": sp.cot, "sec": sp.sec, "csc": sp.csc, "tanh": sp.tanh,
-        "coth": sp.coth, "asin": sp.asin, "acos": sp.acos, "atan": sp.atan, "acot": sp.acot, "asinh": sp.asinh,
-        "acosh": sp.acosh, "atanh": sp.atanh, "ln": sp.log, "sqrt": sp.sqrt, "cbrt": heads.cbrt, "abs": sp.Abs,
+        "coth": sp.coth, "sech": sp.sech, "csch": sp.csch,
+        "asin": sp.asin, "acos": sp.acos, "atan": sp.atan, "acot": sp.acot, "asinh": sp.asinh,
+        "acosh": sp.acosh, "atanh": sp.atanh, "asec": sp.asec, "acsc": sp.acsc, "acoth": sp.acoth, "asech": sp.asech,
+        "acsch": sp.acsch, "ln": sp.log, "sqrt": sp.sqrt, "cbrt": heads.cbrt, "abs": sp.Abs,
         "sign": sp.sign, "floor": sp.floor, "ceiling": sp.ceiling, "erf": sp.erf, "erfc": sp.erfc, "sinc": sp.sinc,
         "log1p": heads.log1p, "log2": heads.log2, "log10": heads.log10, "expit": heads.expit,
         "softplus": heads.softplus, "LambertW": sp.LambertW, "Heaviside": sp.Heaviside,
@@ -69,13 +68,28 @@ def _table() -> dict[str, Function]:
     others = {
         "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arccot": "acot", "arcsinh": "asinh", "arsinh": "asinh",
         "arccosh": "acosh", "arcosh": "acosh", "arctanh": "atanh", "artanh": "atanh", "arctan2": "atan2",
-        "Abs": "abs", "Min": "min", "Max": "max", "ceil": "ceiling", **LATER,
+        "arcsec": "asec", "arccsc": "acsc", "arccosec": "acsc", "arccoth": "acoth", "arcoth": "acoth",
+        "arsech": "asech", "arcsech": "asech", "arcsch": "acsch", "arccsch": "acsch", "cosech": "csch",
+        "ceil": "ceiling", "signum": "sign", "lb": "log2", "sgn": "sign", "tg": "tan",
+        "ctg": "cot", "cotg": "cot", "arctg": "atan", "arcctg": "acot", "cosec": "csc",
     }  # fmt: skip
-    return table | {name: table[same] for name, same in others.items()}
+    table |= {name: table[same] for name, same in others.items()}
+    capitals = [name for name in table if len(name) > 1 and name.isalpha() and name not in _NO_CAPITALS]
+    return table | {name.capitalize(): table[name] for name in capitals}
 
 
 FUNCTIONS: dict[str, Function] = _table()
 CONSTANTS: dict[str, sp.Expr] = {"pi": sp.pi, "π": sp.pi, "E": sp.E, "e": sp.E}
+# words that books know and that are not read: each with what to write instead
+UNREAD = {
+    "det": "write the determinant out", "tr": "write the trace out", "trace": "write the trace out",
+    "rank": "give a formula of numbers", "diag": "give a formula of numbers", "grad": "write the derivatives",
+    "div": "write the derivatives", "rot": "write the derivatives", "curl": "write the derivatives",
+    "int": "give the formula without an integral", "sum": "write out all terms", "prod": "write out all factors",
+    "lim": "give the formula without a limit", "Re": "give a real formula", "Im": "give a real formula",
+    "arg": "give a real formula", "mod": "write the remainder out", "cis": "give a real formula",
+    "sh": "write sinh", "ch": "write cosh", "th": "write tanh", "cth": "write coth",
+}  # fmt: skip
 NO_SYMBOLS = frozenset({"I", "oo", "zoo", "nan", "inf", "NaN", "Infinity"})  # which SymPy or NumPy gives a meaning
 
 _GREEK = [
@@ -181,20 +195,6 @@ def known(names: Mapping[str, Name], word: str) -> Name | None:
     spelled = plain(word)
     matching = [value for name, value in names.items() if plain(name) == spelled]
     return matching[0] if len(matching) == 1 else None
-
-
-def split(names: Mapping[str, Name], word: str) -> list[Name]:
-    """Return the declared symbols that a word is the product of, where there is exactly one way; else none."""
-    if len(word) > _LONGEST_WORD:
-        return []
-    ways: list[list[list[str]]] = [[[]], *([] for _ in word)]
-    for end in range(1, len(word) + 1):
-        for start in range(end):
-            piece = word[start:end]
-            if ways[start] and piece[0].isalpha() and isinstance(known(names, piece), sp.Expr):
-                ways[end] += [[*way, piece] for way in ways[start]][: 2 - len(ways[end])]
-    (only,) = ways[-1] if len(ways[-1]) == 1 else ([],)
-    return [value for piece in only if (value := known(names, piece)) is not None]
 
 
 BIT_LIMIT = 4000  # of the integers in a number: 1200 digits

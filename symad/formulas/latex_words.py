@@ -140,7 +140,8 @@ class _Rewriter:
         if inside and all(word.kind == "prime" for word in inside):
             marks = "".join(word.text for word in inside)
             return [Token("prime", marks, sign.column, sign.spaced, inside[-1].end)]
-        if len(inside) == 1 or (len(inside) == 3 and inside[0].text == "("):
+        is_word = len(inside) == 1 and inside[0].kind == "name" and len(inside[0].text) > 1
+        if (len(inside) == 1 and not is_word) or (len(inside) == 3 and inside[0].text == "("):
             return [sign, *inside]
         return [sign, *_in_parentheses(opened, inside, self.words[self.position - 1])]
 

@@ -11,19 +11,18 @@ from sympy.core.function import UndefinedFunction
 
 from symad.formulas.calls import ORDER_LIMIT, Calls
 from symad.formulas.formula_names import (
-    CALLED,
     CONSTANTS,
     FUNCTIONS,
-    LATER,
     NO_SYMBOLS,
+    UNREAD,
     Function,
     Value,
     constant,
     is_greek,
     known,
     logarithm_to_a_base,
+    plain,
     product,
-    split,
     symbol_of,
     to_a_base,
 )
@@ -53,14 +52,8 @@ class NameReadings(Calls):
         return self._other(token)
 
     def _of_the_table(self, token: Token) -> Function | None:
-        """Return the function that a name is; some are functions only where an argument follows."""
+        """Return the function that a name is."""
         word = token.text
-        follows = self.starts() or self.token.kind in ("prime", "power") or self.at("**", "-")
-        if word in LATER and not (follows if word == "sgn" else self.at("(") or self.token.kind == "power"):
-            if word in CALLED and self.starts():
-                argument = self._next_factor()
-                self.two(token, f"{word!r} without parentheses", f"{word}({argument})", f"{word}*{argument}")
-            return None
         if word in ("lg", "ld") and self.starts():
             argument = self._next_factor()
             argument = argument if argument.startswith("(") else f"({argument})"
@@ -85,13 +78,8 @@ class NameReadings(Calls):
         return self.written(start)
 
     def _other(self, token: Token) -> Value:
-        """Return a name that is not declared: a product of names that are, or a symbol."""
-        if factors := split({**self.names, "π": self.names.get("π", sp.pi)}, token.text):
-            return self.computed(token, lambda: product([Value(factor) for factor in factors]))
-        if token.text[0] == "π" and len(token.text) > 1 and token.text[1].isalpha():
-            rest = replace(token, text=token.text[1:], column=token.column + 1, spaced=False)
-            factor = self._word(rest)
-            return self.computed(token, lambda: product([constant(sp.pi), factor]))
+        """Return a name that is not declared: a function, or a symbol."""
+        self._check_unread(token)
         called = self.token.kind == "prime" or (self.at("(") and not self.token.spaced)
         if (called or self._has_order(self.position)) and len(token.text) == 1 and self._may_be_function(token):
             return self.undefined(token, sp.Function(token.text))
@@ -120,6 +108,18 @@ class NameReadings(Calls):
             do = f"write {'*'.join(word)} for a product, or declare {word!r} (--variables {word})"
             refuse(self.text, token.column, f"the name {word!r}", do, "it has two readings")
         return Value(symbol_of(token.text))
+
+    def _check_unread(self, token: Token) -> None:
+        """Refuse a word that books know and that is not read, and a word that may be a function of what follows."""
+        stem = token.text.partition("_")[0]
+        follows = self.starts() and not (self.at("(") and self.token.spaced)
+        if stem in UNREAD and (follows or stem != token.text):
+            refuse(self.text, token.column, f"{stem!r}", UNREAD[stem], "it is not read in a formula")
+        is_called = self.at("(") and not self.token.spaced
+        is_word = token.text.isalpha() and len(token.text) > 1 and not is_greek(plain(token.text))
+        if follows and not is_called and is_word:
+            do = f"write {token.text}*( ) for a factor, or declare it"
+            refuse(self.text, token.column, f"{token.text!r} before a factor", do, "it may be a function or a factor")
 
     def _ask_about_index(self, token: Token) -> None:
         """Ask back about x3, which may be x_3 or x^3, unless indices are used all through the formula."""
@@ -168,7 +168,7 @@ class NameReadings(Calls):
 
     def _suggestion(self, word: str) -> str:
         """Return what may be meant by a word that begins or ends with a function, "" if nothing."""
-        for name in sorted(FUNCTIONS.keys() - LATER.keys(), key=len, reverse=True):
+        for name in sorted(FUNCTIONS, key=len, reverse=True):
             for rest, meant in ((word.removeprefix(name), f"{name}({{}})"), (word.removesuffix(name), f"{{}}*{name}")):
                 if rest != word and (len(rest) == 1 or known(self.names, rest) is not None):
                     return f"write {meant.format(rest)}"
@@ -181,7 +181,7 @@ class NameReadings(Calls):
         if not word.isascii() and re.search(r"[^\W\d_]\d*[^\W\d_]", word.translate(LOWERED)):
             return f"write {'*'.join(re.findall(r'[^0-9_₀-₉][0-9_₀-₉]*', word))} for a product, or declare {word!r}"
         short = 1 < len(word) <= 3 and word.isascii() and word.isalpha() and not is_greek(word)
-        if short and any(letter in self.names for letter in word):
+        if short:
             return f"write {'*'.join(word)} for a product, or declare {word!r}"
         suggestion = self._suggestion(word)
         return f"{suggestion}, or declare {word!r}" if suggestion else ""

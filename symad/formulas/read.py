@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Sequence
 from typing import cast
 
 import sympy as sp
@@ -24,11 +25,13 @@ from symad.formulas.formula_names import (
     applied,
     constant,
     declared,
+    known,
     power,
     product,
     reciprocal,
     total,
 )
+from symad.formulas.glued_words import parted
 from symad.formulas.latex_words import plain_words
 from symad.formulas.name_readings import NameReadings
 from symad.formulas.tokens import DerivativeSign, Token, asked_back, refuse, scanned
@@ -59,7 +62,7 @@ def read_formula(
     become symbols where they are no function and no constant; with `others=False` they are refused, and with
     `functions=False` functions that are not declared. Declared names say where a word is a product: with x and v
     declared, `xv` is `x*v`. `f'[v]` is the derivative at `point`. NotationWarning tells what was taken for granted: a
-    decimal comma.
+    decimal comma, a product such as `ωt` in which a letter is not declared.
 
     >>> read_formula("2x^3 + x sin(x)/2")
     2*x**3 + x*sin(x)/2
@@ -95,8 +98,9 @@ def reading(
         if (left[2] or letter in "yfgh") and letter not in names:
             start = left.end()
     words = scanned(text, start, end)
-    parser = _Parser(text, with_bars(text, plain_words(text, words)), names, others, point)
-    parser.functions = functions
+    factors, products = parted(text, plain_words(text, words), names, others=others)
+    parser = _Parser(text, with_bars(text, factors), names, others, point)
+    parser.functions, parser.products = functions, products
     if start and letter and any(word.kind == "name" and word.text == letter for word in words):
         refuse(text, start - 1, "'=' between two sides", "give one side; an equation is no expression")
     value = parser.whole()
@@ -105,6 +109,8 @@ def reading(
 
 class _Parser(NameReadings):
     """Precedence by descent, from sums down to names; as deep as DEPTH_LIMIT and no deeper."""
+
+    products: Sequence[str] = ()  # notes on words that are read as products
 
     def whole(self) -> Value:
         """Return the value of the whole text."""
@@ -118,13 +124,13 @@ class _Parser(NameReadings):
             refuse(self.text, self.decimal.column, what, "write a decimal point", "one of them may be a decimal comma")
         return value
 
-    def notes(self) -> list[str]:
+    def notes(self) -> Sequence[str]:
         """Return what was taken for granted."""
         if self.decimal is None:
-            return []
+            return self.products
         place = self.tokens.index(self.decimal)
         whole = f"{self.decimal.text},{self.tokens[place + 2].text}"
-        return [f"{whole} is read as {whole.replace(',', '.')}: a decimal comma"]
+        return [f"{whole} is read as {whole.replace(',', '.')}: a decimal comma", *self.products]
 
     def sum(self) -> Value:
         start, terms = self.token, [self._product()]
@@ -145,8 +151,10 @@ class _Parser(NameReadings):
                 minus, at = self.signs(), self.token
                 factor = self.power()
                 factor = self._negative(at, factor) if minus else factor
-                both = factor.literal and factors[-1].literal and self.token.spaced
-                fraction = operator if operator.text == "/" and not both else None
+                both = factor.literal and factors[-1].literal
+                tight = not (operator.spaced or at.spaced) and self.token.kind != "operator"
+                apart = self.token.spaced and (both or tight)  # 1/2 x and v/x² ε
+                fraction = operator if operator.text == "/" and not apart else None
                 factors.append(self._divisor(operator, factor) if operator.text == "/" else factor)
             elif self._goes_on():
                 if fraction:
@@ -161,7 +169,9 @@ class _Parser(NameReadings):
 
     def _goes_on(self) -> bool:
         """Return whether a factor follows that no sign stands before."""
-        return self.starts() and self.token.kind not in ("number", "fraction")
+        after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        power = self.token.kind == "number" and self.token.spaced and after.text == "**"  # x 2^x
+        return power or (self.starts() and self.token.kind not in ("number", "fraction"))
 
     def _ask_about_fraction(self, start: Token, division: Token) -> None:
         """Refuse a factor without a sign after a division, and write out where it may stand."""
@@ -182,11 +192,33 @@ class _Parser(NameReadings):
         if operator := self.accept("**"):
             written, at = self.written(start, operator), self.token
             exponent = self.deeper(self._exponent, lists=self.lists)
+            self._check_exponent_ends(start, operator, at)
             if self.tokens[self.position - 1].kind == "bang":
                 self.position -= 1
                 self._ask_about_factorial(written, "^" + self.written(at), self.written(at))
             return self.computed(operator, lambda: power(base, exponent))
         return base
+
+    def _check_exponent_ends(self, base: Token, operator: Token, exponent: Token) -> None:
+        """Refuse an exponent that may go on: e^2x, x^ny, x^1/2; in x^2y the y is a factor."""
+        last = self.tokens[self.position - 1]
+        if exponent.kind == "name" and exponent.text == "T" and known(self.names, "T") is None:
+            refuse(self.text, exponent.column, "a transposed matrix", "give a formula of numbers", "^T has one meaning")
+        written = self.written(exponent)
+        half = written == "1" and self.at("/") and not self.token.spaced
+        glued = self.token.kind == "name" and self.token.column == last.end and not self._is_function(self.token)
+        number = last.kind == "number" and exponent.kind != "name"
+        takes = not number or base.kind == "number" or base.text == "e" or self.token.text in ("n", "m", "k")
+        is_open = half or (glued and takes and last.text != ")")
+        if self.text[operator.end - 1 : operator.end] not in "^*" or not is_open:
+            return
+        at = self.position
+        self.position += half
+        self.power()
+        rest = self.text[self.tokens[at].column : self.tokens[self.position - 1].end]
+        before = self.text[base.column : operator.column].strip()
+        first = f"{before}^({written})*{rest}" if glued else f"{before}^{written} {rest}"
+        self.two(exponent, f"the exponent {written}{rest}", f"{before}^({written}{rest})", first)
 
     def _exponent(self) -> Value:
         at, minus = self.token, self.signs()

@@ -36,6 +36,17 @@ FORMULAS: dict[str, dict[str, str]] = {
         "x^3/3!": "x**3/6",
         "(n+1)!": "factorial(n + 1)",
         "cos(x).": "cos(x)",
+        "xy^2": "x*y**2",
+        "2xy³": "2*x*y**3",
+        "nx^{n-1}": "n*x**(n - 1)",
+        "πx^{π-1}": "pi*x**(pi - 1)",
+        "xe^x": "x*exp(x)",
+        "e^{xy}": "exp(x*y)",
+        "x^2y": "x**2*y",
+        "x^{n}y": "x**n*y",
+        "x 2^{x-1}": "x*2**(x - 1)",
+        "v/x² ε_1": "v/x**2*ε_1",
+        "1/2 x/y v": "x*v/(2*y)",
     },
     "Signs": {
         "x² + x³": "x**2 + x**3",
@@ -85,6 +96,23 @@ FORMULAS: dict[str, dict[str, str]] = {
         "log_a(x)": "log(x)/log(a)",
         "log(x, 2)": "log(x)/log(2)",
         "arctan x": "atan(x)",
+        "sin xy^2": "sin(x*y**2)",
+        "sin x / x": "sin(x)/x",
+        "sin x/x": "sin(x)/x",
+        "cos x · 2": "2*cos(x)",
+        "sin x (x+1)": "sin(x)*(x + 1)",
+        "sin x e^x": "sin(x)*exp(x)",
+        "sinx": "sin(x)",
+        "sin2x": "sin(2*x)",
+        "lnx": "log(x)",
+        "xsin(x)": "x*sin(x)",
+        "2xcos(x^2)": "2*x*cos(x**2)",
+        "xsinxcosx": "x*sin(x)*cos(x)",
+        "Sin x + Ln x": "sin(x) + log(x)",
+        "arcsec x": "asec(x)",
+        "arcoth x": "acoth(x)",
+        "sech^2 x": "sech(x)**2",
+        "tg x": "tan(x)",
         "tg(x) + ctg(x)": "tan(x) + cot(x)",
     },
     "LaTeX": {
@@ -157,9 +185,68 @@ ANSWERS = [
     Answer("x^2", "x² + 2xv ε₁", ONE),
 ]  # fmt: skip
 
+PRECEDENCE = [
+    (
+        "names written together",
+        "each letter is a factor of its own, if it is declared or stands alone elsewhere in the formula",
+        "`xy` is x·y, `nx` is n·x",
+    ),
+    (
+        "a known function in a word",
+        "what stands behind it is its argument",
+        "`xsinx` is x·sin(x)",
+    ),
+    (
+        "`'`, `!`",
+        "the letter, number or parenthesis that they stand on",
+        "`xy'` is x·(y')",
+    ),
+    (
+        "`^`, `²`",
+        "the letter, number or parenthesis that they stand on, never a product",
+        "`xy^2` is x·(y^2), `2x^3` is 2·(x^3)",
+    ),
+    (
+        "an exponent without braces",
+        "one number, letter or function, with its sign; `a^b^c` is a^(b^c)",
+        "`x^2y` is (x^2)·y, `e^-x^2` is e^(-(x^2))",
+    ),
+    (
+        "a function without parentheses",
+        "factors written together, up to a space, a function, `+` or `-`",
+        "`sin 2x^3` is sin(2·x^3), `sin x / x` is sin(x)/x",
+    ),
+    (
+        "a power of a function",
+        "the whole function; the exponent -1 is asked back",
+        "`sin^2 x` is (sin(x))^2",
+    ),
+    (
+        "no sign between factors",
+        "a product",
+        "`2x sin x`",
+    ),
+    (
+        "`·`, `/`",
+        "from left to right; a factor that stands apart is not in the denominator",
+        "`v/x² ε` is (v/x²)·ε",
+    ),
+    (
+        "`d/dx`",
+        "all factors without a sign behind it",
+        "`d/dx x sin x`",
+    ),
+    (
+        "`+`, `-`",
+        "last; a sign in front is weaker than a power",
+        "`-x^2` is -(x^2)",
+    ),
+]
+
 ASKED_BACK = [
-    "sin x y", "sin 2 x", "sin x (x+1)", "sin x/2", "cos x · 2", "sin x e^x", "ln 2 sin x", "exp x sin x", "sin^-1 x",
-    "1/2x", "1/2 x/y v", "v/x² ε_1", "x3", "2x4", "√2x", "√x/2", "√x²", "2½", "|x|y|n|", "x^n!", "n!!", "lg x", "tg x",
-    "d/dx x^2 + x", "d/dx x · sin x", "d/dx (x+1)(x+2)", "(x y)'", "g(x+1)", "u(2x)", "3,5 max(x, 1)", "xyz t tz",
-    "uz", "x ± 1", "x_1^∞", "\\int x", "{x}", "y'", "x = y", "0.5.2", "sinx", "xsin(x)", "f'(x) = x",
+    "sin x y", "sin 2 x", "sin x(x+1)", "sin x/2", "ln 2 sin x", "exp x sin x", "sin^-1 x",
+    "1/2x", "1/xy", "e^xy", "e^2x", "x^2n", "x^1/2", "√xy", "x3", "2x4", "√2x", "√x/2", "√x²", "2½", "|x|y|n|", "x^n!",
+    "n!!", "lg x", "d/dx x^2 + x", "d/dx x · sin x", "d/dx (x+1)(x+2)", "(x y)'", "g(x+1)", "u(2x)", "3,5 max(x, 1)",
+    "mu^2 bc", "uz", "x ± 1", "x_1^∞", "\\int x", "{x}", "y'", "x = y", "0.5.2", "sint", "det x", "x^T x", "rate x",
+    "f'(x) = x",
 ]  # fmt: skip

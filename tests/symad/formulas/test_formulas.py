@@ -10,7 +10,7 @@ import sympy as sp
 from codegen.heads import expit, log1p
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import text_of
-from symad.errors import ArgumentError
+from symad.errors import ArgumentError, NotationWarning
 from symad.formulas.read import read_formula
 from symad.formulas.tokens import LENGTH_LIMIT, TOKEN_LIMIT
 
@@ -91,13 +91,13 @@ REFUSED = {
     "x 2": (3, "* between"),
     "(x+1)2": (6, "* between"),
     "1/2x": (4, "parentheses"),
-    "x/2 v": (5, "parentheses"),
+    "x / 2 v": (7, "parentheses"),
     "x y": (3, "stands for nothing"),
     "xq": (1, "stands for nothing"),
     "log(x, 0)": (1, "cannot be computed"),
     "x + ωt": (5, "stands for nothing"),
-    "sinx": (1, "write sin(x)"),
-    "xsin(x)": (1, "write x*sin"),
+    "sint": (1, "write sin(t)"),
+    "arcfoo x": (1, "a function or a factor"),
     "sin^-1(x)": (4, "inverse"),
     "sin(x, v)": (1, "2 arguments"),
     "sin(": (5, "the end"),
@@ -214,10 +214,27 @@ def test_what_is_no_text_is_refused(text: object) -> None:
 
 
 def test_other_names_are_symbols_unless_they_may_mean_something_else() -> None:
-    assert read_formula("rate x + λ₀ + x1", "x") == sp.Symbol("rate") * x + sp.Symbol("lambda_0") + sp.Symbol("x1")
-    for text in ("xy", "kx", "oo", "I", "nan", "import", "mint x", "sinx", "ωt", "ε₁ε₂", "x2", "t3"):
+    assert read_formula("rate*x + λ₀ + x1", "x") == sp.Symbol("rate") * x + sp.Symbol("lambda_0") + sp.Symbol("x1")
+    for text in ("uz", "mk", "oo", "I", "nan", "import", "mint x", "sinu", "x2", "t3", "rate x"):
         with pytest.raises(ArgumentError, match=r"declare|two readings"):
             read_formula(text, "x t")
+
+
+@pytest.mark.parametrize(("text", "names"), [("kx^2", "x"), ("ωt", "t"), ("xyz", "x")])
+def test_a_product_that_nobody_declared_is_read_with_a_note(text: str, names: str) -> None:
+    with pytest.warns(NotationWarning, match="is read as .*: a product"):
+        product = read_formula(text, names)
+    assert len(product.free_symbols) == len(text.partition("^")[0])
+
+
+def test_a_power_stands_on_one_letter_of_a_word() -> None:
+    n, x, y = sp.symbols("n x y")
+    assert read_formula("nx^{n-1}", [n, x]) == n * x ** (n - 1)
+    assert read_formula("4πx²", [x]) == 4 * sp.pi * x**2
+    assert read_formula("2xy^2", [x, y]) == 2 * x * y**2
+    assert read_formula("nx^2", [sp.Symbol("nx")]) == sp.Symbol("nx") ** 2
+    with pytest.raises(ArgumentError, match=r"write nx or n\*x"):
+        read_formula("nx^2", [sp.Symbol("nx"), n, x])
 
 
 @pytest.mark.parametrize("others", [True, False])
@@ -297,6 +314,7 @@ def pieces(source: random.Random) -> str:
     return "".join(source.choice(words) for _ in range(source.randrange(1, 25)))
 
 
+@pytest.mark.filterwarnings("ignore::symad.errors.NotationWarning")
 @pytest.mark.parametrize("seed", range(4))
 def test_any_text_is_read_or_refused(seed: int) -> None:
     source = random.Random(seed)
