@@ -255,6 +255,19 @@ def too_large(expression: sp.Basic) -> str:
     return f"(a formula more than {DEPTH_LIMIT} levels deep)"
 
 
+def expanded_terms(expression: sp.Expr) -> int:
+    """Return a bound of the number of terms of an expression that is multiplied out; denominators are left alone."""
+    terms: dict[sp.Basic, int] = {}
+    for part in sp.postorder_traversal(expression):
+        counts = [terms[argument] for argument in part.args]
+        if part.is_Pow and part.exp.is_Integer:
+            found = int(sp.binomial(counts[0] + abs(part.exp) - 1, abs(part.exp)))
+        else:
+            found = sum(counts) if part.is_Add else int(sp.prod(counts)) if part.is_Mul else 1
+        terms[part] = min(found, 10**9)
+    return max(terms.values())
+
+
 def _size(expression: sp.Basic) -> int | None:
     """Return the number of nodes of the unfolded tree; each object is looked at once, None where there are many."""
     sizes: dict[int, int] = {}

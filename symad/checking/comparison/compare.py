@@ -123,10 +123,11 @@ def compare(
     `growth`. `progress(routes taken, routes)` is called after each.
 
     The exact values are differences of f itself in hundreds of digits: no rule of differentiation takes part. Verdicts:
-    "proved" (the formula equals that of sympy.diff), "tested" (it agrees to 40 digits at random points), "agrees" (a
-    route without a formula has the digits it should have at random points), "inaccurate" (it has few digits here),
-    "wrong" (it is not the derivative), "no derivative" (f has none here: a kink, the edge of its domain), "no number"
-    (the result is nan or infinite), "failed", "not installed".
+    "proved" (algebra shows that the formula equals that of sympy.diff), "tested" (it agrees to 30 digits at random
+    points), "agrees" (a route without a formula has the digits it should have at random points), "inaccurate" (it has
+    few digits, here or at all random points), "wrong" (as a formula, in 50 digits, it is not the derivative), "no
+    derivative" (f has none here: a kink, the edge of its domain), "no number" (the result is nan or infinite),
+    "failed", "not installed". The truth value of the result says whether no route is wrong.
 
     >>> found = compare(lambda x: np.sin(x) * np.exp(x), 0.5, 2, only=["sympy.diff, lambdify", "AD", "differences"])
     >>> [(row.route, row.verdict) for row in found.rows][:4]

@@ -50,6 +50,10 @@ class Comparison(Shown):
         found = {row.route: row for row in self.rows}
         return found[route]
 
+    def __bool__(self) -> bool:
+        """Whether no route is wrong."""
+        return not self.wrong
+
     @property
     def wrong(self) -> tuple[str, ...]:
         """The routes whose formula is not the derivative of f."""

@@ -1,4 +1,4 @@
-"""Whether a formula is the derivative: proved by SymPy where that is quick, else tested at random points.
+"""Whether a formula is the derivative: proved by algebra where that is quick, else tested at random points.
 
 A test contracts all derivatives with random directions, so that one number is compared for each point, and every
 entry takes part. What it is compared with comes from values of f alone (`differences`).
@@ -20,6 +20,7 @@ from codegen.ir.program import Rows, reachable
 from codegen.records import dataclass
 from symad.checking.comparison.comparison_problem import Problem, sizes_of_expressions, whole
 from symad.checking.comparison.differences import settled_difference, working_digits
+from symad.checking.equality import algebraic_gap
 from symad.errors import LimitError
 from symad.graph.sympy_io import to_sympy
 from symad.limits import time_limit
@@ -262,7 +263,7 @@ def _added(parts: Sequence[Degree]) -> Degree:
 
 
 def proved(traced: Trace, expressions: Sequence[sp.Expr], symbols: Sequence[sp.Symbol], seconds: float) -> bool:
-    """Whether SymPy shows that a formula equals expressions of `sympy.diff`, within a bound of size and time."""
+    """Whether algebra shows that a formula equals expressions of `sympy.diff`, within a bound of size and time."""
     try:
         with time_limit(seconds, "a proof"):
             exact = not _has_floats(traced)  # SymPy would round their sums and products
@@ -272,14 +273,10 @@ def proved(traced: Trace, expressions: Sequence[sp.Expr], symbols: Sequence[sp.S
                 return False
             names = dict(zip((traced.graph.atoms[node] for node in traced.inputs.flat), symbols, strict=True))
             pairs = dict.fromkeys(zip(found, expressions, strict=True))
-            return all(_equal(_rational(left).xreplace(names), _rational(right)) for left, right in pairs)
+            sides = ((_rational(left).xreplace(names), _rational(right)) for left, right in pairs)
+            return all(algebraic_gap(*map(_written_out, both)) == 0 for both in sides)
     except (LimitError, RecursionError, ArithmeticError, ValueError, TypeError, NotImplementedError, AttributeError):
         return False
-
-
-def _equal(left: sp.Expr, right: sp.Expr) -> bool:
-    gap = sp.expand(_written_out(left) - _written_out(right))
-    return bool(gap == 0 or sp.simplify(gap) == 0)
 
 
 def _written_out(expression: sp.Expr) -> sp.Expr:

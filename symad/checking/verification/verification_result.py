@@ -51,6 +51,11 @@ class EntryError:
         """Whether the error is far beyond that: the fault of the formula or of the kernel."""
         return self.excess() > FAR and not self.at_edge
 
+    def is_right(self) -> bool:
+        """Whether the error is no larger than rounding the inputs, or the formula itself, may explain."""
+        known = self.condition is not None or self.at_edge
+        return not self.is_unexplained() if known else self.worst_ulp <= FAR
+
     def cells(self, place: str) -> tuple[Cell, ...]:
         """Return a row of a table; an error far beyond what rounding the inputs alone would cause stands out."""
         error: Cell = Marked(ulps(self.worst_ulp), "wrong") if self.is_unexplained() else ulps(self.worst_ulp)
@@ -107,6 +112,10 @@ class BoxVerification(Shown):
     against: str = ""
     example: EntryError | None = field(default=None, repr=False)  # of a disputed result
     unexplained: EntryError | None = field(default=None, repr=False)
+
+    def __bool__(self) -> bool:
+        """Whether results were compared, all are finite, and rounding the inputs explains every error."""
+        return self.worst is not None and not self.infinite and self.unexplained is None
 
     @property
     def worst(self) -> EntryError | None:

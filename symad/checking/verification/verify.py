@@ -32,7 +32,14 @@ from symad.checking.verification.exact import (
     ulp_error,
 )
 from symad.checking.verification.points import box_of
-from symad.checking.verification.verification_result import ROWS, BoxVerification, EntryError, entry_names, error_tables
+from symad.checking.verification.verification_result import (
+    FAR,
+    ROWS,
+    BoxVerification,
+    EntryError,
+    entry_names,
+    error_tables,
+)
 from symad.display.document import Document, Heading, Paragraph
 from symad.display.notation import counted
 from symad.display.shown import Shown
@@ -75,6 +82,11 @@ class Verification(Shown):
     undecided: int = 0
     rigorous: bool = False
     undefined: int = 0
+
+    def __bool__(self) -> bool:
+        """Whether results were compared, and rounding explains the error of every one."""
+        compared = not math.isnan(self.worst_ulp) and math.isfinite(self.scaled)
+        return compared and all(row.is_right() for row in self.rows) and (bool(self.rows) or self.worst_ulp <= FAR)
 
     @property
     def statement(self) -> str:

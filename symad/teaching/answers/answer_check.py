@@ -8,14 +8,16 @@ from typing import Any, Literal, NamedTuple, overload
 import sympy as sp
 
 from codegen.records import dataclass
-from symad.display.document import Block, Cell, Document, Formula, Heading, Marked, Paragraph, Table
+from symad.checking.equality import Agreement, Witness, agreement
+from symad.checking.turns import is_at_turn
+from symad.display.document import Block, Cell, Document, Formula, Heading, Inline, Marked, Paragraph, Table
+from symad.display.mathematics import expanded_terms
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.teaching.answers.answer_lines import Step, steps_of
 from symad.teaching.answers.answer_problem import Problem, derivative_problem, derivative_within, expansion_problem
-from symad.teaching.answers.equal import Agreement, agreement, is_at_turn
 from symad.teaching.answers.mistakes import Mistake, mistakes_of
-from symad.teaching.expansion.epsilon import Levels, expanded_terms, monomial, readable
+from symad.teaching.expansion.epsilon import Levels, monomial, readable
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import refusal
 
@@ -49,8 +51,8 @@ class CheckedAnswer(Shown):
     """A pupil's answer, checked: `right` is None where that cannot be decided.
 
     `line` is the first wrong one (number and text), `term` the first wrong term in it, `expected` and `written` its
-    coefficients, `mistakes` what leads from one to the other. `finished` is False where a right answer is not
-    multiplied out yet. `steps` has the verdict on every side of every equation.
+    coefficients, `mistakes` what leads from one to the other, `witness` a point at which the two differ. `finished` is
+    False where a right answer is not multiplied out yet. The truth value is the verdict. `steps` has the verdict on every side of every equation.
     """
 
     problem: Problem
@@ -62,9 +64,14 @@ class CheckedAnswer(Shown):
     expected: sp.Expr | None = None
     written: sp.Expr | None = None
     mistakes: tuple[Mistake, ...] = ()
+    witness: Witness | None = None
 
     def __repr__(self) -> str:
         return self.text()
+
+    def __bool__(self) -> bool:
+        """Whether the answer is right; False where that cannot be decided."""
+        return self.right is True
 
     @property
     def title(self) -> str:
@@ -234,7 +241,8 @@ def _corrected(problem: Problem, judged: tuple[Judged, ...], bad: Judged) -> Che
     about = bad.step.about is not None and not _is_asked(bad.expected, problem)
     term = None if about else _term(problem, levels)
     mistakes = _mistakes(problem, bad, levels) if bad.right is False else ()
-    return CheckedAnswer(problem, judged, bad.right, True, line, term, expected, written, mistakes)
+    witness = bad.terms[levels].witness
+    return CheckedAnswer(problem, judged, bad.right, True, line, term, expected, written, mistakes, witness)
 
 
 def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, ...]:
@@ -323,7 +331,22 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
     if answer.written is None or answer.expected is None:
         return [look, *_reasons(answer.mistakes, sp.S.Zero)]
     compared = Table(("you wrote", "it is"), ((answer.written, answer.expected),), "ll")
-    return [look, compared, *_reasons(answer.mistakes, answer.written - answer.expected)]
+    gap = answer.written - answer.expected
+    return [look, compared, *_witnessed(answer.problem, answer.witness), *_reasons(answer.mistakes, gap)]
+
+
+def _witnessed(problem: Problem, witness: Witness | None) -> list[Block]:
+    """Return a sentence that shows where the two sides differ."""
+    if witness is None:
+        return []
+    right, written = witness.values
+    if witness.at is None:
+        at: list[Inline] = ["For a polynomial in the place of each function"]
+    else:
+        at = ["At " if witness.at else "As a decimal number"]
+        for number, (symbol, value) in enumerate(witness.at.items()):
+            at += [", " if number else "", problem.named(symbol), " = ", value]
+    return [Paragraph((*at, f" yours is {written}, and the right one is {right}."))]
 
 
 def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr) -> list[Block]:

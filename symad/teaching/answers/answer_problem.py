@@ -12,10 +12,10 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 
 import symad.tracing.values.containers as containers
 from codegen.records import dataclass
+from symad.checking.turns import is_at_turn, turns
 from symad.display.mathematics import too_large
 from symad.formulas.read import read_formula
 from symad.graph.sympy_io import to_sympy
-from symad.teaching.answers.equal import is_at_turn, turns
 from symad.teaching.expansion.epsilon import Levels, subsets
 from symad.teaching.expansion.expansion_levels import by_levels
 from symad.tracing.calling.given import given

@@ -15,9 +15,9 @@ import sympy as sp
 from mpmath import mp
 
 from codegen.records import dataclass
+from symad.checking.equality import ATTEMPTS, Sampler, agreement, normal_form
 from symad.display.mathematics import text_of, too_large
 from symad.teaching.answers.answer_problem import Problem, along
-from symad.teaching.answers.equal import ATTEMPTS, Sampler, agreement, normal_form
 from symad.teaching.answers.mistake_rules import RULES, Rule, Tangents, Words, Wrong, partial, variable
 from symad.teaching.expansion.epsilon import Levels, monomial
 

@@ -16,10 +16,10 @@ from codegen.heads import RealFunction
 from codegen.records import dataclass
 from symad.derivatives.level import Epsilon
 from symad.display.document import Block, Formula, Inline
-from symad.display.mathematics import too_large
+from symad.display.mathematics import expanded_terms, too_large
 from symad.display.notation import Nothing, Struck
 from symad.formulas.calls import derivative
-from symad.teaching.expansion.epsilon import Nested, expanded_terms, readable
+from symad.teaching.expansion.epsilon import Nested, readable
 
 MOST_TERMS = 40  # of a polynomial that is multiplied out by hand
 MOST_DEGREE = 8

@@ -14,7 +14,7 @@ import sympy as sp
 from sympy.printing.precedence import PRECEDENCE
 
 from symad.derivatives.level import Epsilon
-from symad.display.mathematics import too_large
+from symad.display.mathematics import expanded_terms, too_large
 
 Levels: TypeAlias = tuple[int, ...]
 
@@ -190,19 +190,6 @@ def _names(expression: sp.Expr) -> dict[sp.Basic, sp.Expr]:
             continue
         traversal.skip()
     return names
-
-
-def expanded_terms(expression: sp.Expr) -> int:
-    """Return a bound of the number of terms of an expression that is multiplied out; denominators are left alone."""
-    terms: dict[sp.Basic, int] = {}
-    for part in sp.postorder_traversal(expression):
-        counts = [terms[argument] for argument in part.args]
-        if part.is_Pow and part.exp.is_Integer:
-            found = int(sp.binomial(counts[0] + abs(part.exp) - 1, abs(part.exp)))
-        else:
-            found = sum(counts) if part.is_Add else int(sp.prod(counts)) if part.is_Mul else 1
-        terms[part] = min(found, 10**9)
-    return max(terms.values())
 
 
 def _with(levels: Levels, level: int) -> Levels:

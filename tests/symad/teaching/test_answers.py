@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from symad.checking.equality import agreement
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import text_of
 from symad.errors import ArgumentError
 from symad.teaching.answers.answer_check import CheckedAnswer, check_derivative, check_expansion
 from symad.teaching.answers.answer_problem import derivative_problem, expansion_problem
-from symad.teaching.answers.equal import agreement
 from symad.teaching.answers.mistakes import wrong_coefficients
 from symad.teaching.expansion.expand import expand
 
@@ -312,3 +312,28 @@ def test_derivatives_by_the_letters_of_textbooks(mine: str, order: int, right: b
 def test_letters_that_stand_for_nothing_are_refused(mine: str) -> None:
     with pytest.raises(ArgumentError, match="line 1"):
         check_derivative(mine, "x^3", "x")
+
+
+@pytest.mark.parametrize(
+    ("formula", "answer"),
+    [
+        ("(x+1)^2 (x+2)^3 / (x+3)", "(x+1)^2 (x+2)^3/(x+3) * (2/(x+1) + 3/(x+2) - 1/(x+3))"),
+        ("(x+1)^2 (x+2)^3 / (x+3)", "(x+1) (x+2)^2 (4x^2 + 19x + 19)/(x+3)^2"),
+        ("(x^2+1)^3/(x-1)^4", "(x^2+1)^3/(x-1)^4 * (6x/(x^2+1) - 4/(x-1))"),
+        ("arctan((1+x)/(1-x))", "1/(1+x^2)"),
+    ],
+)
+def test_right_answers_in_another_form_are_right(formula: str, answer: str) -> None:
+    assert check_derivative(answer, formula, "x")
+
+
+def test_the_truth_value_of_an_answer_is_its_verdict() -> None:
+    assert check_derivative("2x", "x^2", "x")
+    assert not check_derivative("x", "x^2", "x")
+    assert not check_expansion("x^2 + x v ε", "x^2", "x", ["v"])
+
+
+def test_a_wrong_answer_is_shown_a_point_where_it_differs() -> None:
+    answer = check_derivative("3x", "x^2", "x")
+    assert answer.witness is not None
+    assert "At x = 2 yours is 6, and the right one is 4." in answer.text(100)

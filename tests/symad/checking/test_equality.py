@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import sympy as sp
 
-from symad.teaching.answers.equal import POINTS, agreement, expanded_terms, normal_form
+from symad.checking.equality import POINTS, agreement, normal_form
+from symad.checking.rational_functions import are_equal
+from symad.display.mathematics import expanded_terms
 
 x, y, n = sp.symbols("x y n", real=True)
 f, g, h = sp.Function("f"), sp.Function("g"), sp.Function("h")
@@ -96,3 +100,43 @@ def test_what_would_grow_is_not_multiplied_out() -> None:
     large = (x + y + 1) ** 500
     assert expanded_terms(large) > 10**5
     assert normal_form(large) is large
+
+
+RATIONAL = [
+    ((x + 1) ** 2 * (x + 2) ** 3 / (x + 3), 2 / (x + 1) + 3 / (x + 2) - 1 / (x + 3)),
+    ((x**2 + 1) ** 3 / (x - 1) ** 4, 6 * x / (x**2 + 1) - 4 / (x - 1)),
+    ((x**2 + 1) ** 4 * (x**3 - 2) ** 5, 8 * x / (x**2 + 1) + 15 * x**2 / (x**3 - 2)),
+    (
+        (x - 1) * (x - 2) / ((x - 3) * (x - 4) * y),
+        1 / (x - 1) + 1 / (x - 2) - 1 / (x - 3) - 1 / (x - 4),
+    ),
+]
+
+
+@pytest.mark.parametrize(("formula", "logarithmic"), RATIONAL, ids=str)
+@pytest.mark.parametrize("flint", [True, False])
+def test_long_rational_functions_are_decided_exactly(
+    formula: sp.Expr, logarithmic: sp.Expr, flint: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not flint:
+        monkeypatch.setitem(sys.modules, "flint", None)
+    right, written = formula.diff(x), sp.Mul(formula, logarithmic, evaluate=False)
+    assert are_equal(right, written) is True
+    assert agreement(right, written).proved
+    wrong = agreement(right, written + sp.Rational(1, 10**60))
+    assert wrong.equal is False
+    assert wrong.witness is not None
+    at = wrong.witness.at
+    assert at is not None
+    assert right.xreplace(at) != (written + sp.Rational(1, 10**60)).xreplace(at)
+
+
+def test_a_difference_has_a_witness_with_small_numbers() -> None:
+    found = agreement(sp.cos(x) * y, sp.sin(x) * y)
+    assert found.witness is not None
+    assert found.witness.at == {x: 2, y: 3}
+    assert found.witness.values == ("-1.24844", "2.72789")
+    assert agreement(f(x).diff(x), f(x)).witness.at is None
+    assert agreement(sp.cos(1), sp.Rational(1, 2)).witness.values == ("0.540302", "0.5")
+    assert not agreement(x, x + 1)
+    assert agreement(x + x, 2 * x)

@@ -1,13 +1,11 @@
-"""Whether two expressions are equal: by a normal form where one closes quickly, else at random points, many digits.
+"""The one engine that decides whether two expressions are equal: by algebra, or by values with 50 digits.
 
-A normal form proves equality, and for rational functions inequality too. Else both are evaluated with 50 digits at
-random points where both are real, also beside their kinks, steps and edges, and where the names in exponents are whole
-numbers, so that x**n has a value at negative x; a difference there is confirmed with 100 and 200 digits, in which it
-stays and rounding does not. What is real nowhere, or has no value, stays undecided. Undefined functions are given
-random polynomials, so that f(2*x), f'(2*x) and f(x) go together.
-
-Random points show a difference of formulas almost surely, but not one that begins at x = 5 when all points are below:
-so points beside the turns are looked at too, where an expression goes over into another form.
+Rational functions are decided exactly. Other expressions are equal where a normal form of their difference is 0. Else
+both are evaluated with 50 digits at random points where both are real, also beside their kinks, steps and edges, and
+where the names in exponents are whole numbers, so that x**n has a value at negative x. Expressions are called different
+only with a witness: a point at which they differ, confirmed with 100 and 200 digits. Expressions that are real nowhere,
+or have no value, stay undecided. Undefined functions are given random polynomials, so that f(2*x), f'(2*x) and f(x) go
+together.
 """
 
 from __future__ import annotations
@@ -15,103 +13,26 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, count, islice
+from itertools import chain, count, islice
 from typing import Any
 
 import sympy as sp
 from mpmath import mp
 from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.core.function import AppliedUndef
-from sympy.core.relational import Relational
-from sympy.polys.polyerrors import BasePolynomialError
 
 from codegen.evaluation.interpret import evaluate
 from codegen.functions.intrinsics import supports
 from codegen.ir.program import reachable
 from codegen.records import dataclass
-from symad.display.mathematics import too_large
+from symad.checking import rational_functions
+from symad.checking.rational_functions import is_rational, small_points
+from symad.checking.turns import beside, far, turns
+from symad.display.mathematics import expanded_terms, too_large
 from symad.display.notation import named_partial
 from symad.errors import LimitError, WorkbenchError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
-from symad.teaching.expansion.epsilon import expanded_terms
-
-_MOST_TURNS = 12
-_TURN_DEGREE = 6
-# how far from a turn the points beside it are
-_NEAR = (sp.Rational(1, 1000), sp.Rational(1, 30), sp.S.One, sp.Integer(30))
-_FAR_RANGE = 10  # the largest random numbers are about 2**10
-
-
-def turns(expressions: Sequence[sp.Expr]) -> list[sp.Expr]:
-    """Return what changes its sign where an expression goes over into another form.
-
-    >>> x = sp.Symbol("x", real=True)
-    >>> turns([sp.Abs(x - 5) + sp.Max(x, 7), sp.sqrt(x**2 - 4)])
-    [x - 5, 7 - x, x**2 - 4]
-    """
-    found: dict[sp.Expr, None] = {}
-    for part in (part for expression in expressions for part in sp.preorder_traversal(expression)):
-        if isinstance(part, sp.Abs | sp.sign | sp.Heaviside | sp.floor | sp.ceiling):
-            found[part.args[0]] = None
-        elif isinstance(part, sp.Max | sp.Min):
-            found |= dict.fromkeys(left - right for left, right in combinations(part.args, 2))
-        elif isinstance(part, Relational):
-            found[part.lhs - part.rhs] = None
-        elif isinstance(part, sp.Pow) and not part.exp.is_Integer:
-            found[part.base] = None
-    return [turn for turn in found if turn.free_symbols][:_MOST_TURNS]
-
-
-def is_at_turn(expression: sp.Expr, symbol: sp.Symbol) -> bool:
-    """Return whether an expression turns where a symbol is 0, so that it has no slope in it there.
-
-    >>> x, y = sp.symbols("x y", real=True)
-    >>> is_at_turn(sp.Abs(x * y), x), is_at_turn(sp.Abs(x + y), x)
-    (True, False)
-    """
-    return any(turn.has(symbol) and turn.subs(symbol, 0) == 0 for turn in turns([expression]))
-
-
-def beside(
-    turn: sp.Expr, values: Mapping[sp.Symbol, sp.Rational], source: random.Random
-) -> Iterator[dict[sp.Symbol, sp.Rational]]:
-    """Yield points on both sides of a turn: one symbol after the other is moved there, the others are as they are.
-
-    >>> x, y = sp.symbols("x y", real=True)
-    >>> points = list(beside(x - y, {x: sp.S.Zero, y: sp.Integer(5)}, random.Random(1)))
-    >>> len([point for point in points if point[x] < point[y]]), len(points)
-    (8, 16)
-    """
-    for symbol in values:
-        at = turn.xreplace({other: value for other, value in values.items() if other != symbol})
-        for root in _roots(at, symbol):
-            steps = [side * near * _random(source) for near in _NEAR for side in (-1, 1)]
-            yield from ({**values, symbol: root + step} for step in steps)
-
-
-def _roots(expression: sp.Expr, symbol: sp.Symbol) -> list[sp.Rational]:
-    """Return the real roots of a polynomial, none of what is no polynomial of low degree."""
-    if expression.free_symbols != {symbol} or not expression.is_polynomial(symbol):
-        return []
-    if not 1 <= sp.degree(expression, symbol) <= _TURN_DEGREE:
-        return []
-    try:
-        roots = sp.Poly(expression, symbol).nroots(n=20)
-    except (BasePolynomialError, mp.NoConvergence):
-        return []
-    return [sp.Rational(sp.re(root)) for root in roots if abs(sp.im(root)) < _NEAR[0]]
-
-
-def far(symbols: Sequence[sp.Symbol], source: random.Random) -> dict[sp.Symbol, sp.Rational]:
-    """Return a point of small and large numbers of both signs."""
-    scale = source.randrange(-2, _FAR_RANGE)
-    return {symbol: source.choice((-1, 1)) * _random(source) * sp.Integer(2) ** scale for symbol in symbols}
-
-
-def _random(source: random.Random) -> sp.Rational:
-    return sp.Rational(source.randrange(2**20, 2**21), 2**21)
-
 
 POINTS = 8  # random points at which two expressions agree before they are called equal
 ATTEMPTS = 80
@@ -125,19 +46,46 @@ _CIRCULAR = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, s
 _BESIDE = 160  # points where expressions go over into another form, on both sides
 _WHOLE = 24  # points at which names in exponents are whole numbers
 _FAR = 24  # points far from 0, for expressions that do so
+_SMALL = 10  # points with small numbers that are tried as a witness
 _MOST_DEGREE = 100
 _DEGREE = 15  # of the polynomials that stand for undefined functions
 _RANGES = ((-2.0, 2.0), (0.0, 2.0), (1.0, 4.0), (-1.0, 1.0), (0.0, 1.0), (-8.0, -1.0), (4.0, 64.0), (-64.0, -8.0))
 
 
 @dataclass(frozen=True)
+class Witness:
+    """A point at which two expressions differ, and their values there; without symbols where a function has no formula.
+
+    `at` is None where functions without a formula stand in the expressions: their values are those of polynomials.
+    """
+
+    at: Mapping[sp.Symbol, sp.Rational] | None
+    left: Any
+    right: Any
+
+    @property
+    def values(self) -> tuple[str, str]:
+        """Both values, with as many digits as it takes to tell them apart."""
+        for digits in (*range(6, DIGITS, 4), 4 * DIGITS):
+            with mp.workdps(4 * DIGITS):
+                left, right = (mp.nstr(value, digits).removesuffix(".0") for value in (self.left, self.right))
+            if left != right:
+                break
+        return left, right
+
+
+@dataclass(frozen=True)
 class Agreement:
-    """Whether two expressions are equal (None where that is not known), and how it was found out."""
+    """Whether two expressions are equal (None where that is not known), how that is known, and where they differ."""
 
     equal: bool | None
     proved: bool = False
     points: int = 0
     degree: int = 0
+    witness: Witness | None = None
+
+    def __bool__(self) -> bool:
+        return self.equal is True
 
     @property
     def chance(self) -> float:
@@ -145,12 +93,12 @@ class Agreement:
         return 0.0 if self.proved or not self.equal else min(1.0, self.degree / GRID) ** self.points
 
     def __str__(self) -> str:
-        if self.proved:
-            return "by algebra"
         if self.equal is None:
             return f"undecided: real at {self.points} of {ATTEMPTS} random points"
         if not self.equal:
-            return "they differ at a random point"
+            return "they differ at a point"
+        if self.proved:
+            return "by algebra"
         chance = f"polynomials of this size that differ pass with probability {self.chance:.0e}"
         return f"to {AGREED} digits at {self.points} random points ({chance})"
 
@@ -159,8 +107,8 @@ def agreement(left: sp.Expr, right: sp.Expr) -> Agreement:
     """Return whether two expressions in real symbols are equal wherever both are real.
 
     >>> x = sp.Symbol("x", real=True)
-    >>> str(agreement((x + 1) ** 2, x**2 + 2 * x + 1)), agreement(x, x + 1).equal
-    ('by algebra', False)
+    >>> str(agreement((x + 1) ** 2, x**2 + 2 * x + 1)), agreement(x, x + 1).witness.values
+    ('by algebra', ('2', '3'))
     >>> str(agreement(sp.log(x**2), 2 * sp.log(x)))
     'to 40 digits at 8 random points (polynomials of this size that differ pass with probability 2e-89)'
     >>> agreement(sp.sqrt(-1 - x**2), 0 * x).equal is None
@@ -168,15 +116,28 @@ def agreement(left: sp.Expr, right: sp.Expr) -> Agreement:
     """
     if left == right:
         return Agreement(True, proved=True)
+    if not too_large(left) and not too_large(right) and is_rational(left) and is_rational(right):
+        if (point := rational_functions.witness(left, right)) is not None:
+            values = (side.xreplace(point) for side in (left, right))
+            return Agreement(False, True, witness=Witness(point, *(mp.mpf(int(v.p)) / int(v.q) for v in values)))
+        if rational_functions.are_equal(left, right):
+            return Agreement(True, proved=True)
+    gap = algebraic_gap(left, right)
+    return Agreement(True, proved=True) if gap == 0 else _tested(left, right, gap)
+
+
+def algebraic_gap(left: sp.Expr, right: sp.Expr) -> sp.Expr:
+    """Return the difference of two expressions, as simple as algebra makes it quickly; 0 proves that they are equal.
+
+    >>> x = sp.Symbol("x")
+    >>> algebraic_gap(sp.sin(2 * x), 2 * sp.sin(x) * sp.cos(x))
+    0
+    """
     gap = normal_form(left - right)
-    if gap == 0:
-        return Agreement(True, proved=True)
-    if _is_rational(gap):
-        return Agreement(False, proved=True)
+    if gap == 0 or gap.is_Rational:
+        return gap
     exponential = normal_form(gap.rewrite(_CIRCULAR, sp.exp))
-    if exponential == 0 or _is_rational(exponential):
-        return Agreement(bool(exponential == 0), proved=True)
-    return _tested(left, right, gap)
+    return exponential if exponential.is_Rational else gap
 
 
 def normal_form(expression: sp.Expr) -> sp.Expr:
@@ -191,7 +152,7 @@ def normal_form(expression: sp.Expr) -> sp.Expr:
         return expression
     try:
         expanded = sp.expand(expression, power_exp=True)
-        names = [part for part in expanded.atoms(sp.Symbol, sp.Function, sp.Pow) if not _is_rational(part)]
+        names = [part for part in expanded.atoms(sp.Symbol, sp.Function, sp.Pow) if not is_rational(part)]
         long = terms * _denominator_terms(expression) > _MOST_TERMS or len(names) > _MOST_NAMES
         if long or _degree(expanded) > _MOST_DEGREE:
             return expanded
@@ -214,14 +175,6 @@ def _degree(expression: sp.Expr) -> int:
     coefficients = (part.exp.as_coeff_Mul()[0] for part in expression.atoms(sp.Pow, sp.exp))
     exponents = [number for number in coefficients if number.is_Rational]
     return int(max(map(abs, exponents), default=1) * math.lcm(*(int(number.q) for number in exponents)))
-
-
-def _is_rational(expression: sp.Expr) -> bool:
-    """Whether an expression is a rational function of symbols with rational coefficients."""
-    return all(
-        part.is_Add or part.is_Mul or part.is_Symbol or part.is_Rational or (part.is_Pow and part.exp.is_Integer)
-        for part in sp.preorder_traversal(expression)
-    )
 
 
 def _done(expression: Any) -> Any:
@@ -313,36 +266,49 @@ class Sampler:
 
 
 def _tested(left: sp.Expr, right: sp.Expr, gap: sp.Expr) -> Agreement:
-    """Return what random points say: the terms of the gap are added, so that nothing large hides a small difference."""
+    """Return what points say: the terms of the gap are added, so that nothing large hides a small difference."""
     terms = sp.Add.make_args(sp.expand(gap) if expanded_terms(gap) <= _MOST_TERMS else gap)
     degree = sum(1 for _ in sp.preorder_traversal(gap))
-    points: int | None = 0
+    points = 0
     try:
         sampler = Sampler([left, right, *terms])
-        points = _agreed(sampler, map(sampler.point, range(ATTEMPTS)), POINTS)
-        if points is not None and _agreed(sampler, sampler.whole(), _WHOLE) is None:
-            points = None
-        if points is not None and (found := turns([left, right])):
-            more = _agreed(sampler, islice(sampler.beside(found), _BESIDE), _BESIDE)
-            points = None if more is None else min(points + more, POINTS)
+        points, different = _agreed(sampler, map(sampler.point, range(ATTEMPTS)), POINTS)
+        if different is None:
+            _, different = _agreed(sampler, sampler.whole(), _WHOLE)
+        if different is None and (kinks := turns([left, right])):
+            more, different = _agreed(sampler, islice(sampler.beside(kinks), _BESIDE), _BESIDE)
+            points = min(points + more, POINTS)
     except (WorkbenchError, RecursionError):
-        return Agreement(None, points=points or 0)
-    if points is None:
-        return Agreement(False)
+        return Agreement(None, points=points)
+    if different is not None:
+        return Agreement(False, witness=_witness(sampler, different))
     return Agreement(True if points >= POINTS else None, points=points, degree=degree)
 
 
-def _agreed(sampler: Sampler, points: Iterable[dict[int, Any]], most: int) -> int | None:
-    """Return at how many points, not more than needed, two sides have values that agree; None where they differ."""
+def _agreed(sampler: Sampler, points: Iterable[dict[int, Any]], most: int) -> tuple[int, dict[int, Any] | None]:
+    """Return at how many points, not more than needed, two sides agree; and the first point at which they differ."""
     agreed = 0
     for point in points:
         differs = _differs(sampler.values(point))
-        if differs and _stays(*(sampler.values(point, times * DIGITS) for times in (2, 4))):
-            return None
+        if differs and _stays(sampler, point):
+            return agreed, point
         agreed += differs is False
         if agreed == most:
             break
-    return agreed
+    return agreed, None
+
+
+def _witness(sampler: Sampler, point: dict[int, Any]) -> Witness:
+    """Return a witness of a difference: at a point with small numbers where one shows it, else at the given one."""
+    named = {sampler.graph.atoms[node]: node for node in sampler.symbols}
+    for small in islice(small_points(sorted(named, key=str)), _SMALL):
+        candidate = {named[name]: value for name, value in small.items()}
+        if _differs(sampler.values(candidate)) and _stays(sampler, candidate):
+            point = candidate
+            break
+    left, right, *_ = sampler.values(point, 2 * DIGITS)
+    has_formula = not sampler.numbers
+    return Witness({name: point[node] for name, node in named.items()} if has_formula else None, left, right)
 
 
 def _differs(values: Sequence[Any]) -> bool | None:
@@ -351,9 +317,9 @@ def _differs(values: Sequence[Any]) -> bool | None:
     return None if gap is None else bool(abs(gap) > size * mp.mpf(10) ** -AGREED)
 
 
-def _stays(fewer: Sequence[Any], more: Sequence[Any]) -> bool:
+def _stays(sampler: Sampler, point: dict[int, Any]) -> bool:
     """Whether two sides differ by the same in more digits: rounding would not."""
-    (gap, _), (again, size) = _gap(fewer), _gap(more)
+    (gap, _), (again, size) = (_gap(sampler.values(point, times * DIGITS)) for times in (2, 4))
     if gap is None or again is None:
         return False
     return bool(abs(again) > size * mp.mpf(10) ** -AGREED and abs(gap - again) < abs(again) / 100)
