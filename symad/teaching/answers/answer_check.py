@@ -52,7 +52,8 @@ class CheckedAnswer(Shown):
 
     `line` is the first wrong one (number and text), `term` the first wrong term in it, `expected` and `written` its
     coefficients, `mistakes` what leads from one to the other, `witness` a point at which the two differ. `finished` is
-    False where a right answer is not multiplied out yet. The truth value is the verdict. `steps` has the verdict on every side of every equation.
+    False where a right answer is not multiplied out yet. The truth value is the verdict. `steps` has the verdict on
+    every side of every equation.
     """
 
     problem: Problem
