@@ -148,6 +148,31 @@ def symbol_of(word: str) -> sp.Symbol:
     return sp.Symbol(word if word.isascii() else plain(word))
 
 
+def symbols_named(names: Iterable[str], free: Sequence[sp.Symbol]) -> list[sp.Symbol]:
+    """Return the symbol of each name, however it is spelled; new real ones for names that do not occur.
+
+    ArgumentError for a name that does not occur where a symbol stands in the formula that nobody named: the derivative
+    would be 0, and the name is probably misspelled.
+
+    >>> symbols_named(["θ"], [sp.Symbol("theta")])
+    [theta]
+    """
+    result = []
+    for name in names:
+        spelled = plain(name)
+        same = [symbol for symbol in free if symbol.name == name] or [s for s in free if plain(s.name) == spelled]
+        if len(same) > 1:
+            why = "the expression has several symbols of that name"
+            raise ArgumentError(f"the variable {name!r}", why=why, do="give the symbol itself")
+        result.append(same[0] if same else sp.Symbol(symbol_of(name).name, real=True))
+    others = [symbol for symbol in free if symbol not in result]
+    for name, symbol in zip(names, result, strict=True):
+        if others and symbol not in free:
+            do = f"name one of {', '.join(sorted(map(str, free)))}"
+            raise ArgumentError(f"the variable {name!r}", why="it does not occur in the formula", do=do)
+    return result
+
+
 def declared(names: Names) -> dict[str, Name]:
     """Return what the declared names stand for: symbols, undefined functions ("f(x)" declares f), or given values."""
     if isinstance(names, str):

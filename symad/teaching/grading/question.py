@@ -9,10 +9,9 @@ from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
 
-import sympy as sp
-
 from codegen.records import dataclass
 from symad.errors import ArgumentError
+from symad.formulas.formula_names import plain, symbol_of, symbols_named
 from symad.formulas.read import read_formula
 from symad.teaching.answers.answer_check import CheckedAnswer, checked_answer
 from symad.teaching.answers.answer_problem import Problem, derivative_problem, expansion_problem
@@ -52,16 +51,17 @@ class Question:
         """Return what answers are compared with; ArgumentError for a question that has no answer."""
         names = [*self.variables, *(f"{name}(x)" for name in self.functions)]
         formula = read_formula(self.formula, names)
-        free = {symbol.name: symbol for symbol in sorted(formula.free_symbols, key=str)}
-        wanted = self.variables or [name for name in free if name not in _names(self.directions)]
-        variables = [free.get(name, sp.Symbol(name, real=True)) for name in wanted]
+        free = sorted(formula.free_symbols, key=str)
+        named = set(map(plain, _names(self.directions)))
+        variables = symbols_named(self.variables, free) or [each for each in free if plain(each.name) not in named]
         if not variables:
             raise ArgumentError(f"no variable in {self.formula!r}", do='write a formula of x, or variables = ["x"]')
-        if unknown := sorted(self.at.keys() - {symbol.name for symbol in variables}):
+        at = {symbol_of(name).name: value for name, value in self.at.items()}
+        if unknown := sorted(at.keys() - {symbol.name for symbol in variables}):
             raise ArgumentError(f"at {unknown[0]}", do=f"the variables are {', '.join(map(str, variables))}")
         x: Any = variables[0] if len(variables) == 1 else variables
-        if self.at:
-            x = {symbol: _value(self.at.get(symbol.name, symbol)) for symbol in variables}
+        if at:
+            x = {symbol: _value(at.get(symbol.name, symbol)) for symbol in variables}
         if not self.directions:
             return derivative_problem(formula, x, self.order or 1)
         directions = self.directions[0] if self.order is not None else list(self.directions)

@@ -12,6 +12,7 @@ from codegen.expressions.sympy_forms import can_be_input
 from codegen.expressions.sympy_in import flattened
 from codegen.ir.program import reachable
 from codegen.records import dataclass
+from symad.formulas.formula_names import plain, symbols_named
 from symad.formulas.read import read_formula
 from symad.tracing.calling.function_names import argument_names, name_of
 from symad.tracing.calling.user_place import refusal
@@ -98,6 +99,8 @@ def _inputs(expression: Any, x: Any) -> tuple[tuple[int, ...], tuple[sp.Basic, .
     if isinstance(x, list | tuple | str) and not x:
         raise refusal(f"x = {x!r}", "there is no symbol in it", f"give {_FORMS}")
     shape, found = flattened(_named(expression, x), "x")
+    texts = [name for name in _names(x) if isinstance(name, str)]
+    symbols_named(texts, [s for s in _free_symbols(expression) if s not in found or plain(s.name) in map(plain, texts)])
     names = {getattr(symbol, "name", None): symbol for symbol in found}
     for symbol in _free_symbols(expression):
         if names.get(symbol.name, symbol) != symbol:
@@ -120,10 +123,8 @@ def _named(expression: Any, x: Any) -> Any:
         return x
     if not x.isidentifier():
         raise refusal(f"x = {x!r}", "it is no name of a symbol", f"give {_FORMS}")
-    namesakes = [symbol for symbol in _free_symbols(expression) if symbol.name == x]
-    if len(namesakes) > 1:
-        raise refusal(f"x = {x!r}", "the expression has several symbols of that name", "give the symbol itself")
-    return namesakes[0] if namesakes else sp.Symbol(x, real=True)
+    (symbol,) = symbols_named([x], [other for other in _free_symbols(expression) if plain(other.name) == plain(x)])
+    return symbol
 
 
 def _free_symbols(expression: Any) -> list[sp.Symbol]:

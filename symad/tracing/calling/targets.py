@@ -17,6 +17,7 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError
+from symad.formulas.formula_names import symbol_of, symbols_named
 from symad.formulas.read import read_formula
 from symad.tracing.calling.function_names import name_of
 
@@ -126,9 +127,10 @@ def formula_at(
     """
     expression = read_formula(text, [*variables, *(f"{name}(x)" for name in functions)])
     free = sorted((symbol for symbol in expression.free_symbols), key=lambda symbol: _place(text, symbol))
-    symbols = [_namesake(free, name) for name in variables] or free
+    symbols = symbols_named(variables, free) or free
     if not symbols:
         raise ArgumentError(f"no variable in {text!r}", do="write a formula of x, or name the variables")
+    values = {symbol_of(name).name: value for name, value in values.items()}
     if unknown := sorted(values.keys() - {symbol.name for symbol in symbols}):
         raise ArgumentError(f"{unknown[0]}=... as a point", do=f"the variables are {', '.join(map(str, symbols))}")
     if not values:
@@ -142,11 +144,6 @@ def number_of(text: str, name: str) -> float:
     if value.free_symbols or not value.is_finite:
         raise ArgumentError(f"{name}={text}", do="give a finite number, such as 0.5 or pi/4")
     return float(value)
-
-
-def _namesake(symbols: Sequence[sp.Symbol], name: str) -> sp.Symbol:
-    found = [symbol for symbol in symbols if symbol.name == name]
-    return found[0] if found else sp.Symbol(name, real=True)
 
 
 def _place(text: str, symbol: sp.Symbol) -> tuple[int, str]:

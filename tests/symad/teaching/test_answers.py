@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
@@ -18,6 +19,7 @@ from symad.teaching.answers.answer_check import CheckedAnswer, check_derivative,
 from symad.teaching.answers.answer_problem import derivative_problem, expansion_problem
 from symad.teaching.answers.mistakes import wrong_coefficients
 from symad.teaching.expansion.expand import expand
+from symad.teaching.grading.question import Question
 
 x, y, v, w = sp.symbols("x y v w", real=True)
 one, two = Epsilon.of_level(1), Epsilon.of_level(2)
@@ -337,3 +339,24 @@ def test_a_wrong_answer_is_shown_a_point_where_it_differs() -> None:
     answer = check_derivative("3x", "x^2", "x")
     assert answer.witness is not None
     assert "At x = 2 yours is 6, and the right one is 4." in answer.text(100)
+
+
+@pytest.mark.parametrize("letter", ["θ", "α", "λ", "φ", "ω", "ε", "σ", "μ", "β", "ψ", "Ω"])
+def test_a_greek_variable_is_differentiated(letter: str) -> None:
+    assert check_derivative(f"2{letter}", f"{letter}^2", letter)
+    assert not check_derivative("0", f"{letter}^2", letter)
+    word = sp.Symbol(unicodedata.name(letter).split()[-1].lower()).name
+    if letter != "Ω":
+        assert check_derivative(f"2{letter}", f"{letter}^2", "lambda" if letter == "λ" else word)
+
+
+def test_a_variable_that_does_not_occur_is_an_error() -> None:
+    with pytest.raises(ArgumentError, match=r"the variable 't': it does not occur in the formula; name one of theta"):
+        check_derivative("cos θ", "sin θ", "t")
+    with pytest.raises(ArgumentError, match="stands for nothing here"):
+        expand("sin θ", "t", ["v"])
+    with pytest.raises(ArgumentError, match="does not occur"):
+        Question("sin θ", ("t",)).problem()
+    assert Question("sin θ", ("θ",)).checked("cos θ")
+    assert check_derivative("0", "π^2", "x")
+    assert expand("sin θ", "θ", ["v"]).coefficient(1) == sp.Symbol("v") * sp.cos(sp.Symbol("theta", real=True))
