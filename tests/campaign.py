@@ -12,10 +12,19 @@ import sys
 
 os.environ.setdefault("SYMAD_STRICT", "1")
 
-from tests.support import environments, extremes, interruptions, kernel_threads, mutated_files, mutated_text
+from tests.support import (
+    displayed_equalities,
+    environments,
+    extremes,
+    interruptions,
+    kernel_threads,
+    mutated_files,
+    mutated_text,
+)
 from tests.support.campaigns import carried_out
 
 CAMPAIGNS = {
+    "displayed": displayed_equalities.tries,
     "environments": environments.tries,
     "extremes": extremes.tries,
     "files": mutated_files.tries,

@@ -96,13 +96,12 @@ class Level:
         """Return the epsilon-part of an expression that was expanded; 0 of what does not move."""
         if not expression.has(*self.moves):
             return sp.S.Zero
-        if expression not in self.parts:  # a sum, or a constant factor: the parts are those of its terms
+        if expression not in self.parts:  # a sum, or a product in which one factor moves: by the parts of its operands
             parts = [self.part(term) for term in expression.args]
-            if expression.is_Add:
-                self.parts[expression] = sp.Add(*parts)
-            else:
-                self.parts[expression] = sp.Mul(*(term if part == 0 else part for term, part in
-                                                  zip(expression.args, parts, strict=True)))  # fmt: skip
+            if expression.is_Mul:
+                others = [sp.Mul(*expression.args[:k], *expression.args[k + 1 :]) for k in range(len(parts))]
+                parts = [part * other for part, other in zip(parts, others, strict=True)]
+            self.parts[expression] = sp.Add(*parts)
         return self.parts[expression]
 
     def dual(self, expression: sp.Expr) -> sp.Expr:

@@ -15,9 +15,11 @@ from symad.derivatives.level import Epsilon
 from symad.display.document import Block, Cell, Document, Formula, Heading, Paragraph, Table
 from symad.display.mathematics import text_of
 from symad.teaching.expansion import epsilon
-from symad.teaching.expansion.book_levels import Book, exact
+from symad.teaching.expansion.book_levels import Book, exact, moves_of
+from symad.teaching.expansion.displayed import Definitions, check_blocks, check_coefficients, check_lines
 from symad.teaching.expansion.epsilon import Levels, Nested, monomial
 from symad.teaching.expansion.notes import written
+from symad.teaching.expansion.page_formulas import Along, Listed
 from symad.teaching.expansion.steps import Parts, Step, new_rows
 
 LINES = 12  # of a level, before the rest is folded
@@ -32,31 +34,6 @@ NESTED_LEVELS = 3  # whose nested sum is written out
 NAMED = 4  # arguments of a function that are written side by side
 TERMS = 5  # of the chain rule that says what a coefficient is
 _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-
-
-class Along(sp.Expr):  # type: ignore[misc]
-    """A derivative along directions, f''(x)[v, w]: a name, an order, the point, the directions."""
-
-    def _sympystr(self, printer: Any) -> str:
-        return self._joined(printer, "({})", "[{}]", "^({})")
-
-    def _latex(self, printer: Any) -> str:
-        return self._joined(printer, r"\left({}\right)", r"\left[{}\right]", r"^{{({})}}")
-
-    def _joined(self, printer: Any, point: str, directions: str, high: str) -> str:
-        name, order, at, *along = self.args
-        marks = "'" * int(order) if order < 4 else high.format(order)
-        listed = directions.format(", ".join(map(printer._print, along))) if along else ""
-        return f"{printer._print(name)}{marks}{point.format(printer._print(at))}{listed}"
-
-
-class Listed(sp.Expr):  # type: ignore[misc]
-    """The arguments of a function of several names: x, y."""
-
-    def _sympystr(self, printer: Any) -> str:
-        return ", ".join(map(printer._print, self.args))
-
-    _latex = _sympystr
 
 
 def why_no_book(parts: Parts) -> str:
@@ -74,6 +51,7 @@ def document_of(parts: Parts) -> Document:
     blocks += page.result()
     if parts.is_straight and parts.levels > 1:
         blocks += page.taylor()
+    page.check(blocks)
     if parts.notes:
         blocks += [Heading("What was taken"), *map(Paragraph, parts.notes)]
     return tuple(blocks)
@@ -107,6 +85,32 @@ class _Page:
         self.book = Book(parts, self.formula, NESTED_LEVELS)
         self.by_hand = parts.style != "rules" and not self.book.why_not
         self.lines = parts.lines(most) if most and not self.by_hand else []
+
+    def check(self, blocks: Sequence[Block]) -> None:
+        """Raise InvariantError for an equality on the page that does not hold."""
+        parts = self.parts
+        given = [item for leaf in containers.flatten(parts.given.argument)[0] for item in np.ravel(leaf).tolist()]
+        symbols = dict(zip(parts.given.symbols, map(sp.sympify, given), strict=True))
+        meanings: dict[Any, Any] = {symbol: value for symbol, value in symbols.items() if symbol != value}
+        if meanings and parts.notes:
+            return  # a convention is taken at this point: f has no derivative there
+        if not self.named and len(symbols) > 1:
+            meanings[self.point] = sp.Tuple(*symbols)
+        for levels, found in parts.directions.items():
+            entries = [sp.sympify(part) for part in found]
+            if self.directions[levels].is_Symbol and entries != [self.directions[levels]]:
+                meanings[self.directions[levels]] = sp.Tuple(*entries)
+        meanings[self.time] = Nested(*(part for k in range(1, parts.levels + 1) for part in (Epsilon.of_level(k), 1)))
+        shown = dict(zip(parts.parameters.flat, parts.given.symbols, strict=True))
+        outputs = [written(parts.values, node, shown, READ) for node in parts.result.flat[:OUTPUTS]]
+        definitions = [Definitions(str(self.name), parts.given.symbols, output, meanings) for output in outputs]
+        check_blocks(blocks, Definitions(str(self.name), parts.given.symbols, self.formula, meanings))
+        for place, definition in enumerate(definitions):
+            if definition.formula is not None:
+                coefficients = {levels: sp.sympify(row[place]) for levels, row in parts.flat.items()}
+                check_coefficients(coefficients, self._moved(parts.levels), definition)
+        for number, lines in enumerate(self.lines, 1):
+            check_lines(lines, moves_of(parts, number))
 
     def question(self) -> Iterator[Block]:
         """The function, the point, the directions."""

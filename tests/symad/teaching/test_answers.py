@@ -359,4 +359,4 @@ def test_a_variable_that_does_not_occur_is_an_error() -> None:
         Question("sin θ", ("t",)).problem()
     assert Question("sin θ", ("θ",)).checked("cos θ")
     assert check_derivative("0", "π^2", "x")
-    assert expand("sin θ", "θ", ["v"]).coefficient(1) == sp.Symbol("v") * sp.cos(sp.Symbol("theta", real=True))
+    assert str(expand("sin θ", "θ", ["v"]).coefficient(1)) == "v*cos(theta)"
