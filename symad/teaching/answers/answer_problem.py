@@ -13,11 +13,14 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 import symad.tracing.values.containers as containers
 from codegen.records import dataclass
 from symad.checking.turns import is_at_turn, turns
+from symad.derivatives.level import Epsilon
 from symad.display.mathematics import too_large
 from symad.formulas.read import read_formula
 from symad.graph.sympy_io import to_sympy
+from symad.teaching.expansion.displayed import Definitions, check_coefficients
 from symad.teaching.expansion.epsilon import Levels, subsets
 from symad.teaching.expansion.expansion_levels import by_levels
+from symad.teaching.expansion.page_formulas import Along, Listed
 from symad.tracing.calling.given import given
 from symad.tracing.calling.user_place import refusal
 from symad.tracing.trace import trace
@@ -196,7 +199,10 @@ def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Sy
 
 
 def _smooth(problem: Problem) -> Problem:
-    """Return a problem whose coefficients have values, which hang on no convention such as sign(0) = 0; else refuse."""
+    """Return a problem whose coefficients have values, which hang on no convention such as sign(0) = 0; else refuse.
+
+    The coefficients are checked by arithmetic that shares no code with the rules that made them.
+    """
     for levels in problem.terms if problem.at else []:
         general = problem.general(levels)
         steps = [step for step in general.atoms(sp.sign, sp.Heaviside) if problem.value(step.args[0]) == 0]
@@ -206,6 +212,10 @@ def _smooth(problem: Problem) -> Problem:
         if value.has(sp.nan, sp.zoo, sp.oo, *held.values()):
             place = ", ".join(f"{symbol.name} = {value}" for symbol, value in problem.at.items())
             raise refusal(f"f without a derivative at {place}", do="take another point")
+    epsilons = {epsilon: Epsilon.of_level(k) for k, epsilon in enumerate(problem.epsilons, 1)}
+    name = "the formula"  # which is no name of a function in it
+    moved = Along(sp.Symbol(name), sp.S.Zero, Listed(*(part.xreplace(epsilons) for part in problem.moved)))
+    check_coefficients(problem.truth, moved, Definitions(name, problem.symbols, problem.formula))
     return problem
 
 

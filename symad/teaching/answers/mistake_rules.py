@@ -46,7 +46,7 @@ def partial(node: sp.Expr, position: int) -> sp.Expr | None:
         return node
     if node.is_Pow:
         return node.exp * node.base ** (node.exp - 1) if position == 0 else node * sp.log(node.base)
-    if not isinstance(node, sp.Function):
+    if not isinstance(node, sp.Function) or isinstance(node, sp.Piecewise):
         return None
     try:
         found = node.fdiff(position + 1)

@@ -136,8 +136,16 @@ def places(expression: sp.Expr, tangents: Tangents) -> Iterator[tuple[sp.Expr, s
         if not node.has(*tangents):
             continue
         yield node, outer
+        if isinstance(node, sp.Piecewise):
+            stack += [(branch, outer * _only(node, k)) for k, (branch, _) in enumerate(node.args)]
+            continue
         parts = [(argument, partial(node, k)) for k, argument in enumerate(node.args)]
         stack += [(argument, outer * part) for argument, part in reversed(parts) if part is not None]
+
+
+def _only(node: sp.Piecewise, place: int) -> sp.Expr:
+    """Return 1 where one case of a piecewise function holds, else 0."""
+    return sp.Piecewise(*((sp.Integer(k == place), condition) for k, (_, condition) in enumerate(node.args)))
 
 
 def _of_terms(problem: Problem, levels: Levels) -> Iterator[Wrong]:

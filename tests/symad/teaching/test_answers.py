@@ -14,7 +14,8 @@ import sympy as sp
 from symad.checking.equality import agreement
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import text_of
-from symad.errors import ArgumentError
+from symad.errors import ArgumentError, InvariantError
+from symad.teaching.answers import answer_problem
 from symad.teaching.answers.answer_check import CheckedAnswer, check_derivative, check_expansion
 from symad.teaching.answers.answer_problem import derivative_problem, expansion_problem
 from symad.teaching.answers.mistakes import wrong_coefficients
@@ -360,3 +361,19 @@ def test_a_variable_that_does_not_occur_is_an_error() -> None:
     assert Question("sin θ", ("θ",)).checked("cos θ")
     assert check_derivative("0", "π^2", "x")
     assert str(expand("sin θ", "θ", ["v"]).coefficient(1)) == "v*cos(theta)"
+
+
+def test_a_wrong_answer_to_a_piecewise_question_is_wrong() -> None:
+    signed = sp.Piecewise((x**2, x > 0), (-(x**2), True))
+    joined = sp.Piecewise((x**2, x < 1), (2 * x - 1, True))
+    assert check_derivative("2|x|", signed, x)
+    assert not check_derivative("2x", signed, x)
+    assert not check_derivative("3x", joined, x)
+    assert "At x = " in check_derivative("3x", joined, x).text(100)
+
+
+def test_the_right_coefficients_are_checked_when_a_question_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = answer_problem.along
+    monkeypatch.setattr(answer_problem, "along", lambda *parts: 2 * right(*parts))
+    with pytest.raises(InvariantError, match="does not hold"):
+        derivative_problem("x^2", "x", 1)
