@@ -83,6 +83,7 @@ class Agreement:
     points: int = 0
     degree: int = 0
     witness: Witness | None = None
+    rounded: bool = False  # equal but for decimal numbers, which are rounded as they should be
 
     def __bool__(self) -> bool:
         return self.equal is True
@@ -99,6 +100,8 @@ class Agreement:
             return "they differ at a point"
         if self.proved:
             return "by algebra"
+        if self.rounded:
+            return "up to the rounding of decimal numbers"
         chance = f"polynomials of this size that differ pass with probability {self.chance:.0e}"
         return f"to {AGREED} digits at {self.points} random points ({chance})"
 

@@ -20,6 +20,7 @@ from symad.formulas.formula_names import (
 )
 from symad.formulas.tokens import Token, refuse
 
+INVERSE = "the inverse function"
 ORDER_LIMIT = 10  # primes after the name of a function
 # after whose argument without parentheses another function begins a new factor: sin x cos x
 _STOPS = frozenset(
@@ -54,7 +55,8 @@ class Calls(Cursor):
 
     def function(self, token: Token, function: Function) -> Value:
         """Return a function of the table at its arguments; sin^2(x) is (sin(x))^2, and sin'(x) the derivative."""
-        order, raised = self.primes(), self._raised(token)
+        order = self.primes()
+        function, raised = (inverse, None) if (inverse := self._inverse(token)) else (function, self._raised(token))
         if self.at("(") or not self._may_be_bare(function):
             arguments = self.arguments(token, several=function.most > 1)
         else:
@@ -82,6 +84,17 @@ class Calls(Cursor):
         kinds = ("name", "number", "fraction", "root", "partial", "derivative")
         return self.token.kind in kinds or self.token.text == "|(" or self.at("(", "[")
 
+    def _inverse(self, token: Token) -> Function | None:
+        """Take the exponent -1 behind a function, and return the inverse function, where it has one."""
+        name = f"a{token.text.lower()}"
+        for exponent in (["-1"], ["**", "-", "1"], ["**", "(", "-", "1", ")"]):
+            following = self.tokens[self.position : self.position + len(exponent)]
+            if [word.text for word in following] == exponent and name in FUNCTIONS:
+                self.position += len(exponent)
+                self.inverses.append(f"{token.text}^(-1) is read as {INVERSE} of {token.text}")
+                return FUNCTIONS[name]
+        return None
+
     def _raised(self, token: Token) -> Value | None:
         """Return the exponent between a function and its argument, if there is one."""
         if self.token.kind != "power" and not (self.token.kind == "operator" and self.token.text == "**"):
@@ -89,11 +102,7 @@ class Calls(Cursor):
         at = self.take()
         exponent = at if at.kind == "power" else self.take()
         if exponent.kind not in ("power", "number") or not exponent.text.isdigit():
-            following = "".join(part.text for part in self.tokens[self.position - 1 :][:4])
-            minus = exponent.text == "-1" or following.startswith(("-1", "(-1)"))
-            what, name = f"a power of {token.text!r} before its argument", token.text
-            if minus and f"a{name}" in FUNCTIONS:
-                self.two(at, f"{what}, which may be an inverse", f"a{name}(x)", f"1/{name}(x)")
+            what = f"a power of {token.text!r} before its argument"
             do = f"write ({token.text}(x))^n for a power, and the inverse function by its name"
             refuse(self.text, at.column, what, do, "it may be an inverse")
         return self.computed(exponent, lambda: constant(self.integer(exponent)))
@@ -209,6 +218,8 @@ class Calls(Cursor):
             if self.point is None:
                 refuse(self.text, token.column, f"{token.text}' at no point", f"write {token.text}'(x)[v]")
             at = [self.point]
+        elif self.point is not None and token.text in self.bare and not self._calls(token):
+            at = [self.point]
         else:
             at = [argument.expression for argument in self.arguments(token)]
         if order and len(at) != 1:
@@ -217,6 +228,13 @@ class Calls(Cursor):
         made = Value(derivative(function, at, [order] if order else []))
         opened = self.accept("[")
         return self._along(token, opened, order, made) if opened else made
+
+    def _calls(self, token: Token) -> bool:
+        """Return whether a parenthesis is the argument of a function: in y(x) and y (x), but not in y (x + 1)."""
+        if not self.at("("):
+            return False
+        inside = [word.text for word in self.tokens[self.position + 1 : self.position + 3]]
+        return not self.token.spaced or inside == [str(self.point), ")"]
 
     def _order(self, token: Token) -> int:
         """Return the order of f^(4)(x), 0 where there is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import NoReturn, TypeVar
 
 import sympy as sp
@@ -38,6 +38,9 @@ class Cursor:
         self.separates: Token | None = None  # the first such comma
         self.decimal: Token | None = None  # the first comma that was read as a decimal sign
         self.derived: Value | None = None  # what was differentiated last in the formula
+        self.inverses: list[str] = []  # notes on exponents -1 that are read as inverse functions
+        self.bare: Container[str] = ()  # functions and names of `point` that stand without an argument
+        self.decimals: dict[sp.Symbol, tuple[sp.Rational, sp.Rational]] | None = None  # if kept apart: see Reading
 
     @property
     def token(self) -> Token:
@@ -146,6 +149,11 @@ class Cursor:
         if self.token.kind == "fraction" and not self.token.spaced:
             written = self.token.text
             self.two(token, f"a number before {written}", f"{text} + {written}", f"{text}*({written})")
+        if self.decimals is not None and "." in text:
+            decimal = sp.Dummy(text, positive=True)
+            places = len(text.lower().partition("e")[0].partition(".")[2]) - int(exponent or 0)
+            self.decimals[decimal] = sp.Rational(text), sp.Rational(1, 2) * sp.Integer(10) ** -places
+            return Value(decimal)
         return self.computed(token, lambda: constant(sp.Rational(text), literal=text.isdigit()))
 
     def _decimal(self, token: Token, comma: Token, after: Token) -> str:

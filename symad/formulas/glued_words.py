@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import sympy as sp
 from sympy.core.function import UndefinedFunction
@@ -37,7 +37,7 @@ Way = tuple[str, ...]
 
 
 def parted(
-    text: str, words: Sequence[Token], names: Mapping[str, Name], *, others: bool
+    text: str, words: Sequence[Token], names: Mapping[str, Name], *, others: bool, bare: Container[str] = ()
 ) -> tuple[list[Token], list[str]]:
     """Return the words, with each product of names as its factors, and a note for each that nobody declared.
 
@@ -51,7 +51,7 @@ def parted(
     result: list[Token] = []
     notes: list[str] = []
     for word, after in zip(words, [*words[1:], words[-1]], strict=True):
-        way = _way(text, word, after, names) if word.kind == "name" else ()
+        way = _way(text, word, after, names, bare) if word.kind == "name" else ()
         if not way and word.kind == "name" and others:
             way = _product_of_letters(word.text, names, alone)
             if not set(way) <= alone | names.keys() | CONSTANTS.keys():
@@ -74,7 +74,7 @@ def _stays_whole(word: str) -> bool:
     return len(word) == 1 or len(word) > _LONGEST_WORD or is_word or is_greek(word) or bool(logarithm_to_a_base(word))
 
 
-def _way(text: str, word: Token, after: Token, names: Mapping[str, Name]) -> Way:
+def _way(text: str, word: Token, after: Token, names: Mapping[str, Name], bare: Container[str]) -> Way:
     """Return the declared names, constants and functions that a word consists of; nothing where it stays whole."""
     called = after.kind in _STARTS or after.text in ("(", "|(", "**")
     if _stays_whole(word.text):
@@ -83,7 +83,7 @@ def _way(text: str, word: Token, after: Token, names: Mapping[str, Name]) -> Way
         if is_product and called and len(letters) == 2:
             asked_back(text, word.column, f"the word {word.text!r}", f"{word.text}( )", "*".join(letters))
         return letters if is_product and not called else ()
-    ways = list(_ways(word.text, names, called, after.text == "(" or after.kind == "prime"))
+    ways = list(_ways(word.text, names, called, after.text == "(" or after.kind == "prime", bare))
     ways = [way for way in ways if len(way) > 1]
     stands_for = known(names, word.text)
     if stands_for is not None:
@@ -104,7 +104,9 @@ def _shown(way: Way) -> list[str]:
     return list(way)
 
 
-def _ways(word: str, names: Mapping[str, Name], called: bool, in_parentheses: bool) -> Iterable[Way]:
+def _ways(
+    word: str, names: Mapping[str, Name], called: bool, in_parentheses: bool, bare: Container[str]
+) -> Iterable[Way]:
     """Return at most a few ways to take a word apart, those with whole functions before letters."""
     found: list[list[Way]] = [[()], *([] for _ in word)]
     for end in range(1, len(word) + 1):
@@ -117,7 +119,7 @@ def _ways(word: str, names: Mapping[str, Name], called: bool, in_parentheses: bo
                 fits = any(before.endswith(name) for name in _FUNCTION_NAMES) and not is_last
                 fits = fits and not word[end].isdigit()
             else:
-                fits = _is_factor(piece, names, called, in_parentheses, is_last)
+                fits = piece in bare or _is_factor(piece, names, called, in_parentheses, is_last)
             if fits:
                 ways = [(*way, piece) for way in found[start] if not (piece.isdigit() and way[-1] not in FUNCTIONS)]
                 found[end] = [*found[end], *ways][:_MOST_WAYS]

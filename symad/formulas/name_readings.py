@@ -43,6 +43,8 @@ class NameReadings(Calls):
         stands_for = known(self.names, token.text)
         if isinstance(stands_for, UndefinedFunction):
             return self.undefined(token, stands_for)
+        if stands_for is not None and token.text in self.bare and self.token.kind == "prime":
+            return self.differentiated(token, Value(stands_for), self.point, self.primes())
         if stands_for is not None:
             return self.computed(token, lambda: Value(stands_for) if not stands_for.is_number else constant(stands_for))
         if (function := self._of_the_table(token)) is not None:
@@ -155,6 +157,8 @@ class NameReadings(Calls):
         if after.kind == "prime":
             return True
         first, second = self.tokens[place + 2], self.tokens[min(place + 3, len(self.tokens) - 1)]
+        if letter in "fg" and letter not in self.names:
+            return True
         if letter not in _LIKE_FUNCTIONS and letter != "y":
             return False
         alone = first.kind == "name" and second.text in (")", ",")
@@ -199,6 +203,8 @@ class NameReadings(Calls):
             do = f"write (d/d{token.text} x^2) as a factor in parentheses, and d*(...) for a factor d"
             refuse(self.text, token.column, what, do, "it may be a derivative or a fraction")
         function = known(self.names, token.of) if token.of else None
+        if isinstance(function, sp.Expr) and token.of in self.bare:
+            return self.differentiated(token, Value(function), variable, token.order)
         if isinstance(function, UndefinedFunction):
             return Value(sp.Derivative(function(variable), (variable, token.order)))
         if token.of:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import field
 from typing import cast
 
 import sympy as sp
@@ -17,6 +18,7 @@ import sympy as sp
 from codegen.records import dataclass
 from symad.errors import NotationWarning
 from symad.formulas.bars import with_bars
+from symad.formulas.calls import INVERSE
 from symad.formulas.formula_names import (
     FUNCTIONS,
     Name,
@@ -39,18 +41,26 @@ from symad.formulas.tokens import DerivativeSign, Token, asked_back, refuse, sca
 _LEFT_SIDE = re.compile(r"[\s$]*([A-Za-zφψΦΨ])\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*=(?!=)")
 
 
+def is_inverse_note(note: str) -> bool:
+    """Return whether a note says that sin^(-1) is read as an inverse function."""
+    return INVERSE in note
+
+
 @dataclass(frozen=True)
 class Reading:
     """What a formula says, and what was taken for granted in reading it.
 
     `derives` says whether something is differentiated in it, as in (x^2)' sin x, and `derivative` whether it is nothing
-    but such a derivative.
+    but such a derivative. `decimals` has symbols for decimal numbers, where they are kept apart, each with its value
+    and half a unit of its last place; `rounded` is the reading in which they are.
     """
 
     expression: sp.Expr
     notes: tuple[str, ...] = ()
     derives: bool = False
     derivative: bool = False
+    decimals: Mapping[sp.Symbol, tuple[sp.Rational, sp.Rational]] = field(default_factory=dict)
+    rounded: Reading | None = None
 
 
 def read_formula(
@@ -85,8 +95,13 @@ def reading(
     functions: bool = True,
     point: sp.Expr | None = None,
     part: tuple[int, int | None] = (0, None),
+    bare: Container[str] = (),
+    decimals: bool = False,
 ) -> Reading:
     """Return how a text, or a part of it, is read; f(x) = ... and y = ... are their right sides.
+
+    Names in `bare` are functions of `point` that need no argument: f'g + fg'. With `decimals`, decimal numbers are kept
+    apart as symbols.
 
     >>> reading("f(x) = 3,5x", {}).notes
     ('3,5 is read as 3.5: a decimal comma',)
@@ -98,13 +113,15 @@ def reading(
         if (left[2] or letter in "yfgh") and letter not in names:
             start = left.end()
     words = scanned(text, start, end)
-    factors, products = parted(text, plain_words(text, words), names, others=others)
+    factors, products = parted(text, plain_words(text, words), names, others=others, bare=bare)
     parser = _Parser(text, with_bars(text, factors), names, others, point)
-    parser.functions, parser.products = functions, products
+    parser.functions, parser.products, parser.bare = functions, products, bare
+    parser.decimals = {} if decimals else None
     if start and letter and any(word.kind == "name" and word.text == letter for word in words):
         refuse(text, start - 1, "'=' between two sides", "give one side; an equation is no expression")
     value = parser.whole()
-    return Reading(value.expression, tuple(parser.notes()), parser.derived is not None, value is parser.derived)
+    notes, derives = tuple(parser.notes()), parser.derived is not None
+    return Reading(value.expression, notes, derives, value is parser.derived, parser.decimals or {})
 
 
 class _Parser(NameReadings):
@@ -127,10 +144,10 @@ class _Parser(NameReadings):
     def notes(self) -> Sequence[str]:
         """Return what was taken for granted."""
         if self.decimal is None:
-            return self.products
+            return [*self.products, *self.inverses]
         place = self.tokens.index(self.decimal)
         whole = f"{self.decimal.text},{self.tokens[place + 2].text}"
-        return [f"{whole} is read as {whole.replace(',', '.')}: a decimal comma", *self.products]
+        return [f"{whole} is read as {whole.replace(',', '.')}: a decimal comma", *self.products, *self.inverses]
 
     def sum(self) -> Value:
         start, terms = self.token, [self._product()]

@@ -113,6 +113,8 @@ FORMULAS: dict[str, dict[str, str]] = {
         "arcoth x": "acoth(x)",
         "sech^2 x": "sech(x)**2",
         "tg x": "tan(x)",
+        "sin^-1 x": "asin(x)",
+        "tan^{-1}(x)": "atan(x)",
         "tg(x) + ctg(x)": "tan(x) + cot(x)",
     },
     "LaTeX": {
@@ -218,7 +220,7 @@ PRECEDENCE = [
     ),
     (
         "a power of a function",
-        "the whole function; the exponent -1 is asked back",
+        "the whole function; the exponent -1 is the inverse function, and a note says so",
         "`sin^2 x` is (sin(x))^2",
     ),
     (
@@ -244,9 +246,9 @@ PRECEDENCE = [
 ]
 
 ASKED_BACK = [
-    "sin x y", "sin 2 x", "sin x(x+1)", "sin x/2", "ln 2 sin x", "exp x sin x", "sin^-1 x",
+    "sin x y", "sin 2 x", "sin x(x+1)", "sin x/2", "ln 2 sin x", "exp x sin x", "sin^-2 x",
     "1/2x", "1/xy", "e^xy", "e^2x", "x^2n", "x^1/2", "√xy", "x3", "2x4", "√2x", "√x/2", "√x²", "2½", "|x|y|n|", "x^n!",
-    "n!!", "lg x", "d/dx x^2 + x", "d/dx x · sin x", "d/dx (x+1)(x+2)", "(x y)'", "g(x+1)", "u(2x)", "3,5 max(x, 1)",
+    "n!!", "lg x", "d/dx x^2 + x", "d/dx x · sin x", "d/dx (x+1)(x+2)", "(x y)'", "h(x+1)", "u(2x)", "3,5 max(x, 1)",
     "mu^2 bc", "uz", "x ± 1", "x_1^∞", "\\int x", "{x}", "y'", "x = y", "0.5.2", "sint", "det x", "x^T x", "rate x",
     "f'(x) = x",
 ]  # fmt: skip

@@ -14,9 +14,17 @@ from symad.display.document import Block, Cell, Document, Formula, Heading, Inli
 from symad.display.mathematics import expanded_terms
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
-from symad.teaching.answers.answer_lines import Step, steps_of
-from symad.teaching.answers.answer_problem import Problem, derivative_problem, derivative_within, expansion_problem
+from symad.formulas.read import is_inverse_note
+from symad.teaching.answers.answer_lines import CONSTANT, Step, steps_of
+from symad.teaching.answers.answer_problem import (
+    DIGITS,
+    Problem,
+    derivative_problem,
+    derivative_within,
+    expansion_problem,
+)
 from symad.teaching.answers.mistakes import Mistake, mistakes_of
+from symad.teaching.answers.rounded_answers import is_rounded_from
 from symad.teaching.expansion.epsilon import Levels, monomial, readable
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import refusal
@@ -101,6 +109,7 @@ def check_expansion(
     *,
     order: int | None = None,
     epsilons: Sequence[str] | None = None,
+    digits: int = DIGITS,
     each: Literal[False] = False,
 ) -> CheckedAnswer: ...
 
@@ -114,6 +123,7 @@ def check_expansion(
     *,
     order: int | None = None,
     epsilons: Sequence[str] | None = None,
+    digits: int = DIGITS,
     each: Literal[True],
 ) -> list[CheckedAnswer | ArgumentError]: ...
 
@@ -127,6 +137,7 @@ def check_expansion(
     *,
     order: int | None = None,
     epsilons: Sequence[str] | None = None,
+    digits: int = DIGITS,
     each: bool = False,
 ) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
     """Return which line of a pupil's expansion of f(x + eps_1 v + eps_2 w + ...) is the first wrong one, and why.
@@ -137,6 +148,8 @@ def check_expansion(
     equals f(x + eps_1 v + ...) where the squares of the epsilons are 0, in whatever form; a step after `f'(x) =` is
     compared with that. Texts are parsed, never evaluated: ArgumentError for what is no formula. With `each`, `mine` is
     a list of answers, and so is what is returned: the ArgumentError of one that cannot be read stands in its place.
+    A decimal number is right if it is rounded properly and has at least so many significant `digits`; with digits=0,
+    numbers have to be exact. With `order`, a Taylor polynomial in one ε, or in x, is an answer too.
 
     >>> answer = check_expansion("= x^3 + 3x^2 v eps_1 + 3x^2 w eps_2 + 12 x v w eps_1 eps_2", "x**3", "x", ["v", "w"])
     >>> answer.right, answer.line.number, answer.term, answer.written, answer.expected
@@ -146,27 +159,29 @@ def check_expansion(
     >>> check_expansion("(x + eps_1 v)^2 = x^2 + 2 x v eps_1", "x**2", "x", ["v"]).right
     True
     """
-    problem = expansion_problem(f, x, directions, order, epsilons)
+    problem = expansion_problem(f, x, directions, order, epsilons, digits)
     return _each(mine, problem) if each else checked_answer(mine, problem)
 
 
 @overload
-def check_derivative(mine: Any, f: Any, x: Any, *, order: int = 1, each: Literal[False] = False) -> CheckedAnswer: ...
+def check_derivative(
+    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, each: Literal[False] = False
+) -> CheckedAnswer: ...
 
 
 @overload
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = 1, each: Literal[True]
+    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, each: Literal[True]
 ) -> list[CheckedAnswer | ArgumentError]: ...
 
 
 @door
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = 1, each: bool = False
+    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, each: bool = False
 ) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
     """Return which line of a pupil's derivative of f (of some order) in one variable is the first wrong one, and why.
 
-    `mine`, f, x and each are as in `check_expansion`.
+    `mine`, f, x, digits and each are as in `check_expansion`.
 
     >>> answer = check_derivative("cos(x^2)", "sin(x^2)", "x")
     >>> print(answer.right, *answer.mistakes)
@@ -174,7 +189,7 @@ def check_derivative(
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
     """
-    problem = derivative_problem(f, x, order)
+    problem = derivative_problem(f, x, order, digits)
     return _each(mine, problem) if each else checked_answer(mine, problem)
 
 
@@ -197,11 +212,16 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
     asked = [found for found in judged if found.step.about is None or _is_asked(found.expected, problem)]
     bad = next((found for right in (False, None) for found in judged if found.right is right), None)
     if bad is not None:
+        if bad.right is False and (asked_back := next(filter(is_inverse_note, bad.step.notes), "")):
+            do = "write arcsin(x) or 1/sin(x), whichever is meant (so for each function)"
+            raise refusal(f"line {bad.step.line}: {asked_back}", why="the exponent -1 has two readings", do=do)
         return _corrected(problem, judged, bad)
     answers = [found for found in asked if not found.step.restated]
     if not answers:
         missing = Mistake("unfinished", ("no line gives what is asked for",))
-        return CheckedAnswer(problem, judged, False, finished=False, mistakes=(missing,))
+        itself = problem.value(problem.formula)
+        says_more = any(not found.step.restated and found.step.about != itself for found in judged)
+        return CheckedAnswer(problem, judged, None if says_more else False, finished=False, mistakes=(missing,))
     last = answers[-1]
     kept = _kept_square(last.step.expression, problem)
     if kept is not None:
@@ -222,9 +242,21 @@ def _judged(step: Step, problem: Problem) -> Judged:
     for levels in problem.terms:
         finite = not written[levels].has(sp.nan, sp.zoo, sp.oo)
         terms[levels] = agreement(expected[levels], written[levels]) if finite else Agreement(False)
+        if terms[levels].equal is False and _is_rounded(step, problem, levels, expected[levels]):
+            terms[levels] = Agreement(True, rounded=True)
     verdicts = {found.equal for found in terms.values()} | ({False} if step.bare else set())
+    if step.condition and False in verdicts:
+        verdicts = {None}  # it may be right where the condition holds
     right = False if False in verdicts else None if None in verdicts else True
     return Judged(step, right, terms, written, expected)
+
+
+def _is_rounded(step: Step, problem: Problem, levels: Levels, expected: sp.Expr) -> bool:
+    """Whether a coefficient has decimal numbers that are rounded as they should be."""
+    if step.rounded is None or not problem.digits:
+        return False
+    written = problem.coefficients(step.rounded)[levels]
+    return is_rounded_from(written, expected, step.decimals, problem.digits)
 
 
 def _is_asked(expected: Mapping[Levels, sp.Expr], problem: Problem) -> bool:
@@ -237,7 +269,7 @@ def _corrected(problem: Problem, judged: tuple[Judged, ...], bad: Judged) -> Che
     if bad.step.bare:
         one = sp.Symbol("epsilon")
         return CheckedAnswer(problem, judged, False, True, line, one, mistakes=(_bare(problem),))
-    levels = next(found for found, how in bad.terms.items() if how.equal is bad.right)
+    levels = next(found for found, how in bad.terms.items() if not how)
     expected, written = readable(bad.expected[levels]), readable(bad.written[levels])
     about = bad.step.about is not None and not _is_asked(bad.expected, problem)
     term = None if about else _term(problem, levels)
@@ -249,6 +281,9 @@ def _corrected(problem: Problem, judged: tuple[Judged, ...], bad: Judged) -> Che
 def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, ...]:
     """Return what leads to a wrong coefficient; of a line that is about f'(x), what is known about f'(x)."""
     written = bad.written[levels]
+    if written.has(CONSTANT) and agreement(bad.expected[levels], written.subs(CONSTANT, 0)):
+        words = ("a derivative has no constant of integration: the derivative of a constant is 0",)
+        return (Mistake("constant of integration", words),)
     if written.has(sp.nan, sp.zoo, sp.oo):
         return (_without_value(problem, bad),)
     if bad.step.about is None or _is_asked(bad.expected, problem):
@@ -285,6 +320,8 @@ def _is_finished(expression: sp.Expr, problem: Problem) -> bool:
     """Whether an expansion is a sum of coefficients times products of epsilons."""
     if not problem.expansion:
         return True
+    if problem.taylor:
+        return bool(expression.is_polynomial(*problem.epsilons))
     if not expression.is_polynomial(*problem.epsilons) or expanded_terms(expression) > 1000:
         return False
     return all(max(powers) <= 1 for powers in sp.Poly(expression, *problem.epsilons).monoms())
@@ -325,6 +362,9 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
     before = [found.right for found in answer.steps if found.step.line < number]
     start = "Everything before it is right. " if before and all(before) else ""
     term = (", at the term ", answer.term) if answer.problem.expansion and answer.term is not None else ()
+    if answer.right is None and any(found.step.condition for found in answer.steps):
+        words = " is not right everywhere: a teacher has to see whether its condition is meant."
+        return [Paragraph((Marked(f"Line {number}", "strong"), words))]
     if answer.right is None:
         words = " cannot be decided: no random point gives a real number on both sides, and no algebra settles it."
         return [Paragraph((Marked(f"Line {number}", "strong"), words))]

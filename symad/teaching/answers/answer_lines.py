@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from typing import Any
 
 import sympy as sp
@@ -12,10 +13,12 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 from codegen.records import dataclass
 from symad.display.mathematics import too_large
 from symad.errors import ArgumentError
-from symad.formulas.formula_names import Name, known
+from symad.formulas.formula_names import Name, known, plain
 from symad.formulas.read import Reading, reading
 from symad.teaching.answers.answer_problem import Problem, real, undefined
+from symad.teaching.answers.answer_statements import Statement, as_ratio, cases_of, statements, without_boxes
 from symad.teaching.answers.answer_text import (
+    LeftSide,
     along_directions,
     left_side,
     without_note,
@@ -26,7 +29,8 @@ from symad.teaching.expansion.epsilon import monomial
 from symad.tracing.calling.user_place import refusal
 
 MOST_LINES = 100
-_EQUALS = re.compile(r"==?")
+CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a constant of integration
+_EQUALS = re.compile(r"==?|≈|≃|≡|\\approx(?![a-z])")
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 
@@ -44,6 +48,9 @@ class Step:
     restated: bool = False  # nothing but f(...) or a derivative that is not carried out
     derives: bool = False  # a derivative in it is not carried out
     notes: tuple[str, ...] = ()  # what was taken for granted in reading it
+    condition: str = ""  # under which it is said to hold
+    rounded: sp.Expr | None = None  # the expression with a symbol for each decimal number
+    decimals: Mapping[sp.Symbol, tuple[sp.Rational, sp.Rational]] = field(default_factory=dict)
 
 
 class Reader:
@@ -64,8 +71,18 @@ class Reader:
         if problem.name not in self.names:
             self.function = self.names[problem.name] = sp.Function(problem.name)
             self.names.setdefault("f", self.function)
+        if self.function is not None and known(self.names, "y") is None:
+            self.names["y"] = self.function
+        if not problem.expansion:
+            self.names |= {letter: CONSTANT for letter in "cC" if known(self.names, letter) is None}
+        self.own: set[str] = set()  # names that the answer gives to parts of the formula
         self.about: sp.Expr | None = None  # what the equations of the line before are about
         self.point: Any | None = problem.symbols[0] if len(problem.symbols) == 1 else None
+        calls = problem.formula.atoms(AppliedUndef)
+        elsewhere = {call.func.__name__ for call in calls if call.args != (self.point,)}
+        self.bare_functions: set[str] = {call.func.__name__ for call in calls} - elsewhere if self.point else set()
+        if self.function is not None and self.point is not None:
+            self.bare_functions |= {name for name, meaning in self.names.items() if meaning == self.function}
 
     def _name_epsilons(self) -> None:
         """Name the epsilons; one without a number is that of the only level, unless f has a symbol of that name."""
@@ -80,7 +97,8 @@ class Reader:
                 raise refusal(f"{name!r} as the name of an epsilon", do="take one that stands for nothing else")
             self.names[name] = epsilon
         if known(self.names, self.bare.name) is None:
-            self.names[self.bare.name] = self.problem.epsilons[0] if self.problem.count == 1 else self.bare
+            one = self.problem.epsilons[0] if self.problem.count == 1 else self.bare
+            self.names[self.bare.name] = self.problem.epsilon_sum if self.problem.taylor else one
 
     def steps(self, mine: Any) -> list[Step]:
         """Return the steps of an answer: lines of text, a list of lines or expressions, or a dict of coefficients."""
@@ -91,30 +109,81 @@ class Reader:
             if len(lines) > MOST_LINES:
                 raise refusal(f"an answer of {len(lines)} lines", do=f"give at most {MOST_LINES}")
             found = [step for number, line in lines for step in self._line(number, line)]
+        if found and all(step.text and step.about is step.expression for step in found):
+            found[-1] = replace(found[-1], about=None)  # nothing but a name and a value: the value is the answer
         if not found:
             raise refusal("an empty answer", do="write a line such as '= x**3 + 3*x**2*v*eps_1'")
         return found
 
     def _line(self, number: int, line: Any) -> list[Step]:
-        goes_on = isinstance(line, str) and line.lstrip().startswith("=")
         if isinstance(line, str):
-            cut = _sides(line)
-            sides = [(text, self._side(number, line, start, end, len(cut) > 1)) for text, start, end in cut]
-        else:
-            parts = line.args if isinstance(line, sp.Equality) else [line]
-            sides = [(str(part), Reading(self._given(number, part))) for part in parts]
-        if not goes_on and sides:
-            first = sides[0][1]
-            named = len(sides) > 1 and (self._is_named(first.expression) or first.derivative)
-            self.about = self.concrete(first.expression) if named else None
+            line = without_boxes(as_ratio(line))
+            said = statements(line, lambda word: known(self.names, word) is not None)
+            return [step for statement in said for step in self._statement(number, line, statement)]
+        parts = line.args if isinstance(line, sp.Equality) else [line]
+        sides = [(str(part), Reading(self._given(number, part))) for part in parts]
+        self._set_about([read for _, read in sides])
         return [self._step(number, text, read, self.about) for text, read in sides]
 
-    def _step(self, number: int, text: str, read: Reading, about: sp.Expr | None = None) -> Step:
+    def _statement(self, number: int, line: str, said: Statement) -> list[Step]:
+        """Return the steps of a statement; one that only names something (u = x^2), or says ε² = 0, has none."""
+        goes_on = line[said.start : said.end].startswith(("=", "≈"))
+        cut = _sides(line, said.start, said.end)
+        if len(cut) > 1 and (definition := self._definition(number, line, cut)) is not None:
+            return [definition]
+        letters = [self._unknown_letter(line[start:end]) for _, start, end in cut[:-1]]
+        while len(cut) > 1 and letters and letters[0] is not None and letters[0].order == 0:
+            cut, letters = cut[1:], letters[1:]  # v(t) = s'(t) = 9.8 t
+        sides = [(text, self._side(number, line, start, end, len(cut) > 1)) for text, start, end in cut]
+        if len(sides) > 1 and all(self._is_no_square(read.expression) for _, read in sides):
+            return []
+        if not goes_on:
+            self._set_about([read for _, read in sides])
+        return [self._step(number, text, read, self.about, said.condition) for text, read in sides]
+
+    def _set_about(self, sides: Sequence[Reading]) -> None:
+        if sides:
+            first = sides[0]
+            named = len(sides) > 1 and (self._is_named(first.expression) or first.derivative)
+            self.about = self.concrete(first.expression) if named else None
+
+    def _is_no_square(self, expression: sp.Expr) -> bool:
+        """Return whether a side is 0, or a square of an epsilon: ε² = 0 is a rule, and no step."""
+        epsilons = {*self.problem.epsilons, self.bare}
+        is_power = expression.is_Pow and expression.base in epsilons and expression.exp.is_Integer
+        return bool(self.problem.expansion and (expression == 0 or is_power))
+
+    def _unknown_letter(self, text: str) -> LeftSide | None:
+        """Return what a left side is about whose letter is the pupil's own name of the function."""
+        about = left_side(text)
+        return about if about is not None and known(self.names, about.letter) is None else None
+
+    def _definition(self, number: int, line: str, cut: Sequence[tuple[str, int, int]]) -> Step | None:
+        """Return the step of a statement that names a part of the formula, as u = x^2 does; the name is kept."""
+        text, (_, start, end) = cut[0][0].strip("$ "), cut[-1]
+        found = re.fullmatch(r"([^\W\d_](?:_?[0-9]+|_\{[0-9]+\})?)(?:\(\s*(\w+)\s*\))?", text)
+        if found is None or self.point is None or self.problem.expansion or found[2] not in (None, self.point.name):
+            return None
+        word = found[1].replace("{", "").replace("}", "")
+        if known(self.names, word) is not None or word in (self.problem.name, "f") or (found[2] and len(cut) > 2):
+            return None
+        try:
+            value = self.concrete(self._read(number, line, start, end).expression)
+        except ArgumentError:
+            return None
+        self.names[word] = value
+        self.own.add(word)
+        return Step(number, line[start:end].strip(), value, value)
+
+    def _step(self, number: int, text: str, read: Reading, about: sp.Expr | None = None, condition: str = "") -> Step:
         expression = read.expression
         named, bare = self._is_named(expression), expression.has(self.bare)
         restated = read.derivative or isinstance(expression, AppliedUndef | sp.Derivative | sp.Subs)
         concrete = self.concrete(expression)
-        return Step(number, text, concrete, about, bare, named, restated, read.derives, read.notes)
+        rounded = self.concrete(read.rounded.expression) if read.rounded is not None else None
+        decimals = read.rounded.decimals if read.rounded is not None else {}
+        found = Step(number, text, concrete, about, bare, named, restated, read.derives, read.notes, condition)
+        return replace(found, rounded=rounded, decimals=decimals)
 
     def _is_named(self, expression: sp.Expr) -> bool:
         """Whether f stands in an expression by its name."""
@@ -133,25 +202,36 @@ class Reader:
                 return problem.formula.subs(list(zip(problem.symbols, arguments, strict=True)), simultaneous=True)
 
             expression = _with_places(expression).replace(self.function, formula).doit()
+        if problem.taylor and problem.at and not expression.has(*problem.epsilons):
+            return expression.subs(list(zip(problem.symbols, problem.moved, strict=True)), simultaneous=True)
         return problem.value(expression)
 
     def _derivative(self, text: str) -> sp.Expr | None:
-        """Return what y' or dy/dx stands for where f has one variable; None for any other text."""
-        found = left_side(text)
-        if found is None or self.function is None or self.point is None:
+        """Return what y', dy/dx or f_x stands for where f has one variable; None for any other text."""
+        about = left_side(text)
+        if about is None or self.function is None or self.point is None:
             return None
-        letters = ("y", "f", self.problem.name)
-        if found.letter not in letters or known(self.names, found.letter) not in (None, self.function):
-            return None
-        if found.variable not in ("", self.point.name):
+        own = about.letter in self.own
+        if not own and known(self.names, about.letter) not in (None, self.function):
             return None
         at = self.function(self.point)
-        return sp.Derivative(at, (self.point, found.order)) if found.order else at
+        of = self.names[about.letter] if own else at
+        if about.variable in self.own and about.order == 1:  # dy/du = (dy/dx)/(du/dx)
+            above = sp.diff(of, self.point) if own else sp.Derivative(of, self.point)
+            return above / sp.diff(self.names[about.variable], self.point)
+        variables = {plain(letter) for letter in about.variable} if about.order > 1 else {plain(about.variable)}
+        if about.variable and not variables <= {plain(self.point.name)}:
+            return None
+        if not own and about.order == 0 and about.letter not in ("y", "f", self.problem.name):
+            return None
+        if own:
+            return sp.diff(of, self.point, about.order)
+        return sp.Derivative(of, (self.point, about.order)) if about.order else of
 
     def _side(self, number: int, line: str, start: int, end: int, equation: bool) -> Reading:
         """Return a side of a line: what an equation is about, or a formula, with a note or a remainder behind it."""
         if equation and (about := self._derivative(line[start:end])) is not None:
-            return Reading(about)
+            return Reading(about, derivative=not self._is_named(about))
         end = without_note(line, start, end, lambda word: known(self.names, word) is not None)
         if self.problem.expansion:
             end, remainder = without_remainder(line, start, end)
@@ -163,22 +243,65 @@ class Reader:
         return self._read(number, line, start, end)
 
     def _check_remainder(self, number: int, line: str, part: tuple[int, int]) -> None:
-        """Refuse a remainder that is no square or product of epsilons: it would swallow what is asked for."""
-        content = self._read(number, line, *part).expression
-        epsilons = {*self.problem.epsilons, self.bare} & content.free_symbols
-        degree = sp.Poly(content, *epsilons).total_degree() if epsilons and content.is_polynomial(*epsilons) else 0
-        if degree < 2:
+        """Refuse a remainder that would swallow what is asked for: it is a power or a product that falls away."""
+        problem, content = self.problem, self._read(number, line, *part).expression
+        names: set[sp.Basic] = {*problem.epsilons, self.bare} & content.free_symbols
+        falls_away = 2
+        if problem.taylor:
+            falls_away = problem.count + 1
+            names = names or set(problem.symbols) & content.free_symbols
+        degree = sp.Poly(content, *names).total_degree() if names and content.is_polynomial(*names) else 0
+        if degree < falls_away:
             do = "write O(ε²) for what falls away, and all terms that are asked for"
             raise refusal(f"the remainder O({line[slice(*part)].strip()}) in line {number}", do=do)
 
     def _read(self, number: int, line: str, start: int, end: int) -> Reading:
+        if (cases := cases_of(line[start:end])) is not None:
+            return Reading(self._piecewise(number, cases))
+        line = line[:start] + self._with_ratios(line[start:end]) + line[end:]
+        bare = self.own | self.bare_functions
+        options: dict[str, Any] = {"others": False, "functions": False, "point": self.point, "bare": bare}
         try:
-            found = reading(line, self.names, others=False, functions=False, point=self.point, part=(start, end))
+            found = reading(line, self.names, part=(start, end), **options)
+            rounded = None
+            if re.search(r"\d[.,]\d|\.\d", line[start:end]):
+                rounded = reading(line, self.names, part=(start, end), decimals=True, **options)
         except ArgumentError as error:
             raise ArgumentError(error.what, where=f"line {number}, {error.where}", why=error.why, do=error.do) from None
         if large := too_large(found.expression):
             raise refusal(f"line {number}: {large}", do="give a shorter line")
-        return found
+        return replace(found, rounded=rounded)
+
+    def _with_ratios(self, text: str) -> str:
+        """Return a text with dy/du and du/dx as names, where u is a name of the pupil's."""
+
+        def name(found: re.Match[str]) -> str:
+            value = self._derivative(found[0])
+            if value is None or not self.own:
+                return found[0]
+            word = f"d{found[1]}_d{found[2]}"
+            self.names[word] = self.concrete(value)
+            return word
+
+        return re.sub(r"(?<![A-Za-z])d([A-Za-z])/d([A-Za-z])(?![A-Za-z(])", name, text)
+
+    def _piecewise(self, number: int, cases: Sequence[tuple[str, str]]) -> sp.Expr:
+        """Return a piecewise formula; a condition is a comparison of two formulas, or a word such as "otherwise"."""
+        rows = []
+        for value, condition in cases:
+            signs = {"\\leq": "<=", "\\le": "<=", "\\geq": ">=", "\\ge": ">=", "≤": "<=", "≥": ">=", "\\lt": "<",
+                     "\\gt": ">"}  # fmt: skip
+            for sign, plainly in signs.items():
+                condition = condition.replace(sign, plainly)
+            found = re.fullmatch(r"([^<>=]+)(<=|>=|<|>)([^<>=]+)", condition)
+            if found is None and not re.fullmatch(r"\s*(?:otherwise|else|sonst)\s*", condition):
+                raise refusal(f"the case {condition!r} in line {number}", do="write x > 0, x < 0 or otherwise")
+            holds: Any = sp.true
+            if found is not None:
+                left, right = (self._read(1, part, 0, len(part)).expression for part in (found[1], found[3]))
+                holds = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}[found[2]](left, right)
+            rows.append((self._read(number, value, 0, len(value)).expression, holds))
+        return sp.Piecewise(*rows)
 
     def _given(self, number: int, value: Any) -> sp.Expr:
         """Return a SymPy expression in the symbols of the problem, which are found by their names."""
@@ -247,13 +370,13 @@ def _with_places(expression: sp.Expr) -> sp.Expr:
     return expression.replace(sp.Derivative, lambda *parts: placed(sp.Derivative(*parts, evaluate=False)))
 
 
-def _sides(line: str) -> list[tuple[str, int, int]]:
-    """Return the sides of the equations in a line, with where they begin and end."""
-    code = line.partition("#")[0]
-    ends = [match.start() for match in _EQUALS.finditer(code)] + [len(code)]
-    starts = [0] + [match.end() for match in _EQUALS.finditer(code)]
-    cut = [(code[start:end].strip(), start, end) for start, end in zip(starts, ends, strict=True)]
-    return [side for position, side in enumerate(cut) if side[0] or (position and code.strip() != "=")]
+def _sides(line: str, first: int, last: int) -> list[tuple[str, int, int]]:
+    """Return the sides of the equations in a part of a line, with where they begin and end."""
+    signs = list(_EQUALS.finditer(line, first, last))
+    ends = [match.start() for match in signs] + [last]
+    starts = [first] + [match.end() for match in signs]
+    cut = [(line[start:end].strip(), start, end) for start, end in zip(starts, ends, strict=True)]
+    return [side for position, side in enumerate(cut) if side[0] or (position and line[first:last].strip() != "=")]
 
 
 def steps_of(mine: Any, problem: Problem) -> Sequence[Step]:

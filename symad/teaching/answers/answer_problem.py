@@ -27,6 +27,8 @@ from symad.tracing.trace import trace
 
 MOST_LEVELS = 4  # 16 terms, which nobody writes by hand
 MOST_ORDER = 6
+MOST_DIGITS = 15
+DIGITS = 2  # significant digits that a decimal number in an answer needs, unless the question says more
 _ROUNDED = 13  # digits of a number that nobody types
 
 
@@ -46,6 +48,8 @@ class Problem:
     expansion: bool
     name: str
     called: tuple[str, ...] = ()  # what the question calls the epsilons
+    taylor: bool = False  # one direction for all levels: a polynomial in one epsilon is an answer too
+    digits: int = DIGITS  # significant ones that a decimal number needs; 0 where it has to be exact
     epsilons: tuple[sp.Symbol, ...] = field(init=False)
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
@@ -88,6 +92,11 @@ class Problem:
     def turns_here(self) -> bool:
         """Whether f itself has a kink or a step at the point."""
         return any(self.value(turn) == 0 for turn in turns([self.formula]))
+
+    @property
+    def epsilon_sum(self) -> sp.Expr:
+        """The sum of all epsilons: the one epsilon of a Taylor polynomial."""
+        return sp.Add(*self.epsilons)
 
     @property
     def moved(self) -> list[sp.Expr]:
@@ -138,9 +147,11 @@ def slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 
 
 def expansion_problem(
-    f: Any, x: Any, directions: Any, order: int | None, called: Sequence[str] | None = None
-) -> Problem:
+    f: Any, x: Any, directions: Any, order: int | None, called: Sequence[str] | None = None,
+    digits: int = DIGITS,
+) -> Problem:  # fmt: skip
     """Return the problem of an expansion; ArgumentError for more than MOST_LEVELS levels."""
+    _check_digits(digits)
     formula, symbols, values, argument, name = _formula(f, x)
     found = by_levels(argument, directions, order)
     count = max(max(levels) for levels in found)
@@ -150,18 +161,26 @@ def expansion_problem(
         raise refusal(f"{len(called)} names of epsilons", do=f"give {count}, one for each level")
     exact = {levels: [real(part) for part in parts] for levels, parts in found.items()}
     apart = _apart(formula, symbols, values, [part for parts in exact.values() for part in parts])
-    return _smooth(Problem(*apart, exact, count, expansion=True, name=name, called=tuple(called or ())))
+    names, taylor = tuple(called or ()), order is not None
+    return _smooth(Problem(*apart, exact, count, True, name=name, called=names, taylor=taylor, digits=digits))
 
 
-def derivative_problem(f: Any, x: Any, order: int) -> Problem:
+def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS) -> Problem:
     """Return the problem of a derivative in one symbol."""
+    _check_digits(digits)
     formula, symbols, values, _, name = _formula(f, x)
     if len(symbols) != 1:
         do = "name one as x, or use check_expansion with directions"
         raise refusal(f"a derivative in {len(symbols)} variables", do=do)
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= MOST_ORDER:
         raise refusal(f"order={order!r}", do=f"give an integer from 1 to {MOST_ORDER}")
-    return _smooth(Problem(*_apart(formula, symbols, values, []), _ones(order), order, expansion=False, name=name))
+    apart = _apart(formula, symbols, values, [])
+    return _smooth(Problem(*apart, _ones(order), order, expansion=False, name=name, digits=digits))
+
+
+def _check_digits(digits: int) -> None:
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= MOST_DIGITS:
+        raise refusal(f"digits={digits!r}", do=f"give 1 to {MOST_DIGITS}, or 0 where numbers have to be exact")
 
 
 def derivative_within(problem: Problem, order: int) -> Problem:

@@ -11,9 +11,15 @@ from symad.formulas.tokens import RAISED, DerivativeSign, scanned
 
 _TIMES = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"
 _PRIMED = re.compile(
-    r"([A-Za-z])\s*((?:['′’″‴]|\^\s*\\prime|\^\s*\{\s*(?:\\prime\s*)+\})*)\s*(?:\(\s*([a-z]\w*)\s*\))?"
+    r"([A-Za-z])\s*((?:['′’″‴]|\^\s*\\prime|\^\s*\{\s*(?:\\prime\s*)+\})*)\s*(?:\(\s*([^\W\d]\w*)\s*\))?"
 )
-_RATIO = re.compile(rf"d{_TIMES}\s*([A-Za-z])\s*(?:\(\s*\w+\s*\))?\s*/\s*d\s?([A-Za-z]\w*?){_TIMES}")
+_RATIO = re.compile(rf"[d∂]{_TIMES}\s*([A-Za-z])\s*(?:\(\s*[\w, ]+\s*\))?\s*/\s*[d∂]\s?([^\W\d_]\w*?){_TIMES}")
+_MIXED = re.compile(
+    r"(?:∂²|∂\^2|d²|d\^2)\s*([A-Za-z])\s*/\s*\(?\s*[d∂]\s*([^\W\d_])\s*[d∂]\s*([^\W\d_])\s*\)?"
+    r"|\\frac\s*\{\s*\\partial\s*\^\s*\{?2\}?\s*([A-Za-z])\s*\}\s*\{\s*\\partial\s*([^\W\d_])\s*\\partial\s*([^\W\d_])\s*\}"
+)
+_LOWERED = re.compile(r"([A-Za-z])_(?:\{\s*([a-z]+)\s*\}|([a-z]+))\s*(?:\([^()]*\))?")
+_BEFORE = re.compile(r"(?:∂|D|\\partial\s*)_(?:\{\s*([a-z]+)\s*\}|([a-z]))\s*([A-Za-z])\s*(?:\([^()]*\))?")
 _OPERATOR = re.compile(r"D(?:_\{?[a-z]\}?)?\s*([A-Za-z])\s*((?:\(|\[).*)?", re.DOTALL)
 _REMAINDER = re.compile(
     r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
@@ -25,7 +31,7 @@ _SO = re.compile(r"\s*(?:⇒|→|∴|=>|\\Rightarrow|\\implies|\\therefore)(?![a
 
 @dataclass(frozen=True)
 class LeftSide:
-    """What a left side such as y'' or dy/dx is about: the letter of the function, the order, and the variable."""
+    """What a left side such as y'' or dy/dx is about: the letter of the function, the order, the variables."""
 
     letter: str
     order: int
@@ -50,6 +56,15 @@ def left_side(text: str) -> LeftSide | None:
             int((plain or small or "1").translate(RAISED)) for plain, small in ((above, raised), (below, lowered))
         }
         return LeftSide(letter, orders.pop(), variable) if len(orders) == 1 else None
+    if found := _MIXED.fullmatch(bare):
+        letter, first, second = [part for part in found.groups() if part]
+        return LeftSide(letter, 2, first + second)
+    if found := _LOWERED.fullmatch(bare):
+        variables = found[2] or found[3]
+        return LeftSide(found[1], len(variables), variables)
+    if found := _BEFORE.fullmatch(bare):
+        variables = found[1] or found[2]
+        return LeftSide(found[3], len(variables), variables)
     if (found := _OPERATOR.fullmatch(bare)) and not found[2]:
         return LeftSide(found[1], 1)
     if bare.startswith("\\"):
@@ -75,6 +90,8 @@ def without_typesetting(line: str) -> str:
     >>> without_typesetting(r"&= 2x \\")
     ' = 2x   '
     """
+    if "{cases}" in line:
+        return line
     line = _ENVIRONMENT.sub(lambda found: " " * len(found[0]), line)
     arrow = _SO.match(line)
     return " " * arrow.end() + line[arrow.end() :] if arrow else line

@@ -55,9 +55,10 @@ def _rounded(right: sp.Expr, written: sp.Expr) -> tuple[Mistake, ...]:
     """Return the mistake of a decimal number near the right one, which is no wrong derivation."""
     decimals = written.as_coeff_Mul()[0]
     ratio = normal_form(written / right) if right != 0 else sp.S.Zero
-    near = ratio.is_number and ratio.is_real and 0 < abs(ratio - 1) < sp.Rational(1, 50)
+    near = ratio.is_number and ratio.is_real and 0 < abs(ratio - 1) <= sp.Rational(1, 10)
     if near and decimals.q > 1 and 10**50 % decimals.q == 0:
-        return (Mistake("rounded", ("the number is rounded: write it exactly, as ", right)),)
+        words: Words = ("the number is rounded too much, or wrongly: write it exactly, as ", right)
+        return (Mistake("rounded", words),)
     return ()
 
 
