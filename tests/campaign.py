@@ -16,6 +16,7 @@ from tests.support import (
     displayed_equalities,
     environments,
     extremes,
+    generated_answers,
     interruptions,
     kernel_threads,
     mutated_files,
@@ -24,6 +25,7 @@ from tests.support import (
 from tests.support.campaigns import carried_out
 
 CAMPAIGNS = {
+    "answers": generated_answers.tries,
     "displayed": displayed_equalities.tries,
     "environments": environments.tries,
     "extremes": extremes.tries,

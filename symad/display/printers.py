@@ -185,6 +185,58 @@ class Signs(Text):
         return sign + index.translate(_LOWERED) if index or sign != letter else name
 
 
+_IN_BOOKS = {"log": "ln", **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")}}
+
+
+class Written(Signs):
+    """Mathematics as pupils write it on one line: 2x², |x|, √x, e^x, ln, arcsin, f′(x).
+
+    >>> x = sp.Symbol("x")
+    >>> Written().doprint(2 * x**3 * sp.log(sp.Abs(x)) + sp.exp(2 * x) + 1 / sp.sqrt(x) + sp.pi * 3**x)
+    '3^x·π + 2x³·ln(|x|) + e^(2x) + 1/√x'
+    """
+
+    def doprint(self, expr: sp.Basic) -> str:
+        """Return an expression on one line."""
+        text = re.sub(r"(?<![\w₀-₉.^])(\d+)·(?=[^\W\d_])", r"\1", super().doprint(expr))
+        return re.sub("'+", lambda marks: "′" * len(marks[0]), text)
+
+    def _print_Abs(self, expr: sp.Expr) -> str:
+        return f"|{self._print(expr.args[0])}|"
+
+    def _print_Exp1(self, expr: sp.Expr) -> str:
+        return "e"
+
+    def _print_Pi(self, expr: sp.Expr) -> str:
+        return "π"
+
+    def _print_exp(self, expr: sp.Expr) -> str:
+        return f"e^{self._in_parentheses(expr.args[0])}"
+
+    def _print_Function(self, expr: sp.Expr) -> str:
+        name = _IN_BOOKS.get(expr.func.__name__)
+        if name is None:
+            return str(super()._print_Function(expr))
+        return f"{name}({', '.join(map(self._print, expr.args))})"
+
+    def _print_Sqrt(self, expr: sp.Expr) -> str:
+        return f"√{self._in_parentheses(expr.args[0])}"
+
+    def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
+        if expr.exp == sp.S.Half:
+            return f"√{self._in_parentheses(expr.base)}"
+        if expr.exp.is_Rational and expr.exp < 0:
+            return f"1/{self._print(expr.base**-expr.exp)}"
+        if expr.exp.is_Integer:
+            return str(super()._print_Pow(expr, rational=rational))
+        base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
+        return f"{base}^{self._in_parentheses(expr.exp)}"
+
+    def _in_parentheses(self, part: sp.Expr) -> str:
+        text = self._print(part)
+        return str(text) if part.is_Symbol or (part.is_Integer and part >= 0) else f"({text})"
+
+
 class Latex(_Common, LatexPrinter):  # type: ignore[misc]
     """LaTeX, within what MathML has too; two names that differ look different."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, overload
 
 import sympy as sp
@@ -19,11 +20,13 @@ from symad.teaching.answers.answer_lines import CONSTANT, Step, steps_of
 from symad.teaching.answers.answer_problem import (
     DIGITS,
     Problem,
+    Reveal,
     derivative_problem,
     derivative_within,
     expansion_problem,
 )
-from symad.teaching.answers.mistakes import Mistake, mistakes_of
+from symad.teaching.answers.mistake_rules import Words
+from symad.teaching.answers.mistakes import OF_TERMS, Mistake, mistakes_of
 from symad.teaching.answers.rounded_answers import is_rounded_from
 from symad.teaching.expansion.epsilon import Levels, monomial, readable
 from symad.tracing.calling.tracebacks import door
@@ -52,6 +55,7 @@ class Judged:
     terms: Mapping[Levels, Agreement]
     written: Mapping[Levels, sp.Expr]
     expected: Mapping[Levels, sp.Expr]
+    carried: bool = False  # wrong, but it follows from the wrong step before
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,11 @@ class CheckedAnswer(Shown):
         return self.right is True
 
     @property
+    def is_revealed(self) -> bool:
+        """Whether its page may show the right answer."""
+        return self.problem.reveal == "always" or (self.problem.reveal == "after" and self.right is True)
+
+    @property
     def title(self) -> str:
         """The title of its page."""
         return "Answer checked"
@@ -110,6 +119,7 @@ def check_expansion(
     order: int | None = None,
     epsilons: Sequence[str] | None = None,
     digits: int = DIGITS,
+    reveal: Reveal = "always",
     each: Literal[False] = False,
 ) -> CheckedAnswer: ...
 
@@ -124,6 +134,7 @@ def check_expansion(
     order: int | None = None,
     epsilons: Sequence[str] | None = None,
     digits: int = DIGITS,
+    reveal: Reveal = "always",
     each: Literal[True],
 ) -> list[CheckedAnswer | ArgumentError]: ...
 
@@ -138,6 +149,7 @@ def check_expansion(
     order: int | None = None,
     epsilons: Sequence[str] | None = None,
     digits: int = DIGITS,
+    reveal: Reveal = "always",
     each: bool = False,
 ) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
     """Return which line of a pupil's expansion of f(x + eps_1 v + eps_2 w + ...) is the first wrong one, and why.
@@ -149,47 +161,55 @@ def check_expansion(
     compared with that. Texts are parsed, never evaluated: ArgumentError for what is no formula. With `each`, `mine` is
     a list of answers, and so is what is returned: the ArgumentError of one that cannot be read stands in its place.
     A decimal number is right if it is rounded properly and has at least so many significant `digits`; with digits=0,
-    numbers have to be exact. With `order`, a Taylor polynomial in one ε, or in x, is an answer too.
+    numbers have to be exact. `reveal` says whether a page shows the right answer: "always", "after" an answer is right,
+    or "never". With `order`, a Taylor polynomial in one ε, or in x, is an answer too.
 
     >>> answer = check_expansion("= x^3 + 3x^2 v eps_1 + 3x^2 w eps_2 + 12 x v w eps_1 eps_2", "x**3", "x", ["v", "w"])
     >>> answer.right, answer.line.number, answer.term, answer.written, answer.expected
     (False, 1, epsilon_1*epsilon_2, 12*v*w*x, 6*v*w*x)
     >>> print(answer.mistakes[0])
-    double-counted: the term is counted twice
+    double-counted: You counted the term twice
     >>> check_expansion("(x + eps_1 v)^2 = x^2 + 2 x v eps_1", "x**2", "x", ["v"]).right
     True
     """
-    problem = expansion_problem(f, x, directions, order, epsilons, digits)
+    problem = expansion_problem(f, x, directions, order, epsilons, digits, reveal)
     return _each(mine, problem) if each else checked_answer(mine, problem)
 
 
 @overload
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, each: Literal[False] = False
+    mine: Any,
+    f: Any,
+    x: Any,
+    *,
+    order: int = 1,
+    digits: int = DIGITS,
+    reveal: Reveal = "always",
+    each: Literal[False] = False,
 ) -> CheckedAnswer: ...
 
 
 @overload
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, each: Literal[True]
+    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, reveal: Reveal = "always", each: Literal[True]
 ) -> list[CheckedAnswer | ArgumentError]: ...
 
 
 @door
 def check_derivative(
-    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, each: bool = False
+    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, reveal: Reveal = "always", each: bool = False
 ) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
     """Return which line of a pupil's derivative of f (of some order) in one variable is the first wrong one, and why.
 
-    `mine`, f, x, digits and each are as in `check_expansion`.
+    `mine`, f, x, digits, reveal and each are as in `check_expansion`.
 
     >>> answer = check_derivative("cos(x^2)", "sin(x^2)", "x")
     >>> print(answer.right, *answer.mistakes)
-    False chain rule: in sin(x**2) the inner derivative 2*x is missing: the chain rule multiplies by it
+    False chain rule: You left out 2x, the inner derivative of sin(x²)
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
     """
-    problem = derivative_problem(f, x, order, digits)
+    problem = derivative_problem(f, x, order, digits, reveal)
     return _each(mine, problem) if each else checked_answer(mine, problem)
 
 
@@ -208,7 +228,7 @@ def _each(answers: Any, problem: Problem) -> list[CheckedAnswer | ArgumentError]
 
 def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
     """Return an answer to a problem that was posed before, checked."""
-    judged = tuple(_judged(step, problem) for step in steps_of(mine, problem))
+    judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
     asked = [found for found in judged if found.step.about is None or _is_asked(found.expected, problem)]
     bad = next((found for right in (False, None) for found in judged if found.right is right), None)
     if bad is not None:
@@ -232,6 +252,24 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
         return CheckedAnswer(problem, judged, False, False, line, square, sp.S.Zero, readable(written), (mistake,))
     finished = not last.step.named and not last.step.derives and _is_finished(last.step.expression, problem)
     return CheckedAnswer(problem, judged, True, finished=finished)
+
+
+def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+    """Return steps, with those marked that are wrong only because an earlier one is: an error is marked once."""
+    result: list[Judged] = []
+    for found in judged:
+        before = next((other for other in reversed(result) if not other.step.restated), None)
+        if (
+            found.right is False
+            and before is not None
+            and before.right is False
+            and before.step.about == found.step.about
+        ):
+            follows = all(agreement(before.written[levels], found.written[levels]) for levels in found.written)
+            result.append(replace(found, carried=follows))
+        else:
+            result.append(found)
+    return tuple(result)
 
 
 def _judged(step: Step, problem: Problem) -> Judged:
@@ -274,8 +312,29 @@ def _corrected(problem: Problem, judged: tuple[Judged, ...], bad: Judged) -> Che
     about = bad.step.about is not None and not _is_asked(bad.expected, problem)
     term = None if about else _term(problem, levels)
     mistakes = _mistakes(problem, bad, levels) if bad.right is False else ()
+    if bad.right is False and (before := _right_before(judged, bad)) is not None:
+        of_terms = tuple(mistake for mistake in mistakes if mistake.kind in OF_TERMS and problem.expansion)
+        mistakes = of_terms or (_slip(before, bad, levels),)
     witness = bad.terms[levels].witness
     return CheckedAnswer(problem, judged, bad.right, True, line, term, expected, written, mistakes, witness)
+
+
+def _right_before(judged: Sequence[Judged], bad: Judged) -> Judged | None:
+    """Return the right step that a wrong one follows from, where nothing is differentiated in between."""
+    earlier = judged[: next(place for place, found in enumerate(judged) if found is bad)]
+    before = next((found for found in reversed(earlier) if not found.step.restated), None)
+    same = before is not None and before.step.about == bad.step.about and not before.step.derives
+    return before if same and before is not None and before.right else None
+
+
+def _slip(before: Judged, bad: Judged, levels: Levels) -> Mistake:
+    """Return a slip of algebra: the step before is right, and this one does not follow from it."""
+    text = f"line {before.step.line}" if before.step.line != bad.step.line else "the step before"
+    start: Words = ("This does not follow from ", text, ", which is right")
+    right, written = bad.expected[levels], bad.written[levels]
+    if agreement(written, -right):
+        return Mistake("algebra", (*start, ": you lost a sign"))
+    return Mistake("algebra", (*start, ": you made a slip of algebra"))
 
 
 def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, ...]:
@@ -288,11 +347,23 @@ def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, .
         return (_without_value(problem, bad),)
     if bad.step.about is None or _is_asked(bad.expected, problem):
         return mistakes_of(problem, levels, written)
+    if bad.step.about == problem.value(problem.formula):
+        return _of_powers(problem, written)
     if len(problem.symbols) == 1:
         for order in range(1, problem.count + 1):
             within = derivative_within(problem, order)
             if agreement(within.truth[within.terms[0]], bad.expected[levels]).equal:
                 return mistakes_of(within, within.terms[0], written)
+    return ()
+
+
+def _of_powers(problem: Problem, written: sp.Expr) -> tuple[Mistake, ...]:
+    """Return the mistake (a + b)^n = a^n + b^n in the formula itself, where it leads to what was written."""
+    for power in problem.formula.atoms(sp.Pow):
+        if power.base.is_Add and power.exp.is_Rational:
+            apart = sp.Add(*(term**power.exp for term in power.base.args))
+            if agreement(problem.value(problem.formula.xreplace({power: apart})), written):
+                return (Mistake("algebra", ("You took the power of each term: ", power, " is not ", apart)),)
     return ()
 
 
@@ -348,8 +419,14 @@ def _lines(answer: CheckedAnswer) -> Table:
     for found in answer.steps:
         line = Line(found.step.line, found.step.text)
         verdict = "" if found.step.restated else _VERDICTS[found.right and line != answer.line]
-        rows.append((str(line.number), Marked(line.text, "code"), verdict))
-    return Table(("line", "written", ""), tuple(rows), "rll")
+        if found.carried and line != answer.line:
+            verdict = Marked("follows from the line before", "muted")
+        typeset = "\\" in line.text or "$" in line.text
+        understood = found.step.expression if typeset and not found.step.restated else ""
+        rows.append((str(line.number), Marked(line.text, "code"), understood, verdict))
+    if not any(row[2] for row in rows):
+        return Table(("line", "written", ""), tuple((row[0], row[1], row[3]) for row in rows), "rll")
+    return Table(("line", "written", "understood as", ""), tuple(rows), "rlll")
 
 
 def _remark(answer: CheckedAnswer) -> list[Block]:
@@ -371,12 +448,14 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
     look = Paragraph((start, "Look at ", Marked(f"line {number}", "wrong"), *term, "."))
     if answer.written is None or answer.expected is None:
         return [look, *_reasons(answer.mistakes, sp.S.Zero)]
+    if not answer.is_revealed:
+        return [look, *_witnessed(answer.problem, answer.witness, reveal=False), *_reasons(answer.mistakes, None)]
     compared = Table(("you wrote", "it is"), ((answer.written, answer.expected),), "ll")
     gap = answer.written - answer.expected
     return [look, compared, *_witnessed(answer.problem, answer.witness), *_reasons(answer.mistakes, gap)]
 
 
-def _witnessed(problem: Problem, witness: Witness | None) -> list[Block]:
+def _witnessed(problem: Problem, witness: Witness | None, reveal: bool = True) -> list[Block]:
     """Return a sentence that shows where the two sides differ."""
     if witness is None:
         return []
@@ -387,11 +466,13 @@ def _witnessed(problem: Problem, witness: Witness | None) -> list[Block]:
         at = ["At " if witness.at else "As a decimal number"]
         for number, (symbol, value) in enumerate(witness.at.items()):
             at += [", " if number else "", problem.named(symbol), " = ", value]
-    return [Paragraph((*at, f" yours is {written}, and the right one is {right}."))]
+    return [Paragraph((*at, f" yours is {written}, and the right one is {right if reveal else 'another number'}."))]
 
 
-def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr) -> list[Block]:
-    if not mistakes:
+def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr | None) -> list[Block]:
+    if not mistakes and gap is None:
+        return [Paragraph("No usual mistake leads there.")]
+    if not mistakes and gap is not None:
         return [Paragraph("No usual mistake leads there. Yours minus the right one is"), Formula(readable(gap))]
     if len(mistakes) == 1:
         return [Paragraph((Marked(f"{mistakes[0].kind}: ", "strong"), *mistakes[0].words, "."))]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import sympy as sp
@@ -25,6 +25,7 @@ from symad.tracing.calling.given import given
 from symad.tracing.calling.user_place import refusal
 from symad.tracing.trace import trace
 
+Reveal = Literal["never", "after", "always"]  # whether a page shows the right answer; after: beside a right one
 MOST_LEVELS = 4  # 16 terms, which nobody writes by hand
 MOST_ORDER = 6
 MOST_DIGITS = 15
@@ -50,6 +51,7 @@ class Problem:
     called: tuple[str, ...] = ()  # what the question calls the epsilons
     taylor: bool = False  # one direction for all levels: a polynomial in one epsilon is an answer too
     digits: int = DIGITS  # significant ones that a decimal number needs; 0 where it has to be exact
+    reveal: Reveal = "always"
     epsilons: tuple[sp.Symbol, ...] = field(init=False)
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
@@ -148,10 +150,10 @@ def slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 
 def expansion_problem(
     f: Any, x: Any, directions: Any, order: int | None, called: Sequence[str] | None = None,
-    digits: int = DIGITS,
+    digits: int = DIGITS, reveal: Reveal = "always",
 ) -> Problem:  # fmt: skip
     """Return the problem of an expansion; ArgumentError for more than MOST_LEVELS levels."""
-    _check_digits(digits)
+    _check_options(digits, reveal)
     formula, symbols, values, argument, name = _formula(f, x)
     found = by_levels(argument, directions, order)
     count = max(max(levels) for levels in found)
@@ -162,12 +164,14 @@ def expansion_problem(
     exact = {levels: [real(part) for part in parts] for levels, parts in found.items()}
     apart = _apart(formula, symbols, values, [part for parts in exact.values() for part in parts])
     names, taylor = tuple(called or ()), order is not None
-    return _smooth(Problem(*apart, exact, count, True, name=name, called=names, taylor=taylor, digits=digits))
+    return _smooth(
+        Problem(*apart, exact, count, True, name=name, called=names, taylor=taylor, digits=digits, reveal=reveal)
+    )
 
 
-def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS) -> Problem:
+def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always") -> Problem:
     """Return the problem of a derivative in one symbol."""
-    _check_digits(digits)
+    _check_options(digits, reveal)
     formula, symbols, values, _, name = _formula(f, x)
     if len(symbols) != 1:
         do = "name one as x, or use check_expansion with directions"
@@ -175,10 +179,12 @@ def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS) -> Prob
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= MOST_ORDER:
         raise refusal(f"order={order!r}", do=f"give an integer from 1 to {MOST_ORDER}")
     apart = _apart(formula, symbols, values, [])
-    return _smooth(Problem(*apart, _ones(order), order, expansion=False, name=name, digits=digits))
+    return _smooth(Problem(*apart, _ones(order), order, False, name=name, digits=digits, reveal=reveal))
 
 
-def _check_digits(digits: int) -> None:
+def _check_options(digits: int, reveal: str) -> None:
+    if reveal not in get_args(Reveal):
+        raise refusal(f"reveal={reveal!r}", do=f"use one of {', '.join(map(repr, get_args(Reveal)))}")
     if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= MOST_DIGITS:
         raise refusal(f"digits={digits!r}", do=f"give 1 to {MOST_DIGITS}, or 0 where numbers have to be exact")
 

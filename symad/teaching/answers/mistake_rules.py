@@ -1,5 +1,7 @@
 """The wrong rules of differentiation that pupils use, as rules: each gives the derivative that it would give.
 
+The words speak to the pupil.
+
 A rule takes one place of a formula (a node of the expression) and yields what it makes of it, beside the words that
 say what was done. Nothing is recognised by its looks: what a rule yields is compared with what the pupil wrote.
 """
@@ -7,10 +9,12 @@ say what was done. Nothing is recognised by its looks: what a rule yields is com
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import sympy as sp
 from sympy.core.function import ArgumentIndexError
 
+from codegen import heads
 from codegen.records import dataclass
 from symad.display.document import Inline
 from symad.teaching.answers.answer_problem import along
@@ -76,22 +80,22 @@ def chain(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     variables = [symbol for symbol in tangents if inner.has(symbol)]
     slope = sp.diff(inner, variables[0])
     if len(variables) == 1 and slope != 1:
-        words: Words = ("the inner derivative ", slope, " of ", node, " is counted twice")
+        words: Words = ("You multiplied twice by ", slope, ", the inner derivative of ", node)
         yield Wrong("double-counted", words, outer * moved * slope)
         for place, what in ((slope, "the inner derivative"), (variables[0], "the variable")):
             at = _outer_at(node, found[0], place)
-            words = ("the outer derivative of ", node, " is taken at ", place, f", {what}, and not at ", inner)
+            words = ("You took the outer derivative of ", node, " at ", place, f", {what}, instead of at ", inner)
             yield Wrong("wrong place", words, at * moved)
             yield Wrong("wrong place", words, at * tangents[variables[0]])
     if outer != node:
-        words = ("the outer function of ", node, " is not differentiated")
+        words = ("You did not differentiate the outer function of ", node)
         yield Wrong("outer derivative", words, node * moved)
 
 
 def _inner_missing(node: sp.Expr, outer: sp.Expr, inner: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     slopes = {symbol: sp.diff(inner, symbol) for symbol in tangents if inner.has(symbol)}
     (slope,) = slopes.values() if len(slopes) == 1 else (along(inner, tangents),)
-    words: Words = ("in ", node, " the inner derivative ", slope, " is missing: the chain rule multiplies by it")
+    words: Words = ("You left out ", slope, ", the inner derivative of ", node)
     for direction in dict.fromkeys([*(tangents[symbol] for symbol in slopes), sp.S.One]):
         if slope != 1:
             yield Wrong("chain rule", words, outer * direction)
@@ -108,9 +112,14 @@ def sign(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     if isinstance(node, sp.Function) or (node.is_Pow and node.exp.is_negative):
         slot = sp.Symbol("u", real=True)
         if len(node.args) == 1 and not isinstance(node, sp.exp):
-            words: Words = ("a sign is wrong: the derivative of ", node.func(slot), " is ", node.func(slot).diff(slot))
+            words: Words = (
+                "You have a wrong sign: the derivative of ",
+                node.func(slot),
+                " is ",
+                node.func(slot).diff(slot),
+            )
         else:
-            words = ("the sign of the derivative of ", node, " is wrong")
+            words = ("You have a wrong sign in the derivative of ", node)
         yield Wrong("wrong sign", words, -along(node, tangents))
 
 
@@ -125,25 +134,102 @@ def power(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     if base.has(*tangents) and not exponent.has(*tangents):
         moved, lowered = along(base, tangents), exponent - 1
         ways: list[tuple[Words, sp.Expr]] = [
-            (("the exponent ", exponent, " does not come in front"), base**lowered),
-            (("the exponent ", exponent, " is not lowered"), exponent * base**exponent),
-            (("the exponent is raised, not lowered to ", lowered), exponent * base ** (exponent + 1)),
-            (("the factor in front is ", lowered, ", not the old exponent ", exponent), lowered * base**lowered),
-            (("the exponent is lowered twice",), exponent * base ** (exponent - 2)),
+            (("You did not bring the exponent ", exponent, " down"), base**lowered),
+            (("You did not lower the exponent ", exponent), exponent * base**exponent),
+            (("You raised the exponent instead of lowering it to ", lowered), exponent * base ** (exponent + 1)),
+            (("You brought ", lowered, " down instead of the exponent ", exponent), lowered * base**lowered),
+            (("You lowered the exponent twice",), exponent * base ** (exponent - 2)),
         ]
+        yield from _reciprocal(node, base, exponent, tangents)
     elif base.has(*tangents):
         moved = sp.S.One
         ways = [
-            (("only the base is differentiated",), along(base, tangents) * exponent * base ** (exponent - 1)),
-            (("only the exponent is differentiated",), along(exponent, tangents) * node * sp.log(base)),
+            (("You differentiated the base only",), along(base, tangents) * exponent * base ** (exponent - 1)),
+            (("You differentiated the exponent only",), along(exponent, tangents) * node * sp.log(base)),
         ]
     else:
         moved = along(exponent, tangents)
-        ways = [(("the exponential is treated as a power",), exponent * base ** (exponent - 1))]
+        by_power = exponent * base ** (exponent - 1)
+        ways = [(("You used the power rule on an exponential",), by_power)]
+        if moved != 1 and moved != 0:
+            ways.append((ways[0][0], by_power / moved))
         if base != sp.E:
-            ways.append((("the factor ", sp.log(base), " is missing"), node))
+            ways.append((("You left out the factor ", sp.log(base)), node))
     for words, value in ways:
-        yield Wrong("power rule", ("in the derivative of ", node, " ", *words), value * moved)
+        yield Wrong("power rule", (*words, " in the derivative of ", node), value * moved)
+
+
+def _reciprocal(node: sp.Expr, base: sp.Expr, exponent: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
+    """Yield 1 over the derivative for the derivative of 1/g."""
+    if exponent.is_negative:
+        below = along(base**-exponent, tangents)
+        words: Words = ("You took 1 over the derivative of ", base**-exponent, ", but (1/g)′ = −g′/g²")
+        yield Wrong("quotient rule", words, 1 / below if below != 0 else sp.S.NaN)
+
+
+_TAKEN_FOR: dict[Any, list[Callable[[sp.Expr], sp.Expr]]] = {
+    sp.tan: [lambda u: sp.sec(u) * sp.tan(u), sp.cot, lambda u: 1 / (1 + u**2), sp.sec],
+    sp.sec: [lambda u: sp.sec(u) ** 2, lambda u: -sp.csc(u) * sp.cot(u), lambda u: sp.tan(u) ** 2],
+    sp.cot: [lambda u: sp.csc(u) ** 2, lambda u: -sp.csc(u) * sp.cot(u), sp.tan],
+    sp.csc: [lambda u: -(sp.csc(u) ** 2), lambda u: sp.sec(u) * sp.tan(u)],
+    sp.sin: [sp.sin], sp.cos: [sp.cos], sp.sinh: [sp.sinh, lambda u: -sp.cosh(u)], sp.cosh: [sp.cosh, sp.sin],
+    sp.tanh: [lambda u: -sp.sech(u) ** 2, lambda u: sp.sec(u) ** 2, lambda u: sp.sech(u) * sp.tanh(u)],
+    sp.log: [sp.log, sp.exp, lambda u: sp.S.One * u],
+    sp.asin: [lambda u: -sp.cos(u) / sp.sin(u) ** 2, lambda u: 1 / (1 + u**2), lambda u: 1 / sp.sqrt(1 + u**2),
+              sp.acos],
+    sp.acos: [lambda u: sp.sin(u) / sp.cos(u) ** 2, lambda u: -1 / (1 + u**2)],
+    sp.atan: [lambda u: -1 / sp.sin(u) ** 2, lambda u: 1 / sp.sqrt(1 - u**2), lambda u: 1 / sp.sqrt(1 + u**2),
+              lambda u: 1 / (1 - u**2)],
+}  # fmt: skip
+
+
+def exchanged(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
+    """The derivative of another function: that of sec for tan, of arccos for arcsin; 1/sin taken for arcsin."""
+    if node.func not in _TAKEN_FOR or not node.args[0].has(*tangents):
+        return
+    u = sp.Symbol("u", real=True)
+    right = partial(node.func(u), 0)
+    for wrong in _TAKEN_FOR[node.func]:
+        taken = wrong(u)
+        words: Words = ("You took ", taken, " for the derivative of ", node.func(u), ", which is ", right)
+        yield Wrong(
+            "derivative of another function", words, taken.subs(u, node.args[0]) * along(node.args[0], tangents)
+        )
+
+
+def absolute(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
+    """The absolute value: left out, or kept."""
+    if isinstance(node, sp.Abs):
+        moved = along(node.args[0], tangents)
+        words: Words = ("You left out the absolute value in ", node, ": where ", node.args[0], " < 0 the sign changes")
+        yield Wrong("absolute value", words, moved)
+        words = ("You kept the absolute value in the derivative of ", node)
+        yield Wrong("absolute value", words, sp.Abs(moved))
+    if isinstance(node, sp.log) and isinstance(node.args[0], sp.Abs):
+        words = ("You kept the absolute value: the derivative of ", node, " has none")
+        yield Wrong("absolute value", words, along(node.args[0].args[0], tangents) / node.args[0])
+
+
+def base_of_logarithm(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
+    """The base of a logarithm: lost, or its logarithm above instead of below."""
+    if isinstance(node, heads.log2 | heads.log10):
+        base = sp.log(2 if isinstance(node, heads.log2) else 10)
+        moved = along(node.args[0], tangents) / node.args[0]
+        yield Wrong("logarithm", ("You lost the base of ", node, ": it gives a factor ", 1 / base), moved)
+        yield Wrong("logarithm", ("You multiplied by ", base, ", which belongs below"), moved * base)
+
+
+def constants(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
+    """A constant that is a letter, π or e, differentiated like a variable."""
+    letter = sp.Dummy(positive=True)
+    for constant in (sp.pi, sp.E):
+        varied = node.replace(lambda part: isinstance(part, sp.exp) and part.args[0].is_number,
+                              lambda part: letter ** part.args[0]) if constant == sp.E else node  # fmt: skip
+        varied = varied.subs(constant, letter)
+        if varied.has(letter):
+            words: Words = ("You differentiated ", constant, " like a variable, but it is a constant")
+            by_constant = sp.diff(varied, letter).subs(letter, constant)
+            yield Wrong("constant", words, along(node, tangents) + by_constant)
 
 
 def product(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
@@ -154,17 +240,18 @@ def product(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     factors = [factor for factor in node.args if factor.has(*tangents)]
     if constants and sp.Mul(*constants) != -1:
         lost = sp.Mul(*constants)
-        yield Wrong("constant", ("the constant factor ", lost, " is lost"), along(sp.Mul(*factors), tangents))
+        yield Wrong("constant", ("You lost the constant factor ", lost), along(sp.Mul(*factors), tangents))
     if len(factors) < 2:
         return
     derivatives = [along(factor, tangents) for factor in factors]
-    words: Words = ("the product ", node, " is differentiated factor by factor: (uv)' is u'v + uv', not u'v'")
+    words: Words = ("You differentiated each factor of ", node, ", but (uv)′ is u′v + uv′, not u′v′")
     yield Wrong("product rule", words, sp.Mul(*constants, *derivatives))
     for k, factor in enumerate(factors):
         part = derivatives[k] * sp.Mul(*constants, *(other for j, other in enumerate(factors) if j != k))
-        words = ("in the derivative of the product ", node, " the part with the derivative of ", factor)
-        yield Wrong("product rule", (*words, " is missing"), along(node, tangents) - part)
-        yield Wrong("product rule", (*words, " has the wrong sign"), along(node, tangents) - 2 * part)
+        words = ("You left out the part with the derivative of ", factor, " in the derivative of ", node)
+        yield Wrong("product rule", words, along(node, tangents) - part)
+        words = ("You have a wrong sign at the part with the derivative of ", factor, " in the derivative of ", node)
+        yield Wrong("product rule", words, along(node, tangents) - 2 * part)
 
 
 def quotient(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
@@ -173,16 +260,19 @@ def quotient(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     if not (node.is_Mul or node.is_Pow) or not below.has(*tangents):
         return
     up, down = along(above, tangents), along(below, tangents)
-    start: Words = ("in the derivative of the quotient ", node, " ")
+    end: Words = (" in the derivative of ", node)
     ways = [
-        ("the numerator is upside down: u'v comes first, then minus uv'", (above * down - up * below) / below**2),
-        ("a plus stands between u'v and uv', where a minus belongs", (up * below + above * down) / below**2),
-        ("the denominator is not squared", (up * below - above * down) / below),
-        ("the denominator is left out", up * below - above * down),
-        ("numerator and denominator are differentiated each on its own", up / down if down != 0 else sp.S.NaN),
+        (
+            "You wrote the numerator upside down: u′v comes first, then minus uv′",
+            (above * down - up * below) / below**2,
+        ),
+        ("You wrote a plus between u′v and uv′, where a minus belongs", (up * below + above * down) / below**2),
+        ("You did not square the denominator", (up * below - above * down) / below),
+        ("You left out the denominator", up * below - above * down),
+        ("You differentiated numerator and denominator each on its own", up / down if down != 0 else sp.S.NaN),
     ]
     for words, value in ways:
-        yield Wrong("quotient rule", (*start, words), value)
+        yield Wrong("quotient rule", (words, *end), value)
 
 
 def terms(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
@@ -192,11 +282,11 @@ def terms(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     whole = along(node, tangents)
     for term in node.args:
         if term.has(*tangents):
-            yield Wrong("dropped term", ("the derivative of ", term, " is missing"), whole - along(term, tangents))
-            copied: Words = ("the term ", term, " is copied without being differentiated")
+            yield Wrong("dropped term", ("You left out the derivative of ", term), whole - along(term, tangents))
+            copied: Words = ("You copied ", term, " without differentiating it")
             yield Wrong("not differentiated", copied, whole - along(term, tangents) + term)
         else:
-            words: Words = ("the constant ", term, " is kept: its derivative is 0")
+            words: Words = ("You kept the constant ", term, ": its derivative is 0")
             for kept in dict.fromkeys([term, sp.S.One, sp.Abs(term)]):
                 yield Wrong("constant", words, whole + kept)
 
@@ -204,8 +294,8 @@ def terms(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
 def variable(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     """One occurrence of the variable: held, or moved twice."""
     if node in tangents:
-        yield Wrong("dropped term", ("one ", node, " is held where it moves"), sp.S.Zero)
-        yield Wrong("double-counted", ("the change of one ", node, " is counted twice"), 2 * tangents[node])
+        yield Wrong("dropped term", ("You held one ", node, " fixed where it moves"), sp.S.Zero)
+        yield Wrong("double-counted", ("You counted the change of one ", node, " twice"), 2 * tangents[node])
 
 
-RULES: tuple[Rule, ...] = (chain, product, quotient, power, sign, terms)
+RULES: tuple[Rule, ...] = (chain, product, quotient, power, sign, terms, exchanged, absolute, base_of_logarithm)

@@ -16,15 +16,28 @@ from mpmath import mp
 
 from codegen.records import dataclass
 from symad.checking.equality import ATTEMPTS, Sampler, agreement, normal_form
-from symad.display.mathematics import text_of, too_large
+from symad.display.mathematics import too_large, written_of
 from symad.teaching.answers.answer_problem import Problem, along
-from symad.teaching.answers.mistake_rules import RULES, Rule, Tangents, Words, Wrong, partial, variable
+from symad.teaching.answers.mistake_orders import of_whole_derivatives
+from symad.teaching.answers.mistake_rules import RULES, Rule, Tangents, Words, Wrong, constants, partial, variable
 from symad.teaching.expansion.epsilon import Levels, monomial
 
 MOST_CANDIDATES = 1500
 MOST_SHOWN = 3
 _PROBES = 3  # random points at which a candidate has to agree before it is looked at more closely
 _DIFFERS = -1
+# the kinds, the most common first: several that fit are named in this order
+_COMMON = {kind: place for place, kind in enumerate([
+    "dropped mixed term", "factorial", "chain rule", "product rule", "derivative of another function", "absolute value",
+    "logarithm", "power rule", "quotient rule", "wrong variable", "confused levels", "constant", "wrong order",
+    "not differentiated", "logarithmic differentiation", "wrong sign", "outer derivative", "dropped term",
+    "double-counted",
+])}  # fmt: skip
+
+
+# kinds that multiplying out goes wrong with, as differentiating does
+OF_TERMS = frozenset(["dropped mixed term", "product of terms", "dropped term", "confused levels", "double-counted",
+                      "factorial", "squared epsilon", "wrong order", "direction"])  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,7 +48,7 @@ class Mistake:
     words: Words
 
     def __str__(self) -> str:
-        return f"{self.kind}: " + "".join(part if isinstance(part, str) else text_of(part) for part in self.words)
+        return f"{self.kind}: " + "".join(part if isinstance(part, str) else written_of(part) for part in self.words)
 
 
 def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mistake, ...]:
@@ -45,7 +58,7 @@ def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mis
     >>> x = sp.Symbol("x", real=True)
     >>> for mistake in mistakes_of(derivative_problem("sin(x**2)", "x", 1), (1,), sp.cos(x**2)):
     ...     print(mistake)
-    chain rule: in sin(x**2) the inner derivative 2*x is missing: the chain rule multiplies by it
+    chain rule: You left out 2x, the inner derivative of sin(x²)
     """
     found = (_fitting(wrongs(problem, levels), written, problem) for wrongs in (wrong_coefficients, _generic))
     return next(filter(None, found), _rounded(problem.truth[levels], written))
@@ -57,7 +70,7 @@ def _rounded(right: sp.Expr, written: sp.Expr) -> tuple[Mistake, ...]:
     ratio = normal_form(written / right) if right != 0 else sp.S.Zero
     near = ratio.is_number and ratio.is_real and 0 < abs(ratio - 1) <= sp.Rational(1, 10)
     if near and decimals.q > 1 and 10**50 % decimals.q == 0:
-        words: Words = ("the number is rounded too much, or wrongly: write it exactly, as ", right)
+        words: Words = ("You rounded the number too much, or wrongly: write it exactly, as ", right)
         return (Mistake("rounded", words),)
     return ()
 
@@ -69,9 +82,7 @@ def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tup
     for wrong in _agreeing(candidates, written):
         if wrong.kind not in fitting and agreement(wrong.value, written).equal:
             fitting[wrong.kind] = Mistake(wrong.kind, tuple(map(problem.named, wrong.words)))
-        if len(fitting) == MOST_SHOWN:
-            break
-    return tuple(fitting.values())
+    return tuple(sorted(fitting.values(), key=lambda mistake: _COMMON.get(mistake.kind, len(_COMMON)))[:MOST_SHOWN])
 
 
 def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
@@ -97,6 +108,7 @@ def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
 def wrong_coefficients(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     """Yield wrong coefficients that say where and how they came about."""
     yield from _of_terms(problem, levels)
+    yield from of_whole_derivatives(problem, levels)
     for before, tangents in _before(problem, levels):
         yield from _derivations(before, tangents, RULES)
 
@@ -153,16 +165,18 @@ def _of_terms(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     """Yield what goes wrong with a whole term: it is dropped, of other levels, counted twice, of another order."""
     right = problem.general(levels)
     yield from _other_orders(problem, levels)
+    if len(problem.symbols) == 1 and len(levels) == 1:
+        yield from constants(problem.formula, problem.tangents(levels[0]))
     if problem.expansion and len(levels) > 1:
-        words: Words = ("the mixed term ", monomial(levels), " is dropped: only the squares of the epsilons are 0")
+        words: Words = ("You dropped the mixed term ", monomial(levels), ": only the squares of the epsilons are 0")
         yield Wrong("dropped mixed term", words, sp.S.Zero)
         first = [problem.general((level,)) for level in levels]
-        words = ("a mixed term is a derivative of higher order, no product of the terms of lower order",)
+        words = ("You multiplied the terms of lower order: a mixed term is a derivative of higher order",)
         yield Wrong("product of terms", words, sp.Mul(*first))
     elif problem.expansion and levels:
-        yield Wrong("dropped term", ("the term ", monomial(levels), " is dropped"), sp.S.Zero)
+        yield Wrong("dropped term", ("You dropped the term ", monomial(levels)), sp.S.Zero)
     elif problem.expansion:
-        yield Wrong("dropped term", ("the term without epsilons is dropped",), sp.S.Zero)
+        yield Wrong("dropped term", ("You dropped the term without epsilons",), sp.S.Zero)
     yield from _other_levels(problem, levels)
     yield from _multiples(levels, right)
     yield from _squares(problem, levels)
@@ -172,7 +186,7 @@ def _other_orders(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     """Yield the derivative of another order, along the right directions, where there is one variable."""
     directions = [problem.directions[(level,)] for level in levels]
     for order in range(len(levels) + 2 if levels and len(problem.symbols) == 1 else 0):
-        words: Words = (f"this is the derivative of order {order}",) if order else ("f is not differentiated",)
+        words: Words = (f"You gave the derivative of order {order}",) if order else ("You did not differentiate f",)
         derivative = sp.diff(problem.formula, problem.symbols[0], order)
         if order != len(levels) and derivative != 0:
             yield Wrong("wrong order", words, sp.Mul(derivative, *(part for (part,) in directions)))
@@ -194,13 +208,13 @@ def _other_levels(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     for chosen in every:
         distinct = tuple(dict.fromkeys(chosen))
         if distinct == chosen:
-            words: Words = ("this belongs to ", monomial(chosen), ", not to ", monomial(levels))
+            words: Words = ("You wrote what belongs to ", monomial(chosen), ", not to ", monomial(levels))
         else:
-            words = ("the direction of ", monomial(distinct[:1]), " is taken again where another level has its own")
+            words = ("You took the direction of ", monomial(distinct[:1]), " again, where another level has its own")
         if chosen != levels:
             yield Wrong("confused levels", words, _repeated(problem, chosen))
     together = [_repeated(problem, chosen) * _orders(chosen) for chosen in every]
-    yield Wrong("confused levels", ("all levels share one epsilon here: each has its own",), sp.Add(*together))
+    yield Wrong("confused levels", ("You used one epsilon for all levels: each has its own",), sp.Add(*together))
 
 
 def _orders(chosen: Sequence[int]) -> sp.Expr:
@@ -212,13 +226,13 @@ def _multiples(levels: Levels, right: sp.Expr) -> Iterator[Wrong]:
     """Yield multiples of the right coefficient: what is counted twice, and factorials."""
     if not levels:
         return
-    yield Wrong("double-counted", ("the term is counted twice",), 2 * right)
+    yield Wrong("double-counted", ("You counted the term twice",), 2 * right)
     if len(levels) > 1:
         many = sp.factorial(len(levels))
-        words: Words = (f"1/{len(levels)}! = ", 1 / many, " belongs to a Taylor polynomial in one direction, not here")
+        words: Words = (f"You divided by {len(levels)}!, which belongs to a Taylor polynomial in one direction",)
         yield Wrong("factorial", words, right / many)
         if many > 2:
-            words = (f"the term is counted {many} times, once for each order of its levels",)
+            words = (f"You counted the term {many} times, once for each order of its levels",)
             yield Wrong("double-counted", words, many * right)
 
 
@@ -229,29 +243,29 @@ def _squares(problem: Problem, levels: Levels) -> Iterator[Wrong]:
         others = [other for other in levels if other != level]
         more = _repeated(problem, [*others, level, level]) / 2
         read = epsilon if level in levels else sp.S.One
-        words: Words = ("the square of ", epsilon, " is read as ", read, ", but it is 0")
+        words: Words = ("You took the square of ", epsilon, " as ", read, ", but it is 0")
         yield Wrong("squared epsilon", words, problem.general(levels) + more)
 
 
 def _generic(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     """Yield what is said of a whole term when nothing more telling fits: its sign, its place, its direction."""
     right = problem.general(levels)
-    yield Wrong("wrong sign", ("the sign of the whole term is wrong",), -right)
+    yield Wrong("wrong sign", ("You have the wrong sign of the whole term",), -right)
     directions = dict.fromkeys(part for level in levels for part in problem.directions[(level,)] if part.is_Symbol)
     for direction in directions:
         if direction not in problem.symbols:
-            yield Wrong("direction", ("the direction ", direction, " is missing"), right.subs(direction, 1))
-            yield Wrong("direction", ("the direction ", direction, " stands in it twice"), right * direction)
+            yield Wrong("direction", ("You left out the direction ", direction), right.subs(direction, 1))
+            yield Wrong("direction", ("You wrote the direction ", direction, " twice"), right * direction)
     for symbol in problem.symbols:
         is_factor = right.is_polynomial(symbol)  # to leave it out is to put 1 in its place
         if is_factor:
-            yield Wrong("missing factor", ("the factor ", symbol, " is missing"), right.subs(symbol, 1))
-        for place in dict.fromkeys([sp.S.Zero, *([] if is_factor else [sp.S.One]), *directions]):
-            words: Words = ("it is taken at ", symbol, " = ", place, ", not at ", problem.value(symbol))
+            yield Wrong("missing factor", ("You left out the factor ", symbol), right.subs(symbol, 1))
+        for place in dict.fromkeys([sp.S.Zero, *directions]):
+            words: Words = ("You took it at ", symbol, " = ", place, ", not at ", problem.value(symbol))
             yield Wrong("wrong place", words, right.subs(symbol, place))
     for before, tangents in _before(problem, levels):
         yield from _derivations(before, tangents, [variable])
     if len(levels) == 2:
         for wrong in _derivations(problem.formula, problem.tangents(levels[0]), RULES):
-            words = ("already in the first derivative: ", *wrong.words)
+            words = (*wrong.words, " (already in the first derivative)")
             yield Wrong(wrong.kind, words, along(wrong.value, problem.tangents(levels[1])))

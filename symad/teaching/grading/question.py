@@ -14,7 +14,7 @@ from symad.errors import ArgumentError
 from symad.formulas.formula_names import plain, symbol_of, symbols_named
 from symad.formulas.read import read_formula
 from symad.teaching.answers.answer_check import CheckedAnswer, checked_answer
-from symad.teaching.answers.answer_problem import DIGITS, Problem, derivative_problem, expansion_problem
+from symad.teaching.answers.answer_problem import DIGITS, Problem, Reveal, derivative_problem, expansion_problem
 
 LARGEST = 1_000_000  # bytes of a file
 MOST_ORDERS = 100
@@ -26,6 +26,7 @@ class Question:
 
     `functions` are names of undefined functions, `epsilons` what the question calls its epsilons, `at` a point.
     `digits` are the significant digits that decimal numbers need, 0 where they have to be exact.
+    `reveal` says whether pages show the right answer: always, after (beside a right one), never.
     `points` are for a right answer; one that is right and not finished gets the part `unfinished` of them.
 
     >>> Question("x^3").checked("3x^2").right
@@ -42,6 +43,7 @@ class Question:
     points: float = 1.0
     unfinished: float = 0.5
     digits: int = DIGITS
+    reveal: Reveal = "always"
     title: str = ""
 
     @property
@@ -65,9 +67,9 @@ class Question:
         if at:
             x = {symbol: _value(at.get(symbol.name, symbol)) for symbol in variables}
         if not self.directions:
-            return derivative_problem(formula, x, self.order or 1, self.digits)
+            return derivative_problem(formula, x, self.order or 1, self.digits, self.reveal)
         directions = self.directions[0] if self.order is not None else list(self.directions)
-        return expansion_problem(formula, x, directions, self.order, self.epsilons or None, self.digits)
+        return expansion_problem(formula, x, directions, self.order, self.epsilons or None, self.digits, self.reveal)
 
     def checked(self, answer: Any) -> CheckedAnswer:
         """Return an answer, checked; ArgumentError with its place for one that cannot be read."""
