@@ -21,7 +21,7 @@ from symad.display.notation import Struck, named_partial
 
 DIGITS = 50
 _WAVES = 3  # sines that stand for a function with only a name
-_ORDINARY: dict[Any, Callable[[Any], Any]] = {
+_ORDINARY: dict[Any, Callable[..., Any]] = {
     sp.exp: mp.exp, sp.log: mp.log, sp.sin: mp.sin, sp.cos: mp.cos, sp.tan: mp.tan, sp.cot: mp.cot, sp.sec: mp.sec,
     sp.csc: mp.csc, sp.asin: mp.asin, sp.acos: mp.acos, sp.atan: mp.atan, sp.acot: mp.acot, sp.asec: mp.asec,
     sp.acsc: mp.acsc, sp.sinh: mp.sinh, sp.cosh: mp.cosh, sp.tanh: mp.tanh, sp.coth: mp.coth, sp.sech: mp.sech,
@@ -166,7 +166,7 @@ class IndependentValues:
             return operands[0] if operands[0].real >= 0 else -operands[0]
         if head in (sp.Max, sp.Min):
             return (max if head is sp.Max else min)(operands, key=lambda operand: operand.real)
-        function = _ORDINARY.get(head)
+        function: Callable[..., Any] | None = _ORDINARY.get(head)
         if function is None and supports(head):
             function = intrinsic(head).reference
         moving = [place for place, operand in enumerate(operands) if not operand.is_constant]

@@ -49,7 +49,7 @@ def are_equal(left: sp.Expr, right: sp.Expr) -> bool | None:
     sides = [_fraction(side, leaves, one, number, limit) for side in (left, right)]
     if None in sides:
         return None
-    (above, below), (other_above, other_below) = sides  # type: ignore[misc]
+    (above, below), (other_above, other_below) = sides
     return bool(above * other_below == other_above * below)
 
 

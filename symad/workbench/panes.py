@@ -26,7 +26,7 @@ from symad.graph.sympy_io import to_sympy
 from symad.teaching.confusion.exhibit import exhibit
 from symad.teaching.confusion.own_confusion import own_exhibit
 from symad.teaching.expansion.expand import Expansion, expand
-from symad.teaching.expansion.page import Along
+from symad.teaching.expansion.page_formulas import Along
 from symad.workbench.code_listing import code_listing
 from symad.workbench.error_range import ErrorRange, error_range, losses
 from symad.workbench.links import Links, Numbers

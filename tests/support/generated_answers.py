@@ -47,9 +47,10 @@ def _factor(source: Random) -> sp.Expr:
     return source.choice(
         [
             inner ** source.randint(1, 5), 1 / (inner + 1), sp.exp(source.choice([x, -x, 2 * x, x**2])), sp.sin(inner),
-            sp.cos(inner), sp.tan(inner), sp.log(inner**2 + 1), sp.sqrt(inner**2 + 1), sp.atan(inner), sp.sqrt(x), sp.log(x),
-            2**x, sp.sinh(x), sp.cosh(2 * x), x**a, sp.asin(x / 3), sp.tanh(x), sp.sec(x), x**x, sp.sin(x) ** 2,
-            sp.Rational(source.randint(1, 5), source.randint(1, 5)) * x ** source.randint(1, 4), sp.exp(sp.sin(x)), sp.Abs(x),
+            sp.cos(inner), sp.tan(inner), sp.log(inner**2 + 1), sp.sqrt(inner**2 + 1), sp.atan(inner), sp.sqrt(x),
+            sp.log(x), 2**x, sp.sinh(x), sp.cosh(2 * x), x**a, sp.asin(x / 3), sp.tanh(x), sp.sec(x), x**x, sp.sin(x) ** 2,
+            sp.Rational(source.randint(1, 5), source.randint(1, 5)) * x ** source.randint(1, 4), sp.exp(sp.sin(x)),
+            sp.Abs(x),
         ]
     )  # fmt: skip
 
@@ -71,9 +72,11 @@ REWRITES: list[Callable[[Any], Any]] = [
     lambda part: part, sp.factor, sp.expand, sp.together, lambda part: sp.expand(part, trig=True), sp.factor_terms,
     lambda part: sp.collect(sp.expand(part), x), lambda part: part.rewrite(sp.tan, sp.sin), sp.radsimp, sp.powsimp,
     lambda part: sp.expand_log(part, force=False), lambda part: sp.logcombine(part), lambda part: sp.trigsimp(part),
-    lambda part: part.subs(sp.tan(x), sp.sin(x) / sp.cos(x)), lambda part: sp.apart(part, x) if part.is_rational_function(x) else part,
+    lambda part: part.subs(sp.tan(x), sp.sin(x) / sp.cos(x)),
+    lambda part: sp.apart(part, x) if part.is_rational_function(x) else part,
     lambda part: sp.Add(part, sp.sin(x) ** 2 + sp.cos(x) ** 2, -1, evaluate=False),
-    lambda part: sp.Mul(part, 1 + x**2, 1 / (1 + x**2), evaluate=False), lambda part: part.subs(sp.cosh(x), (sp.exp(x) + sp.exp(-x)) / 2),
+    lambda part: sp.Mul(part, 1 + x**2, 1 / (1 + x**2), evaluate=False),
+    lambda part: part.subs(sp.cosh(x), (sp.exp(x) + sp.exp(-x)) / 2),
 ]  # fmt: skip
 
 
@@ -138,7 +141,7 @@ MISTAKES: dict[str, Callable[[sp.Expr, sp.Expr, Random], sp.Expr]] = {
     "integrated": lambda f, d, s: sp.integrate(f, x) if f.is_polynomial(x) else f * x,
     "factor by factor": lambda f, d, s: _by_factors(f),
     "no inner derivative": lambda f, d, s: _without_inner(f),
-    "at the inner derivative": lambda f, d, s: f.func(*(sp.diff(part, x) for part in f.args)) if f.args and not f.is_Pow else 3 * d,
+    "at the inner derivative": lambda f, d, s: f.func(*(sp.diff(p, x) for p in f.args)) if not f.is_Pow else 3 * d,
     "sin and cos": lambda f, d, s: _swapped(d, {sp.sin: sp.cos, sp.cos: sp.sin}),
     "sin by cos": lambda f, d, s: _swapped(d, {sp.sin: sp.cos}),
     "cos by sin": lambda f, d, s: _swapped(d, {sp.cos: sp.sin}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, overload
 
@@ -25,6 +25,7 @@ from symad.teaching.answers.answer_problem import (
     derivative_within,
     expansion_problem,
 )
+from symad.teaching.answers.gradient_answers import first_wrong, gradient_problems
 from symad.teaching.answers.mistake_rules import Words
 from symad.teaching.answers.mistakes import OF_TERMS, Mistake, mistakes_of
 from symad.teaching.answers.rounded_answers import is_rounded_from
@@ -173,7 +174,7 @@ def check_expansion(
     True
     """
     problem = expansion_problem(f, x, directions, order, epsilons, digits, reveal)
-    return _each(mine, problem) if each else checked_answer(mine, problem)
+    return _each(mine, lambda answer: checked_answer(answer, problem)) if each else checked_answer(mine, problem)
 
 
 @overload
@@ -199,7 +200,9 @@ def check_derivative(
 def check_derivative(
     mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, reveal: Reveal = "always", each: bool = False
 ) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
-    """Return which line of a pupil's derivative of f (of some order) in one variable is the first wrong one, and why.
+    """Return which line of a pupil's derivative of f of some order is the first wrong one, and why.
+
+    In several variables the gradient is asked for, with order=2 the Hessian: ∇f = (2xy, x^2), or lines f_x = 2xy.
 
     `mine`, f, x, digits, reveal and each are as in `check_expansion`.
 
@@ -209,18 +212,28 @@ def check_derivative(
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
     """
-    problem = derivative_problem(f, x, order, digits, reveal)
-    return _each(mine, problem) if each else checked_answer(mine, problem)
+    problems = gradient_problems(f, x, order, digits, reveal)
+    if problems is None:
+        problem = derivative_problem(f, x, order, digits, reveal)
+        return _each(mine, lambda answer: checked_answer(answer, problem)) if each else checked_answer(mine, problem)
+    symbols = list(dict.fromkeys(problem.symbols[0] for problem in problems.values()))
+
+    def checked(answer: Any) -> CheckedAnswer:
+        bad: CheckedAnswer
+        bad, is_complete = first_wrong(answer, problems, symbols, checked_answer)
+        return replace(bad, finished=bad.finished and is_complete) if bad.right else bad
+
+    return _each(mine, checked) if each else checked(mine)
 
 
-def _each(answers: Any, problem: Problem) -> list[CheckedAnswer | ArgumentError]:
+def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAnswer | ArgumentError]:
     """Return every answer of a list, checked; the error of one that cannot be read."""
     if not isinstance(answers, list | tuple):
         raise refusal(f"answers of type {type(answers).__name__}", do="give a list of answers, or leave each=True out")
     found: list[CheckedAnswer | ArgumentError] = []
     for answer in answers:
         try:
-            found.append(checked_answer(answer, problem))
+            found.append(check(answer))
         except ArgumentError as error:
             found.append(error)
     return found

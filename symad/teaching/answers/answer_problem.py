@@ -189,6 +189,12 @@ def _check_options(digits: int, reveal: str) -> None:
         raise refusal(f"digits={digits!r}", do=f"give 1 to {MOST_DIGITS}, or 0 where numbers have to be exact")
 
 
+def several_symbols(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr]] | None:
+    """Return a formula of several variables, these, and their values where x has some; None where there is one."""
+    formula, symbols, values, _, _ = _formula(f, x)
+    return (formula, symbols, values) if len(symbols) > 1 else None
+
+
 def derivative_within(problem: Problem, order: int) -> Problem:
     """Return the problem of a derivative of the same f, of which a line of an answer may be."""
     return replace(problem, directions=_ones(order), count=order, expansion=False)

@@ -574,3 +574,35 @@ def test_latex_is_shown_beside_what_was_understood() -> None:
     page = check_derivative("\\frac{x}{2} + \\frac{x}{2}", "x^2/2", "x").text(120)
     assert "understood as" in page
     assert "understood as" not in check_derivative("x", "x^2/2", "x").text(120)
+
+
+@pytest.mark.parametrize(
+    ("answer", "order", "right", "finished"),
+    [
+        ("∇f = (2xy, x^2 + 3y^2)", 1, True, True),
+        ("\\begin{pmatrix} 2xy \\\\ x^2+3y^2 \\end{pmatrix}", 1, True, True),
+        ("f_x = 2xy\nf_y = x^2 + 3y^2", 1, True, True),
+        ("f_x = 2xy, f_y = x^2 + 3y^2", 1, True, True),
+        ("f_x = 2xy", 1, True, False),
+        ("∂f/∂x = 2xy\n∂f/∂y = x^2", 1, False, True),
+        ("(2xy, x^2)", 1, False, True),
+        ("H = [[2y, 2x],[2x, 6y]]", 2, True, True),
+        ("H = [[2y, 2x],[2x, 6x]]", 2, False, True),
+        ("f_{xy} = 2x", 2, True, False),
+        ("f_{xy} = 2y", 2, False, True),
+    ],
+)
+def test_gradients_and_hessians(answer: str, order: int, right: bool, finished: bool) -> None:
+    found = check_derivative(answer, "x^2 y + y^3", ["x", "y"], order=order)
+    assert (found.right, found.finished) == (right, finished)
+
+
+@pytest.mark.parametrize("answer", ["(2xy)", "2xy", "g = (1, 2)", "(1, 2, 3)", ""])
+def test_what_is_no_gradient_is_refused(answer: str) -> None:
+    with pytest.raises(ArgumentError, match="vector|entries|left side|empty"):
+        check_derivative(answer, "x^2 y", ["x", "y"])
+
+
+def test_a_gradient_at_a_point() -> None:
+    assert check_derivative("(12, 4)", "x^2 y", {"x": 2, "y": 3})
+    assert not check_derivative("(12, 5)", "x^2 y", {"x": 2, "y": 3})
