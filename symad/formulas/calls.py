@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 
 import sympy as sp
 from sympy.core.function import UndefinedFunction
@@ -157,7 +158,13 @@ class Calls(Cursor):
         """Return whether a factor stands apart from an argument: sin x (x + 1), sin x e^x."""
         is_short = start.kind == "name" and self.tokens[self.position - 1] is start
         is_power = self.token.text == "e" and self.tokens[self.position + 1].text == "**"
-        return is_short and not self._is_function(start) and (self.at("(") or is_power)
+        apart = self.at("(") or is_power or self._has_epsilon()
+        return is_short and not self._is_function(start) and apart
+
+    def _has_epsilon(self) -> bool:
+        """Return whether the names that follow up to the next sign end in an epsilon: cos x v ε."""
+        names = list(takewhile(lambda word: word.kind == "name", self.tokens[self.position :]))
+        return bool(names) and self.is_epsilon(names[-1])
 
     def root(self) -> Value:
         """Return a root: of a parenthesis, or of the next factor."""
@@ -213,7 +220,9 @@ class Calls(Cursor):
 
     def undefined(self, token: Token, function: UndefinedFunction) -> Value:
         """Return f(x), f''(x), f^(4)(x), f'(x)[v] or, at the point that is given, f'[v]."""
-        order = self.primes() or self._order(token)
+        stands_alone = self.point is not None and token.text in self.bare and not self._calls(token)
+        raised = self.at("**") and not self._following_is(["**", "(", ")", "("])
+        order = self.primes() or (0 if stands_alone and raised else self._order(token))
         if order and self.at("["):
             if self.point is None:
                 refuse(self.text, token.column, f"{token.text}' at no point", f"write {token.text}'(x)[v]")
@@ -228,6 +237,11 @@ class Calls(Cursor):
         made = Value(derivative(function, at, [order] if order else []))
         opened = self.accept("[")
         return self._along(token, opened, order, made) if opened else made
+
+    def _following_is(self, texts: Sequence[str]) -> bool:
+        """Return whether these signs follow, with a number among them: ^(4)( after the name of a function."""
+        following = self.tokens[self.position : self.position + len(texts) + 1]
+        return [word.text for word in following if word.kind != "number"] == list(texts)
 
     def _calls(self, token: Token) -> bool:
         """Return whether a parenthesis is the argument of a function: in y(x) and y (x), but not in y (x + 1)."""

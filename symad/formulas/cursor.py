@@ -8,7 +8,7 @@ from typing import NoReturn, TypeVar
 
 import sympy as sp
 
-from symad.formulas.formula_names import Name, Refused, Value, constant, power
+from symad.formulas.formula_names import Name, Refused, Value, constant, plain, power
 from symad.formulas.tokens import Token, asked_back, refuse
 
 DEPTH_LIMIT = 40  # parentheses, exponents and arguments inside each other
@@ -53,6 +53,10 @@ class Cursor:
     def power(self) -> Value:
         """Read a factor with its exponent."""
         raise NotImplementedError
+
+    def is_epsilon(self, word: Token) -> bool:
+        """Return whether a name is an epsilon, with or without a number."""
+        return word.kind == "name" and plain(word.text).partition("_")[0] == "epsilon"
 
     def take(self) -> Token:
         """Return the word at hand and go on."""

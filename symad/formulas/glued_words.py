@@ -53,7 +53,8 @@ def parted(
     for word, after in zip(words, [*words[1:], words[-1]], strict=True):
         way = _way(text, word, after, names, bare) if word.kind == "name" else ()
         if not way and word.kind == "name" and others:
-            way = _product_of_letters(word.text, names, alone)
+            is_power = word.text.endswith("e") and (after.text == "**" or after.kind == "power")
+            way = _product_of_letters(word.text, names, alone | {"e"} if is_power else alone)
             if not set(way) <= alone | names.keys() | CONSTANTS.keys():
                 notes.append(f"{word.text} is read as {'·'.join(way)}: a product")
         result += _pieces(word, way) if way else [word]

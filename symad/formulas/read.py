@@ -223,7 +223,8 @@ class _Parser(NameReadings):
             refuse(self.text, exponent.column, "a transposed matrix", "give a formula of numbers", "^T has one meaning")
         written = self.written(exponent)
         half = written == "1" and self.at("/") and not self.token.spaced
-        glued = self.token.kind == "name" and self.token.column == last.end and not self._is_function(self.token)
+        is_factor = self._is_function(self.token) or self.is_epsilon(self.token)
+        glued = self.token.kind == "name" and self.token.column == last.end and not is_factor
         number = last.kind == "number" and exponent.kind != "name"
         takes = not number or base.kind == "number" or base.text == "e" or self.token.text in ("n", "m", "k")
         is_open = half or (glued and takes and last.text != ")")

@@ -47,8 +47,8 @@ def _factor(source: Random) -> sp.Expr:
     return source.choice(
         [
             inner ** source.randint(1, 5), 1 / (inner + 1), sp.exp(source.choice([x, -x, 2 * x, x**2])), sp.sin(inner),
-            sp.cos(inner), sp.tan(inner), sp.log(inner**2 + 1), sp.sqrt(inner**2 + 1), sp.atan(inner), sp.sqrt(x),
-            sp.log(x), 2**x, sp.sinh(x), sp.cosh(2 * x), x**a, sp.asin(x / 3), sp.tanh(x), sp.sec(x), x**x, sp.sin(x) ** 2,
+            sp.cos(inner), sp.tan(inner), sp.log(inner**2 + 1), sp.sqrt(inner**2 + 1),
+            sp.atan(inner), sp.sqrt(x), sp.log(x), 2**x, sp.sinh(x), sp.cosh(2 * x), x**a, sp.asin(x / 3), sp.tanh(x), sp.sec(x), x**x, sp.sin(x) ** 2,
             sp.Rational(source.randint(1, 5), source.randint(1, 5)) * x ** source.randint(1, 4), sp.exp(sp.sin(x)),
             sp.Abs(x),
         ]

@@ -145,7 +145,11 @@ class Reader:
         if sides:
             first = sides[0]
             named = len(sides) > 1 and (self._is_named(first.expression) or first.derivative)
-            self.about = self.concrete(first.expression) if named else None
+            concrete = self.concrete(first.expression)
+            rewritten = (
+                len(sides) > 1 and not self.problem.expansion and concrete == self.concrete(self.problem.formula)
+            )
+            self.about = concrete if named or rewritten else None
 
     def _is_no_square(self, expression: sp.Expr) -> bool:
         """Return whether a side is 0, or a square of an epsilon: ε² = 0 is a rule, and no step."""
@@ -233,6 +237,8 @@ class Reader:
         if equation and (about := self._derivative(line[start:end])) is not None:
             return Reading(about, derivative=not self._is_named(about))
         end = without_note(line, start, end, lambda word: known(self.names, word) is not None)
+        if self.problem.taylor and (dots := re.search(r"\+\s*(?:\.\.\.|…|\\[lc]?dots)\s*$", line[start:end])):
+            end = start + dots.start()
         if self.problem.expansion:
             end, remainder = without_remainder(line, start, end)
             if remainder is not None:

@@ -25,6 +25,15 @@ _BOXED = re.compile(r"\\(?:boxed|fbox|underline)\s*\{")
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z])\s*=\s*(.*\S)\s*\\?[,;]?\s*d\s*([a-zA-Z])\s*")
 _CASES = re.compile(r"\\begin\s*\{cases\}(.*?)\\end\s*\{cases\}", re.DOTALL)
 _REMARK = re.compile(r"\s*(?:where|with|since|because|by|using|as|for|see)\b[^=]*\b[a-z]{3,}", re.IGNORECASE)
+_PHRASE = re.compile(
+    r"\s*(?:the\s+|my\s+)?(?:first\s+|second\s+)?(?:derivative|answer|result|solution|gradient|slope)\s*(?:is|=|:)\s*",
+    re.IGNORECASE,
+)
+_REASON = re.compile(r"\s+(?:by|using|from|via|because|since|due to)\s+(?:the\s+)?[a-z][a-z ]{3,}$", re.IGNORECASE)
+_UNIT = re.compile(
+    r"\s+(?:m|cm|km|mm|s|kg|g|N|J|W|rad|K|Pa|V|A)"
+    r"(?:\s*[/·]\s*(?:s|m|h|kg|K|min)(?:\^\{?-?[0-9]\}?|[²³])?)?$"
+)
 _SQUARE = re.compile(
     r"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+"
     r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*$"
@@ -103,6 +112,8 @@ def _parts(code: str) -> Iterator[tuple[int, int]]:
 
 def _trimmed(code: str, start: int, end: int, is_known: Callable[[str], bool]) -> tuple[int, int]:
     """Leave out labels and connecting words in front, and signs that only end a line."""
+    if (phrase := _PHRASE.match(code, start, end)) is not None:
+        start = phrase.end()
     label = _LABEL.match(code, start, end)
     if label is not None and not is_known(label[0].strip(" :()")):
         start = label.end()
@@ -110,6 +121,11 @@ def _trimmed(code: str, start: int, end: int, is_known: Callable[[str], bool]) -
         start = word.end()
     if (last := _END.search(code[start:end])) is not None:
         end = start + last.start()
+    if (reason := _REASON.search(code[start:end])) is not None:
+        end = start + reason.start()
+    unit = _UNIT.search(code[start:end])
+    if unit is not None and not any(map(is_known, re.findall(r"[A-Za-z]+", unit[0]))):
+        end = start + unit.start()
     return start + len(code[start:end]) - len(code[start:end].lstrip()), end
 
 

@@ -599,10 +599,31 @@ def test_gradients_and_hessians(answer: str, order: int, right: bool, finished: 
 
 @pytest.mark.parametrize("answer", ["(2xy)", "2xy", "g = (1, 2)", "(1, 2, 3)", ""])
 def test_what_is_no_gradient_is_refused(answer: str) -> None:
-    with pytest.raises(ArgumentError, match="vector|entries|left side|empty"):
+    with pytest.raises(ArgumentError, match=r"vector|entries|left side|empty"):
         check_derivative(answer, "x^2 y", ["x", "y"])
 
 
 def test_a_gradient_at_a_point() -> None:
     assert check_derivative("(12, 4)", "x^2 y", {"x": 2, "y": 3})
     assert not check_derivative("(12, 5)", "x^2 y", {"x": 2, "y": 3})
+
+
+@pytest.mark.parametrize(
+    ("formula", "answer"),
+    [
+        ("x^3", "The derivative is 3x^2"),
+        ("x^3", "3x^2 by the power rule"),
+        ("4.9x^2", "9.8x m/s"),
+        ("1/f(x)", "-f'/f^2"),
+        ("ke^{-kx}", "-k^2e^{-kx}"),
+        ("x^x", "x^x = e^{x ln x}\nf'(x) = e^{x ln x}(ln x + 1) = x^x(ln x+1)"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::symad.errors.NotationWarning")
+def test_words_units_and_rewritten_functions_around_an_answer(formula: str, answer: str) -> None:
+    assert check_derivative(answer, formula, "x")
+
+
+@pytest.mark.parametrize("answer", ["sin x + v cos x ε", "sin x + cos x v ε", "sin x + cos x vε", "sin x + v cos(x) ε"])
+def test_an_epsilon_is_no_part_of_an_argument_without_parentheses(answer: str) -> None:
+    assert check_expansion(answer, "sin x", "x", ONE)
