@@ -7,6 +7,7 @@ made by a mistake and happens to be right is left out. No verdict may be wrong i
 
 from __future__ import annotations
 
+import contextlib
 import re
 import warnings
 from collections import Counter
@@ -19,7 +20,21 @@ import sympy as sp
 from mpmath import mp
 
 from codegen.errors import WorkbenchError
+from symad.errors import LimitError
+from symad.limits import time_limit
 from symad.teaching.answers.answer_check import check_derivative
+
+SECONDS = 2.0  # for SymPy's rewriting of an answer
+_ODD = (sp.I, sp.zoo, sp.nan, sp.re, sp.im, sp.Derivative)
+_FAILURES = (
+    ArithmeticError,
+    AttributeError,
+    TypeError,
+    ValueError,
+    NotImplementedError,
+    sp.PolynomialError,
+    LimitError,
+)
 
 x = sp.Symbol("x")
 a, n = sp.symbols("a n")
@@ -48,7 +63,8 @@ def _factor(source: Random) -> sp.Expr:
         [
             inner ** source.randint(1, 5), 1 / (inner + 1), sp.exp(source.choice([x, -x, 2 * x, x**2])), sp.sin(inner),
             sp.cos(inner), sp.tan(inner), sp.log(inner**2 + 1), sp.sqrt(inner**2 + 1),
-            sp.atan(inner), sp.sqrt(x), sp.log(x), 2**x, sp.sinh(x), sp.cosh(2 * x), x**a, sp.asin(x / 3), sp.tanh(x), sp.sec(x), x**x, sp.sin(x) ** 2,
+            sp.atan(inner), sp.sqrt(x), sp.log(x), 2**x, sp.sinh(x), sp.cosh(2 * x), x**a, sp.asin(x / 3),
+            sp.tanh(x), sp.sec(x), x**x, sp.sin(x) ** 2,
             sp.Rational(source.randint(1, 5), source.randint(1, 5)) * x ** source.randint(1, 4), sp.exp(sp.sin(x)),
             sp.Abs(x),
         ]
@@ -197,30 +213,30 @@ def _differ(left: sp.Expr, right: sp.Expr, source: Random) -> bool:
 Case = tuple[str, str, str, bool, str]  # question, answer, variable, whether it is right, how it was made
 
 
+def _answer(f: sp.Expr, source: Random) -> tuple[sp.Expr, bool, str] | None:
+    """Return an answer to a question, whether it is right, and how it was made; None where that does not come off."""
+    right = sp.diff(f, x)
+    if source.random() < 0.5:
+        made = source.choice(REWRITES)(source.choice(REWRITES)(right))
+        if made.has(*_ODD) or _differ(made, right, source):
+            return None  # SymPy's rewriting holds in a part of the domain only
+        return made, True, "rewritten"
+    how = source.choice(list(MISTAKES))
+    made = MISTAKES[how](f, right, source)
+    if source.random() < 0.3:
+        made = source.choice(REWRITES[:4])(made)
+    return None if made.has(*_ODD) or not _differ(made, right, source) else (made, False, how)
+
+
 def case(source: Random) -> Case:
     """Return a question with an answer."""
     while True:
-        f = formula(source)
-        right = sp.diff(f, x)
-        name = source.choice(NAMES)
-        try:
-            if source.random() < 0.5:
-                made, how, is_right = source.choice(REWRITES)(source.choice(REWRITES)(right)), "rewritten", True
-                if made.has(sp.I, sp.zoo, sp.nan, sp.re, sp.im) or _differ(made, right, source):
-                    continue  # SymPy's rewriting holds in a part of the domain only
-            else:
-                how, is_right = source.choice(list(MISTAKES)), False
-                made = MISTAKES[how](f, right, source)
-                if made.has(sp.I, sp.zoo, sp.nan, sp.re, sp.im, sp.Derivative) or not _differ(made, right, source):
-                    continue
-                if source.random() < 0.3:
-                    made = source.choice(REWRITES[:4])(made)
-                    if made.has(sp.I, sp.zoo, sp.nan) or not _differ(made, right, source):
-                        continue
-        except (ArithmeticError, AttributeError, TypeError, ValueError, NotImplementedError, sp.PolynomialError):
-            continue
-        question, answer = _renamed(_text(f, source), name), _renamed(_text(made, source), name)
-        return question, answer, name, is_right, how
+        f, name, answer = formula(source), source.choice(NAMES), None
+        with contextlib.suppress(*_FAILURES), time_limit(SECONDS, "a question"):
+            answer = _answer(f, source)
+        if answer is not None:
+            texts = (_renamed(_text(part, source), name) for part in (f, answer[0]))
+            return next(texts), next(texts), name, answer[1], answer[2]
 
 
 def judged(found: Case, counted: Counter[str]) -> str:
@@ -229,13 +245,14 @@ def judged(found: Case, counted: Counter[str]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            verdict = check_derivative(answer, question, name).right
+            with time_limit(10 * SECONDS, "an answer"):
+                verdict = check_derivative(answer, question, name).right
         except WorkbenchError:
             counted["asked or refused"] += 1
             raise
     said = {True: "right", False: "wrong", None: "undecided"}[verdict]
     assert verdict is None or verdict is is_right, f"called {said}, made by: {how}"
-    return f"{said}, as it is" if verdict is not None else "undecided"
+    return said
 
 
 def tries(seed: int) -> Iterator[tuple[str, Callable[[], Any]]]:

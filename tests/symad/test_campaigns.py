@@ -9,7 +9,7 @@ import pytest
 
 from symad.display.shown import Shown
 from symad.formulas import read
-from tests.support import environments, extremes, interruptions, mutated_files, mutated_text
+from tests.support import environments, extremes, generated_answers, interruptions, mutated_files, mutated_text
 from tests.support.campaigns import carried_out
 
 
@@ -94,3 +94,10 @@ def test_memory_beyond_the_length_of_a_file_is_a_failure(monkeypatch: pytest.Mon
     monkeypatch.setattr(mutated_files, "MEMORY_FACTOR", 0)
     monkeypatch.setattr(mutated_files, "MEMORY_OFFSET", 1)
     assert any("bytes for a file of" in line for line in carried_out(mutated_files.tries(7), 40).failures)
+
+
+def test_generated_answers_have_no_wrong_verdict() -> None:
+    report = carried_out(generated_answers.tries(11), 60)
+    assert not report.failures, "\n".join(report.failures)
+    assert report.outcomes["right"] > 15
+    assert report.outcomes["wrong"] > 15
