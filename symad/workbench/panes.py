@@ -25,6 +25,7 @@ from symad.errors import ArgumentError, WorkbenchError
 from symad.graph.sympy_io import to_sympy
 from symad.teaching.confusion.exhibit import exhibit
 from symad.teaching.confusion.own_confusion import own_exhibit
+from symad.teaching.expansion.displayed import Definitions, check_entries
 from symad.teaching.expansion.expand import Expansion, expand
 from symad.teaching.expansion.page_formulas import Along
 from symad.workbench.code_listing import code_listing
@@ -117,12 +118,22 @@ def _formula(study: Study, question: Question, progress: Progress) -> Made:
     if tree_operations(links.plain, rows) <= READ_OPERATIONS:
         value = _in_shape(to_sympy(links.plain, rows), np.shape(result))
         blocks.append(Formula(value, _name_of_result(study, question)))
+        _check_result(study, question, list(to_sympy(links.plain, rows)))
     blocks.append(Paragraph((f"At {at}: ", Marked(_numbers(result), "strong"))))
     told = f"{counted(explanation.primal_operations, 'operation')} in f, {explanation.operations} in the result"
     blocks.append(Paragraph(Marked(f"{told}, {counted(len(explanation.levels), 'level')}.", "muted")))
     shown = Reading(f"{title} of {subject.name}", tuple(blocks))
     more = {"variables": [str(symbol) for symbol in subject.symbols], "point": at}
     return Made(shown, links.linked(shown.document()), more)
+
+
+def _check_result(study: Study, question: Question, entries: Sequence[sp.Expr]) -> None:
+    """Raise InvariantError for a derivative that is not that of the formula."""
+    expression, symbols = study.subject.expression, study.subject.symbols
+    whole = question.transform in ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")
+    order = 0 if question.transform == "value" else study.order
+    if expression is not None and whole and len(entries) == len(symbols) ** order:
+        check_entries(entries, order, Definitions("f", symbols, expression))
 
 
 def _in_shape(written: Sequence[sp.Expr], shape: tuple[int, ...]) -> sp.Basic:

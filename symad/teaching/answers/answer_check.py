@@ -29,6 +29,7 @@ from symad.teaching.answers.gradient_answers import first_wrong, gradient_proble
 from symad.teaching.answers.mistake_rules import Words
 from symad.teaching.answers.mistakes import OF_TERMS, Mistake, mistakes_of
 from symad.teaching.answers.rounded_answers import is_rounded_from
+from symad.teaching.expansion.displayed import Definitions, check_equality
 from symad.teaching.expansion.epsilon import Levels, monomial, readable
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import refusal
@@ -322,6 +323,9 @@ def _corrected(problem: Problem, judged: tuple[Judged, ...], bad: Judged) -> Che
         return CheckedAnswer(problem, judged, False, True, line, one, mistakes=(_bare(problem),))
     levels = next(found for found, how in bad.terms.items() if not how)
     expected, written = readable(bad.expected[levels]), readable(bad.written[levels])
+    for shown, value in ((expected, bad.expected[levels]), (written, bad.written[levels])):
+        if shown != value:
+            check_equality(shown, value, Definitions("", (), value))
     about = bad.step.about is not None and not _is_asked(bad.expected, problem)
     term = None if about else _term(problem, levels)
     mistakes = _mistakes(problem, bad, levels) if bad.right is False else ()

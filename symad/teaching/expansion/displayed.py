@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import reduce
+from itertools import product
 from typing import Any
 
 import sympy as sp
@@ -52,6 +53,7 @@ class PageValues(IndependentValues):
         """Return f''(x)[v, w]: the mixed coefficient of f(x + v d_1 + w d_2), with epsilons of its own."""
         name, order, point, *directions = expression.args
         at, mask = _vector(self.of(point)), 0
+        directions = directions or [sp.S.One] * (int(order) if len(at) == 1 else 0)  # f''(x) of one variable
         for direction in map(_vector, map(self.of, directions)):
             self._next_level += 1
             mask |= 1 << self._next_level
@@ -139,6 +141,17 @@ def check_coefficients(coefficients: Mapping[Levels, sp.Expr], moved: Any, defin
             return [[values.of(shown)], [constant(whole.parts.get(mask, 0))]]
 
         _check(sides, definitions, shown, moved)
+
+
+def check_entries(entries: Sequence[sp.Expr], order: int, definitions: Definitions) -> None:
+    """Raise InvariantError for an entry that is not the partial derivative of its place, row by row."""
+    symbols = definitions.symbols
+    for entry, places in zip(entries, product(range(len(symbols)), repeat=order), strict=True):
+        moved = list(symbols)
+        for level, place in enumerate(places, 1):
+            moved[place] = Nested(moved[place], 1, sp.S.One, Epsilon.of_level(level))
+        point = Along(sp.Symbol(definitions.name), sp.S.Zero, Listed(*moved))
+        check_coefficients({tuple(range(1, order + 1)): entry}, point, definitions)
 
 
 def check_lines(lines: Sequence[Step], tangents: Mapping[Any, Any]) -> None:

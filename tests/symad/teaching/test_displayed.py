@@ -14,7 +14,7 @@ from symad.checking.hyperdual import HyperDual
 from symad.checking.independent_values import IndependentValues
 from symad.errors import InvariantError, WorkbenchError
 from symad.teaching.expansion import book
-from symad.teaching.expansion.displayed import Definitions, check_equality
+from symad.teaching.expansion.displayed import Definitions, check_entries, check_equality
 from tests.support import displayed_equalities
 
 x, y, v, w = sp.symbols("x y v w")
@@ -75,3 +75,11 @@ def test_equalities_of_random_functions_hold() -> None:
             continue
     assert counted["hold"] > 150
     assert counted["no values"] <= counted["hold"] // 100
+
+
+def test_entries_of_a_gradient_and_a_hessian_are_checked() -> None:
+    formula = Definitions("f", [x, y], x**2 * y)
+    check_entries([2 * x * y, x**2], 1, formula)
+    check_entries([2 * y, 2 * x, 2 * x, sp.S.Zero], 2, formula)
+    with pytest.raises(InvariantError):
+        check_entries([2 * x * y, 2 * x**2], 1, formula)
