@@ -26,6 +26,7 @@ from symad.teaching.answers.answer_problem import (
     expansion_problem,
 )
 from symad.teaching.answers.gradient_answers import first_wrong, gradient_problems
+from symad.teaching.answers.implicit_problem import implicit_problem, is_equation
 from symad.teaching.answers.mistake_rules import Words
 from symad.teaching.answers.mistakes import OF_TERMS, Mistake, mistakes_of
 from symad.teaching.answers.rounded_answers import is_rounded_from
@@ -203,7 +204,8 @@ def check_derivative(
 ) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
     """Return which line of a pupil's derivative of f of some order is the first wrong one, and why.
 
-    In several variables the gradient is asked for, with order=2 the Hessian: ∇f = (2xy, x^2), or lines f_x = 2xy.
+    An equation such as x^2 + y^2 = 25 asks for dy/dx. In several variables the gradient is asked for, with order=2 the
+    Hessian: ∇f = (2xy, x^2), or lines f_x = 2xy.
 
     `mine`, f, x, digits, reveal and each are as in `check_expansion`.
 
@@ -213,9 +215,10 @@ def check_derivative(
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
     """
-    problems = gradient_problems(f, x, order, digits, reveal)
+    equation = is_equation(f)
+    problems = None if equation else gradient_problems(f, x, order, digits, reveal)
     if problems is None:
-        problem = derivative_problem(f, x, order, digits, reveal)
+        problem = (implicit_problem if equation else derivative_problem)(f, x, order, digits, reveal)
         return _each(mine, lambda answer: checked_answer(answer, problem)) if each else checked_answer(mine, problem)
     symbols = list(dict.fromkeys(problem.symbols[0] for problem in problems.values()))
 
@@ -244,6 +247,7 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
     """Return an answer to a problem that was posed before, checked."""
     judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
     asked = [found for found in judged if found.step.about is None or _is_asked(found.expected, problem)]
+    asked = asked or [found for found in judged if found.step.determines]
     bad = next((found for right in (False, None) for found in judged if found.right is right), None)
     if bad is not None:
         if bad.right is False and (asked_back := next(filter(is_inverse_note, bad.step.notes), "")):
@@ -264,7 +268,9 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
         square = sp.Pow(named, 2, evaluate=False)
         mistake = Mistake("squared epsilon", ("the square of ", named, " is 0: its term falls away"))
         return CheckedAnswer(problem, judged, False, False, line, square, sp.S.Zero, readable(written), (mistake,))
-    finished = not last.step.named and not last.step.derives and _is_finished(last.step.expression, problem)
+    finished = not (last.step.named or last.step.derives or last.step.determines) and _is_finished(
+        last.step.expression, problem
+    )
     return CheckedAnswer(problem, judged, True, finished=finished)
 
 
@@ -293,7 +299,7 @@ def _judged(step: Step, problem: Problem) -> Judged:
     terms: dict[Levels, Agreement] = {}
     for levels in problem.terms:
         finite = not written[levels].has(sp.nan, sp.zoo, sp.oo)
-        terms[levels] = agreement(expected[levels], written[levels]) if finite else Agreement(False)
+        terms[levels] = problem.agreement(expected[levels], written[levels]) if finite else Agreement(False)
         if terms[levels].equal is False and _is_rounded(step, problem, levels, expected[levels]):
             terms[levels] = Agreement(True, rounded=True)
     verdicts = {found.equal for found in terms.values()} | ({False} if step.bare else set())
@@ -341,6 +347,8 @@ def _right_before(judged: Sequence[Judged], bad: Judged) -> Judged | None:
     earlier = judged[: next(place for place, found in enumerate(judged) if found is bad)]
     before = next((found for found in reversed(earlier) if not found.step.restated), None)
     same = before is not None and before.step.about == bad.step.about and not before.step.derives
+    if before is not None and before.step.about is not None and before.step.is_left:
+        return None  # it is right by itself
     return before if same and before is not None and before.right else None
 
 

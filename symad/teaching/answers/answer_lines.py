@@ -11,6 +11,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
 from codegen.records import dataclass
+from symad.checking.equality import agreement
 from symad.display.mathematics import too_large
 from symad.errors import ArgumentError
 from symad.formulas.formula_names import Name, known, plain
@@ -29,8 +30,10 @@ from symad.teaching.expansion.epsilon import monomial
 from symad.tracing.calling.user_place import refusal
 
 MOST_LINES = 100
+STEP = sp.Dummy("h", real=True)  # the h of f(x + h)
 CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a constant of integration
 _EQUALS = re.compile(r"==?|≈|≃|≡|\\approx(?![a-z])")
+_MOVED = re.compile(r"\w\s*\+\s*h\s*\)")
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 
@@ -49,6 +52,9 @@ class Step:
     derives: bool = False  # a derivative in it is not carried out
     notes: tuple[str, ...] = ()  # what was taken for granted in reading it
     condition: str = ""  # under which it is said to hold
+    is_left: bool = False  # the left side of an equation
+    defines: bool = False  # it only gives a name to a part of the formula
+    determines: bool = False  # what is asked for follows from it
     rounded: sp.Expr | None = None  # the expression with a symbol for each decimal number
     decimals: Mapping[sp.Symbol, tuple[sp.Rational, sp.Rational]] = field(default_factory=dict)
 
@@ -68,13 +74,16 @@ class Reader:
         if problem.expansion:
             self._name_epsilons()
         self.function: UndefinedFunction | None = None
-        if problem.name not in self.names:
+        if problem.dependent_name:
+            self.function = self.names[problem.dependent_name] = sp.Function(problem.dependent_name)
+        elif problem.name not in self.names:
             self.function = self.names[problem.name] = sp.Function(problem.name)
             self.names.setdefault("f", self.function)
         if self.function is not None and known(self.names, "y") is None:
             self.names["y"] = self.function
         if not problem.expansion:
             self.names |= {letter: CONSTANT for letter in "cC" if known(self.names, letter) is None}
+        self.equation = False  # whether the statement at hand is an equation for y'
         self.own: set[str] = set()  # names that the answer gives to parts of the formula
         self.about: sp.Expr | None = None  # what the equations of the line before are about
         self.point: Any | None = problem.symbols[0] if len(problem.symbols) == 1 else None
@@ -106,10 +115,12 @@ class Reader:
             found = [self._coefficients(mine)]
         else:
             lines = _lines(mine)
+            if any(isinstance(line, str) and _MOVED.search(line) for _, line in lines) and not self.problem.expansion:
+                self.names.setdefault("h", STEP)
             if len(lines) > MOST_LINES:
                 raise refusal(f"an answer of {len(lines)} lines", do=f"give at most {MOST_LINES}")
             found = [step for number, line in lines for step in self._line(number, line)]
-        if found and all(step.text and step.about is step.expression for step in found):
+        if found and all(step.defines for step in found):
             found[-1] = replace(found[-1], about=None)  # nothing but a name and a value: the value is the answer
         if not found:
             raise refusal("an empty answer", do="write a line such as '= x**3 + 3*x**2*v*eps_1'")
@@ -139,7 +150,8 @@ class Reader:
             return []
         if not goes_on:
             self._set_about([read for _, read in sides])
-        return [self._step(number, text, read, self.about, said.condition) for text, read in sides]
+        steps = [self._step(number, text, read, self.about, said.condition) for text, read in sides]
+        return [replace(steps[0], is_left=not goes_on and len(steps) > 1), *steps[1:]] if steps else []
 
     def _set_about(self, sides: Sequence[Reading]) -> None:
         if sides:
@@ -150,6 +162,10 @@ class Reader:
                 len(sides) > 1 and not self.problem.expansion and concrete == self.concrete(self.problem.formula)
             )
             self.about = concrete if named or rewritten else None
+            of_x = self.function(self.point) if self.function is not None and self.point is not None else sp.S.Zero
+            slope = sp.Derivative(of_x, self.point) if self.problem.dependent_name else sp.Dummy()
+            sides_with = [read.expression.has(slope) and not read.derivative for read in sides]
+            self.equation = any(sides_with) and sides[0].expression != slope
 
     def _is_no_square(self, expression: sp.Expr) -> bool:
         """Return whether a side is 0, or a square of an epsilon: ε² = 0 is a rule, and no step."""
@@ -177,17 +193,26 @@ class Reader:
             return None
         self.names[word] = value
         self.own.add(word)
-        return Step(number, line[start:end].strip(), value, value)
+        return Step(number, line[start:end].strip(), value, value, defines=True)
 
     def _step(self, number: int, text: str, read: Reading, about: sp.Expr | None = None, condition: str = "") -> Step:
         expression = read.expression
         named, bare = self._is_named(expression), expression.has(self.bare)
+        named = named and not (self.problem.dependent_name and not expression.has(sp.Derivative))
         restated = read.derivative or isinstance(expression, AppliedUndef | sp.Derivative | sp.Subs)
         concrete = self.concrete(expression)
         rounded = self.concrete(read.rounded.expression) if read.rounded is not None else None
         decimals = read.rounded.decimals if read.rounded is not None else {}
         found = Step(number, text, concrete, about, bare, named, restated, read.derives, read.notes, condition)
+        found = replace(found, determines=self._determines(read.expression, about))
         return replace(found, rounded=rounded, decimals=decimals)
+
+    def _determines(self, side: sp.Expr, about: sp.Expr | None) -> bool:
+        """Return whether a side of an equation gives what is asked for: y' stands in it, or h, which goes to 0."""
+        asked = self.problem.truth[self.problem.terms[0]]
+        if about is not None and about.has(STEP) and side.has(STEP) and not self._is_named(side):
+            return bool(agreement(side.subs(STEP, 0), asked))
+        return self.equation
 
     def _is_named(self, expression: sp.Expr) -> bool:
         """Whether f stands in an expression by its name."""
@@ -196,6 +221,8 @@ class Reader:
     def concrete(self, expression: sp.Expr) -> sp.Expr:
         """Return an expression at the point of the problem, with the formula of f for its name."""
         problem = self.problem
+        if self.function is not None and problem.dependent_name:
+            return self._on_curve(expression)
         if self.function is not None and self._is_named(expression):
             for call in expression.atoms(AppliedUndef):
                 if call.func == self.function and len(call.args) != len(problem.symbols):
@@ -209,6 +236,12 @@ class Reader:
         if problem.taylor and problem.at and not expression.has(*problem.epsilons):
             return expression.subs(list(zip(problem.symbols, problem.moved, strict=True)), simultaneous=True)
         return problem.value(expression)
+
+    def _on_curve(self, expression: sp.Expr) -> sp.Expr:
+        """Return an expression in x and y, with the right derivative for y'."""
+        of_x, y = self.function(self.point), sp.Symbol(self.problem.dependent_name, real=True)  # type: ignore[misc]
+        (slope,) = self.problem.truth.values()
+        return expression.doit().subs({sp.Derivative(of_x, self.point): slope}).subs(of_x, y)
 
     def _derivative(self, text: str) -> sp.Expr | None:
         """Return what y', dy/dx or f_x stands for where f has one variable; None for any other text."""
@@ -283,10 +316,10 @@ class Reader:
 
         def name(found: re.Match[str]) -> str:
             value = self._derivative(found[0])
-            if value is None or not self.own:
+            if value is None:
                 return found[0]
             word = f"d{found[1]}_d{found[2]}"
-            self.names[word] = self.concrete(value)
+            self.names[word] = value
             return word
 
         return re.sub(r"(?<![A-Za-z])d([A-Za-z])/d([A-Za-z])(?![A-Za-z(])", name, text)

@@ -12,6 +12,7 @@ from sympy.core.function import AppliedUndef, UndefinedFunction
 
 import symad.tracing.values.containers as containers
 from codegen.records import dataclass
+from symad.checking.equality import Agreement, agreement
 from symad.checking.turns import is_at_turn, turns
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import too_large
@@ -94,6 +95,15 @@ class Problem:
     def turns_here(self) -> bool:
         """Whether f itself has a kink or a step at the point."""
         return any(self.value(turn) == 0 for turn in turns([self.formula]))
+
+    def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
+        """Return whether what is written is what is expected."""
+        return agreement(expected, written)
+
+    @property
+    def dependent_name(self) -> str:
+        """The name of the function that an equation gives; "" where f is a formula."""
+        return ""
 
     @property
     def epsilon_sum(self) -> sp.Expr:

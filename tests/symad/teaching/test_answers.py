@@ -627,3 +627,36 @@ def test_words_units_and_rewritten_functions_around_an_answer(formula: str, answ
 @pytest.mark.parametrize("answer", ["sin x + v cos x ε", "sin x + cos x v ε", "sin x + cos x vε", "sin x + v cos(x) ε"])
 def test_an_epsilon_is_no_part_of_an_argument_without_parentheses(answer: str) -> None:
     assert check_expansion(answer, "sin x", "x", ONE)
+
+
+@pytest.mark.parametrize(
+    ("equation", "answer", "right", "finished"),
+    [
+        ("x^2 + y^2 = 25", "dy/dx = -x/y", True, True),
+        ("x^2 + y^2 = 25", "x^2 + y^2 = 25\n2x + 2y y' = 0\ny' = -x/y", True, True),
+        ("x^2 + y^2 = 25", "d/dx(x^2) + d/dx(y^2) = 0", True, False),
+        ("x^2 + y^2 = 25", "2x + 2y dy/dx = 0", True, False),
+        ("x^2 + x y + y^3 = 1", "2x + y + x y' + 3y^2 y' = 0", True, False),
+        ("x^2 + x y + y^3 = 1", "2x + x y' + 3y^2 y' = 0", False, True),
+        ("x y = 1", "dy/dx = -y/x = -1/x^2", True, True),
+        ("x y = 1", "dy/dx = 1/x^2", False, True),
+        ("x^2 + y^2 = 25", "2x + 2y = 0", False, True),
+        ("y^2 = x", "y' = 1/(2√x)", None, True),  # where y > 0
+    ],
+)
+def test_implicit_differentiation(equation: str, answer: str, right: bool | None, finished: bool) -> None:
+    found = check_derivative(answer, equation, "x")
+    assert (found.right, found.finished) == (right, finished)
+
+
+@pytest.mark.parametrize(
+    ("answer", "right", "finished"),
+    [
+        ("(f(x+h) - f(x))/h = 3x^2 + 3xh + h^2", True, False),
+        ("(f(x+h) - f(x))/h = 3x^2 + 3xh", False, True),
+        ("(f(x+h) - f(x))/h = ((x+h)^3 - x^3)/h = 3x^2 + 3xh + h^2\nf'(x) = 3x^2", True, True),
+    ],
+)
+def test_a_difference_quotient_is_read(answer: str, right: bool, finished: bool) -> None:
+    found = check_derivative(answer, "x^3", "x")
+    assert (found.right, found.finished) == (right, finished)
