@@ -55,10 +55,10 @@ from symad.solving.with_jax import to_jax as to_jax
 from symad.solving.with_pytensor import to_pytensor as to_pytensor
 from symad.solving.with_torch import to_torch as to_torch
 from symad.teaching.answers.answer_check import (
-    CheckedAnswer as CheckedAnswer,
     check_derivative as check_derivative,
     check_expansion as check_expansion,
 )
+from symad.teaching.answers.answer_page import CheckedAnswer as CheckedAnswer
 from symad.teaching.confusion.exhibit import Exhibit as Exhibit, exhibit as exhibit
 from symad.teaching.expansion.expand import Expansion as Expansion, expand as expand
 from symad.teaching.explanation.explain import Explanation as Explanation, explain as explain

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from symad.errors import ArgumentError
-from symad.teaching.answers.answer_check import CheckedAnswer, check_derivative, check_expansion
+from symad.teaching.answers.answer_check import check_derivative, check_expansion
+from symad.teaching.answers.answer_page import CheckedAnswer
 
 
 class Pair(NamedTuple):

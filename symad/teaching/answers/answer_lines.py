@@ -17,14 +17,21 @@ from symad.errors import ArgumentError
 from symad.formulas.formula_names import Name, known, plain
 from symad.formulas.read import Reading, reading
 from symad.teaching.answers.answer_problem import Problem, real, undefined
-from symad.teaching.answers.answer_statements import Statement, as_ratio, cases_of, statements, without_boxes
+from symad.teaching.answers.answer_statements import (
+    Statement,
+    as_ratio,
+    cases_of,
+    lines_of,
+    sides_of,
+    statements,
+    without_boxes,
+)
 from symad.teaching.answers.answer_text import (
     LeftSide,
     along_directions,
     left_side,
     without_note,
     without_remainder,
-    without_typesetting,
 )
 from symad.teaching.expansion.epsilon import monomial
 from symad.tracing.calling.user_place import refusal
@@ -32,10 +39,7 @@ from symad.tracing.calling.user_place import refusal
 MOST_LINES = 100
 STEP = sp.Dummy("h", real=True)  # the h of f(x + h)
 CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a constant of integration
-_EQUALS = re.compile(r"==?|≈|≃|≡|\\approx(?![a-z])")
 _MOVED = re.compile(r"\w\s*\+\s*h\s*\)")
-_GOES_ON = re.compile(r"\s*[+*/·×)]")
-_UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,7 @@ class Reader:
         if isinstance(mine, Mapping):
             found = [self._coefficients(mine)]
         else:
-            lines = _lines(mine)
+            lines = lines_of(mine)
             if any(isinstance(line, str) and _MOVED.search(line) for _, line in lines) and not self.problem.expansion:
                 self.names.setdefault("h", STEP)
             if len(lines) > MOST_LINES:
@@ -139,7 +143,7 @@ class Reader:
     def _statement(self, number: int, line: str, said: Statement) -> list[Step]:
         """Return the steps of a statement; one that only names something (u = x^2), or says ε² = 0, has none."""
         goes_on = line[said.start : said.end].startswith(("=", "≈"))
-        cut = _sides(line, said.start, said.end)
+        cut = sides_of(line, said.start, said.end)
         if len(cut) > 1 and (definition := self._definition(number, line, cut)) is not None:
             return [definition]
         letters = [self._unknown_letter(line[start:end]) for _, start, end in cut[:-1]]
@@ -385,20 +389,6 @@ class Reader:
         return self._read(1, value, 0, len(value)).expression if isinstance(value, str) else self._given(1, value)
 
 
-def _lines(mine: Any) -> list[tuple[int, Any]]:
-    """Return the numbered lines of an answer, without comments (which begin with #); a line that cannot end goes on."""
-    if not isinstance(mine, str):
-        return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
-    found: list[tuple[int, str]] = []
-    for number, line in enumerate(mine.strip("\n").splitlines(), 1):
-        code = without_typesetting(line.partition("#")[0]).rstrip()
-        if found and (_GOES_ON.match(code) or _UNFINISHED.search(found[-1][1])):
-            found[-1] = (found[-1][0], f"{found[-1][1]} {code.lstrip()}")
-        elif code:
-            found.append((number, code))
-    return list(found)
-
-
 def _with_places(expression: sp.Expr) -> sp.Expr:
     """Return an expression with f'(g(x)) as a derivative in a place, where g(x) is put: g may become a formula."""
 
@@ -407,15 +397,6 @@ def _with_places(expression: sp.Expr) -> sp.Expr:
         return sp.Subs(part.xreplace(puts), list(puts.values()), list(puts)) if puts else part
 
     return expression.replace(sp.Derivative, lambda *parts: placed(sp.Derivative(*parts, evaluate=False)))
-
-
-def _sides(line: str, first: int, last: int) -> list[tuple[str, int, int]]:
-    """Return the sides of the equations in a part of a line, with where they begin and end."""
-    signs = list(_EQUALS.finditer(line, first, last))
-    ends = [match.start() for match in signs] + [last]
-    starts = [first] + [match.end() for match in signs]
-    cut = [(line[start:end].strip(), start, end) for start, end in zip(starts, ends, strict=True)]
-    return [side for position, side in enumerate(cut) if side[0] or (position and line[first:last].strip() != "=")]
 
 
 def steps_of(mine: Any, problem: Problem) -> Sequence[Step]:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from codegen.records import dataclass
+from symad.teaching.answers.answer_text import without_typesetting
 
 _RELATION = re.compile(r"[<>≤≥≠∈∉]|!=|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
 _LABEL = re.compile(r"\s*(?:[A-Za-z][A-Za-z -]+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*[a-h]\)\s+")
@@ -34,6 +36,9 @@ _UNIT = re.compile(
     r"\s+(?:m|cm|km|mm|s|kg|g|N|J|W|rad|K|Pa|V|A)"
     r"(?:\s*[/·]\s*(?:s|m|h|kg|K|min)(?:\^\{?-?[0-9]\}?|[²³])?)?$"
 )
+_EQUALS = re.compile(r"==?|≈|≃|≡|\\approx(?![a-z])")
+_GOES_ON = re.compile(r"\s*[+*/·×)]")
+_UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 _SQUARE = re.compile(
     r"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+"
     r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*$"
@@ -174,3 +179,26 @@ def cases_of(text: str) -> list[tuple[str, str]] | None:
     words = re.compile(r"\\text\s*\{([^{}]*)\}|\\(?:quad|,|;)")
     pairs = [(value.strip(" ,"), words.sub(lambda part: part[1] or "", condition)) for value, condition in rows]
     return [(value, re.sub(r"\b(?:if|for|when)\b", "", condition).strip(" ,.")) for value, condition in pairs]
+
+
+def lines_of(mine: Any) -> list[tuple[int, Any]]:
+    """Return the numbered lines of an answer, without comments (which begin with #); a line that cannot end goes on."""
+    if not isinstance(mine, str):
+        return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
+    found: list[tuple[int, str]] = []
+    for number, line in enumerate(mine.strip("\n").splitlines(), 1):
+        code = without_typesetting(line.partition("#")[0]).rstrip()
+        if found and (_GOES_ON.match(code) or _UNFINISHED.search(found[-1][1])):
+            found[-1] = (found[-1][0], f"{found[-1][1]} {code.lstrip()}")
+        elif code:
+            found.append((number, code))
+    return list(found)
+
+
+def sides_of(line: str, first: int, last: int) -> list[tuple[str, int, int]]:
+    """Return the sides of the equations in a part of a line, with where they begin and end."""
+    signs = list(_EQUALS.finditer(line, first, last))
+    ends = [match.start() for match in signs] + [last]
+    starts = [first] + [match.end() for match in signs]
+    cut = [(line[start:end].strip(), start, end) for start, end in zip(starts, ends, strict=True)]
+    return [side for position, side in enumerate(cut) if side[0] or (position and line[first:last].strip() != "=")]

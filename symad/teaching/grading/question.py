@@ -13,7 +13,8 @@ from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.formulas.formula_names import plain, symbol_of, symbols_named
 from symad.formulas.read import read_formula
-from symad.teaching.answers.answer_check import CheckedAnswer, checked_answer
+from symad.teaching.answers.answer_check import checked_answer
+from symad.teaching.answers.answer_page import CheckedAnswer
 from symad.teaching.answers.answer_problem import DIGITS, Problem, Reveal, derivative_problem, expansion_problem
 
 LARGEST = 1_000_000  # bytes of a file

@@ -19,7 +19,7 @@ import symad
 from symad.checking.comparison.compare import step_errors
 from symad.checking.verification.balls_range import enclose_range
 from symad.display.shown import Shown
-from symad.teaching.answers.answer_check import CheckedAnswer
+from symad.teaching.answers.answer_page import CheckedAnswer
 from symad.teaching.confusion.exhibit import exhibit
 from symad.teaching.expansion.expand import Expansion
 from symad.teaching.explanation.explain import Explanation

@@ -16,7 +16,8 @@ from symad.derivatives.level import Epsilon
 from symad.display.mathematics import text_of
 from symad.errors import ArgumentError, InvariantError
 from symad.teaching.answers import answer_problem
-from symad.teaching.answers.answer_check import CheckedAnswer, check_derivative, check_expansion
+from symad.teaching.answers.answer_check import check_derivative, check_expansion
+from symad.teaching.answers.answer_page import CheckedAnswer
 from symad.teaching.answers.answer_problem import derivative_problem, expansion_problem
 from symad.teaching.answers.mistakes import wrong_coefficients
 from symad.teaching.expansion.expand import expand

@@ -14,7 +14,7 @@ import pytest
 import symad as sa
 from symad import cli
 from symad.errors import ArgumentError
-from symad.teaching.answers.answer_check import CheckedAnswer
+from symad.teaching.answers.answer_page import CheckedAnswer
 from symad.teaching.grading.class_grading import grade_class, read_answers
 from symad.teaching.grading.graders import grade_for_prairielearn, grade_for_stack
 from symad.teaching.grading.question import Question, question_of, read_question
