@@ -186,7 +186,7 @@ def grade_class(
                 if isinstance(answer, Unreadable):
                     raise answer.error
                 with time_limit(SECONDS, "an answer"):
-                    yield Graded(name, answer, question, checked_answer(answer, problem))
+                    yield Graded(name, answer, question, checked_answer(question.as_meant(answer), problem))
             except WorkbenchError as error:
                 yield Graded(name, answer, question, None, _said(error))
             if progress is not None:

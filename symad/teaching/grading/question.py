@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import field, fields
@@ -28,6 +29,7 @@ class Question:
     `functions` are names of undefined functions, `epsilons` what the question calls its epsilons, `at` a point.
     `digits` are the significant digits that decimal numbers need, 0 where they have to be exact.
     `reveal` says whether pages show the right answer: always, after (beside a right one), never.
+    `readings` says once for a class what notations mean that have two readings: {"1/2x": "x/2"}.
     `points` are for a right answer; one that is right and not finished gets the part `unfinished` of them.
 
     >>> Question("x^3").checked("3x^2").right
@@ -45,6 +47,7 @@ class Question:
     unfinished: float = 0.5
     digits: int = DIGITS
     reveal: Reveal = "always"
+    readings: Mapping[str, str] = field(default_factory=dict)
     title: str = ""
 
     @property
@@ -72,9 +75,21 @@ class Question:
         directions = self.directions[0] if self.order is not None else list(self.directions)
         return expansion_problem(formula, x, directions, self.order, self.epsilons or None, self.digits, self.reveal)
 
+    def as_meant(self, answer: Any) -> Any:
+        """Return an answer with notations of two readings written as the question says that they are meant.
+
+        >>> Question("x^2/4", readings={"1/2x": "x/2"}).as_meant("= 1/2x")
+        '= (x/2)'
+        """
+        if not isinstance(answer, str):
+            return answer
+        for written, meant in self.readings.items():
+            answer = re.sub(rf"(?<![\w^]){re.escape(written)}(?![\w^(])", lambda _, meant=meant: f"({meant})", answer)
+        return answer
+
     def checked(self, answer: Any) -> CheckedAnswer:
         """Return an answer, checked; ArgumentError with its place for one that cannot be read."""
-        return checked_answer(answer, self.problem())
+        return checked_answer(self.as_meant(answer), self.problem())
 
 
 def read_question(path: str | Path) -> Question:
@@ -115,15 +130,13 @@ def question_of(found: Mapping[str, Any], where: str = "question") -> Question:
             )
     for name in ("points", "unfinished"):
         number = found.get(name, 1)
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 10**6:
-            raise ArgumentError(f"{name} = {number!r}"[:80], where=where, do="give a number from 0")
-    order, title, at = found.get("order", 1), found.get("title", ""), found.get("at", {})
-    if type(order) is not int or not 1 <= order <= MOST_ORDERS:
-        raise ArgumentError(f"order = {order!r}"[:80], where=where, do=f"give a number from 1 to {MOST_ORDERS}")
-    if not isinstance(title, str):
-        raise ArgumentError(f"title = {title!r}"[:80], where=where, do='write title = "..."')
-    if not isinstance(at, Mapping) or not all(isinstance(value, int | float | str) for value in at.values()):
-        raise ArgumentError(f"at = {at!r}"[:80], where=where, do="write at = {x = 2}")
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 1e6:
+            raise ArgumentError(f"{name} = {number!r}", where=where, do="give a number from 0")
+    readings = found.get("readings", {})
+    if not isinstance(readings, Mapping) or not all(isinstance(e, str) and e for e in (*readings, *readings.values())):
+        raise ArgumentError(f"readings = {readings!r}", where=where, do='write readings = {"1/2x" = "x/2"}')
+    if not isinstance(found.get("at", {}), Mapping):
+        raise ArgumentError(f"at = {found['at']!r}", where=where, do="write at = {x = 2}")
     lists = {name: tuple(entries) for name, entries in found.items() if isinstance(entries, list)}
     return Question(**{**found, **lists})
 

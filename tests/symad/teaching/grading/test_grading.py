@@ -224,3 +224,11 @@ def test_the_power_rule_in_ordinary_notation_gets_its_points() -> None:
     answers = {"Ada": "nx^{n-1}", "Ben": "f'(x) = nx^(n-1)", "Cy": "n x^n"}
     graded = grade_class(Question("x^n", ("x",)), answers).graded
     assert [one.mark for one in graded] == [1.0, 1.0, 0.0]
+
+
+def test_what_a_notation_means_is_set_once_for_a_class() -> None:
+    question = Question("x^2/4", readings={"1/2x": "x/2"})
+    graded = grade_class(question, {"Ada": "1/2x", "Ben": "x/2", "Cy": "1/3x"}).graded
+    assert [one.verdict for one in graded] == ["right", "right", "unreadable"]
+    with pytest.raises(ArgumentError, match="readings = "):
+        question_of({"formula": "x", "readings": {"1/2x": 3}})
