@@ -12,6 +12,7 @@ from symad.derivatives.node_roles import Opened, Role
 from symad.display.document import Block, Cell, Columns, Document, Folded, Heading, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.styles import LOOKS, Style
+from symad.teaching.explanation.checked_lines import check_statements
 from symad.teaching.explanation.explanation_lines import Line, Row, Statement
 from symad.teaching.explanation.explanation_stages import Explained, Stage
 from symad.teaching.explanation.tapes import tapes_picture
@@ -41,7 +42,9 @@ _LEGEND: tuple[tuple[Style, str], ...] = (
 
 def document_of(shown: Explained, title: str, *, short: bool = False) -> Document:
     """Return an explanation as a document; what a first look does not need is folded in the short one."""
-    return (Heading(title, 1), *_blocks(shown, short))
+    blocks = (Heading(title, 1), *_blocks(shown, short))
+    check_statements(shown.book, [*shown.lines, *(line for stage in shown.stages for line in stage.lines)])
+    return blocks
 
 
 def _blocks(shown: Explained, short: bool) -> Iterator[Block]:

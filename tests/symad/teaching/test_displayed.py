@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from random import Random
+from typing import Any
 
+import numpy as np
 import pytest
 import sympy as sp
 from mpmath import mp
@@ -15,6 +17,9 @@ from symad.checking.independent_values import IndependentValues
 from symad.errors import InvariantError, WorkbenchError
 from symad.teaching.expansion import book
 from symad.teaching.expansion.displayed import Definitions, check_entries, check_equality
+from symad.teaching.explanation import checked_lines
+from symad.teaching.explanation.checked_lines import check_statements
+from symad.teaching.explanation.explanation_lines import Line
 from tests.support import displayed_equalities
 
 x, y, v, w = sp.symbols("x y v w")
@@ -83,3 +88,28 @@ def test_entries_of_a_gradient_and_a_hessian_are_checked() -> None:
     check_entries([2 * y, 2 * x, 2 * x, sp.S.Zero], 2, formula)
     with pytest.raises(InvariantError):
         check_entries([2 * x * y, 2 * x**2], 1, formula)
+
+
+def _checked(function: Any, *arguments: Any) -> int:
+    shown = sa.explain(function, *arguments)
+    statements = [*shown.lines, *(line for stage in shown.stages for line in stage.lines)]
+    return check_statements(shown.book, statements)
+
+
+def test_lines_and_rows_of_an_explanation_are_checked() -> None:
+    assert _checked(sa.grad(lambda x: np.sin(x) * x), 1.0) > 10
+    assert _checked(sa.derivative(lambda x: np.tanh(x) ** 2 / x, 3), 0.5) > 100
+
+
+def test_a_false_line_of_an_explanation_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Line.expression
+    monkeypatch.setattr(Line, "expression", property(lambda self: 2 * right.fget(self)))  # type: ignore[attr-defined]
+    with pytest.raises(InvariantError, match="a displayed line that does not hold"):
+        sa.explain(sa.grad(lambda x: np.sin(x) * x), 1.0).text()
+
+
+def test_a_false_coefficient_of_a_row_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = checked_lines._slopes
+    monkeypatch.setattr(checked_lines, "_slopes", lambda *parts: [(1 + one, other) for one, other in right(*parts)])
+    with pytest.raises(InvariantError, match="a displayed line that does not hold"):
+        sa.explain(sa.grad(lambda x: np.sin(x) * x), 1.0).text()
