@@ -24,10 +24,11 @@ from symad.formulas.tokens import Token, refuse
 INVERSE = "the inverse function"
 ORDER_LIMIT = 10  # primes after the name of a function
 # after whose argument without parentheses another function begins a new factor: sin x cos x
-_STOPS = frozenset(
-    ["sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "acot", "sinh", "cosh", "tanh", "coth", "asinh",
-     "acosh", "atanh", "ln", "log", "arcsin", "arccos", "arctan", "arccot", "sgn", "sign"]
-)  # fmt: skip
+_STOPS = frozenset(name for name in FUNCTIONS if FUNCTIONS[name].head in {
+    FUNCTIONS[known_name].head for known_name in (
+        "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "acot", "asec", "acsc", "sinh", "cosh",
+        "tanh", "coth", "sech", "csch", "asinh", "acosh", "atanh", "acoth", "asech", "acsch", "ln", "log", "sign")
+})  # fmt: skip
 
 
 class Calls(Cursor):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from codegen.errors import WorkbenchError
+from codegen.errors import InvariantError, WorkbenchError
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")  # never in what people read
 SLOW = 2.0  # seconds of processor time that one try may take
@@ -40,6 +40,9 @@ def tried(report: Report, what: str, attempt: Callable[[], Any]) -> None:
     try:
         outcome = attempt()
         report.outcomes[outcome if isinstance(outcome, str) else "right"] += 1
+    except InvariantError as error:
+        report.outcomes["failed"] += 1
+        report.failures.append(f"{what}\n    {error}")
     except WorkbenchError as error:
         report.outcomes[type(error).__name__] += 1
         if CONTROL.search(str(error)):

@@ -292,6 +292,11 @@ def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, .
         return (Mistake("constant of integration", words),)
     if written.has(sp.nan, sp.zoo, sp.oo):
         return (_without_value(problem, bad),)
+    if bad.step.rounded is not None:
+        decimals = problem.coefficients(bad.step.rounded)[levels]
+        if is_rounded_from(decimals, bad.expected[levels], bad.step.decimals, 1):
+            do = f"give {problem.digits} significant digits or more" if problem.digits else "write the number exactly"
+            return (Mistake("rounded", (f"You rounded too much: {do}",)),)
     if bad.step.about is None or _is_asked(bad.expected, problem):
         return mistakes_of(problem, levels, written)
     if bad.step.about == problem.value(problem.formula):

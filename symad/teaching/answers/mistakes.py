@@ -15,7 +15,7 @@ import sympy as sp
 from mpmath import mp
 
 from codegen.records import dataclass
-from symad.checking.equality import ATTEMPTS, Sampler, agreement, normal_form
+from symad.checking.equality import ATTEMPTS, Sampler, agreement
 from symad.display.mathematics import too_large, written_of
 from symad.teaching.answers.answer_problem import Problem, along
 from symad.teaching.answers.mistake_orders import of_whole_derivatives
@@ -61,18 +61,7 @@ def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mis
     chain rule: You left out 2x, the inner derivative of sin(x²)
     """
     found = (_fitting(wrongs(problem, levels), written, problem) for wrongs in (wrong_coefficients, _generic))
-    return next(filter(None, found), _rounded(problem.truth[levels], written))
-
-
-def _rounded(right: sp.Expr, written: sp.Expr) -> tuple[Mistake, ...]:
-    """Return the mistake of a decimal number near the right one, which is no wrong derivation."""
-    decimals = written.as_coeff_Mul()[0]
-    ratio = normal_form(written / right) if right != 0 else sp.S.Zero
-    near = ratio.is_number and ratio.is_real and 0 < abs(ratio - 1) <= sp.Rational(1, 10)
-    if near and decimals.q > 1 and 10**50 % decimals.q == 0:
-        words: Words = ("You rounded the number too much, or wrongly: write it exactly, as ", right)
-        return (Mistake("rounded", words),)
-    return ()
+    return next(filter(None, found), ())
 
 
 def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tuple[Mistake, ...]:

@@ -84,7 +84,8 @@ class Question:
         if not isinstance(answer, str):
             return answer
         for written, meant in self.readings.items():
-            answer = re.sub(rf"(?<![\w^]){re.escape(written)}(?![\w^(])", lambda _, meant=meant: f"({meant})", answer)
+            pattern = rf"(?<![\w^]){re.escape(written)}(?![\w^(])"
+            answer = f"({meant})".join(re.split(pattern, answer))
         return answer
 
     def checked(self, answer: Any) -> CheckedAnswer:

@@ -141,7 +141,7 @@ WRONG = {
     "absolute value of an epsilon": Pupil("x + v eps + abs(eps)", "x", ONE, 1, one, ("no derivative",)),
     "root of an epsilon": Pupil("x + v eps + eps^1.5", "x", ONE, 1, one, ("no derivative",)),
     "one side of a kink": Pupil("-1", "abs(x - 9)", None, 1, "first", ("wrong place",)),
-    "rounded": Pupil("0.335", "x/3", None, 1, "first", ("rounded",)),
+    "rounded": Pupil("0.3", "x/3", None, 1, "first", ("rounded",)),
     "numbers": Pupil("8 + 6 eps", "x^3", [1], 1, one, ("power rule",), x={"x": 2}),
     "vector": Pupil("x y + y v eps", "x*y", [["v", "w"]], 1, one, ("product rule",), x=["x", "y"]),
     "a table without the mixed term": Pupil({"1": "x^2", "eps_1": "2x v", "eps_2": "2x w"}, "x^2", TWO, 1, one * two,
@@ -661,3 +661,21 @@ def test_implicit_differentiation(equation: str, answer: str, right: bool | None
 def test_a_difference_quotient_is_read(answer: str, right: bool, finished: bool) -> None:
     found = check_derivative(answer, "x^3", "x")
     assert (found.right, found.finished) == (right, finished)
+
+
+@pytest.mark.parametrize(("answer", "formula"), [("6.1x", "3x^2"), ("0.9cos(x)", "sin(x)"), ("6.04x", "3x^2")])
+def test_a_wrong_number_is_not_called_rounded(answer: str, formula: str) -> None:
+    assert check_derivative(answer, formula, "x").mistakes == ()
+
+
+def test_a_number_with_too_few_digits_is_called_rounded() -> None:
+    assert str(check_derivative("0.33", "x/3", "x", digits=3).mistakes[0]) == (
+        "rounded: You rounded too much: give 3 significant digits or more"
+    )
+    assert str(check_derivative("0.33", "x/3", "x", digits=0).mistakes[0]) == (
+        "rounded: You rounded too much: write the number exactly"
+    )
+
+
+def test_a_direction_with_the_name_of_the_variable_is_shown() -> None:
+    assert "Level 2" in expand("2x cos(x^2)", "x", ["v", "x"]).text(100)
