@@ -135,7 +135,8 @@ name and no known function is never multiplied out in silence: a note says so, o
 _ANSWERS = """## Answers
 
 Lines of answers have left sides too, epsilons of several spellings (or those that the question names), a remainder,
-and notes in brackets. A derivative that is written down, but not carried out, is compared, and is not the end.
+and notes in brackets. A derivative that is written down, but not carried out, is compared, and is not the end. Lines
+may give names to parts (`u = x^2, v = sin x`), which later lines use (`u'v + uv'`, `dy/du · du/dx`).
 """
 _ASKED = """## What is asked back
 """
