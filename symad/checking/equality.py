@@ -33,6 +33,7 @@ from symad.display.notation import named_partial
 from symad.errors import LimitError, WorkbenchError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
+from symad.limits import time_limit
 
 POINTS = 8  # random points at which two expressions agree before they are called equal
 ATTEMPTS = 80
@@ -46,6 +47,8 @@ _CIRCULAR = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, s
 _BESIDE = 160  # points where expressions go over into another form, on both sides
 _WHOLE = 24  # points at which names in exponents are whole numbers
 _FAR = 24  # points far from 0, for expressions that do so
+_FEW = 3  # points that are looked at before algebra
+_LONGEST_ALGEBRA = 2.0  # seconds
 _SMALL = 10  # points with small numbers that are tried as a witness
 _MOST_DEGREE = 100
 _DEGREE = 15  # of the polynomials that stand for undefined functions
@@ -125,8 +128,24 @@ def agreement(left: sp.Expr, right: sp.Expr) -> Agreement:
             return Agreement(False, True, witness=Witness(point, *(mp.mpf(int(v.p)) / int(v.q) for v in values)))
         if rational_functions.are_equal(left, right):
             return Agreement(True, proved=True)
-    gap = algebraic_gap(left, right)
+    if (different := _plainly_different(left, right)) is not None:
+        return different
+    try:
+        with time_limit(_LONGEST_ALGEBRA, "algebra"):
+            gap = algebraic_gap(left, right)
+    except LimitError:
+        gap = left - right
     return Agreement(True, proved=True) if gap == 0 else _tested(left, right, gap)
+
+
+def _plainly_different(left: sp.Expr, right: sp.Expr) -> Agreement | None:
+    """Return a difference that a few points show; then nobody has to wait for algebra."""
+    try:
+        sampler = Sampler([left, right])
+        _, different = _agreed(sampler, map(sampler.point, range(len(_RANGES))), _FEW)
+        return None if different is None else Agreement(False, witness=_witness(sampler, different))
+    except (WorkbenchError, RecursionError):
+        return None
 
 
 def algebraic_gap(left: sp.Expr, right: sp.Expr) -> sp.Expr:
@@ -333,7 +352,7 @@ def _gap(values: Sequence[Any]) -> tuple[Any, Any]:
     left, right, *terms = values
     if not (mp.isfinite(left) and mp.isfinite(right)):
         return None, None
-    if not all(map(mp.isfinite, terms)):
-        terms = [left, -right]
-    with mp.workdps(5 * DIGITS):
+    with mp.workdps(5 * DIGITS):  # a minus sign alone would round to the digits at hand
+        if not terms or not all(map(mp.isfinite, terms)):
+            terms = [left, -right]
         return mp.fsum(terms), mp.fsum(terms, absolute=True)

@@ -140,3 +140,16 @@ def test_a_difference_has_a_witness_with_small_numbers() -> None:
     assert agreement(sp.cos(1), sp.Rational(1, 2)).witness.values == ("0.540302", "0.5")
     assert not agreement(x, x + 1)
     assert agreement(x + x, 2 * x)
+
+
+def test_a_difference_that_points_show_waits_for_no_algebra(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> sp.Expr:
+        raise AssertionError("algebra was asked")
+
+    monkeypatch.setattr("symad.checking.equality.algebraic_gap", never)
+    assert agreement(sp.sin(x) / sp.sqrt((x**2 + 1) ** 2 + 1), sp.cos(x)).equal is False
+
+
+def test_values_are_compared_in_all_their_digits_where_a_term_has_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("symad.checking.equality.algebraic_gap", lambda *_: sp.log(0) * x + sp.Symbol("nothing"))
+    assert agreement(sp.sin(2 * x), 2 * sp.sin(x) * sp.cos(x)).equal is not False
