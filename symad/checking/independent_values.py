@@ -15,6 +15,7 @@ from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
 from sympy.logic.boolalg import BooleanFunction
 
+from codegen import heads
 from codegen.functions.intrinsics import intrinsic, supports
 from symad.checking.hyperdual import HyperDual, constant
 from symad.display.notation import Struck, named_partial
@@ -27,9 +28,17 @@ _ORDINARY: dict[Any, Callable[..., Any]] = {
     sp.acsc: mp.acsc, sp.sinh: mp.sinh, sp.cosh: mp.cosh, sp.tanh: mp.tanh, sp.coth: mp.coth, sp.sech: mp.sech,
     sp.csch: mp.csch, sp.asinh: mp.asinh, sp.acosh: mp.acosh, sp.atanh: mp.atanh, sp.acoth: mp.acoth,
     sp.asech: mp.asech, sp.acsch: mp.acsch, sp.erf: mp.erf, sp.erfc: mp.erfc, sp.gamma: mp.gamma,
-    sp.loggamma: mp.loggamma, sp.factorial: mp.factorial, sp.LambertW: mp.lambertw, sp.Heaviside: mp.sign,
+    sp.loggamma: mp.loggamma, sp.factorial: mp.factorial, sp.LambertW: mp.lambertw,
 }  # fmt: skip
-_ORDINARY[sp.Heaviside] = lambda value: (1 + mp.sign(value)) / 2
+_ORDINARY |= {
+    sp.Heaviside: lambda value: (1 + mp.sign(value)) / 2, sp.sinc: lambda value: mp.sin(value) / value,
+    heads.cbrt: lambda value: mp.sign(value) * mp.cbrt(abs(value)), heads.log2: lambda value: mp.log(value, 2),
+    heads.log10: lambda value: mp.log(value) / mp.log(10), heads.log1p: lambda value: mp.log(1 + value),
+    heads.expm1: lambda value: mp.exp(value) - 1, heads.exp2: lambda value: mp.mpf(2) ** value,
+    heads.expit: lambda value: 1 / (1 + mp.exp(-value)), heads.softplus: lambda value: mp.log(1 + mp.exp(value)),
+    sp.atan2: lambda y, x: mp.atan2(y, x), heads.hypot: lambda a, b: mp.sqrt(a * a + b * b),
+    sp.polygamma: lambda order, value: mp.polygamma(int(order), value),
+}  # fmt: skip
 _RANGES = ((0.3, 1.9), (0.3, 1.9), (0.1, 0.6), (2.0, 6.0), (-0.6, -0.1), (-1.9, -0.3))  # of symbols
 _STEPS = (sp.floor, sp.ceiling, sp.sign, sp.Heaviside)
 
@@ -167,9 +176,9 @@ class IndependentValues:
         if head in (sp.Max, sp.Min):
             return (max if head is sp.Max else min)(operands, key=lambda operand: operand.real)
         function: Callable[..., Any] | None = _ORDINARY.get(head)
-        if function is None and supports(head):
-            function = intrinsic(head).reference
         moving = [place for place, operand in enumerate(operands) if not operand.is_constant]
+        if function is None and supports(head) and (not moving or head in _STEPS):
+            function = intrinsic(head).reference  # which may have too few digits for its Taylor coefficients
         if function is None or len(moving) > 1:
             raise UnknownValueError(f"{head.__name__} of {len(operands)} arguments")
         if not moving or head in _STEPS:
