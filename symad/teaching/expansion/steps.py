@@ -213,7 +213,8 @@ class _Lines:
 
     def _part_of(self, source: int) -> sp.Expr:
         """Return the eps-part of an operand: the direction of a parameter, du_1 of the line u_1."""
-        source = self._values.resolved(source)
+        resolved = self._values.resolved(source)
+        source = resolved if resolved in self._stage.parts else source  # a constant has no part of its own
         part = self._stage.parts[source]
         if part is None:
             return sp.S.Zero

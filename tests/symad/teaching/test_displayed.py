@@ -113,3 +113,7 @@ def test_a_false_coefficient_of_a_row_is_an_internal_error(monkeypatch: pytest.M
     monkeypatch.setattr(checked_lines, "_slopes", lambda *parts: [(1 + one, other) for one, other in right(*parts)])
     with pytest.raises(InvariantError, match="a displayed line that does not hold"):
         sa.explain(sa.grad(lambda x: np.sin(x) * x), 1.0).text()
+
+
+def test_a_power_with_a_moving_exponent_is_expanded_to_order_four() -> None:
+    assert "Level 4" in sa.expand("(x + 1)^x", "x", 1, order=4, style="rules").text(100)
