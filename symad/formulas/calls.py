@@ -223,6 +223,9 @@ class Calls(Cursor):
         """Return f(x), f''(x), f^(4)(x), f'(x)[v] or, at the point that is given, f'[v]."""
         stands_alone = self.point is not None and token.text in self.bare and not self._calls(token)
         raised = self.at("**") and not self._following_is(["**", "(", ")", "("])
+        if stands_alone and (raised or self.token.kind == "power") and self._is_called_after_power():
+            do = f"write ({token.text}(x))^n for a power, and the inverse function by another name"
+            refuse(self.text, token.column, f"a power of {token.text!r} before its argument", do)
         order = self.primes() or (0 if stands_alone and raised else self._order(token))
         if order and self.at("["):
             if self.point is None:
@@ -244,12 +247,28 @@ class Calls(Cursor):
         following = self.tokens[self.position : self.position + len(texts) + 1]
         return [word.text for word in following if word.kind != "number"] == list(texts)
 
+    def _is_called_after_power(self) -> bool:
+        """Return whether a parenthesis follows a power without a space: f^2(x), f²(x), f^{-1}(x)."""
+        place, depth = self.position + 1, 0
+        if self.token.kind != "power":
+            while self.tokens[place].kind != "end":
+                depth += (self.tokens[place].text == "(") - (self.tokens[place].text == ")")
+                place += 1
+                if depth == 0 and self.tokens[place - 1].text != "-":
+                    break
+        return self.tokens[place].text == "(" and not self.tokens[place].spaced
+
     def _calls(self, token: Token) -> bool:
         """Return whether a parenthesis is the argument of a function: in y(x) and y (x), but not in y (x + 1)."""
         if not self.at("("):
             return False
-        inside = [word.text for word in self.tokens[self.position + 1 : self.position + 3]]
-        return not self.token.spaced or inside == [str(self.point), ")"]
+        inside = self.tokens[self.position + 1 : self.position + 4]
+        texts = [word.text for word in inside]
+        at_a_place = texts[1:2] == [")"] and (texts[0] == str(self.point) or inside[0].kind == "number")
+        if token.text == "y" and not self.token.spaced and not at_a_place and "h" not in texts:
+            what = "'y' before a parenthesis, which may be a factor or its argument"
+            refuse(self.text, token.column, what, "write y*( ) for a product, and f( ) for the function")
+        return not self.token.spaced or at_a_place
 
     def _order(self, token: Token) -> int:
         """Return the order of f^(4)(x), 0 where there is none."""

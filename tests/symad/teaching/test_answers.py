@@ -679,3 +679,23 @@ def test_a_number_with_too_few_digits_is_called_rounded() -> None:
 
 def test_a_direction_with_the_name_of_the_variable_is_shown() -> None:
     assert "Level 2" in expand("2x cos(x^2)", "x", ["v", "x"]).text(100)
+
+
+@pytest.mark.parametrize(
+    ("formula", "answer"),
+    [
+        ("f(x)^3", "3f^2(x) f'(x)"),
+        ("f(x)^3", "3f²(x) f'(x)"),
+        ("1/f(x)", "-f^{-2}(x) f'(x)"),
+        ("x^x", "y' = y(1 + ln x)"),
+        ("x^x", "y' = y("),
+    ],
+)
+def test_a_function_with_a_power_before_a_parenthesis_is_asked_back(formula: str, answer: str) -> None:
+    with pytest.raises(ArgumentError, match=r"before its argument|before a parenthesis|the end of the formula"):
+        check_derivative(answer, formula, "x")
+
+
+@pytest.mark.parametrize(("formula", "answer"), [("f(x)^3", "3f^2 f'"), ("1/f(x)", "-f' f^{-2}")])
+def test_a_power_of_a_function_without_its_argument_is_read(formula: str, answer: str) -> None:
+    assert check_derivative(answer, formula, "x")
