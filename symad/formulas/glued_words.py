@@ -117,8 +117,8 @@ def _ways(
             piece, is_last = word[start:end], end == len(word)
             before = word[:start]
             if piece.isdigit():
-                fits = any(before.endswith(name) for name in _FUNCTION_NAMES) and not is_last
-                fits = fits and not word[end].isdigit()
+                fits = any(before.endswith(name) for name in _FUNCTION_NAMES)
+                fits = fits and (is_last or not word[end].isdigit())
             else:
                 fits = piece in bare or _is_factor(piece, names, called, in_parentheses, is_last)
             if fits:

@@ -153,11 +153,12 @@ def without_boxes(line: str) -> str:
 
 
 def as_ratio(line: str) -> str:
-    """Return dy = 2x dx as dy/dx = 2x, and any other line as it is.
+    """Return dy = 2x dx as dy/dx = 2x, d(x^2)/dx as d/dx(x^2), and any other line as it is.
 
-    >>> as_ratio("dy = 2x dx"), as_ratio("dy = 2x + 1 dx")
-    ('dy/dx = 2x', 'dy = 2x + 1 dx')
+    >>> as_ratio("dy = 2x dx"), as_ratio("dy = 2x + 1 dx"), as_ratio("d(x^2)/dx = 2x")
+    ('dy/dx = 2x', 'dy = 2x + 1 dx', 'd/dx(x^2) = 2x')
     """
+    line = re.sub(r"^(\s*)d\s*(\([^=]*\))\s*/\s*d([a-zA-Z])(?=\s*=)", r"\1d/d\3\2", line)
     found = _DIFFERENTIALS.fullmatch(line)
     if found is None or re.search(r"[-+]", re.sub(r"\([^()]*\)|\{[^{}]*\}|\^-?", "", found[3]).lstrip("-")):
         return line
