@@ -274,7 +274,7 @@ class Reader:
         if equation and (about := self._derivative(line[start:end])) is not None:
             return Reading(about, derivative=not self._is_named(about))
         end = without_note(line, start, end, lambda word: known(self.names, word) is not None)
-        if self.problem.taylor and (dots := re.search(r"\+\s*(?:\.\.\.|…|\\[lc]?dots)\s*$", line[start:end])):
+        if self.problem.taylor and (dots := re.search(r"[-+−]\s*(?:\.\.\.|…|\\[lc]?dots)\s*$", line[start:end])):
             end = start + dots.start()
         if self.problem.expansion:
             end, remainder = without_remainder(line, start, end)

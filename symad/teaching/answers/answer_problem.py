@@ -167,8 +167,9 @@ def expansion_problem(
     formula, symbols, values, argument, name = _formula(f, x)
     found = by_levels(argument, directions, order)
     count = max(max(levels) for levels in found)
-    if count > MOST_LEVELS:
-        raise refusal(f"an answer of {2**count} terms", do=f"give at most {MOST_LEVELS} levels")
+    most = MOST_LEVELS if order is None else MOST_ORDER
+    if count > most:
+        raise refusal(f"an answer of {2**count} terms", do=f"give at most {most} levels")
     if called is not None and len(called) != count:
         raise refusal(f"{len(called)} names of epsilons", do=f"give {count}, one for each level")
     exact = {levels: [real(part) for part in parts] for levels, parts in found.items()}

@@ -109,7 +109,8 @@ def _parts(code: str) -> Iterator[tuple[int, int]]:
         if before.strip() and _REMARK.match(code, found.end()):
             yield start, found.start()
             return
-        if before.strip() and says and ("=" in before or _RELATION.search(rest)):
+        goes_on = "=" in before or _RELATION.search(rest) or _CONNECTIVE.match(rest)
+        if before.strip() and says and goes_on:
             yield start, found.start()
             start = found.end()
     yield start, len(code)

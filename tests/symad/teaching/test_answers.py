@@ -699,3 +699,10 @@ def test_a_function_with_a_power_before_a_parenthesis_is_asked_back(formula: str
 @pytest.mark.parametrize(("formula", "answer"), [("f(x)^3", "3f^2 f'"), ("1/f(x)", "-f' f^{-2}")])
 def test_a_power_of_a_function_without_its_argument_is_read(formula: str, answer: str) -> None:
     assert check_derivative(answer, formula, "x")
+
+
+def test_a_taylor_polynomial_of_order_five() -> None:
+    assert check_expansion("x - x³/6 + x⁵/120", "sin x", {"x": 0}, 1, order=5)
+    assert not check_expansion("x - x³/6 + x⁵/60", "sin x", {"x": 0}, 1, order=5)
+    assert check_expansion("1 - x + x^2 - …", "1/(1+x)", {"x": 0}, 1, order=2)
+    assert check_expansion("9+6ε, so f'(3) = 6", "x^2", {"x": 3}, ["1"])
