@@ -18,7 +18,7 @@ see           expand, explain, draw, spy, growth, loops, read_llvm, read_assembl
 check         check_expansion, check_derivative, compare, step_errors, verify, enclose, enclose_range, CheckedAnswer,
               Comparison, StepErrors, Verification, BoxVerification, RangeEnclosure
 errors        WorkbenchError, ArgumentError, TraceError, EscapedValueError, RuleError, LoweringError, LimitError,
-              ConvergenceError, InvariantError, FallbackWarning, FrozenValueWarning; errors has all of them
+              ConvergenceError, InvariantError, FallbackWarning, FrozenValueWarning, UnknownStateWarning; errors has all
 version       __version__
 """
 

@@ -38,6 +38,7 @@ from symad.errors import (
     LoweringError as LoweringError,
     RuleError as RuleError,
     TraceError as TraceError,
+    UnknownStateWarning as UnknownStateWarning,
     WorkbenchError as WorkbenchError,
 )
 from symad.solving.callbacks import Solution as Solution

@@ -18,8 +18,8 @@ from codegen.errors import (
 __all__ = [
     "ArgumentError", "BoundWarning", "CacheWarning", "ConvergenceError", "DeviceError", "EscapedValueError",
     "FallbackWarning", "FrozenValueWarning", "InvariantError", "LimitError", "LoweringError", "MemoryLimitError",
-    "NotationWarning", "NumbaWarning", "RuleError", "TraceError", "UncompiledWarning", "WorkbenchError",
-    "WorkspaceError",
+    "NotationWarning", "NumbaWarning", "RuleError", "TraceError", "UncompiledWarning", "UnknownStateWarning",
+    "WorkbenchError", "WorkspaceError",
 ]  # fmt: skip
 
 
@@ -55,6 +55,10 @@ class NumbaWarning(UserWarning):
 
 class UncompiledWarning(UserWarning):
     """A transform of a function was called many times on numbers, where `jit` would compile it once."""
+
+
+class UnknownStateWarning(UserWarning):
+    """A function given to `jit` reads something whose changes are not seen: its kernel keeps what it read."""
 
 
 class NotationWarning(UserWarning):

@@ -67,6 +67,7 @@ ORDER = {
         {"formulas"},
         {"graph"},
         {"rules"},
+        {"reach"},
         {"tracing"},
         {"derivatives"},
         {"transforms"},

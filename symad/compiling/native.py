@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial, update_wrapper
@@ -32,12 +33,12 @@ from symad.compiling.planning import plan
 from symad.compiling.static_arguments import STATIC, Instances, Roots, Variants
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.signatures import P, R
-from symad.errors import ArgumentError, LoweringError
+from symad.errors import LoweringError, UnknownStateWarning, WorkbenchError
+from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.function_names import name_of, positional
 from symad.tracing.calling.memory import telling
 from symad.tracing.calling.tracebacks import door, leave_out_ours
 from symad.tracing.control.paths import MAX_PATHS
-from symad.tracing.control.surroundings import REACHED, Surroundings
 from symad.tracing.trace import Trace, skeleton, sparse_leaves, to_program, with_place
 from symad.tracing.values.container_types import static_parts
 from symad.tracing.values.sparse_matrix import SparseMatrix
@@ -192,7 +193,7 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     Numbers are taken as floats; truth values, enumerations and classes beside them are static: each has kernels of its
     own, True others than 1. What else the function reads - static fields, variables around it, global names, the
     text of the functions that it calls - is compared at each call, with its types; where it has changed, the function
-    is compiled again. ArgumentError where it reads more than 10,000 objects.
+    is compiled again. UnknownStateWarning, once, where it reads something that cannot be compared.
 
     On a method, an instance that is a container (a dataclass) is an argument like others. Any other one is static: the
     key of its kernels is the object itself, and its attributes are compared at each call like what a function reads. It
@@ -247,9 +248,10 @@ class _Kernels:
 
     def __init__(self, function: Callable[..., Any], options: CompileFields, read_too: Roots) -> None:
         self._function, self._options, self._read_too = function, options, read_too
-        self._made: OrderedDict[Any, tuple[Callable[..., Any], Surroundings]] = OrderedDict()
-        self._at_hand: dict[Any, tuple[Callable[..., Any], Surroundings]] = {}  # what numbers and arrays have met
+        self._made: OrderedDict[Any, tuple[Callable[..., Any], ReachableState]] = OrderedDict()
+        self._at_hand: dict[Any, tuple[Callable[..., Any], ReachableState]] = {}  # what numbers and arrays have met
         self._lock = Lock()
+        self._warns = not options.get("freeze", False)
 
     def at_hand(self, args: tuple[Any, ...]) -> Callable[..., Any] | None:
         """Return the kernel that arguments of these classes, shapes and numbers met before, if nothing has changed."""
@@ -262,7 +264,10 @@ class _Kernels:
             found = self._made.get(key)
         if found is None or not found[1].unchanged():
             kernel = compile(self._function, *args, **self._options)  # unlocked: it may call this function too
-            read = _read_by(self._function, *self._read_too(), *static_parts(args))
+            read = ReachableState(self._function, *self._read_too(), *static_parts(args))
+            if read.unknown and self._warns:
+                self._warns = False
+                _warn(self._function, read)
             found = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix), read
         with self._lock:
             if key not in self._made or len(self._at_hand) >= KERNELS:
@@ -309,16 +314,17 @@ def _kind(leaf: Any) -> Any:
     return np.shape(leaf), type(leaf), leaf.dtype.kind if isinstance(leaf, np.ndarray) else ""
 
 
-def _read_by(function: Callable[..., Any], *others: Any) -> Surroundings:
-    """Return what a function reads beside its arguments' numbers; ArgumentError where that is too much to look at."""
-    read = Surroundings(function, *others, of_kernel=True)
-    if not read.complete:
-        raise ArgumentError(
-            f"{name_of(function)}, which reads more than {REACHED} objects by name",
-            why="jit looks at each call whether they have changed",
-            do="use compile, whose kernel keeps what was read when it was made",
-        )
-    return read
+def _warn(function: Callable[..., Any], read: ReachableState) -> None:
+    """Warn that changes of something that a function reads are not seen."""
+    obstacle = read.unknown[0]
+    file, line = obstacle.place
+    said = WorkbenchError(
+        f"{name_of(function)} reads what jit cannot compare: {obstacle.reason}",
+        where=f"{file}:{line}" if line else "",
+        why="its kernel keeps what was read when it was compiled",
+        do="pass it as an argument; or say freeze=True, or use symad.compile, to keep it",
+    )
+    warnings.warn_explicit(str(said), UnknownStateWarning, file, line, registry={})
 
 
 def _containers(traced: Trace, result: Any) -> tuple[Pack | None, Unpack | None]:

@@ -19,8 +19,8 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError
+from symad.reach.exactly import Exactly
 from symad.tracing.calling.function_names import name_of
-from symad.tracing.values.exactly import Exactly
 from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]

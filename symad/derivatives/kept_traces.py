@@ -3,9 +3,8 @@
 Its trace has no numbers in it but those of the arguments, and its gradient is a part of it: with others, the same
 operations are carried out, one call of NumPy each. That holds where running the function would do the same again:
 
-- it has no side effects (`symad.tracing.control.side_effects`), and nothing that it reads has changed since
-  (`symad.tracing.control.surroundings`, as for `jit`), but for large arrays, which are read again
-  (`symad.derivatives.live_arrays`);
+- all that it can read is known and has not changed since, and it has no side effects (`symad.reach`); large arrays are
+  read again (`symad.derivatives.live_arrays`);
 - what it asked of numbers while it ran (`if`, `argmax`, `float(...)`, a pivot, a guard of an inner derivative) has the
   same answers as then: each is asked again.
 
@@ -35,13 +34,12 @@ from symad.errors import InvariantError, RuleError
 from symad.graph.array_operands import Asked, Nodes, Reading
 from symad.graph.array_values import read, values_of_array
 from symad.graph.repeated_schedules import schedule_again
+from symad.reach.exactly import same_bytes
+from symad.reach.reachable_state import ReachableState, generator_states
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgive
-from symad.tracing.control.side_effects import side_effect_of
-from symad.tracing.control.surroundings import Surroundings, generator_states
 from symad.tracing.values.container_types import static_parts
-from symad.tracing.values.exactly import same_bytes
 from symad.tracing.values.node_operands import SymbolMetArraysError
 from symad.tracing.values.node_trees import Tree
 
@@ -106,10 +104,11 @@ class KeptTraces:
 
     def _keep(self, key: Any, chosen: Selection, others: Leaves, called: Called) -> tuple[Any, Any] | None:
         """Return value and gradient, and keep the trace for the next call, if it may be."""
-        if effect := side_effect_of(self._f):
-            self._note(key, f"{effect} may have side effects")
+        read = ReachableState(self._f, *static_parts(chosen.others))
+        if reason := _reason(read):
+            self._note(key, reason)
             return None
-        generators, read = generator_states(), Surroundings(self._f, *static_parts(chosen.others), of_kernel=True)
+        generators = generator_states()
         try:
             found, traced = _traced(chosen, called)
         except SymbolMetArraysError as error:
@@ -117,7 +116,7 @@ class KeptTraces:
             self._note(key, "it has symbols")
             return None
         size = read.bytes + sum(leaf.nbytes for leaf in others if _is_array(leaf))
-        if not (read.complete and read.unchanged() and generator_states() == generators) or read.runs_out:
+        if not (read.unchanged() and generator_states() == generators):
             self._note(key, "it changes what it reads")
         elif not traced.arrays and traced.nodes > LARGEST:
             self._note(key, f"it has {traced.nodes:,} nodes")
@@ -129,7 +128,7 @@ class KeptTraces:
         return found
 
     def _with_live_arrays(
-        self, chosen: Selection, others: Leaves, called: Called, right: tuple[Any, Any], read: Surroundings
+        self, chosen: Selection, others: Leaves, called: Called, right: tuple[Any, Any], read: ReachableState
     ) -> _Kept | None:
         """Return a trace that reads the large arrays at each call; None where that is not the same, or not enough."""
         live = LiveArrays(chosen.function)
@@ -147,7 +146,7 @@ class KeptTraces:
         if size > traced.compared or traced.read_otherwise != size or not _are_same(found, right):
             return None
         left = frozenset(map(id, live.arrays))
-        return _Kept(traced, Surroundings(self._f, *static_parts(chosen.others), of_kernel=True, left=left), others)
+        return _Kept(traced, ReachableState(self._f, *static_parts(chosen.others), left=left), others)
 
 
 _ONCE = "it was called once"
@@ -187,7 +186,7 @@ def _traced(chosen: Selection, called: Called, live: LiveArrays | None = None) -
         graph.arrays.asked = asked
         try:
             nodes, function = ([], chosen.function) if live is None else live.traced(level.scope)
-            around = 0 if live is None else Surroundings(function, *static_parts(chosen.others), of_kernel=True).bytes
+            around = 0 if live is None else ReachableState(function, *static_parts(chosen.others)).bytes
             result = called(level, function)
             arrays = len(graph.arrays.nodes) > before + 2 * len(nodes)
             trees = result, (modes.gradient_for_any_numbers if arrays else modes.gradient)(level, result)
@@ -201,12 +200,12 @@ def _traced(chosen: Selection, called: Called, live: LiveArrays | None = None) -
 class _Kept:
     """A trace, and what it depends on. `_lock`: numbers are kept with the graph while they are needed."""
 
-    def __init__(self, traced: _Traced, read: Surroundings, others: Leaves) -> None:
+    def __init__(self, traced: _Traced, read: ReachableState, others: Leaves) -> None:
         self.hits, self.misses = 0, 0
         level = traced.level
         self._level, self._graph, self._values = level, level.scope.graph, level.scope.values
         self._result, self._gradient = traced.trees
-        self._asked, self._live, self._surroundings = traced.asked, traced.live, read
+        self._asked, self._live, self._state = traced.asked, traced.live, read
         self._others = [leaf.copy() if _is_array(leaf) else leaf for leaf in others]
         self._lock = Lock()
         self._forget()
@@ -222,7 +221,7 @@ class _Kept:
         if not self._lock.acquire(blocking=False):
             return None
         try:
-            as_it_was = all(map(_same, others, self._others)) and self._surroundings.unchanged()
+            as_it_was = all(map(_same, others, self._others)) and self._state.unchanged()
             as_it_was = as_it_was and all(_is_read(array, nodes) for nodes, array in self._live)
             found = self._computed(leaves) if as_it_was else None
         except (
@@ -271,6 +270,15 @@ class _Kept:
 def _is_watched() -> bool:
     """Whether it shows how a function is run: to a trace around it, a debugger, a listener, a limit on its arrays."""
     return innermost_scope() is not None or is_noting() or sys.gettrace() is not None or bytes_are_limited()
+
+
+def _reason(read: ReachableState) -> str:
+    """Return why a trace is not kept of a function that reads this, "" if it may be."""
+    if read.effects:
+        return f"{read.effects[0].what} may have side effects"
+    if read.unknown:
+        return f"{read.unknown[0].reason}, whose state is not known"
+    return "it keeps results of its own" if read.keeps_results else ""
 
 
 def _is_number(leaf: Any) -> bool:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from codegen.loops.loop import Nodes
 from symad.graph.array_operands import ArrayNode
+from symad.reach.object_rows import may_change
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_installed, is_library
-from symad.tracing.control.surroundings import may_change
 from symad.tracing.values.containers import from_nodes
 
 LEAST = 2**16  # bytes of an array; smaller ones are compared

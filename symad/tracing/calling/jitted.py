@@ -7,24 +7,16 @@ which is traced as any other code of the user's; a warning says so, once for eac
 from __future__ import annotations
 
 import functools
-import sys
 import warnings
 from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
 from symad.errors import NumbaWarning
+from symad.reach.object_classes import python_form as python_form
 from symad.tracing.values.node_operands import holds_traced
 
 Function = Callable[..., Any]
-
-
-def python_form(value: Any) -> FunctionType | None:
-    """Return the Python function that one of numba's functions was made of, None for everything else."""
-    if "numba" not in sys.modules or not str(type(value).__module__).startswith("numba."):
-        return None
-    function = getattr(getattr(value, "_dispatcher", value), "py_func", None)  # the first of what numba.vectorize makes
-    return function if isinstance(function, FunctionType) else None
 
 
 def jitted_forms(names: Iterable[tuple[str, Any]]) -> dict[str, Function]:

@@ -19,7 +19,7 @@ from threading import Lock
 from types import CodeType, FunctionType, MethodType
 from typing import Any
 
-from symad.tracing.calling.outside_words import codes_of
+from symad.reach.code_facts import codes_of
 from symad.tracing.calling.user_place import FILES, is_library
 
 STEPPED = "symad: a loop whose steps are calls"  # the constant in whose place the function stands that runs the loop

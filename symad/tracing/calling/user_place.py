@@ -2,52 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
 import dis
 import functools
 import inspect
 import linecache
 import re
 import sys
-import sysconfig
 import traceback
 from collections.abc import Callable, Collection, Sequence
 from itertools import islice
-from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
 
-import numpy as np
-import optree
-import sympy as sp
-
-import codegen
-import symad.errors
 from symad.errors import ArgumentError, InvariantError, WorkbenchError
 from symad.graph.graph import Graph
+from symad.reach.known_packages import (
+    FILES as FILES,
+    STANDARD,
+    has_labels as has_labels,
+    is_installed as is_installed,
+    is_library as is_library,
+    is_numpy as is_numpy,
+    is_ours as is_ours,
+    is_scipy as is_scipy,
+    is_standard as is_standard,
+    is_symad as is_symad,
+)
 
 Failure = TypeVar("Failure", bound=WorkbenchError)
 
-_PACKAGES = (symad.errors.__file__, codegen.__file__, np.__file__, sp.__file__, optree.__file__)
-_BESIDE = {  # optional, so not imported; they are installed beside NumPy
-    name: str(Path(np.__file__).absolute().parents[1] / name) for name in ("numba", "scipy")
-}
-_OWN_FOLDERS = (
-    *[str(Path(file).absolute().parent) for file in _PACKAGES],
-    *[str(Path(file).resolve().parent) for file in _PACKAGES],
-    contextlib.__file__,
-    *_BESIDE.values(),
-)
-_WITH_LABELS = tuple(str(Path(np.__file__).absolute().parents[1] / name) for name in ("pandas", "xarray", "pydantic"))
-FILES = 4096  # bound of the cache of what files are, by their names
-
-_NUMPY = (str(Path(np.__file__).absolute().parent), str(Path(np.__file__).resolve().parent))
-_SCIPY = _BESIDE["scipy"]
-_OUR_FOLDERS = (*_OWN_FOLDERS[:2], *_OWN_FOLDERS[len(_PACKAGES) : len(_PACKAGES) + 2])  # symad and codegen
 _REFUSALS = (TypeError, ValueError, IndexError, AttributeError, ArithmeticError)
-_STANDARD = sysconfig.get_path("stdlib")
-_CYTHON = (".pyx", ".pxd", ".pxi", "<stringsource>")
-_CYTHONS_OWN = ("__pyx_", "View.MemoryView")
 _STORES = {dis.opmap[name] for name in ("STORE_SUBSCR", "STORE_SLICE") if name in dis.opmap}  # the second since 3.12
 _CALLED = re.compile(r"(\w+)\(")
 _RAISE = dis.opmap["RAISE_VARARGS"]
@@ -217,7 +201,7 @@ def is_defect(error: Exception) -> bool:
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     if all(map(_is_own, frames)):
         return True
-    inside = frames[-1].f_code.co_filename.startswith(_OUR_FOLDERS)
+    inside = is_symad(frames[-1].f_code.co_filename)
     return inside and not isinstance(error, _REFUSALS)
 
 
@@ -270,68 +254,15 @@ def _globals_of(frames: Sequence[FrameType]) -> list[dict[str, Any]]:
     found = {}
     for frame in frames:
         file = frame.f_code.co_filename
-        if not is_library(file) and (not file.startswith(_STANDARD) or "site-packages" in file):
+        if not is_library(file) and (not file.startswith(STANDARD) or "site-packages" in file):
             found[id(frame.f_globals)] = frame.f_globals
     return list(found.values())
-
-
-@functools.lru_cache(maxsize=FILES)
-def is_library(file: str) -> bool:
-    """Whether a file belongs to symad, codegen, optree, NumPy, SymPy, SciPy or numba, or is compiled code.
-
-    Cython's frames have names of files relative to nothing known; stand-ins in their modules would let traced values
-    into typed arguments.
-    """
-    return file.startswith(_OWN_FOLDERS) or file.endswith(_CYTHON) or file.startswith(_CYTHONS_OWN)
-
-
-def is_ours(file: str) -> bool:
-    """Whether a file belongs to symad, codegen, or SymPy, which computes for them."""
-    return file.startswith(_OWN_FOLDERS) and not is_numpy(file) and not is_scipy(file)
-
-
-def is_symad(file: str) -> bool:
-    """Whether a file belongs to symad or codegen."""
-    return file.startswith(_OUR_FOLDERS)
-
-
-def is_scipy(file: str) -> bool:
-    """Whether a file belongs to SciPy."""
-    return file.startswith(_SCIPY)
-
-
-def has_labels(file: str) -> bool:
-    """Whether a file belongs to pandas, xarray or pydantic, which hold a user's numbers in objects of theirs."""
-    return file.startswith(_WITH_LABELS)
-
-
-def is_numpy(file: str) -> bool:
-    """Whether a file belongs to NumPy."""
-    return file.startswith(_NUMPY)
-
-
-def is_installed(file: str) -> bool:
-    """Whether a file belongs to Python's own library or to an installed package.
-
-    >>> is_installed(contextlib.__file__), is_installed("model.py")
-    (True, False)
-    """
-    return file.startswith((_STANDARD, "<frozen ")) or "site-packages" in file or "dist-packages" in file
 
 
 @functools.lru_cache(maxsize=FILES)
 def _is_passed_over(file: str) -> bool:
     """Whether a file is none that a place is told in: a library's, or one of Python's own."""
     return is_library(file) or is_standard(file) or has_labels(file)
-
-
-def is_standard(file: str) -> bool:
-    """Whether a file belongs to Python's own library.
-
-    >>> is_standard(contextlib.__file__), is_standard(optree.__file__)
-    (True, False)
-    """
-    return is_installed(file) and "-packages" not in file
 
 
 def _is_own(frame: FrameType) -> bool:

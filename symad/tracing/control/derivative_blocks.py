@@ -29,13 +29,13 @@ from codegen.loops.loop import Block, Loop, LoopResult, Nodes
 from codegen.records import dataclass
 from symad.errors import InvariantError, LimitError, WorkbenchError
 from symad.graph.graph import Graph
+from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.shadows import call
 from symad.tracing.calling.swallowed import forgiving
-from symad.tracing.calling.user_place import is_defect, user_frame
+from symad.tracing.calling.user_place import is_defect, user_frame, user_place
 from symad.tracing.control.paths import Paths
-from symad.tracing.control.surroundings import Surroundings
 from symad.tracing.control.written_bodies import leaves, result_of
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.node_arrays import has_truths
@@ -84,7 +84,7 @@ class Inner:
     size: int  # nodes that it needs
     has_rules: bool  # whether a custom or implicit derivative is in it
     key: Any  # what tells it from other functions, as far as can be told
-    surroundings: Surroundings  # before it was called
+    state: ReachableState  # before it was called
     of_arrays: bool  # whether some of its loops are operations on large arrays
 
     def derivative(self, kind: str, seeds: tuple[Any, ...] = (), **options: Any) -> Taken | None:
@@ -107,7 +107,7 @@ class Inner:
 
     def put_back(self) -> None:
         """Put back what the function has changed: it will be called again, to be differentiated in the graph."""
-        self.surroundings.restore()
+        self.state.restore(user_place())
         if not self.loops:
             self.scope.differentiate.small.add(self.key)
 
@@ -158,16 +158,16 @@ def inner_function(
     if not any(isinstance(leaf, Traced) for leaf in given):
         return None
     key = _key(f, given)
-    if key in scope.differentiate.small or (surroundings := Surroundings(f)).runs_out:
+    if key in scope.differentiate.small or (state := ReachableState(f, restores=True)).unknown:
         return None
     written = len(scope.loops)
     try:
         with forgiving():
-            return _traced(scope, f, arguments, names, surroundings, key)
+            return _traced(scope, f, arguments, names, state, key)
     except LimitError:
         raise
     except Exception as error:
-        surroundings.restore()
+        state.restore(user_place())
         while len(scope.loops) > written:
             scope.loops.popitem()
         if is_defect(error) and not isinstance(error, NotABlockError):
@@ -192,7 +192,7 @@ def _traced(
     f: Callable[..., Any],
     arguments: tuple[Any, ...],
     names: Sequence[str],
-    surroundings: Surroundings,
+    state: ReachableState,
     key: Any,
 ) -> Inner:
     graph = scope.graph
@@ -205,7 +205,7 @@ def _traced(
         result = result_of(f, inner, lambda: call(f, lambda: wrap(inner, parameters)), of_captured=True)
         loops = tuple(inner.loops.values())
         of_arrays = inner.arrays is not None and inner.arrays.written_down > 0
-        if isinstance(inner.paths, Paths) and inner.paths.explored > 1 and not surroundings.unchanged():
+        if isinstance(inner.paths, Paths) and inner.paths.explored > 1 and not state.unchanged():
             raise NotABlockError  # the code around would see what the last path has changed
     if has_truths(graph, result.nodes):
         raise NotABlockError
@@ -213,7 +213,7 @@ def _traced(
     has_rules = any(needed[rule] for rule in graph.rules)
     return Inner(
         scope, graph, name_of(f), given, captured, parameters, result, loops, int(needed.sum()), has_rules, key,
-        surroundings, of_arrays,
+        state, of_arrays,
     )  # fmt: skip
 
 

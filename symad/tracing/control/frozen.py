@@ -27,14 +27,13 @@ from codegen.machine.storage.portable import rolled_data
 from codegen.records import dataclass
 from symad.errors import FrozenValueWarning, WorkbenchError
 from symad.graph.graph import Graph
+from symad.reach.exactly import same_bytes
+from symad.reach.object_classes import RANDOM
+from symad.reach.reachable_state import ReachableState, generator_states
 from symad.tracing.calling.function_names import name_of
-from symad.tracing.calling.only_written import only_written
 from symad.tracing.calling.outside_inputs import noting_inputs
-from symad.tracing.calling.outside_words import has_outside_words
 from symad.tracing.calling.swallowed import forgive
 from symad.tracing.calling.user_place import is_library, line_of, segment_at
-from symad.tracing.control.surroundings import RANDOM, Surroundings, generator_states
-from symad.tracing.values.exactly import same_bytes
 from symad.tracing.values.node_trees import Tree
 
 LOG = logging.getLogger("symad")
@@ -110,18 +109,18 @@ class Watched:
 
     def __init__(self, f: Callable[..., Any], *static: Any) -> None:
         self._f, self._static = f, static
-        self._suspect = has_outside_words(f, *static)
         self._before = self._state()
+        self._suspect = self._before[0].asks
 
-    def _state(self) -> tuple[Surroundings, tuple[Any, ...]]:
-        states = generator_states() if self._suspect else ()
-        return Surroundings(self._f, *self._static, of_kernel=True, largest=LARGEST), states
+    def _state(self) -> tuple[ReachableState, tuple[Any, ...]]:
+        state = ReachableState(self._f, *self._static, largest=LARGEST)
+        return state, generator_states() if state.asks else ()
 
     def tell(self, traced: Traced, again: Callable[[], Traced]) -> None:
         """Warn (FrozenValueWarning) of what a trace has kept as it was; `again` traces the function once more."""
         if not (self._suspect or _changed(self._before)):
             return
-        left = only_written(self._f, *self._static)
+        left = self._before[0].only_written()
         if not (self._suspect or _changed(self._before, left)):
             return
         before = self._state()
@@ -162,10 +161,10 @@ class Watched:
         )  # fmt: skip
 
 
-def _changed(before: tuple[Surroundings, tuple[Any, ...]], left: Collection[int] = ()) -> dict[str, str]:
+def _changed(before: tuple[ReachableState, tuple[Any, ...]], left: Collection[int] = ()) -> dict[str, str]:
     """Return what is not as it was: what each is, by its name; lists in `left` are only written."""
     read, states = before
-    found = read.differences(left) if read.complete else {}
+    found = read.differences(left)
     if read.runs_out:
         found["an iterator"] = "an iterator"
     return found | ({RANDOM: RANDOM} if states and generator_states() != states else {})

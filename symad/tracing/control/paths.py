@@ -25,6 +25,7 @@ from codegen.ir.program import needed
 from codegen.limits import check
 from symad.errors import ArgumentError, LimitError
 from symad.graph.builder import Builder
+from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.conversions import asks_for_numbers
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope
@@ -55,7 +56,6 @@ from symad.tracing.control.decisions import (
 from symad.tracing.control.implication import Knowledge
 from symad.tracing.control.path_errors import is_of_function, is_of_values
 from symad.tracing.control.path_results import RAISED, Guards, UnlikeResultsError, lifted, of_all_paths
-from symad.tracing.control.surroundings import Surroundings
 from symad.tracing.values.bounds import Bounds, truth_by_bounds
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.container_types import NAMESPACE
@@ -251,13 +251,13 @@ class Paths:
         """
         self._check_recursion(name_of(f))
         run, call = run or partial(f, *args, **keywords), self.next_call()
-        surroundings = None if call in self.not_followed else Surroundings(f, args, keywords)
-        if surroundings is None or _is_out_of_sight(surroundings):
+        state = None if call in self.not_followed else ReachableState(f, args, keywords, restores=True)
+        if state is None or state.unknown:
             return run()
         scope = innermost_scope()
         assert scope is not None
         made = results(scope)
-        tree = self.inside(scope, f, lambda: made.noted(run()), made.lift, surroundings, hidden=hidden)
+        tree = self.inside(scope, f, lambda: made.noted(run()), made.lift, state, hidden=hidden)
         if tree is not None:
             return made.whole(tree)
         self.not_followed.add(call)
@@ -278,7 +278,7 @@ class Paths:
         f: Callable[..., Any],
         run: Callable[[], Any],
         lift: Callable[[Any], Tree],
-        surroundings: Surroundings | None,
+        state: ReachableState | None,
         *,
         hidden: bool,
     ) -> Tree | None:
@@ -286,7 +286,7 @@ class Paths:
         scope.paths = paths = Paths(scope, self.limit, name_of(f), self, hidden=hidden)
         try:
             tree = paths.explore(run, lift)
-            if surroundings is None or paths.explored == 1 or surroundings.unchanged():
+            if state is None or paths.explored == 1 or state.unchanged():
                 self.has_no_value(paths.raised, raises=paths.raises)
                 return tree
         except (NotFollowedError, ArgumentError, UnsteadyError) as error:
@@ -295,8 +295,8 @@ class Paths:
             forgive(error)
         finally:
             scope.paths = self
-        if surroundings is not None:
-            surroundings.restore()
+        if state is not None:
+            state.restore(user_place())
         return None
 
     def has_no_value(self, guards: Guards, *, raises: bool = True) -> None:
@@ -381,16 +381,11 @@ def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: 
         return lift(run())
     call = around.next_call()
     hidden = not called_by_user(Paths._value.__code__)
-    surroundings = None if hidden or call in around.not_followed else Surroundings(f)
-    if call in around.not_followed or (surroundings is not None and _is_out_of_sight(surroundings)):
+    state = None if hidden or call in around.not_followed else ReachableState(f, restores=True)
+    if call in around.not_followed or (state is not None and state.unknown):
         return lift(run())
-    tree = around.inside(scope, f, run, lift, surroundings, hidden=hidden)
+    tree = around.inside(scope, f, run, lift, state, hidden=hidden)
     if tree is not None:
         return tree
     around.not_followed.add(call)
     return lift(run())
-
-
-def _is_out_of_sight(surroundings: Surroundings) -> bool:
-    """Whether what a function changes cannot be told, or not be put back."""
-    return surroundings.runs_out or not surroundings.complete

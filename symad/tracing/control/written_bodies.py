@@ -24,6 +24,7 @@ from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, betwee
 from codegen.records import dataclass
 from symad.errors import LimitError
 from symad.graph.graph import Graph
+from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.swallowed import forgiving
@@ -34,7 +35,6 @@ from symad.tracing.control.path_results import with_nan
 from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.control.reasons import NotOneBodyError, reason, short
 from symad.tracing.control.results import Flat
-from symad.tracing.control.surroundings import Surroundings
 from symad.tracing.control.swept_operands import Operands
 from symad.tracing.trace import add_rows
 from symad.tracing.values.constant_nodes import as_number, constant
@@ -140,9 +140,10 @@ def body_of(
     loops = None if scope is None else (home or scope).loops
     if scope is None or loops is None or count < 2 or (endless and scope.gather is not None):
         raise NotOneBodyError
-    surroundings, written, failure = Surroundings(*reached), len(loops), None
-    if surroundings.runs_out:
-        raise NotOneBodyError("it uses an iterator, which gives another value each time")
+    state, written, failure = ReachableState(*reached, restores=True), len(loops), None
+    if state.unknown:
+        reason_of = "it uses an iterator, which gives another value each time" if state.runs_out else ""
+        raise NotOneBodyError(reason_of or f"it may change what nobody sees: {state.unknown[0].reason}")
     try:
         with forgiving(), open_scope() as inner:
             body = Body(scope, inner, count, start=len(scope.graph), home=home)
@@ -152,9 +153,9 @@ def body_of(
         raise
     except Exception as error:
         failure = error
-    changed = surroundings.changed()
+    changed = state.changed(user_place())
     if changed or failure is not None:
-        surroundings.restore()
+        state.restore(user_place())
         while len(loops) > written:
             loops.popitem()
         if failure is not None and not isinstance(failure, NotOneBodyError) and is_defect(failure):

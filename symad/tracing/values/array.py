@@ -14,6 +14,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
+from symad.reach.reach_walk import ROWS, ReachWalk, Trail
 from symad.tracing.calling.scope import Scope, innermost_scope, join
 from symad.tracing.calling.swallowed import forgive, innermost_watch
 from symad.tracing.calling.user_place import has_labels, is_library, stores_item, user_place
@@ -384,3 +385,16 @@ def _places_in(mask: Array) -> Any:
 
 def _counted(scope: Scope, count: int) -> Nodes:
     return np.array([scope.graph.number(k) for k in range(count)], dtype=np.int64)
+
+
+def _keep_nodes(walk: ReachWalk, value: Array, trail: Trail) -> None:
+    """Note the nodes of a traced array, which stores change."""
+
+    def put_back(old: Any) -> None:
+        value.nodes[...], value.scope = old
+
+    if walk.restores:
+        walk.ask(lambda: (value.nodes.copy(), value.scope), "an array", trail, put_back)
+
+
+ROWS[id(Array)] = _keep_nodes

@@ -24,8 +24,8 @@ import optree
 import sympy as sp
 
 from symad.errors import ArgumentError
+from symad.reach.exactly import Exactly
 from symad.tracing.calling.user_place import user_place
-from symad.tracing.values.exactly import Exactly
 from symad.tracing.values.labelled import labelled_form
 
 NAMESPACE = "symad"  # where symad registers container types of its own

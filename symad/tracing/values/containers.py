@@ -18,11 +18,11 @@ import optree
 import sympy as sp
 
 from symad.errors import ArgumentError, TraceError
+from symad.reach.exactly import Exactly
 from symad.tracing.calling.scope import Scope, join
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.container_types import NAMESPACE, register_records
-from symad.tracing.values.exactly import Exactly
 from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.node_arrays import Nodes
 from symad.tracing.values.node_operands import ExpressionError, nodes_of

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from symad.tracing.values.exactly import Exactly
+from symad.reach.exactly import Exactly
 from symad.tracing.values.traced import Traced
 
 Form = tuple[Callable[[Any], Any], Callable[[Any, Any], Any], type]

@@ -25,8 +25,8 @@ import numpy as np
 import pytest
 
 import symad as sa
+from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.outside_inputs import noting_inputs
-from symad.tracing.calling.outside_words import has_outside_words
 from symad.tracing.control import frozen
 
 FOLDER = Path(tempfile.gettempdir())
@@ -391,7 +391,7 @@ def test_what_has_no_such_word_runs_once(function: Callable[..., Any], monkeypat
         raise AssertionError("it was traced once more")
 
     monkeypatch.setattr(frozen, "noting_inputs", never)
-    assert not has_outside_words(function)
+    assert not ReachableState(function).effects
     sa.compile(function, np.ones(2))
 
 
@@ -456,5 +456,5 @@ DRAWN = Drawn()
 
 
 def test_what_has_made_an_object_is_not_run_again():
-    assert not has_outside_words(lambda x: x * DRAWN.weight)
-    assert has_outside_words(lambda x: x * Drawn().weight)
+    assert not ReachableState(lambda x: x * DRAWN.weight).effects
+    assert ReachableState(lambda x: x * Drawn().weight).effects

@@ -16,7 +16,7 @@ import pytest
 
 import symad as sa
 from symad.derivatives import kept_traces
-from symad.tracing.control import surroundings
+from symad.reach import object_rows
 from symad.transforms import first_order
 
 rng = np.random.default_rng(0)
@@ -218,7 +218,7 @@ def test_what_a_view_shows_may_change() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
 def test_the_largest_arrays_may_change(dtype: type, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surroundings, "LARGEST", 100)  # numbers of an array that is put back after a body of a loop
+    monkeypatch.setattr(object_rows, "LARGEST", 100)  # numbers of an array that is put back after a body of a loop
     data = np.arange(1, 201, dtype=dtype)
     gradient, x = sa.grad(lambda x: np.sum(np.sin(x) * data)), np.ones(200)
     for scale in (1, 1, 1, 3):

@@ -1,0 +1,191 @@
+"""Compared state: what was read of objects, and whether it is still so; each part says how it is put back.
+
+A part is a function that reads the state of one object, as a flat sequence of what it holds. Two states are the same if
+they hold the same objects, or equal numbers, texts and arrays in their place. No code of the user's is called.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from operator import is_
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from codegen.records import dataclass
+from symad.reach.exactly import same_bytes
+
+PutBack = Callable[[Any], Any]
+Space = dict[str, Any]
+
+NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float64, np.int64})
+SCALARS = frozenset(
+    kind for kind in np.sctypeDict.values() if issubclass(kind, np.generic) and kind not in (np.void, np.object_)
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """The state of an object: what reads it, how it was, what puts it back, what it is, and its global name or ""."""
+
+    now: Callable[[], Sequence[Any]]
+    before: Sequence[Any]
+    put_back: PutBack | None
+    what: str
+    name: str
+    owner: Any = None
+
+    @property
+    def is_same(self) -> bool:
+        """Whether it is as it was."""
+        try:
+            return same_parts(self.now(), self.before)
+        except (KeyError, ValueError, AttributeError, RuntimeError):  # it is not there any more
+            return False
+
+
+class ComparedState:
+    """Parts, and the names, variables and functions that are asked for most, in the forms that are quickest to ask."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.arrays: list[tuple[Part, NDArray[Any], tuple[Any, ...], NDArray[Any]]] = []
+        self.cells: list[tuple[types.CellType, Any, str]] = []
+        self.unbound: list[tuple[types.CellType, str]] = []  # variables that stand for nothing
+        self.functions: list[tuple[types.FunctionType, types.CodeType, Any, Any, Space, str]] = []
+        self.empty: list[Space] = []  # dicts of functions that have no attributes
+        self._names: list[tuple[Space, str, Any]] = []
+        self._words: dict[tuple[int, str], str] = {}  # names in messages, by namespace and name
+        self.absent: dict[int, tuple[Space, set[str]]] = {}
+        self.bytes = 0  # that are compared
+
+    def read(self, space: Space, key: str, value: Any, name: str) -> None:
+        """Note what a name in a namespace stands for."""
+        if (id(space), key) not in self._words:
+            self._words[id(space), key] = name
+            self._names.append((space, key, value))
+
+    def unchanged(self) -> bool:
+        """Whether all of it is as it was; most of it by identity, and only then the rest."""
+        return self._is_identical() or next(self.different(), None) is None
+
+    def _is_identical(self) -> bool:
+        try:
+            for space, name, value in self._names:
+                if space[name] is not value:
+                    return False
+            for cell, value, _ in self.cells:
+                if cell.cell_contents is not value:
+                    return False
+        except (KeyError, ValueError):  # a name, or a variable, stands for nothing any more
+            return False
+        for f, code, defaults, keywords, attributes, _ in self.functions:
+            if (
+                f.__code__ is not code
+                or f.__defaults__ is not defaults
+                or f.__kwdefaults__ is not keywords
+                or f.__dict__ is not attributes
+            ):
+                return False
+        for attributes in self.empty:
+            if attributes:
+                return False
+        for space, names in self.absent.values():
+            if not space.keys().isdisjoint(names):
+                return False
+        if self.unbound and any(_is_bound(cell) for cell, _ in self.unbound):
+            return False
+        for part in self.parts:
+            now, before = part.now(), part.before
+            if len(now) != len(before) or not all(map(is_, now, before)):
+                return False
+        return not self.arrays or all(_same_array(array, form, copy) for _, array, form, copy in self.arrays)
+
+    def different(self) -> Any:
+        """Yield the parts that are not as they were."""
+        for space, key, value in self._names:
+            if not same(space.get(key, self), value):
+                yield Part(tuple, (), None, "a global name", self._words[id(space), key])
+        for space, absent in self.absent.values():
+            for key in absent & space.keys():
+                yield Part(tuple, (), None, "a global name", key)
+        for cell, value, name in self.cells:
+            if not _holds(cell, value):
+                yield Part(tuple, (value,), lambda old, cell=cell: _set_cell(cell, old), f"the variable {name}", "")
+        for cell, name in self.unbound:
+            if _is_bound(cell):
+                yield Part(tuple, (), lambda _, cell=cell: _unbind(cell), f"the variable {name}", "")
+        for f, code, defaults, keywords, attributes, name in self.functions:
+            now = f.__code__, f.__defaults__, f.__kwdefaults__, f.__dict__
+            if not same_parts(now, (code, defaults, keywords, attributes)):
+                put_back = lambda old, f=f: _rewrite(f, old)  # noqa: E731
+                yield Part(tuple, (code, defaults, keywords, attributes), put_back, "a function", name)
+        for space in filter(None, self.empty):
+            yield Part(tuple, (), lambda _, space=space: space.clear(), "a function", "")
+        yield from (part for part in self.parts if not part.is_same)
+        yield from (part for part, array, form, copy in self.arrays if not _same_array(array, form, copy))
+
+
+def _holds(cell: types.CellType, value: Any) -> bool:
+    try:
+        return same(cell.cell_contents, value)
+    except ValueError:  # nothing is bound to it any more
+        return False
+
+
+def _is_bound(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is cell.cell_contents
+    except ValueError:
+        return False
+
+
+def _unbind(cell: types.CellType) -> None:
+    del cell.cell_contents
+
+
+def _set_cell(cell: types.CellType, old: Sequence[Any]) -> None:
+    cell.cell_contents = old[0]
+
+
+def _rewrite(f: types.FunctionType, old: Sequence[Any]) -> None:
+    f.__code__, f.__defaults__, f.__kwdefaults__, f.__dict__ = old
+
+
+def form_of(array: NDArray[Any]) -> tuple[Any, ...]:
+    """Return what an array has beside its numbers."""
+    flags = np.ndarray.flags.__get__(array)
+    return np.ndarray.shape.__get__(array), np.ndarray.strides.__get__(array), array.dtype, flags.num
+
+
+def _same_array(array: NDArray[Any], form: tuple[Any, ...], copy: NDArray[Any]) -> bool:
+    return form_of(array) == form and same_bytes(array, copy)
+
+
+def same_parts(now: Sequence[Any], before: Sequence[Any]) -> bool:
+    """Whether two states hold the same, part by part."""
+    return len(now) == len(before) and all(map(same, now, before))
+
+
+def same(now: Any, before: Any) -> bool:
+    """Whether two values are one object, or equal numbers, texts or arrays of one type, to the bit.
+
+    >>> same(0.0, -0.0), same(1, True), same(np.zeros(2), np.zeros(2)), same([1], [1])
+    (False, False, True, False)
+    """
+    if now is before:
+        return True
+    kind = type(now)
+    if kind is not type(before):
+        return False
+    if kind is np.ndarray:
+        return not now.dtype.hasobject and form_of(now) == form_of(before) and same_bytes(now, before)
+    if kind is tuple:
+        return len(now) < 1000 and same_parts(now, before)
+    if kind in (float, complex):
+        return repr(now) == repr(before)
+    if kind in SCALARS:
+        return now.dtype == before.dtype and now.tobytes() == before.tobytes()
+    return kind in NUMBERS and bool(now == before)

@@ -1,0 +1,166 @@
+"""Known packages: to whom a file or a module belongs, and which modules compute only from what they are given."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import sysconfig
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optree
+import sympy as sp
+
+import codegen
+import symad.errors
+
+FILES = 4096  # bound of the cache of what files are, by their names
+STANDARD = sysconfig.get_path("stdlib")
+
+_PACKAGES = (symad.errors.__file__, codegen.__file__, np.__file__, sp.__file__, optree.__file__)
+_BESIDE = {  # optional, so not imported; they are installed beside NumPy
+    name: str(Path(np.__file__).absolute().parents[1] / name) for name in ("numba", "scipy")
+}
+_OWN_FOLDERS = (
+    *[str(Path(file).absolute().parent) for file in _PACKAGES],
+    *[str(Path(file).resolve().parent) for file in _PACKAGES],
+    contextlib.__file__,
+    *_BESIDE.values(),
+)
+_WITH_LABELS = tuple(str(Path(np.__file__).absolute().parents[1] / name) for name in ("pandas", "xarray", "pydantic"))
+_NUMPY = (str(Path(np.__file__).absolute().parent), str(Path(np.__file__).resolve().parent))
+_SCIPY = _BESIDE["scipy"]
+_OUR_FOLDERS = (*_OWN_FOLDERS[:2], *_OWN_FOLDERS[len(_PACKAGES) : len(_PACKAGES) + 2])  # symad and codegen
+_CYTHON = (".pyx", ".pxd", ".pxi", "<stringsource>")
+_CYTHONS_OWN = ("__pyx_", "View.MemoryView")
+
+OURS = frozenset({"symad", "codegen"})
+PURE = OURS | frozenset({  # packages and modules whose functions compute only from their arguments
+    "numpy", "scipy", "sympy", "optree", "math", "cmath", "operator", "_operator", "itertools", "functools",
+    "_functools", "collections", "_collections", "_collections_abc", "statistics", "_statistics", "numbers",
+    "fractions", "decimal", "_decimal", "heapq", "_heapq", "bisect", "_bisect", "array", "struct", "_struct", "copy",
+    "re", "_sre", "json", "_json", "string", "_string", "textwrap", "typing", "types", "abc", "_abc", "enum",
+    "dataclasses", "contextlib", "keyword", "colorsys", "copyreg", "datetime", "_datetime", "unicodedata", "difflib",
+    "reprlib", "html", "base64", "binascii", "hashlib", "zlib", "typing_extensions", "__future__", "calendar",
+    "builtins", "contextvars", "_contextvars", "configparser", "pytest", "_pytest",
+})  # fmt: skip
+ASK = frozenset({  # modules that ask the world for something
+    "time", "random", "_random", "secrets", "os", "posix", "posixpath", "ntpath", "nt", "genericpath", "io", "_io",
+    "pathlib", "uuid", "tempfile", "glob", "shutil", "fileinput",
+})  # fmt: skip
+EFFECTS = ASK | frozenset({  # and modules that do something
+    "logging", "warnings", "_warnings", "linecache", "traceback", "gc", "_thread", "threading", "concurrent", "queue",
+    "multiprocessing", "asyncio", "pprint",
+})  # fmt: skip
+EFFECT_NAMES = frozenset({  # what the pure packages have nevertheless
+    "datasets", "dump", "dumps_to", "fromfile", "genfromtxt", "io", "load", "loadmat", "loadtxt", "memmap", "random",
+    "rvs", "save", "savemat", "savetxt", "savez", "savez_compressed", "set_printoptions", "seterr", "seterrcall",
+    "setbufsize", "test", "tofile", "now", "today", "utcnow", "default_rng", "RandomState", "random_state", "getrandom",
+})  # fmt: skip
+DOING = frozenset({"dump", "save", "savemat", "savetxt", "savez", "savez_compressed", "set_printoptions", "seterr",
+                   "seterrcall", "setbufsize", "test", "tofile"})  # fmt: skip
+EFFECT_METHODS = frozenset({"rvs", "tofile", "dump", "now", "today", "utcnow", "random_state"})  # whoever has them
+HEAVY = frozenset({"pandas", "xarray", "torch", "jax", "jaxlib", "tensorflow", "polars", "h5py", "dask", "pydantic"})
+_MODULE_OF, _FLAGS_OF = (type.__dict__[name].__get__ for name in ("__module__", "__flags__"))
+
+
+@functools.lru_cache(maxsize=FILES)
+def is_library(file: str) -> bool:
+    """Whether a file belongs to symad, codegen, optree, NumPy, SymPy, SciPy or numba, or is compiled code.
+
+    Cython's frames have names of files relative to nothing known; stand-ins in their modules would let traced values
+    into typed arguments.
+    """
+    return file.startswith(_OWN_FOLDERS) or file.endswith(_CYTHON) or file.startswith(_CYTHONS_OWN)
+
+
+def is_ours(file: str) -> bool:
+    """Whether a file belongs to symad, codegen, or SymPy, which computes for them."""
+    return file.startswith(_OWN_FOLDERS) and not is_numpy(file) and not is_scipy(file)
+
+
+def is_symad(file: str) -> bool:
+    """Whether a file belongs to symad or codegen."""
+    return file.startswith(_OUR_FOLDERS)
+
+
+def is_scipy(file: str) -> bool:
+    """Whether a file belongs to SciPy."""
+    return file.startswith(_SCIPY)
+
+
+def has_labels(file: str) -> bool:
+    """Whether a file belongs to pandas, xarray or pydantic, which hold a user's numbers in objects of theirs."""
+    return file.startswith(_WITH_LABELS)
+
+
+def is_numpy(file: str) -> bool:
+    """Whether a file belongs to NumPy."""
+    return file.startswith(_NUMPY)
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file belongs to Python's own library or to an installed package.
+
+    >>> is_installed(contextlib.__file__), is_installed("model.py")
+    (True, False)
+    """
+    return file.startswith((STANDARD, "<frozen ")) or "site-packages" in file or "dist-packages" in file
+
+
+def is_standard(file: str) -> bool:
+    """Whether a file belongs to Python's own library.
+
+    >>> is_standard(contextlib.__file__), is_standard(optree.__file__)
+    (True, False)
+    """
+    return is_installed(file) and "-packages" not in file
+
+
+def is_pure(module: str) -> bool:
+    """Whether the functions of a module compute only from their arguments.
+
+    >>> is_pure("numpy.linalg"), is_pure("numpy.random"), is_pure("model")
+    (True, False, False)
+    """
+    return module.partition(".")[0] in PURE and not module.startswith("numpy.random")
+
+
+def has_effects(module: str) -> bool:
+    """Whether a module asks the world, or changes it.
+
+    >>> has_effects("os.path"), has_effects("numpy.random._generator"), has_effects("model")
+    (True, True, False)
+    """
+    return module.partition(".")[0] in EFFECTS or module.startswith("numpy.random")
+
+
+def asks(module: str) -> bool:
+    """Whether a module asks the world for something.
+
+    >>> asks("time"), asks("numpy.random"), asks("logging")
+    (True, True, False)
+    """
+    return module.partition(".")[0] in ASK or module.startswith("numpy.random")
+
+
+def module_of(kind: type) -> str:
+    """Return the name of the module of a class, "" where its owner gave it another one than it is in."""
+    name: Any = _MODULE_OF(kind)
+    if type(name) is not str:
+        return ""
+    module = sys.modules.get(name)
+    if not (is_pure(name) or has_effects(name)) or not _FLAGS_OF(kind) & (1 << 9):
+        return name
+    file = getattr(module, "__file__", None) if type(module) is types.ModuleType else None
+    return name if module is None or file is None or is_installed(file) or is_library(file) else ""
+
+
+def is_trusted_code(file: str, module: Any) -> bool:
+    """Whether a function of a file, with the global names of a module, computes only from its arguments."""
+    if is_library(file):
+        return not (type(module) is str and has_effects(module))
+    return is_installed(file) and type(module) is str and is_pure(module)

@@ -1,0 +1,326 @@
+"""Ordinary classes and their objects: attributes, slots, the content of a built-in class, and methods.
+
+An object is ordinary where each of its classes is written in Python, or is a built-in container whose content is read
+by its own methods. Questions go to `type` and `object`, never to the object: a class may answer them wrongly.
+"""
+
+from __future__ import annotations
+
+import _abc  # type: ignore[import-not-found]
+import decimal
+import random
+import sys
+import types
+from abc import ABCMeta
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from symad.reach.known_packages import HEAVY, OURS, has_effects, is_pure, module_of
+from symad.reach.object_rows import CONTENTS, ROWS, content, keep_array, other_row
+from symad.reach.reach_walk import OTHER_ROWS, Checked, ReachWalk, Trail
+
+RANDOM = "a generator of random numbers"
+_CLASS_OF = "the class of "
+_MISSING = object()
+_MRO, _DICT, _FLAGS, _BASE, _SIZE = (
+    type.__dict__[name].__get__ for name in ("__mro__", "__dict__", "__flags__", "__base__", "__basicsize__")
+)
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
+_RANDOM = (np.random.Generator, np.random.RandomState, random.Random)
+_MADE_LATER = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__", "__annotate_func__"})  # by Python
+_NEVER_ASKED = _MADE_LATER | {
+    "__orig_bases__", "__parameters__", "__type_params__", "__static_attributes__", "__firstlineno__", "__weakref__",
+    "__dict__", "__doc__", "__module__", "__qualname__", "__slots__", "__subclasshook__", "__abstractmethods__",
+    "__dataclass_params__", "__dataclass_fields__", "__match_args__", "__annotate__", "__signature__",
+}  # fmt: skip
+_BY_NAME = frozenset({  # special methods that only code with a word for them calls
+    "__repr__", "__str__", "__format__", "__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__",
+    "__setstate__", "__replace__", "__sizeof__", "__dir__", "__fspath__", "__getnewargs__", "__getnewargs_ex__",
+})  # fmt: skip
+_MAKERS = frozenset({"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__", "__class_getitem__"})
+
+
+def attributes_of(value: Any) -> dict[Any, Any] | None:
+    """Return the dict of an object's attributes, None if it has none; the code of its class is not asked.
+
+    >>> attributes_of(types.SimpleNamespace(a=1)), attributes_of(1.5)
+    ({'a': 1}, None)
+    """
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except (AttributeError, TypeError):  # TypeError: of a class
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _is_python_class(kind: type) -> bool:
+    """Whether a class is written in Python: all that its objects have more than those of its base are slots."""
+    members = _DICT(kind)
+    flags, base = _FLAGS(kind), _BASE(kind)
+    if not flags & _HEAP or flags & _IMMUTABLE or base is None:
+        return False
+    slots = sum(type(member) is types.MemberDescriptorType for member in members.values())
+    more = (_SIZE(kind) - _SIZE(base)) // 8 - slots
+    return 0 <= more <= ("__weakref__" in members) + ("__dict__" in members)
+
+
+def _other(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    """The row of every object whose exact type has none."""
+    kind = type(value)
+    if issubclass(kind, type):
+        _of_class(walk, value, trail)
+        return
+    module = module_of(kind)
+    package = module.partition(".")[0]
+    if package in OURS:
+        _of_symad(walk, value, trail)
+    elif package == "numba":
+        _of_numba(walk, value, trail)
+    elif package in HEAVY:
+        walk.stop(f"a {kind.__qualname__}", trail)
+    elif issubclass(kind, _RANDOM):
+        _generator(walk, value, trail)
+    elif package in ("sympy", "numpy") or has_effects(module) or not all(map(_is_ordinary, _MRO(kind))):
+        row = other_row(kind, module)
+        if row is not None:
+            row(walk, value, trail)
+        elif all(map(_is_ordinary, _MRO(kind))):
+            _of_object(walk, value, kind, trail)
+        else:
+            walk.stop(f"an object of type {kind.__qualname__}", trail)
+    else:
+        _of_object(walk, value, kind, trail)
+
+
+def _generator(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    """Note the state of a generator of random numbers; to draw is an effect, unless it is put back."""
+    if not walk.restores:
+        walk.effect(f"an object of type {type(value).__qualname__}", trail, "random")
+    if type(value) is np.random.Generator:
+        bits = value.bit_generator
+        walk.ask(lambda: (repr(bits.state),), RANDOM, trail, _setter(bits))
+    elif type(value) is np.random.RandomState:
+        before = value.get_state()
+        walk.ask(lambda: (repr(value.get_state()),), RANDOM, trail, lambda _: value.set_state(before))
+    elif type(value) is random.Random:
+        walk.ask(lambda: (value.getstate(),), RANDOM, trail, lambda old: value.setstate(old[0]))
+    elif not isinstance(value, random.SystemRandom):
+        walk.stop(RANDOM, trail)
+
+
+def _setter(bits: Any) -> Any:
+    before = bits.state
+    return lambda _: setattr(bits, "state", before)
+
+
+def _of_symad(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    """Of our own objects only the functions and arrays of the user's matter that they hold."""
+    if module_of(type(value)).startswith("symad.tracing.values."):  # traced values
+        return
+    held = list((attributes_of(value) or {}).values())
+    held += [part for part in _slots(value, _slot_members(type(value))) if part is not _MISSING]
+    walk.lead([part for part in held if callable(part) or type(part) is np.ndarray], trail)
+
+
+def _of_numba(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    python = python_form(value)
+    if python is None:
+        walk.stop(f"an object of type {type(value).__qualname__}", trail)
+    else:
+        walk.lead([python], trail)
+
+
+def python_form(value: Any) -> types.FunctionType | None:
+    """Return the Python function that one of numba's functions was made of, None for everything else."""
+    if "numba" not in sys.modules or not module_of(type(value)).startswith("numba."):
+        return None
+    function = getattr(getattr(value, "_dispatcher", value), "py_func", None)  # the first of what numba.vectorize makes
+    return function if isinstance(function, types.FunctionType) else None
+
+
+# Objects.
+
+
+def _slot_members(kind: type) -> list[Any]:
+    return [
+        member
+        for base in _MRO(kind)
+        for member in _DICT(base).values()
+        if type(member) is types.MemberDescriptorType and _FLAGS(base) & _HEAP
+    ]
+
+
+def _slots(value: Any, members: list[Any]) -> list[Any]:
+    held = []
+    for member in members:
+        try:
+            held.append(member.__get__(value))
+        except AttributeError:  # it is not set
+            held.append(_MISSING)
+    return held
+
+
+def _of_object(walk: ReachWalk, value: Any, kind: type, trail: Trail) -> None:
+    """Note an object's class, slots and attributes, and what it holds as an object of a built-in class."""
+    mro = _MRO(kind)
+    if any(type(_DICT(base).get("__dict__", _A_DICT)) not in _OF_DICT for base in mro):
+        walk.stop(f"an object of type {kind.__qualname__}", trail)
+        return
+    members = _slot_members(kind)
+    attributes = attributes_of(value)
+
+    def now() -> list[Any]:
+        return [type(value), attributes_of(value), *_slots(value, members)]
+
+    held = walk.ask(now, "an object", trail, partial(_put_back, value, members))[2:]
+    if attributes is not None:
+        _of_attributes(walk, attributes, mro, trail)
+    walk.lead([part for part in held if part is not _MISSING], trail)
+    walk.lead([kind], Trail(f"{_CLASS_OF}{trail.words}", trail.code, trail.key, trail.name))
+    for base in mro:
+        if base is np.ndarray:
+            keep_array(walk, np.ndarray.view(value, np.ndarray), trail)
+        elif id(base) in _CONTENTS:
+            content(walk, value, trail, base)
+
+
+_OF_DICT = (types.GetSetDescriptorType, types.MemberDescriptorType)
+_A_DICT = _DICT(type(attributes_of))["__dict__"]
+_CONTENTS = {id(base) for base in CONTENTS}
+
+
+def _is_ordinary(base: type) -> bool:
+    """Whether all that an object of a class holds can be read: by Python's rules, or as a built-in container."""
+    if id(base) in _CONTENTS or base is np.ndarray or _is_python_class(base):
+        return True
+    return not _FLAGS(base) & _HEAP and issubclass(base, BaseException | np.generic) and base is not np.void
+
+
+def _put_back(value: Any, members: list[Any], old: Any) -> None:
+    kind, attributes, *held = old
+    if type(value) is not kind:
+        object.__setattr__(value, "__class__", kind)
+    if attributes is not attributes_of(value):
+        object.__setattr__(value, "__dict__", attributes)
+    for member, before in zip(members, held, strict=True):
+        if before is not _MISSING:
+            member.__set__(value, before)
+        elif _slots(value, [member])[0] is not _MISSING:
+            member.__delete__(value)
+
+
+def _of_attributes(walk: ReachWalk, attributes: dict[Any, Any], mro: tuple[type, ...], trail: Trail) -> None:
+    """Note the attributes of an object, and go on with those that code asks for: of records, with all."""
+    walk.ask(*_entries_of(attributes), trail, partial(_refill, attributes))
+    is_record = any("__dataclass_fields__" in _DICT(base) or "__attrs_attrs__" in _DICT(base) for base in mro)
+    module = module_of(mro[0])
+    if is_pure(module):  # a library's own object; SciPy's distributions draw only in `rvs`
+        walk.lead([v for k, v in attributes.items() if k != "_random_state"], trail)
+    elif is_record or type(attributes) is not dict or any(is_pure(module_of(base)) for base in mro[:-1]):
+        walk.lead(list(attributes.values()), trail)
+    else:
+        walk.members(attributes, trail)
+
+
+def _entries_of(attributes: dict[Any, Any]) -> tuple[Any, str]:
+    return (lambda: [*dict.keys(attributes), *dict.values(attributes)]), "an object"
+
+
+def _refill(attributes: dict[Any, Any], old: Any) -> None:
+    half = len(old) // 2
+    dict.clear(attributes)
+    dict.update(attributes, zip(old[:half], old[half:], strict=True))
+
+
+# Classes.
+
+
+def _members_of(kind: type) -> dict[str, Any]:
+    return {name: member for name, member in _DICT(kind).items() if name not in _MADE_LATER}
+
+
+def _of_class(walk: ReachWalk, kind: type, trail: Trail) -> None:
+    """Note the attributes of a class, its bases and its metaclass; go on with those that code asks for."""
+    if kind is decimal.Decimal:
+        ROWS[id(decimal.Decimal)](walk, kind, trail)
+    module = module_of(kind)
+    if has_effects(module):
+        walk.effect(f"the class {kind.__qualname__}", trail, module)
+        return
+    if not _FLAGS(kind) & _HEAP or _FLAGS(kind) & _IMMUTABLE or is_pure(module):
+        return
+    if module.partition(".")[0] in HEAVY:
+        walk.stop(f"the class {kind.__qualname__}", trail)
+        return
+    bases = type.__dict__["__bases__"]
+
+    def now() -> list[Any]:
+        members = _members_of(kind)
+        return [type(kind), *bases.__get__(kind), *members, *members.values()]
+
+    walk.ask(now, "a class", trail, partial(_put_class_back, kind, _members_of(kind)))
+    members = _members_of(kind)
+    if "_abc_impl" in members:
+        _registered(walk, kind, trail)
+    walk.lead([*bases.__get__(kind), type(kind)], trail)
+    asked = {name: member for name, member in members.items() if name not in _NEVER_ASKED and name != "_abc_impl"}
+    special = {name for name in asked if _is_special(name) and name not in _BY_NAME}
+    if trail.words.startswith(_CLASS_OF):
+        special -= _MAKERS
+    if not _is_plain(type(kind)) or not _is_plain(kind):
+        # A library's methods, and metaclasses as that of enumerations, ask for members by names that no code has.
+        walk.lead(list(asked.values()), trail)
+        return
+    walk.lead([asked[name] for name in special], trail)
+    walk.members({name: member for name, member in asked.items() if name not in special}, trail)
+
+
+_PLAIN = frozenset({"builtins", "collections", "abc", "typing"})
+
+
+def _is_plain(kind: type) -> bool:
+    """Whether a class derives from nothing of a library's but containers and numbers."""
+    return all(module_of(base) in _PLAIN for base in _MRO(kind) if is_pure(module_of(base)))
+
+
+def _is_special(name: Any) -> bool:
+    return type(name) is not str or (name.startswith("__") and name.endswith("__"))
+
+
+def _checked(walk: ReachWalk, value: Checked, trail: Trail) -> None:
+    """Note what makes an object one of a class: the classes that this one derives from, and those registered."""
+    kind = value.kind
+
+    def checks() -> list[Any]:
+        return [_DICT(base)["__instancecheck__"] for base in _MRO(type(kind)) if "__instancecheck__" in _DICT(base)]
+
+    if len(checks()) > 1 and checks()[0] is not _DICT(ABCMeta)["__instancecheck__"]:
+        _of_class(walk, kind, trail)
+        return
+    walk.ask(lambda: [type(kind), *_MRO(kind), *checks()], "a class", trail)
+    if "_abc_impl" in _DICT(kind):
+        _registered(walk, kind, trail)
+
+
+def _put_class_back(kind: type, before: dict[str, Any], _: Any) -> None:
+    now = _members_of(kind)
+    for name in now.keys() - before.keys():
+        type.__delattr__(kind, name)
+    for name, member in before.items():
+        if name not in now or now[name] is not member:
+            type.__setattr__(kind, name, member)
+
+
+def _registered(walk: ReachWalk, kind: type, trail: Trail) -> None:
+    """Note which classes are registered with an abstract one."""
+
+    def now() -> tuple[Any, ...]:
+        return tuple(sorted(id(each()) for each in _abc._get_dump(kind)[0]))
+
+    walk.ask(now, "a class", trail)
+
+
+OTHER_ROWS.append(_other)
+ROWS[id(Checked)] = _checked

@@ -1,0 +1,325 @@
+"""Rows of exact types: how the state of an object of the type is read, what it leads to, and how it is put back."""
+
+from __future__ import annotations
+
+import array
+import builtins
+import contextvars
+import datetime
+import decimal
+import functools
+import gc
+import logging
+import operator
+import re
+import sys
+import types
+import typing
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.records import dataclass
+from symad.reach.compared_state import NUMBERS, SCALARS, Part, form_of
+from symad.reach.known_packages import EFFECT_NAMES, has_effects, is_pure, module_of
+from symad.reach.reach_walk import ATOMS, ROWS, ReachWalk, Trail
+
+LARGEST = 2**24  # elements of an array that is put back
+CACHED = type(functools.cache(len))  # of functions that keep their results
+
+_PURE_BUILTINS = frozenset({
+    "abs", "all", "any", "ascii", "bin", "callable", "chr", "divmod", "format", "getattr", "hasattr", "hash", "hex",
+    "isinstance", "issubclass", "iter", "len", "locals", "max", "min", "next", "oct", "ord", "pow", "repr", "round",
+    "sorted", "sum", "__build_class__",
+})  # fmt: skip
+_EFFECTS_OF_BUILTINS = frozenset({"print", "input", "open", "breakpoint", "setattr", "delattr"})
+
+ATOMS |= {id(kind) for kind in (*NUMBERS, *SCALARS)}
+ATOMS |= {
+    id(kind)
+    for kind in (
+        type(...), type(NotImplemented), range, types.CodeType, types.MemberDescriptorType, types.GetSetDescriptorType,
+        types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, re.Pattern,
+        datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone, type(sys.float_info),
+        type(sys.int_info), type(sys.hash_info), type(sys.version_info), type(sys.flags), types.GenericAlias,
+        types.UnionType, types.EllipsisType, typing.TypeVar, operator.itemgetter, operator.attrgetter,
+        operator.methodcaller, type(namedtuple("Pair", "a").a),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Content:
+    """What an object of a built-in class, or of one derived from it, holds beside attributes: read, and put back."""
+
+    read: Callable[[Any], Sequence[Any]]
+    put_back: Callable[[Any, Sequence[Any]], Any] | None
+    what: str
+
+
+def _entries(value: Any) -> list[Any]:
+    return [*dict.keys(value), *dict.values(value)]
+
+
+def _refill_dict(value: Any, old: Sequence[Any]) -> None:
+    dict.clear(value)
+    half = len(old) // 2
+    dict.update(value, zip(old[:half], old[half:], strict=True))
+
+
+def _refill_ordered(value: Any, old: Sequence[Any]) -> None:
+    third = len(old) // 3
+    OrderedDict.clear(value)
+    OrderedDict.update(value, zip(old[:third], old[2 * third :], strict=True))
+
+
+def _refill(kind: type, extend: str) -> Callable[[Any, Sequence[Any]], None]:
+    clear, fill = kind.__dict__["clear"], kind.__dict__[extend]
+
+    def refill(value: Any, old: Sequence[Any]) -> None:
+        clear(value)
+        fill(value, old)
+
+    return refill
+
+
+def _refill_bytes(value: Any, old: Sequence[Any]) -> None:
+    bytearray.clear(value)
+    bytearray.extend(value, old[0])
+
+
+def _refill_typed(value: Any, old: Sequence[Any]) -> None:
+    del value[:]
+    array.array.frombytes(value, old[1])
+
+
+def _nothing(_: Any) -> tuple[()]:
+    return ()
+
+
+_IMMUTABLE = Content(_nothing, None, "")
+CONTENTS: dict[type, Content] = {
+    dict: Content(_entries, _refill_dict, "a dict or a set"),
+    OrderedDict: Content(lambda v: [*OrderedDict.__iter__(v), *_entries(v)], _refill_ordered, "a dict or a set"),
+    defaultdict: Content(
+        lambda v: [defaultdict.default_factory.__get__(v)],  # type: ignore[attr-defined]
+        None, "a dict or a set",
+    ),
+    list: Content(lambda v: list(list.__iter__(v)), _refill(list, "extend"), "a list"),
+    deque: Content(lambda v: list(deque.__iter__(v)), _refill(deque, "extend"), "a list"),
+    set: Content(lambda v: list(set.__iter__(v)), _refill(set, "update"), "a dict or a set"),
+    bytearray: Content(lambda v: (bytes(memoryview(v)),), _refill_bytes, "a list"),
+    array.array: Content(
+        lambda v: (array.array.typecode.__get__(v), array.array.tobytes(v)),  # type: ignore[attr-defined]
+        _refill_typed, "a list",
+    ),
+    tuple: Content(lambda v: list(tuple.__iter__(v)), None, ""),
+    frozenset: Content(lambda v: list(frozenset.__iter__(v)), None, ""),
+    slice: Content(lambda v: (v.start, v.stop, v.step), None, ""),
+    **dict.fromkeys((object, int, float, complex, str, bytes, types.SimpleNamespace), _IMMUTABLE),
+    BaseException: Content(lambda v: BaseException.args.__get__(v), None, ""),  # type: ignore[attr-defined]
+}  # fmt: skip
+
+
+def content(walk: ReachWalk, value: Any, trail: Trail, kind: type) -> None:
+    """Note what an object holds by a built-in class, and go on with it."""
+    row = CONTENTS[kind]
+    if row is _IMMUTABLE:
+        return
+    if kind in (tuple, frozenset, slice):  # of which the elements do not change
+        walk.lead(row.read(value), trail)
+        return
+    put_back = None if row.put_back is None else partial(row.put_back, value)
+    walk.lead(walk.ask(partial(row.read, value), row.what, trail, put_back, value), trail)
+
+
+def with_base(kind: type, base: type) -> Any:
+    """Return the row of an exact type of a container; a base that has content of its own comes first."""
+
+    def row(walk: ReachWalk, value: Any, trail: Trail) -> None:
+        if base is not kind:
+            content(walk, value, trail, base)
+        content(walk, value, trail, kind)
+
+    return row
+
+
+def keep_array(walk: ReachWalk, value: NDArray[Any], trail: Trail) -> None:
+    """Note the numbers of an array; of objects, which objects there are."""
+    if value.dtype.hasobject:
+        if value.dtype != object:
+            walk.stop("a structured array of objects", trail)
+            return
+        before = walk.ask(lambda: [*form_of(value), *np.ndarray.ravel(value).tolist()], "an array", trail)
+        walk.lead(before, trail)
+        return
+    skipped = id(value) in walk.left or value.nbytes > walk.largest
+    if skipped or not (_can_be_put_back(value) if walk.restores else may_change(value)):
+        return
+    copied = np.array(value, copy=True, order="K", subok=False)
+    walk.state.bytes += value.nbytes
+    part = Part(tuple, (copied,), lambda old: np.copyto(value, old[0]), "an array", trail.name)
+    walk.state.arrays.append((part, value, form_of(value), copied))
+
+
+def may_change(array: NDArray[Any]) -> bool:
+    """Whether the numbers of an array may change, in its own memory or in that which it shows.
+
+    >>> owner = np.ones(3)
+    >>> shown, alone = owner[:2], np.ones(3)
+    >>> shown.flags.writeable = alone.flags.writeable = False
+    >>> may_change(shown), may_change(alone), may_change(np.frombuffer(b"01234567"))
+    (True, False, False)
+    """
+    owner: Any = array
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        owner = owner.base
+    return owner is not None and not isinstance(owner, bytes)
+
+
+def _can_be_put_back(array: NDArray[Any]) -> bool:
+    return bool(array.flags.writeable) and array.size <= LARGEST
+
+
+def _structured(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    if value.dtype.hasobject:
+        walk.stop("a row with objects", trail)
+    else:
+        walk.ask(lambda: (value.dtype, value.tobytes()), "a row of an array", trail)
+
+
+def _held(what: str, *names: str) -> Any:
+    """Return a row that reads attributes which the type itself has."""
+    read = operator.attrgetter(*names) if len(names) > 1 else None
+
+    def row(walk: ReachWalk, value: Any, trail: Trail) -> None:
+        now = (lambda: read(value)) if read is not None else (lambda: (getattr(value, names[0]),))
+        walk.lead(walk.ask(now, what, trail), trail)
+
+    return row
+
+
+def _builtin(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    owner, name = value.__self__, value.__name__
+    if owner is builtins:
+        if name in _EFFECTS_OF_BUILTINS:
+            walk.effect(name, trail, "io" if name in ("open", "input") else "")
+        elif name not in _PURE_BUILTINS:
+            walk.stop(f"the builtin {name}", trail)
+    elif owner is None or type(owner) is types.ModuleType:
+        module = value.__module__ if type(value.__module__) is str else ""
+        if has_effects(module) or (is_pure(module) and name in EFFECT_NAMES):
+            walk.effect(name, trail, module)
+        elif not is_pure(module):
+            walk.stop(f"the compiled function {module}.{name}", trail)
+    elif issubclass(type(owner), type) and name in EFFECT_NAMES:
+        walk.effect(name, trail)
+    else:
+        walk.lead([owner], trail)
+
+
+def _method(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    walk.lead([value.__func__, value.__self__], trail)
+
+
+def _of_numpy(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    if value.__name__ in EFFECT_NAMES:
+        walk.effect(value.__name__, trail)
+
+
+def _ufunc(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    if all(set(form) <= set("O->") for form in value.types):  # np.frompyfunc does not say of which function it is
+        walk.stop("a function of np.frompyfunc", trail)
+
+
+def _cached(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    walk.lead([value.__wrapped__, value.__dict__], trail)
+    if walk.restores:
+        walk.caches.append((value, value.cache_info()))
+    else:
+        walk.ask(lambda: (value.cache_info().misses, value.cache_info().currsize), "kept results", trail)
+        walk.keeps_results = True
+
+
+def _proxy(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    walk.lead(gc.get_referents(value), trail)
+
+
+def _context(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    missing = object()
+    walk.lead(walk.ask(lambda: (value.get(missing),), "a context variable", trail), trail)
+
+
+def _decimal(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    walk.ask(lambda: (repr(decimal.getcontext()),), "the context of decimal", trail)
+
+
+def _vectorized(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    names = ("pyfunc", "otypes", "signature", "excluded", "cache")  # and a cache of its own
+    walk.lead(walk.ask(lambda: [vars(value).get(name) for name in names], "a vectorized function", trail), trail)
+
+
+def _function(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    walk.follow(value, trail)
+
+
+def _module(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    name = vars(value).get("__name__")
+    walk.module(value, name if type(name) is str and sys.modules.get(name) is value else "", trail)
+
+
+for _kind in (list, dict, set, frozenset, tuple, deque, bytearray, array.array, slice):
+    ROWS[id(_kind)] = with_base(_kind, _kind)
+ROWS |= {
+    id(OrderedDict): with_base(OrderedDict, OrderedDict),
+    id(defaultdict): with_base(defaultdict, dict),
+    id(np.ndarray): keep_array,
+    id(np.void): _structured,
+    id(types.FunctionType): _function,
+    id(types.MethodType): _method,
+    id(types.BuiltinFunctionType): _builtin,
+    id(types.MethodWrapperType): lambda walk, value, trail: walk.lead([value.__self__], trail),
+    id(types.ModuleType): _module,
+    id(types.MappingProxyType): _proxy,
+    id(partial): _held("a partial function", "func", "args", "keywords", "__dict__"),
+    id(property): _held("a property", "fget", "fset", "fdel"),
+    id(staticmethod): _held("a static method", "__func__", "__dict__"),
+    id(classmethod): _held("a class method", "__func__", "__dict__"),
+    id(functools.cached_property): _held("a property", "func"),
+    id(CACHED): _cached,
+    id(np.ufunc): _ufunc,
+    id(np.vectorize): _vectorized,
+    id(type(np.sum)): _of_numpy,
+    id(contextvars.ContextVar): _context,
+    id(decimal.Decimal): _decimal,
+}
+
+
+def other_row(kind: type, module: str) -> Any:
+    """Return the row of types that are not one type: NumPy's of data, SymPy's expressions, iterators, generators."""
+    if issubclass(kind, np.dtype) or (module.partition(".")[0] == "sympy" and issubclass(kind, sp.Basic)):
+        return lambda *_: None
+    if kind.__name__ in ("cython_function_or_method", "fused_cython_function"):
+        return _compiled
+    if issubclass(kind, logging.Logger) or has_effects(module):
+        return _with_effects
+    return _iterator if issubclass(kind, Iterator) else None
+
+
+def _compiled(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    if not is_pure(str(value.__module__)):
+        walk.stop(f"the compiled function {value.__name__}", trail)
+
+
+def _with_effects(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    walk.effect(f"an object of type {type(value).__qualname__}", trail, module_of(type(value)))
+
+
+def _iterator(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    walk.runs_out = True
+    walk.stop("an iterator", trail)

@@ -1,0 +1,374 @@
+"""The walk over what functions can reach: names in their code, variables around them, objects, and what these hold.
+
+It works by allow-list. The exact type of an object has a row (`symad.reach.object_rows`), or its class is an ordinary
+one (`symad.reach.object_classes`): both say how its state is read, and what it leads to. Everything else makes the
+answer "unknown", by name. Members of classes and objects wait for code that has their names.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+from weakref import ref
+
+from codegen.records import dataclass
+from symad.reach.code_facts import CodeFacts, Load, codes_of, facts_of, line_of_name
+from symad.reach.compared_state import ComparedState, Part, PutBack
+from symad.reach.known_packages import (
+    DOING,
+    EFFECT_METHODS,
+    EFFECT_NAMES,
+    HEAVY,
+    asks,
+    has_effects,
+    is_installed,
+    is_pure,
+    is_trusted_code,
+    module_of,
+)
+
+REACHED = 10_000  # objects that are looked at
+ELEMENTS = 2**18  # that containers hold in all
+COUNTED = 1000  # elements of a container whose comparison takes time worth counting
+
+Row = Callable[["ReachWalk", Any, "Trail"], None]
+ROWS: dict[int, Row] = {}  # by the ids of exact types: a class may have a hash of its own
+ATOMS: set[int] = set()  # ids of types whose objects have no state, and lead to nothing
+OTHER_ROWS: list[Row] = []  # of every other object: what `object_classes` does
+
+_MISSING = object()
+_BUILTINS = vars(builtins)
+_ASKED_BY_LIBRARIES = frozenset({  # attributes that NumPy and SciPy ask objects for
+    "shape", "dtype", "ndim", "size", "T", "H", "real", "imag", "matvec", "rmatvec", "matmat", "dot", "toarray",
+    "todense", "tocsr", "conjugate", "adjoint", "item", "tolist", "copy", "value2member_map_", "lhs", "fun", "jac",
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Trail:
+    """How an object was reached: in words, by the code that has the name; `name` of a global, "" of another one."""
+
+    words: str
+    code: types.CodeType | None
+    key: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """What cannot be followed, or what has an effect, and how it was reached."""
+
+    what: str
+    trail: Trail
+    asks: bool = False  # the world for something
+
+    @property
+    def reason(self) -> str:
+        """What it is, and what leads to it."""
+        return self.what if self.what in self.trail.words else f"{self.what} ({self.trail.words})"
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The user's file and line; line 0 where they are not known."""
+        code = self.trail.code
+        return ("<unknown>", 0) if code is None else (code.co_filename, line_of_name(code, self.trail.key))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A class of which only objects are asked whether they are of it."""
+
+    kind: type
+
+
+class ReachWalk:
+    """What functions reach: their state, all functions of the user's, effects, and what is unknown.
+
+    `restores`: state is put back after the body of a loop, and generators of random numbers and what packages hold are
+    state too; else it is compared before a kernel or a trace is taken again.
+    """
+
+    def __init__(self, roots: Iterable[Any], *, restores: bool, left: Collection[int], largest: float) -> None:
+        self.restores, self.left, self.largest = restores, left, largest
+        self.state = ComparedState()
+        self.functions: list[types.FunctionType] = []
+        self.effects: list[Obstacle] = []
+        self.unknown: list[Obstacle] = []
+        self.caches: list[tuple[Any, Any]] = []
+        self.named: list[tuple[str, Any]] = []  # lists and sets by the names that lead to them
+        self.runs_out = self.keeps_results = False
+        self.added_to, self._read = set[str](), set[str]()
+        self._names = set[str](_ASKED_BY_LIBRARIES)
+        self._all_names = self._has_bare_module = False
+        self._spaces: list[tuple[dict[Any, Any], Trail]] = []  # members that wait for their names
+        self._seen = set[int]()
+        self._alive: list[Any] = []  # ids stay what they are
+        self._elements = 0
+        self._waiting: list[tuple[Any, Trail]] = []
+        self._later: list[tuple[Any, Trail]] = []  # what global names lead to, where it is refused and not put back
+        self.lead(list(roots), Trail("the function", None, "", ""))
+        self._run()
+
+    def _run(self) -> None:
+        while self._waiting or self._later:
+            value, trail = self._waiting.pop() if self._waiting else self._later.pop()
+            if id(value) in self._seen:
+                continue
+            self._seen.add(id(value))
+            self._alive.append(value)
+            if len(self._seen) > REACHED or self._elements > ELEMENTS:
+                self.stop(f"more than {REACHED:,} objects", trail)
+                return
+            row = ROWS.get(id(type(value)))
+            if row is not None:
+                row(self, value, trail)
+            else:
+                OTHER_ROWS[0](self, value, trail)
+
+    # What rows say.
+
+    def lead(self, values: Collection[Any], trail: Trail) -> None:
+        """Go on with what an object holds."""
+        self._elements += len(values)
+        if ATOMS.issuperset(map(id, map(type, values))):
+            return
+        waiting = self._later if self.restores and trail.name else self._waiting
+        waiting += [(value, trail) for value in values if id(type(value)) not in ATOMS]
+
+    def ask(
+        self,
+        now: Callable[[], Sequence[Any]],
+        what: str,
+        trail: Trail,
+        put_back: PutBack | None = None,
+        owner: Any = None,
+    ) -> Sequence[Any]:
+        """Note the state of an object, and return it; `owner` is the list or set that it is."""
+        before = now()
+        self.state.parts.append(Part(now, before, put_back, what, trail.name, owner))
+        self.state.bytes += 8 * len(before) if len(before) > COUNTED else 0
+        return before
+
+    def stop(self, what: str, trail: Trail) -> None:
+        """Note that something cannot be followed."""
+        self.unknown.append(Obstacle(what, trail))
+
+    def effect(self, what: str, trail: Trail, module: str = "") -> None:
+        """Note that something may be done, by a module, that nobody sees who does not run the function."""
+        self.effects.append(Obstacle(what, trail, asks(module) or (what in EFFECT_NAMES and what not in DOING)))
+
+    def members(self, space: dict[Any, Any], trail: Trail) -> None:
+        """Go on with those members of an object or a class whose names code has; the others wait."""
+        self.named += [(name, value) for name, value in space.items() if type(value) in (list, set)]
+        if self._all_names:
+            self.lead(list(space.values()), trail)
+            return
+        self._spaces.append((space, trail))
+        names = self._names
+        self.lead([value for name, value in space.items() if type(name) is not str or name in names], trail)
+
+    # Functions.
+
+    def follow(self, f: types.FunctionType, trail: Trail) -> None:
+        """Go on with what a function reads."""
+        code, space = f.__code__, f.__globals__
+        if is_trusted_code(code.co_filename, space.get("__name__")):
+            self._of_library(f, trail)
+            return
+        module = str(space.get("__name__"))
+        if is_installed(code.co_filename) and (has_effects(module) or module.partition(".")[0] in HEAVY):
+            if has_effects(module):
+                self.effect(f"{module}.{f.__qualname__}", trail, module)
+            else:
+                self.stop(f"{module}.{f.__qualname__}", trail)
+            return
+        self.functions.append(f)
+        attributes = f.__dict__
+        self.state.functions.append((f, code, f.__defaults__, f.__kwdefaults__, attributes, trail.name))
+        if attributes:
+            self.lead([attributes], trail)
+        else:
+            self.state.empty.append(attributes)
+        within = Trail("a default", code, "", trail.name)
+        if f.__defaults__:
+            self.lead(f.__defaults__, within)
+        if f.__kwdefaults__:
+            self.lead([f.__kwdefaults__], within)
+        facts = facts_of(code)
+        cells = {}
+        for name, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
+            try:
+                cells[name] = cell.cell_contents
+            except ValueError:  # nothing is bound to it
+                self.state.unbound.append((cell, name))
+                continue
+            self.state.cells.append((cell, cells[name], name))
+            self.named += [(name, cells[name])] if type(cells[name]) in (list, set) else []
+        for load in facts.loads:
+            if load.is_global:
+                self._global(f, load)
+            elif load.name in cells:
+                trail = Trail(f"the variable {load.name}", code, load.name, "")
+                self.through(cells[load.name], load.attributes, load.is_stored, trail)
+        self.lead(list(cells.values()), Trail("a variable around the function", code, "", ""))
+        self._with_facts(facts, code, space)
+
+    def _of_library(self, f: types.FunctionType, trail: Trail) -> None:
+        """Of a library's function only those matter that it was made of."""
+        if f.__name__ in EFFECT_NAMES:
+            self.effect(f.__name__, trail)
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            try:
+                value = cell.cell_contents
+            except ValueError:
+                continue
+            if name not in ("dispatch_cache", "cache_token") and _is_called(value, name):
+                self.lead([value], trail)
+
+    def everything(self) -> None:
+        """Go on with all members: something may ask for attributes whose names no code has."""
+        if not self._all_names:
+            self._all_names = True
+            for space, trail in self._spaces:
+                self.lead(list(space.values()), trail)
+
+    def _with_facts(self, facts: CodeFacts, code: types.CodeType, space: dict[str, Any]) -> None:
+        for name in facts.hidden:
+            self.stop(name, Trail(f"the attribute {name}", code, name, ""))
+        for name in facts.stores:
+            self.effect(f"a global name ({name}) that is set", Trail(f"the global name {name}", code, name, name))
+        for module, level, names in facts.imports:
+            self._import(module, level, names, Trail(f"the import of {module}", code, module, ""), space)
+        self.added_to |= facts.added_to
+        self._read |= facts.names - facts.added_to
+        fresh = facts.names - self._names
+        if fresh:
+            self._names |= fresh
+            for members, trail in list(self._spaces):
+                self.lead([members[name] for name in fresh & members.keys()], trail)
+            self._effects_in(fresh, code)
+        if facts.dynamic:
+            self.everything()
+
+    def _effects_in(self, names: Iterable[str], code: types.CodeType) -> None:
+        wanted = EFFECT_NAMES if self._has_bare_module else EFFECT_METHODS
+        for name in wanted.intersection(names):
+            self.effect(name, Trail(f"the attribute {name}", code, name, ""))
+
+    def _bare(self, code: types.CodeType | None) -> None:
+        """Note that a package stands for itself somewhere: then each attribute may be one of it."""
+        if not self._has_bare_module:
+            self._has_bare_module = True
+            if code is not None:
+                self._effects_in(self._names, code)
+
+    def _import(self, module: str, level: int, names: tuple[str, ...], trail: Trail, space: dict[str, Any]) -> None:
+        if not level and is_pure(module):
+            self._bare(trail.code)
+            for name in names:
+                self.through(sys.modules.get(module), (name,), False, trail)
+            return
+        if not level and has_effects(module):
+            self.effect(module, trail, module)
+            return
+        found = sys.modules.get(module) if not level else None
+        if found is None or not names:
+            self.stop("imported when it is called", trail)
+            return
+        for name in names:
+            self.through(found, (name,), False, trail)
+
+    def _global(self, f: types.FunctionType, load: Load) -> None:
+        space, name = f.__globals__, load.name
+        trail = Trail(f"the global name {name}", f.__code__, name, name)
+        value = self._name(space, name, trail)
+        if value is _MISSING:
+            defined = f.__builtins__
+            value = self._name(defined, name, trail) if type(defined) is dict else _MISSING
+            if value is _MISSING:
+                return
+        self.through(value, load.attributes, load.is_stored, trail, is_checked=load.is_checked)
+
+    def _name(self, space: dict[str, Any], name: str, trail: Trail, words: str = "") -> Any:
+        """Note what a name in a namespace stands for, or that it stands for nothing."""
+        value = space.get(name, _MISSING)
+        if value is _MISSING:
+            self.state.absent.setdefault(id(space), (space, set()))[1].add(name)
+        else:
+            self.state.read(space, name, value, words or trail.name or name)
+            if type(value) in (list, set):
+                self.named.append((name, value))
+        return value
+
+    # Modules: only "load a module, load its attribute" is followed.
+
+    def through(
+        self, value: Any, attributes: tuple[str, ...], is_stored: bool, trail: Trail, *, is_checked: bool = False
+    ) -> None:
+        """Go on with an attribute of a module, with the modules in between; with every other value itself."""
+        while type(value) is types.ModuleType:
+            name = vars(value).get("__name__")
+            name = name if type(name) is str and (self.restores or sys.modules.get(name) is value) else ""
+            if not attributes:
+                self.module(value, name, trail)
+                return
+            if is_stored and len(attributes) == 1:
+                self.effect(f"the attribute {attributes[0]} of {name or 'a module'} that is set", trail)
+            value, attributes = self._attribute(value, name, attributes[0], trail), attributes[1:]
+            if value is _MISSING:
+                return
+        if attributes and attributes[0] in EFFECT_NAMES and _is_pure_value(value):
+            self.effect(attributes[0], trail)
+        if is_checked and issubclass(type(value), type):
+            value = Checked(value)
+        self.lead([value], trail)
+
+    def _attribute(self, module: types.ModuleType, name: str, attribute: str, trail: Trail) -> Any:
+        """Return an attribute of a module, _MISSING where nothing more is to be said of it."""
+        space = vars(module)
+        known = is_pure(name)
+        if known and (self.restores or name.partition(".")[0] in ("symad", "codegen", "sympy")):
+            return getattr(module, attribute, _MISSING)
+        if known and attribute in EFFECT_NAMES:
+            self.effect(attribute, trail)
+            return _MISSING
+        if known and attribute not in space:
+            return getattr(module, attribute, _MISSING)  # a module in it that is imported when it is asked for
+        if attribute not in space and "__getattr__" in space:
+            self.stop(f"the module {name}, which has a __getattr__", trail)
+            return _MISSING
+        value = self._name(space, attribute, trail, f"{trail.name}.{attribute}")
+        if has_effects(name) and id(type(value)) not in ATOMS and type(value) is not types.ModuleType:
+            self.effect(f"{name}.{attribute}", trail, name)
+            return _MISSING
+        return value
+
+    def module(self, value: types.ModuleType, name: str, trail: Trail) -> None:
+        """Note a module that stands for itself."""
+        if is_pure(name):
+            self._bare(trail.code)
+        elif has_effects(name):
+            self.effect(name, trail, name)
+        else:
+            self.stop(f"the module {name or type(value).__name__} as a value", trail)
+
+    def only_written(self) -> set[int]:
+        """Return the ids of the lists and sets whose names code only adds to."""
+        looked_at = {id(value) for name, value in self.named if name in self._read}
+        return {id(value) for name, value in self.named if name in self.added_to and name not in self._read} - looked_at
+
+
+def _is_called(value: Any, name: str) -> bool:
+    """Whether a library's function was made of something that is called; a weak reference is to an argument of it."""
+    return (callable(value) and type(value) is not ref) or name == "registry"
+
+
+def _is_pure_value(value: Any) -> bool:
+    kind = type(value)
+    return is_pure(module_of(value if issubclass(kind, type) else kind))
+
+
+__all__ = ["ATOMS", "OTHER_ROWS", "ROWS", "Obstacle", "ReachWalk", "Row", "Trail", "codes_of"]

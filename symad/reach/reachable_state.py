@@ -1,0 +1,115 @@
+"""Reachable state: what functions can read, as it was; whether it has changed, what of it, and how it is put back."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Collection
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from symad.errors import TraceError
+from symad.reach.object_classes import RANDOM
+from symad.reach.reach_walk import Obstacle, ReachWalk, Trail
+
+
+class ReachableState:
+    """What functions and objects can reach. It is known completely where `unknown` is empty.
+
+    >>> scale = 2.0
+    >>> state = ReachableState(lambda x: x * scale)
+    >>> state.unknown, state.unchanged()
+    ([], True)
+    >>> scale = 3.0
+    >>> state.unchanged(), state.differences()
+    (False, {'the variable scale': 'the variable scale'})
+
+    `restores`: it is put back after the body of a loop. `left` are the ids of arrays that may change; arrays of more
+    than `largest` bytes are not compared.
+    """
+
+    def __init__(
+        self, *roots: Any, restores: bool = False, left: Collection[int] = (), largest: float = math.inf
+    ) -> None:
+        walk = ReachWalk(roots, restores=restores, left=left, largest=largest)
+        self._state, self._caches = walk.state, walk.caches
+        if restores:
+            shared = Trail(RANDOM, None, "", "")
+            state, legacy = random.getstate(), np.random.get_state()
+            walk.ask(lambda: (random.getstate(),), RANDOM, shared, lambda _: random.setstate(state))
+            walk.ask(legacy_state, RANDOM, shared, lambda _: np.random.set_state(legacy))
+        self.unknown: list[Obstacle] = walk.unknown
+        self.effects: list[Obstacle] = walk.effects
+        self.asks: bool = any(effect.asks for effect in walk.effects)  # the world for something
+        self.functions: list[FunctionType] = walk.functions
+        self.runs_out: bool = walk.runs_out
+        self.keeps_results: bool = walk.keeps_results
+        self.bytes: int = walk.state.bytes
+        self.unchanged: Callable[[], bool] = walk.state.unchanged
+        self.only_written: Callable[[], set[int]] = walk.only_written
+
+    def differences(self, left: Collection[int] = ()) -> dict[str, str]:
+        """Return what is not as it was: what each is, by the name of what is global, else by that itself.
+
+        Lists and sets whose ids are in `left` do not count.
+        """
+        return {
+            part.name or part.what: part.what
+            for part in self._state.different()
+            if part.owner is None or id(part.owner) not in left
+        }
+
+    def changed(self, where: str) -> str:
+        """Return what is not as it was, if anything; TraceError for something global, which others may change too."""
+        different = list(self._state.different())
+        for part in different:
+            if part.name:
+                raise TraceError(
+                    f"the body of a loop changes {part.name}",
+                    where=where,
+                    why="a body is traced once for all repetitions, and global names are not put back",
+                    do="return what the body computes; or make it a variable of the function around the loop; or "
+                    'compile with roll="never"',
+                )
+        return different[0].what if different else ""
+
+    def restore(self, where: str = "") -> None:
+        """Put back what has changed; TraceError where results that were kept before would be lost."""
+        for cache, before in self._caches:
+            if cache.cache_info().misses != before.misses:
+                if before.currsize:
+                    raise TraceError(
+                        f"the body of a loop calls {cache.__name__}, which keeps its results, and changes something",
+                        where=where,
+                        why="the body is carried out again for each repetition, and what was kept cannot be told apart",
+                        do='leave functools.cache out, or the change; or compile with roll="never"',
+                    )
+                cache.cache_clear()
+        for part in self._state.different():
+            if not part.name and part.put_back is not None:
+                part.put_back(part.before)
+
+
+def legacy_state() -> tuple[Any, ...]:
+    """Return the state of the generator of random numbers that NumPy's functions have."""
+    kind, state, *rest = np.random.get_state(legacy=True)
+    return kind, np.asarray(state).tobytes(), *rest
+
+
+def generator_states() -> tuple[Any, ...]:
+    """Return the states of the generators of random numbers that all code has."""
+    return random.getstate(), *legacy_state()
+
+
+def reached_functions(f: Any) -> tuple[tuple[FunctionType, ...], bool]:
+    """Return the Python functions of the user's that a function may call; whether these are all.
+
+    >>> double = lambda x: 2 * x
+    >>> functions, complete = reached_functions(lambda x: double(np.sin(x)))
+    >>> double in functions, len(functions), complete
+    (True, 2, True)
+    """
+    walk = ReachWalk([f], restores=False, left=(), largest=0)
+    return tuple(walk.functions), not walk.unknown
