@@ -119,7 +119,7 @@ def facts_of(code: types.CodeType) -> CodeFacts:
                 (written if after.opname in _ATTRIBUTES and after.argval in _ADDS else read).add(step.argval)
     for word, implied in _IMPLIED.items():
         names |= implied if word in names else frozenset()
-    hidden = sorted(name for name in names if name in _FRAMES or (_is_special(name) and name not in _SPECIAL))
+    hidden = sorted(filter(is_hidden, names))
     return CodeFacts(
         tuple(loads.values()), frozenset(names), tuple(imports), tuple(stores), tuple(hidden),
         dynamic or not names.isdisjoint(_DYNAMIC), frozenset(written - read),
@@ -172,8 +172,13 @@ def _words(constants: tuple[Any, ...]) -> Iterator[str]:
             waiting += value
 
 
-def _is_special(name: str) -> bool:
-    return name.startswith("__") and name.endswith("__") and len(name) > 4
+def is_hidden(name: str) -> bool:
+    """Whether an attribute leads around everything that is followed: to frames, to all global names.
+
+    >>> is_hidden("__globals__"), is_hidden("__len__"), is_hidden("f_back"), is_hidden("scale")
+    (True, False, True, False)
+    """
+    return name in _FRAMES or (name[:2] == name[-2:] == "__" and len(name) > 4 and name not in _SPECIAL)
 
 
 def line_of_name(code: types.CodeType, name: str) -> int:

@@ -24,6 +24,7 @@ NUMBERS = frozenset({int, float, bool, str, bytes, complex, type(None), np.float
 SCALARS = frozenset(
     kind for kind in np.sctypeDict.values() if issubclass(kind, np.generic) and kind not in (np.void, np.object_)
 )
+_NUMBERS, _SCALARS = ({id(kind) for kind in kinds} for kinds in (NUMBERS, SCALARS))  # a class may have its own hash
 
 
 @dataclass(frozen=True)
@@ -184,8 +185,8 @@ def same(now: Any, before: Any) -> bool:
         return not now.dtype.hasobject and form_of(now) == form_of(before) and same_bytes(now, before)
     if kind is tuple:
         return len(now) < 1000 and same_parts(now, before)
-    if kind in (float, complex):
+    if kind is float or kind is complex:
         return repr(now) == repr(before)
-    if kind in SCALARS:
-        return now.dtype == before.dtype and now.tobytes() == before.tobytes()
-    return kind in NUMBERS and bool(now == before)
+    if id(kind) in _SCALARS:
+        return bool(now.dtype == before.dtype and now.tobytes() == before.tobytes())
+    return id(kind) in _NUMBERS and bool(now == before)

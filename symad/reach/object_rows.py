@@ -13,6 +13,7 @@ import logging
 import operator
 import re
 import sys
+import threading
 import types
 import typing
 from collections import OrderedDict, defaultdict, deque, namedtuple
@@ -47,8 +48,7 @@ ATOMS |= {
         types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, re.Pattern,
         datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone, type(sys.float_info),
         type(sys.int_info), type(sys.hash_info), type(sys.version_info), type(sys.flags), types.GenericAlias,
-        types.UnionType, types.EllipsisType, typing.TypeVar, operator.itemgetter, operator.attrgetter,
-        operator.methodcaller, type(namedtuple("Pair", "a").a),
+        types.UnionType, types.EllipsisType, typing.TypeVar, operator.itemgetter, type(namedtuple("Pair", "a").a),
     )
 }  # fmt: skip
 
@@ -264,6 +264,12 @@ def _vectorized(walk: ReachWalk, value: Any, trail: Trail) -> None:
     walk.lead(walk.ask(lambda: [vars(value).get(name) for name in names], "a vectorized function", trail), trail)
 
 
+def _getter(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    parts = value.__reduce__()[1]
+    walk.words(parts, trail)
+    walk.lead(parts, trail)
+
+
 def _function(walk: ReachWalk, value: Any, trail: Trail) -> None:
     walk.follow(value, trail)
 
@@ -295,6 +301,9 @@ ROWS |= {
     id(np.ufunc): _ufunc,
     id(np.vectorize): _vectorized,
     id(type(np.sum)): _of_numpy,
+    id(operator.attrgetter): _getter,
+    id(operator.methodcaller): _getter,
+    id(threading.local): lambda walk, value, trail: walk.stop("values of one thread", trail),
     id(contextvars.ContextVar): _context,
     id(decimal.Decimal): _decimal,
 }

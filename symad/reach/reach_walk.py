@@ -15,7 +15,7 @@ from typing import Any
 from weakref import ref
 
 from codegen.records import dataclass
-from symad.reach.code_facts import CodeFacts, Load, codes_of, facts_of, line_of_name
+from symad.reach.code_facts import CodeFacts, Load, facts_of, is_hidden, line_of_name
 from symad.reach.compared_state import ComparedState, Part, PutBack
 from symad.reach.known_packages import (
     DOING,
@@ -119,8 +119,9 @@ class ReachWalk:
                 continue
             self._seen.add(id(value))
             self._alive.append(value)
-            if len(self._seen) > REACHED or self._elements > ELEMENTS:
+            if len(self._seen) > REACHED:
                 self.stop(f"more than {REACHED:,} objects", trail)
+            if len(self._seen) > REACHED or self._elements > ELEMENTS:
                 return
             row = ROWS.get(id(type(value)))
             if row is not None:
@@ -133,6 +134,8 @@ class ReachWalk:
     def lead(self, values: Collection[Any], trail: Trail) -> None:
         """Go on with what an object holds."""
         self._elements += len(values)
+        if self._elements > ELEMENTS and not self.unknown:
+            self.stop(f"more than {ELEMENTS:,} elements", trail)
         if ATOMS.issuperset(map(id, map(type, values))):
             return
         waiting = self._later if self.restores and trail.name else self._waiting
@@ -162,7 +165,7 @@ class ReachWalk:
 
     def members(self, space: dict[Any, Any], trail: Trail) -> None:
         """Go on with those members of an object or a class whose names code has; the others wait."""
-        self.named += [(name, value) for name, value in space.items() if type(value) in (list, set)]
+        self.named += [(name, value) for name, value in space.items() if is_listed(value)]
         if self._all_names:
             self.lead(list(space.values()), trail)
             return
@@ -206,7 +209,7 @@ class ReachWalk:
                 self.state.unbound.append((cell, name))
                 continue
             self.state.cells.append((cell, cells[name], name))
-            self.named += [(name, cells[name])] if type(cells[name]) in (list, set) else []
+            self.named += [(name, cells[name])] if is_listed(cells[name]) else []
         for load in facts.loads:
             if load.is_global:
                 self._global(f, load)
@@ -235,6 +238,20 @@ class ReachWalk:
             for space, trail in self._spaces:
                 self.lead(list(space.values()), trail)
 
+    def words(self, names: Iterable[str], trail: Trail) -> None:
+        """Note the names of attributes that an object asks for, as one of operator.attrgetter."""
+        parts = [part for name in names if type(name) is str for part in name.split(".")]
+        for part in filter(is_hidden, parts):
+            self.stop(part, trail)
+        self._asked(frozenset(parts))
+
+    def _asked(self, names: frozenset[str]) -> None:
+        """Go on with members whose names code has."""
+        fresh = names - self._names
+        self._names |= fresh
+        for members, trail in list(self._spaces) if fresh else ():
+            self.lead([members[name] for name in fresh & members.keys()], trail)
+
     def _with_facts(self, facts: CodeFacts, code: types.CodeType, space: dict[str, Any]) -> None:
         for name in facts.hidden:
             self.stop(name, Trail(f"the attribute {name}", code, name, ""))
@@ -244,12 +261,8 @@ class ReachWalk:
             self._import(module, level, names, Trail(f"the import of {module}", code, module, ""), space)
         self.added_to |= facts.added_to
         self._read |= facts.names - facts.added_to
-        fresh = facts.names - self._names
-        if fresh:
-            self._names |= fresh
-            for members, trail in list(self._spaces):
-                self.lead([members[name] for name in fresh & members.keys()], trail)
-            self._effects_in(fresh, code)
+        self._asked(facts.names)
+        self._effects_in(facts.names, code)
         if facts.dynamic:
             self.everything()
 
@@ -299,7 +312,7 @@ class ReachWalk:
             self.state.absent.setdefault(id(space), (space, set()))[1].add(name)
         else:
             self.state.read(space, name, value, words or trail.name or name)
-            if type(value) in (list, set):
+            if is_listed(value):
                 self.named.append((name, value))
         return value
 
@@ -337,6 +350,9 @@ class ReachWalk:
             return _MISSING
         if known and attribute not in space:
             return getattr(module, attribute, _MISSING)  # a module in it that is imported when it is asked for
+        if attribute == "__dict__":
+            self.stop(f"the names of the module {name}", trail)
+            return _MISSING
         if attribute not in space and "__getattr__" in space:
             self.stop(f"the module {name}, which has a __getattr__", trail)
             return _MISSING
@@ -361,6 +377,12 @@ class ReachWalk:
         return {id(value) for name, value in self.named if name in self.added_to and name not in self._read} - looked_at
 
 
+def is_listed(value: Any) -> bool:
+    """Whether a value is a list or a set. Types are compared by identity: a metaclass may have an `==` of its own."""
+    kind = type(value)
+    return kind is list or kind is set
+
+
 def _is_called(value: Any, name: str) -> bool:
     """Whether a library's function was made of something that is called; a weak reference is to an argument of it."""
     return (callable(value) and type(value) is not ref) or name == "registry"
@@ -371,4 +393,4 @@ def _is_pure_value(value: Any) -> bool:
     return is_pure(module_of(value if issubclass(kind, type) else kind))
 
 
-__all__ = ["ATOMS", "OTHER_ROWS", "ROWS", "Obstacle", "ReachWalk", "Row", "Trail", "codes_of"]
+__all__ = ["ATOMS", "OTHER_ROWS", "ROWS", "Obstacle", "ReachWalk", "Row", "Trail"]

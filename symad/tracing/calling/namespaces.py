@@ -182,7 +182,7 @@ def asks_for_types(f: Any) -> bool:
         names = _names_in(function.__code__)
         if "type" in names and "type" not in function.__globals__:
             return True
-        waiting += [value for name in names if isinstance(value := function.__globals__.get(name), FunctionType)]
+        waiting += [value for name in names if type(value := function.__globals__.get(name)) is FunctionType]
     return False
 
 
@@ -198,10 +198,10 @@ def closed_over(f: Any) -> Iterator[FunctionType]:
     seen, waiting = set[int](), [f]
     while waiting:
         function = waiting.pop()
-        if isinstance(function, partial):
+        if type(function) is partial:  # `isinstance` would ask an object that may answer wrongly
             waiting.append(function.func)
         function = python_form(function) or function
-        if not isinstance(function, FunctionType) or id(function) in seen:
+        if type(function) is not FunctionType or id(function) in seen:
             continue
         seen.add(id(function))
         yield function
@@ -227,11 +227,11 @@ def reached(namespaces: Sequence[Names]) -> list[Names]:
 
 
 def _namespace_of(value: Any) -> Namespace | None:
-    if isinstance(value, FunctionType):
+    if type(value) is FunctionType:
         return value.__globals__
-    if isinstance(value, type):
+    if issubclass(type(value), type):
         return getattr(sys.modules.get(value.__module__), "__dict__", None)
-    return vars(value) if isinstance(value, ModuleType) else None
+    return vars(value) if issubclass(type(value), ModuleType) else None
 
 
 def _is_users(namespace: Namespace) -> bool:

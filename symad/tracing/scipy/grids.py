@@ -55,7 +55,7 @@ def interpolant(
     self._fill_value_below, self._fill_value_above = (math.nan, math.nan) if goes_on else pair
 
 
-@stands_in_for("scipy.interpolate._polyint._Interpolator1D.__call__", held=("x", "_y", "_fill_value_below",
+@stands_in_for("scipy.interpolate._polyint._Interpolator1D.__call__", held=("x", "y", "_y", "_fill_value_below",
                "_fill_value_above"))  # fmt: skip
 def evaluated(self: Any, x: Any) -> Any:
     """The values of an interpolant at points."""
@@ -85,7 +85,12 @@ def _filled(value: Any, rest: tuple[int, ...]) -> Any:
 
 
 def _along_first(self: Any) -> Any:
-    """Return the ordinates along the first axis; SciPy's objects have the other axes as one."""
+    """Return the ordinates along the first axis; SciPy's objects have the other axes as one.
+
+    Attributes may be set: `numpy.interp`, which SciPy calls for most linear ones, is given `y`, the others have copies.
+    """
+    if getattr(self, "_call", None) is getattr(type(self), "_call_linear_np", self):
+        return self.y
     if not is_plain(self._y):
         return self._y
     y = np.asarray(self._y)
@@ -107,9 +112,12 @@ def _between(self: Any, knots: Any, y: Any, points: Any) -> Any:
         first, second = taken(y, place), taken(y, place + 1)
         share = np.reshape((points - low) / (high - low), column)
         return first + share * (second - first)
+    if kind in ("previous", "next") and hasattr(self, "_x_shift"):
+        knots = np.nextafter(self._x_shift, math.inf if kind == "previous" else -math.inf)
     if kind in ("nearest", "nearest-up"):
         side: Any = "left" if kind == "nearest" else "right"
-        place = np.searchsorted((knots[1:] + knots[:-1]) / 2.0, points, side=side)
+        bounds = self.x_bds if hasattr(self, "x_bds") else (knots[1:] + knots[:-1]) / 2.0
+        place = np.searchsorted(bounds, points, side=side)
     elif kind == "previous":
         place = np.searchsorted(knots[1:], points, side="right")
     else:
