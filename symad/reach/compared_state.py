@@ -52,7 +52,7 @@ class ComparedState:
 
     def __init__(self) -> None:
         self.parts: list[Part] = []
-        self.arrays: list[tuple[Part, NDArray[Any], tuple[Any, ...], NDArray[Any]]] = []
+        self.arrays: list[tuple[Part, NDArray[Any], tuple[Any, ...], Any]] = []
         self.cells: list[tuple[types.CellType, Any, str]] = []
         self.unbound: list[tuple[types.CellType, str]] = []  # variables that stand for nothing
         self.functions: list[tuple[types.FunctionType, types.CodeType, Any, Any, Space, str]] = []
@@ -157,12 +157,14 @@ def _rewrite(f: types.FunctionType, old: Sequence[Any]) -> None:
 
 def form_of(array: NDArray[Any]) -> tuple[Any, ...]:
     """Return what an array has beside its numbers."""
-    flags = np.ndarray.flags.__get__(array)
-    return np.ndarray.shape.__get__(array), np.ndarray.strides.__get__(array), array.dtype, flags.num
+    return array.shape, array.strides, array.dtype
 
 
-def _same_array(array: NDArray[Any], form: tuple[Any, ...], copy: NDArray[Any]) -> bool:
-    return form_of(array) == form and same_bytes(array, copy)
+def _same_array(array: NDArray[Any], form: tuple[Any, ...], copy: Any) -> bool:
+    """Whether an array is as it was; `copy` are bytes of a small one."""
+    if (array.shape, array.strides, array.dtype) != form:
+        return False
+    return bool(array.tobytes() == copy) if type(copy) is bytes else same_bytes(array, copy)
 
 
 def same_parts(now: Sequence[Any], before: Sequence[Any]) -> bool:

@@ -181,6 +181,7 @@ def _of_object(walk: ReachWalk, value: Any, kind: type, trail: Trail) -> None:
     walk.lead([kind], Trail(f"{_CLASS_OF}{trail.words}", trail.code, trail.key, trail.name))
     for base in mro:
         if base is np.ndarray:
+            walk.ask(lambda: _form_of(value), "an array", trail)
             keep_array(walk, np.ndarray.view(value, np.ndarray), trail)
         elif id(base) in _CONTENTS:
             content(walk, value, trail, base)
@@ -196,6 +197,12 @@ def _is_ordinary(base: type) -> bool:
     if id(base) in _CONTENTS or base is np.ndarray or _is_python_class(base):
         return True
     return not _FLAGS(base) & _HEAP and issubclass(base, BaseException | np.generic) and base is not np.void
+
+
+def _form_of(value: Any) -> list[Any]:
+    """Return what an array of a derived class has beside its numbers: its class may answer otherwise."""
+    shape, strides = np.ndarray.shape.__get__(value), np.ndarray.strides.__get__(value)
+    return [*shape, *strides, np.ndarray.dtype.__get__(value)]
 
 
 def _put_back(value: Any, members: list[Any], old: Any) -> None:

@@ -31,6 +31,7 @@ from symad.reach.known_packages import EFFECT_NAMES, has_effects, is_pure, modul
 from symad.reach.reach_walk import ATOMS, ROWS, ReachWalk, Trail
 
 LARGEST = 2**24  # elements of an array that is put back
+SMALL = 2**12  # bytes of an array that are compared quicker as text than in place
 CACHED = type(functools.cache(len))  # of functions that keep their results
 
 _PURE_BUILTINS = frozenset({
@@ -164,7 +165,7 @@ def keep_array(walk: ReachWalk, value: NDArray[Any], trail: Trail) -> None:
     copied = np.array(value, copy=True, order="K", subok=False)
     walk.state.bytes += value.nbytes
     part = Part(tuple, (copied,), lambda old: np.copyto(value, old[0]), "an array", trail.name)
-    walk.state.arrays.append((part, value, form_of(value), copied))
+    walk.state.arrays.append((part, value, form_of(value), copied.tobytes() if value.nbytes <= SMALL else copied))
 
 
 def may_change(array: NDArray[Any]) -> bool:
