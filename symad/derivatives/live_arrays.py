@@ -7,8 +7,8 @@ it asks of these numbers is then noted, as for arguments. Nothing of the user's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import CellType, CodeType, FunctionType
+from collections.abc import Callable, Mapping, Sequence
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 
 from codegen.loops.loop import Nodes
 from symad.graph.array_operands import ArrayNode
+from symad.reach.code_facts import facts_of
+from symad.reach.compared_state import is_bound
 from symad.reach.object_rows import may_change
+from symad.reach.reachable_state import functions_around
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.user_place import is_installed, is_library
+from symad.tracing.calling.user_place import is_library
 from symad.tracing.values.containers import from_nodes
 
 LEAST = 2**16  # bytes of an array; smaller ones are compared
@@ -30,7 +33,7 @@ class LiveArrays:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
-        self._functions = list(_reached(function))
+        self._functions = functions_around(function)
         found = {id(value): value for each in self._functions for value in _values(each) if _is_large(value)}
         self.arrays: Sequence[NDArray[np.float64]] = tuple(found.values())
 
@@ -65,8 +68,8 @@ class LiveArrays:
             around = tuple(cells[id(cell)][1] for cell in each.__closure__ or ())
             copies[id(each)] = _copy(each, space, around)
         for cell, own in cells.values():
-            for value in _contents(cell):
-                own.cell_contents = copies.get(id(value), value)
+            if is_bound(cell):
+                own.cell_contents = copies.get(id(cell.cell_contents), cell.cell_contents)
         for space, own_space in spaces.values():
             own_space.update({name: copies.get(id(value), value) for name, value in space.items()})
         found: Callable[..., Any] = copies[id(self._function)]
@@ -81,40 +84,13 @@ def _copy(function: FunctionType, space: dict[str, Any], around: tuple[CellType,
     return made
 
 
-def _reached(function: Callable[..., Any]) -> Iterator[FunctionType]:
-    """Yield a function and those that its variables hold, of the user's or of ours, each once."""
-    seen, waiting = set[int](), [function]
-    while waiting:
-        found = waiting.pop()
-        if isinstance(found, FunctionType) and id(found) not in seen:
-            seen.add(id(found))
-            if _is_ours(found) or not is_installed(found.__code__.co_filename):
-                yield found
-                waiting += _values(found)
-
-
 def _values(function: FunctionType) -> list[Any]:
     """Return the values of a function's variables: those of enclosing functions, and global ones but for ours."""
-    found = [value for cell in function.__closure__ or () for value in _contents(cell)]
+    found = [cell.cell_contents for cell in function.__closure__ or () if is_bound(cell)]
     if not _is_ours(function):
         space = function.__globals__
-        found += [space[name] for name in _names(function.__code__) if name in space]
+        found += [space[load.name] for load in facts_of(function.__code__).loads if load.name in space]
     return found
-
-
-def _names(code: CodeType) -> set[str]:
-    """Return the names in code, and in the functions that it makes."""
-    codes = [code]
-    for each in codes:  # which grows
-        codes += [part for part in each.co_consts if isinstance(part, CodeType)]
-    return {name for each in codes for name in each.co_names}
-
-
-def _contents(cell: CellType) -> list[Any]:
-    try:
-        return [cell.cell_contents]
-    except ValueError:  # nothing is bound to it
-        return []
 
 
 def _is_ours(function: FunctionType) -> bool:

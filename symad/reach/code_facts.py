@@ -52,7 +52,10 @@ _SPECIAL = frozenset(
     "__radd__", "__iadd__", "__isub__", "__imul__", "__set_name__", "__init_subclass__", "__class_getitem__",
     "__classcell__", "__match_args__", "__await__", "__aiter__", "__anext__", "__aenter__", "__aexit__",
 })  # fmt: skip
-_FRAMES = frozenset({"f_globals", "f_locals", "f_builtins", "f_back", "gi_frame", "cr_frame", "ag_frame", "tb_frame"})
+_HIDDEN = frozenset({  # attributes of Python's own objects that lead around everything that is followed
+    "f_globals", "f_locals", "f_builtins", "f_back", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "__builtins__",
+    "__loader__", "__spec__", "__path__", "__annotations__", "__annotate__",
+}).union(*map(dir, (types.FunctionType, types.MethodType, types.ModuleType, type))) - _SPECIAL  # fmt: skip
 _IDENTIFIER = re.compile(r"[\w.]+")
 
 
@@ -178,7 +181,7 @@ def is_hidden(name: str) -> bool:
     >>> is_hidden("__globals__"), is_hidden("__len__"), is_hidden("f_back"), is_hidden("scale")
     (True, False, True, False)
     """
-    return name in _FRAMES or (name[:2] == name[-2:] == "__" and len(name) > 4 and name not in _SPECIAL)
+    return name in _HIDDEN
 
 
 def line_of_name(code: types.CodeType, name: str) -> int:

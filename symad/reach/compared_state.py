@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.records import dataclass
 from symad.reach.exactly import same_bytes
 
 PutBack = Callable[[Any], Any]
@@ -27,8 +27,7 @@ SCALARS = frozenset(
 _NUMBERS, _SCALARS = ({id(kind) for kind in kinds} for kinds in (NUMBERS, SCALARS))  # a class may have its own hash
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """The state of an object: what reads it, how it was, what puts it back, what it is, and its global name or ""."""
 
     now: Callable[[], Sequence[Any]]
@@ -96,7 +95,7 @@ class ComparedState:
         for space, names in self.absent.values():
             if not space.keys().isdisjoint(names):
                 return False
-        if self.unbound and any(_is_bound(cell) for cell, _ in self.unbound):
+        if self.unbound and any(is_bound(cell) for cell, _ in self.unbound):
             return False
         for part in self.parts:
             now, before = part.now(), part.before
@@ -114,17 +113,17 @@ class ComparedState:
                 yield Part(tuple, (), None, "a global name", key)
         for cell, value, name in self.cells:
             if not _holds(cell, value):
-                yield Part(tuple, (value,), lambda old, cell=cell: _set_cell(cell, old), f"the variable {name}", "")
+                yield Part(tuple, (value,), partial(_set_cell, cell), f"the variable {name}", "")
         for cell, name in self.unbound:
-            if _is_bound(cell):
-                yield Part(tuple, (), lambda _, cell=cell: _unbind(cell), f"the variable {name}", "")
+            if is_bound(cell):
+                yield Part(tuple, (), partial(_unbind, cell), f"the variable {name}", "")
         for f, code, defaults, keywords, attributes, name in self.functions:
             now = f.__code__, f.__defaults__, f.__kwdefaults__, f.__dict__
             if not same_parts(now, (code, defaults, keywords, attributes)):
-                put_back = lambda old, f=f: _rewrite(f, old)  # noqa: E731
-                yield Part(tuple, (code, defaults, keywords, attributes), put_back, "a function", name)
+                before = (code, defaults, keywords, attributes)
+                yield Part(tuple, before, partial(_rewrite, f), "a function", name)
         for space in filter(None, self.empty):
-            yield Part(tuple, (), lambda _, space=space: space.clear(), "a function", "")
+            yield Part(tuple, (), partial(_empty, space), "a function", "")
         yield from (part for part in self.parts if not part.is_same)
         yield from (part for part, array, form, copy in self.arrays if not _same_array(array, form, copy))
 
@@ -136,15 +135,20 @@ def _holds(cell: types.CellType, value: Any) -> bool:
         return False
 
 
-def _is_bound(cell: types.CellType) -> bool:
+def is_bound(cell: types.CellType) -> bool:
+    """Whether a variable of an enclosing function stands for something."""
     try:
         return cell.cell_contents is cell.cell_contents
     except ValueError:
         return False
 
 
-def _unbind(cell: types.CellType) -> None:
+def _unbind(cell: types.CellType, _: Any) -> None:
     del cell.cell_contents
+
+
+def _empty(space: Space, _: Any) -> None:
+    space.clear()
 
 
 def _set_cell(cell: types.CellType, old: Sequence[Any]) -> None:

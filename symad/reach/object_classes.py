@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from symad.reach.known_packages import HEAVY, OURS, has_effects, is_pure, module_of
-from symad.reach.object_rows import CONTENTS, ROWS, content, keep_array, other_row
-from symad.reach.reach_walk import OTHER_ROWS, Checked, ReachWalk, Trail
+from symad.reach.object_rows import CONTENTS, content, keep_array, other_row
+from symad.reach.reach_walk import OTHER_ROWS, ROWS, Checked, ReachWalk, Trail
 
 RANDOM = "a generator of random numbers"
 _CLASS_OF = "the class of "
@@ -63,7 +63,7 @@ def _is_python_class(kind: type) -> bool:
         return False
     slots = sum(type(member) is types.MemberDescriptorType for member in members.values())
     more = (_SIZE(kind) - _SIZE(base)) // 8 - slots
-    return 0 <= more <= ("__weakref__" in members) + ("__dict__" in members)
+    return bool(0 <= more <= ("__weakref__" in members) + ("__dict__" in members))
 
 
 def _other(walk: ReachWalk, value: Any, trail: Trail) -> None:

@@ -49,7 +49,7 @@ ATOMS |= {
         types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType, re.Pattern,
         datetime.date, datetime.datetime, datetime.time, datetime.timedelta, datetime.timezone, type(sys.float_info),
         type(sys.int_info), type(sys.hash_info), type(sys.version_info), type(sys.flags), types.GenericAlias,
-        types.UnionType, types.EllipsisType, typing.TypeVar, operator.itemgetter, type(namedtuple("Pair", "a").a),
+        types.UnionType, typing.TypeVar, operator.itemgetter, type(vars(namedtuple("Pair", "a"))["a"]),
     )
 }  # fmt: skip
 
@@ -94,36 +94,29 @@ def _refill_bytes(value: Any, old: Sequence[Any]) -> None:
     bytearray.extend(value, old[0])
 
 
-def _refill_typed(value: Any, old: Sequence[Any]) -> None:
-    del value[:]
-    array.array.frombytes(value, old[1])
-
-
 def _nothing(_: Any) -> tuple[()]:
     return ()
 
 
+_FACTORY, _TYPECODE, _ARGUMENTS = (
+    vars(kind)[name].__get__
+    for kind, name in ((defaultdict, "default_factory"), (array.array, "typecode"), (BaseException, "args"))
+)
 _IMMUTABLE = Content(_nothing, None, "")
 CONTENTS: dict[type, Content] = {
     dict: Content(_entries, _refill_dict, "a dict or a set"),
     OrderedDict: Content(lambda v: [*OrderedDict.__iter__(v), *_entries(v)], _refill_ordered, "a dict or a set"),
-    defaultdict: Content(
-        lambda v: [defaultdict.default_factory.__get__(v)],  # type: ignore[attr-defined]
-        None, "a dict or a set",
-    ),
+    defaultdict: Content(lambda v: [_FACTORY(v)], None, "a dict or a set"),
     list: Content(lambda v: list(list.__iter__(v)), _refill(list, "extend"), "a list"),
     deque: Content(lambda v: list(deque.__iter__(v)), _refill(deque, "extend"), "a list"),
     set: Content(lambda v: list(set.__iter__(v)), _refill(set, "update"), "a dict or a set"),
     bytearray: Content(lambda v: (bytes(memoryview(v)),), _refill_bytes, "a list"),
-    array.array: Content(
-        lambda v: (array.array.typecode.__get__(v), array.array.tobytes(v)),  # type: ignore[attr-defined]
-        _refill_typed, "a list",
-    ),
+    array.array: Content(lambda v: (_TYPECODE(v), array.array.tobytes(v)), None, "a list"),
     tuple: Content(lambda v: list(tuple.__iter__(v)), None, ""),
     frozenset: Content(lambda v: list(frozenset.__iter__(v)), None, ""),
     slice: Content(lambda v: (v.start, v.stop, v.step), None, ""),
     **dict.fromkeys((object, int, float, complex, str, bytes, types.SimpleNamespace), _IMMUTABLE),
-    BaseException: Content(lambda v: BaseException.args.__get__(v), None, ""),  # type: ignore[attr-defined]
+    BaseException: Content(_ARGUMENTS, None, ""),
 }  # fmt: skip
 
 
@@ -234,7 +227,7 @@ def _of_numpy(walk: ReachWalk, value: Any, trail: Trail) -> None:
 
 
 def _ufunc(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    if all(set(form) <= set("O->") for form in value.types):  # np.frompyfunc does not say of which function it is
+    if value.ntypes == 1 and set(value.types[0]) <= set("O->"):  # np.frompyfunc does not say of which function
         walk.stop("a function of np.frompyfunc", trail)
 
 

@@ -11,10 +11,9 @@ import builtins
 import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import ref
 
-from codegen.records import dataclass
 from symad.reach.code_facts import CodeFacts, Load, facts_of, is_hidden, line_of_name
 from symad.reach.compared_state import ComparedState, Part, PutBack
 from symad.reach.known_packages import (
@@ -47,8 +46,7 @@ _ASKED_BY_LIBRARIES = frozenset({  # attributes that NumPy and SciPy ask objects
 })  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Trail:
+class Trail(NamedTuple):
     """How an object was reached: in words, by the code that has the name; `name` of a global, "" of another one."""
 
     words: str
@@ -57,8 +55,7 @@ class Trail:
     name: str
 
 
-@dataclass(frozen=True)
-class Obstacle:
+class Obstacle(NamedTuple):
     """What cannot be followed, or what has an effect, and how it was reached."""
 
     what: str
@@ -77,8 +74,7 @@ class Obstacle:
         return ("<unknown>", 0) if code is None else (code.co_filename, line_of_name(code, self.trail.key))
 
 
-@dataclass(frozen=True)
-class Checked:
+class Checked(NamedTuple):
     """A class of which only objects are asked whether they are of it."""
 
     kind: type
@@ -95,6 +91,7 @@ class ReachWalk:
         self.restores, self.left, self.largest = restores, left, largest
         self.state = ComparedState()
         self.functions: list[types.FunctionType] = []
+        self.closures: list[types.FunctionType] = []  # functions of libraries that were made of others
         self.effects: list[Obstacle] = []
         self.unknown: list[Obstacle] = []
         self.caches: list[tuple[Any, Any]] = []
@@ -221,6 +218,7 @@ class ReachWalk:
 
     def _of_library(self, f: types.FunctionType, trail: Trail) -> None:
         """Of a library's function only those matter that it was made of."""
+        self.closures += [f] if f.__closure__ else []
         if f.__name__ in EFFECT_NAMES:
             self.effect(f.__name__, trail)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
@@ -299,7 +297,7 @@ class ReachWalk:
         trail = Trail(f"the global name {name}", f.__code__, name, name)
         value = self._name(space, name, trail)
         if value is _MISSING:
-            defined = f.__builtins__
+            defined = vars(types.FunctionType)["__builtins__"].__get__(f)
             value = self._name(defined, name, trail) if type(defined) is dict else _MISSING
             if value is _MISSING:
                 return

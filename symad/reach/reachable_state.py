@@ -88,6 +88,13 @@ class ReachableState:
                     )
                 cache.cache_clear()
         for part in self._state.different():
+            if part.put_back is None and not part.name:
+                raise TraceError(
+                    f"what is called for the second time has changed {part.what}",
+                    where=where,
+                    why="it cannot be put back as it was",
+                    do='leave the change out; or compile with roll="never"',
+                )
             if not part.name and part.put_back is not None:
                 part.put_back(part.before)
 
@@ -113,3 +120,9 @@ def reached_functions(f: Any) -> tuple[tuple[FunctionType, ...], bool]:
     """
     walk = ReachWalk([f], restores=False, left=(), largest=0)
     return tuple(walk.functions), not walk.unknown
+
+
+def functions_around(f: Any) -> list[FunctionType]:
+    """Return the functions that a function calls by name, itself included, and those of libraries around them."""
+    walk = ReachWalk([f], restores=False, left=(), largest=0)
+    return [*walk.functions, *walk.closures]

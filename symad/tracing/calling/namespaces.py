@@ -10,14 +10,15 @@ import sysconfig
 import traceback
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
+from symad.reach.code_facts import facts_of
 from symad.tracing.calling.jitted import jitted_forms, python_form
 from symad.tracing.calling.merged_calls import call_forms
 from symad.tracing.calling.stand_ins import owners, replaced
-from symad.tracing.calling.user_place import FILES, in_library_of_objects, is_library, library_function, user_frames
+from symad.tracing.calling.user_place import in_library_of_objects, is_library, library_function, user_frames
 from symad.tracing.numpy.distributions import MODULES
 from symad.tracing.values.indexed import is_table
 
@@ -179,18 +180,11 @@ def asks_for_types(f: Any) -> bool:
         if id(function.__code__) in seen or is_library(function.__code__.co_filename):
             continue
         seen.add(id(function.__code__))
-        names = _names_in(function.__code__)
+        names = facts_of(function.__code__).names
         if "type" in names and "type" not in function.__globals__:
             return True
         waiting += [value for name in names if type(value := function.__globals__.get(name)) is FunctionType]
     return False
-
-
-@lru_cache(maxsize=FILES)
-def _names_in(code: CodeType) -> frozenset[str]:
-    """Return the names that code asks for, and the code in it."""
-    inner = [_names_in(part) for part in code.co_consts if isinstance(part, CodeType)]
-    return frozenset(code.co_names).union(*inner)
 
 
 def closed_over(f: Any) -> Iterator[FunctionType]:

@@ -18,15 +18,16 @@ from typing import Any, Literal
 from codegen.records import dataclass
 from symad.tracing.calling.user_place import is_installed, is_library, is_ours, is_standard, segment_at
 
-Kind = Literal["random", "clock", "date", "file", "environment"]
+Kind = Literal["random", "clock", "now", "date", "file", "path", "environment"]
 
 _CLOCKS = ("monotonic", "perf_counter", "process_time", "thread_time", "time")
-_DATES = ("ctime", "gmtime", "localtime")  # of now, where nothing is given
+_DATES = ("ctime", "gmtime", "localtime", "strftime")  # of now, where nothing is given
 _BUILTINS: dict[Any, Kind] = {
     **{getattr(time, name): "clock" for word in _CLOCKS for name in (word, f"{word}_ns")},
     **{getattr(time, name): "clock" for name in ("clock_gettime", "clock_gettime_ns") if hasattr(time, name)},
     **{getattr(time, name): "date" for name in _DATES},
     **dict.fromkeys((io.open, os.open, os.listdir, os.scandir, input), "file"),
+    **dict.fromkeys((os.stat, os.lstat, os.access, os.getcwd, os.readlink), "path"),
     **{getattr(os, name): "random" for name in ("urandom", "getrandom") if hasattr(os, name)},
 }
 _ENVIRONMENT = frozenset(id(method.__code__) for method in (type(os.environ).__getitem__, type(os.environ).__iter__))
@@ -64,8 +65,9 @@ class noting_inputs:
 
     @property
     def inputs(self) -> list[OutsideInput]:
-        """What was asked for, each line once."""
-        return list(self._found.values())
+        """What was asked for, each line once; a file that is opened may be looked for before."""
+        opened = {place[1:] for place in self._found if place[0] == "file"}
+        return [each for place, each in self._found.items() if place[0] != "path" or place[1:] not in opened]
 
     @property
     def code(self) -> list[tuple[CodeType, dict[str, Any]]]:
@@ -110,7 +112,7 @@ class noting_inputs:
         place = kind, caller.f_code.co_filename, caller.f_lineno
         if place not in self._found:
             text = segment_at(caller.f_code, caller.f_lasti)
-            if kind != "date" or text.endswith("()"):
+            if kind != "date" or text.endswith("()") or ("strftime(" in text and "," not in text):
                 self._found[place] = OutsideInput(*place, text, caller.f_globals)
 
 
@@ -120,7 +122,7 @@ def _kind_of(function: Any) -> Kind | None:
     if name in ("random", "getrandbits") and isinstance(owner, random.Random):
         return "random"
     if name in ("now", "today", "utcnow") and isinstance(owner, type) and issubclass(owner, datetime.date):
-        return "clock" if name != "today" or issubclass(owner, datetime.datetime) else "date"
+        return "now" if name != "today" or issubclass(owner, datetime.datetime) else "date"
     try:
         return _BUILTINS.get(function)
     except TypeError:  # a method of what has no hash

@@ -1,8 +1,9 @@
 """Frozen: what a function asked of the world, or changed, while it was traced, and a kernel keeps as it was.
 
 A function that may have done so is run once more while it is looked at (`outside_inputs`). Random numbers, files and
-the environment are told then; the clock, and what the function itself changes, where the second trace is another one:
-so a function that keeps results, or measures how long it takes, is left alone.
+the environment are told then, as are the date, the hour, and which files there are; clocks, and what the function
+itself changes, where the second trace is another one: so a function that keeps results, or measures how long it takes,
+is left alone.
 """
 
 from __future__ import annotations
@@ -62,6 +63,11 @@ _SAID: dict[str, tuple[str, str, str]] = {
         "it is opened while the function is traced, and what was read is a constant from then on",
         "read it outside, and pass what is in it as an argument; or say freeze=True to keep what was read",
     ),
+    "path": (
+        "asks for a file or a folder",
+        "the answer is that of tracing, and a constant from then on",
+        "ask outside, and pass the answer as an argument; or say freeze=True to keep it",
+    ),
     "environment": (
         "reads the environment",
         "the variable is read while the function is traced, and a constant from then on",
@@ -78,6 +84,7 @@ _SAID: dict[str, tuple[str, str, str]] = {
         "pass what differs as an argument, or say freeze=True to keep what was found",
     ),
 }  # fmt: skip
+_SAID["now"] = _SAID["clock"]
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _DRAWS = frozenset(name for kind in _GENERATORS for name in dir(kind) if not name.startswith("_"))
 

@@ -81,6 +81,30 @@ def loads_numbers(x):
     return x * np.loadtxt(io.StringIO("2.0")) + np.genfromtxt(__file__, dtype=str, max_rows=1, comments='"').size
 
 
+def reads_the_hour(x):
+    return x * (1 + datetime.datetime.now().hour)
+
+
+def writes_the_hour(x):
+    return x * (1 + int(time.strftime("%H")))
+
+
+def asks_whether_a_file_exists(x):
+    return x if os.path.exists(__file__) else -x
+
+
+def asks_a_path(x):
+    return x if Path(__file__).exists() else -x
+
+
+def asks_for_the_size(x):
+    return x * os.stat(__file__).st_size
+
+
+def asks_for_the_folder(x):
+    return x * len(os.getcwd())
+
+
 def reads_the_environment(x):
     return x * float(os.environ.get("SYMAD_NOWHERE", "2"))
 
@@ -111,6 +135,10 @@ FILE = "it is opened while the function is traced, and what was read is a consta
 FILE += "pass what is in it as an argument; or say freeze=True to keep what was read"
 STATE = "each call of it finds something else, and what was made of it keeps what one of them found; pass it as an "
 STATE += "argument and return it, or say freeze=True to keep what was found"
+PATH = (
+    "the answer is that of tracing, and a constant from then on; ask outside, and pass the answer as an argument; or "
+)
+PATH += "say freeze=True to keep it"
 TIME = "the time is that of tracing, and a constant from then on; pass it as an argument, or say freeze=True to keep "
 TIME += "that time"
 
@@ -137,6 +165,19 @@ FROZEN: dict[Callable[..., Any], tuple[int, str]] = {
         1,
         "loads_numbers opens a file ('np.genfromtxt(__file__, dtype=str, max_rows=1, comments='\"')'): " + FILE,
     ),
+    reads_the_hour: (1, f"reads_the_hour reads the clock ('datetime.datetime.now()'): {TIME}"),
+    writes_the_hour: (
+        1,
+        "writes_the_hour reads the date ('time.strftime(\"%H\")'): the date is that of tracing, and a constant from "
+        "then on; pass it as an argument, or say freeze=True to keep that date",
+    ),
+    asks_whether_a_file_exists: (
+        1,
+        f"asks_whether_a_file_exists asks for a file or a folder ('os.path.exists(__file__)'): {PATH}",
+    ),
+    asks_a_path: (1, f"asks_a_path asks for a file or a folder ('Path(__file__).exists()'): {PATH}"),
+    asks_for_the_size: (1, f"asks_for_the_size asks for a file or a folder ('os.stat(__file__)'): {PATH}"),
+    asks_for_the_folder: (1, f"asks_for_the_folder asks for a file or a folder ('os.getcwd()'): {PATH}"),
     reads_the_environment: (
         1,
         'reads_the_environment reads the environment (\'os.environ.get("SYMAD_NOWHERE", "2")\'): the variable is read '
