@@ -24,7 +24,7 @@ class ReachableState:
     ([], True)
     >>> scale = 3.0
     >>> state.unchanged(), state.differences()
-    (False, {'the variable scale': 'the variable scale'})
+    (False, {'scale': 'a global name'})
 
     `restores`: it is put back after the body of a loop. `left` are the ids of arrays that may change; arrays of more
     than `largest` bytes are not compared.

@@ -84,7 +84,7 @@ def refusal(what: str, why: str = "", do: str = "") -> ArgumentError:
 def written_at(f: Callable[..., Any]) -> str:
     """Return `file:line` of a function of the user's, "" where that is not known.
 
-    >>> written_at(np.sin), written_at(written_at)
+    >>> written_at(max), written_at(written_at)
     ('', '')
     """
     code = getattr(inspect.unwrap(f), "__code__", None)
