@@ -55,6 +55,20 @@ EFFECTS = ASK | frozenset({  # and modules that do something
     "logging", "warnings", "_warnings", "linecache", "traceback", "gc", "_thread", "threading", "concurrent", "queue",
     "multiprocessing", "asyncio", "pprint",
 })  # fmt: skip
+_TOLD = frozenset({  # of `os`: what asks nothing, or is told when it is called (see `outside_inputs`)
+    "environ", "environb", "getenv", "getenvb", "putenv", "unsetenv", "path", "fspath", "fsencode", "fsdecode", "sep",
+    "stat", "lstat", "access", "getcwd", "readlink", "listdir", "scandir", "walk", "urandom", "getrandom", "open",
+    "mkdir", "makedirs", "remove", "unlink", "rename", "replace", "rmdir", "removedirs", "PathLike", "_Environ",
+    "write", "close", "join", "split", "basename", "dirname", "splitext", "normpath", "isabs", "abspath", "exists",
+    "isfile", "isdir", "getsize", "getmtime", "expanduser", "expandvars", "relpath", "realpath", "commonpath",
+})  # fmt: skip
+_QUIET = frozenset({  # of modules that do something: what asks nothing
+    "debug", "info", "warning", "error", "critical", "exception", "log", "warn", "warn_explicit", "catch_warnings",
+    "simplefilter", "filterwarnings", "print_exc", "print_stack", "collect", "Thread", "Lock", "RLock",
+    "allocate_lock", "Semaphore", "ThreadPoolExecutor", "ProcessPoolExecutor", "pprint", "Logger", "lock",
+})  # fmt: skip
+SETTINGS = frozenset({"geterr", "getbufsize", "geterrcall", "get_printoptions"})  # of NumPy
+
 EFFECT_NAMES = frozenset({  # what the pure packages have nevertheless
     "datasets", "dump", "dumps_to", "fromfile", "genfromtxt", "io", "load", "loadmat", "loadtxt", "memmap", "random",
     "rvs", "save", "savemat", "savetxt", "savez", "savez_compressed", "set_printoptions", "seterr", "seterrcall",
@@ -145,6 +159,17 @@ def asks(module: str) -> bool:
     (True, True, False)
     """
     return module.partition(".")[0] in ASK or module.startswith("numpy.random")
+
+
+def is_told(module: str, name: str) -> bool:
+    """Whether something of a module asks nothing, or `jit` tells what it asks for.
+
+    >>> is_told("os", "stat"), is_told("os", "umask"), is_told("logging", "info"), is_told("gc", "isenabled")
+    (True, False, True, False)
+    """
+    if module in ("os", "posix", "nt"):
+        return name in _TOLD
+    return asks(module) or name in _QUIET
 
 
 def module_of(kind: type) -> str:

@@ -19,7 +19,8 @@ import numpy as np
 
 from symad.reach.known_packages import HEAVY, OURS, has_effects, is_pure, module_of
 from symad.reach.object_rows import CONTENTS, content, keep_array, other_row
-from symad.reach.reach_walk import OTHER_ROWS, ROWS, Checked, ReachWalk, Trail
+from symad.reach.reach_trails import Checked, Trail
+from symad.reach.reach_walk import OTHER_ROWS, ROWS, ReachWalk
 
 RANDOM = "a generator of random numbers"
 _CLASS_OF = "the class of "
@@ -30,12 +31,10 @@ _MRO, _DICT, _FLAGS, _BASE, _SIZE = (
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8
 _RANDOM = (np.random.Generator, np.random.RandomState, random.Random)
 _MADE_LATER = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__", "__annotate_func__"})  # by Python
-_NEVER_ASKED = _MADE_LATER | {
+_BY_NAME = frozenset({  # special members that only code with a word for them asks for
     "__orig_bases__", "__parameters__", "__type_params__", "__static_attributes__", "__firstlineno__", "__weakref__",
     "__dict__", "__doc__", "__module__", "__qualname__", "__slots__", "__subclasshook__", "__abstractmethods__",
-    "__dataclass_params__", "__dataclass_fields__", "__match_args__", "__annotate__", "__signature__",
-}  # fmt: skip
-_BY_NAME = frozenset({  # special methods that only code with a word for them calls
+    "__dataclass_params__", "__dataclass_fields__", "__match_args__", "__signature__", "__attrs_attrs__",
     "__repr__", "__str__", "__format__", "__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__", "__getstate__",
     "__setstate__", "__replace__", "__sizeof__", "__dir__", "__fspath__", "__getnewargs__", "__getnewargs_ex__",
 })  # fmt: skip
@@ -272,7 +271,7 @@ def _of_class(walk: ReachWalk, kind: type, trail: Trail) -> None:
     if "_abc_impl" in members:
         _registered(walk, kind, trail)
     walk.lead([*bases.__get__(kind), type(kind)], trail)
-    asked = {name: member for name, member in members.items() if name not in _NEVER_ASKED and name != "_abc_impl"}
+    asked = {name: member for name, member in members.items() if name != "_abc_impl"}
     special = {name for name in asked if _is_special(name) and name not in _BY_NAME}
     if trail.words.startswith(_CLASS_OF):
         special -= _MAKERS

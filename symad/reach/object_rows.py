@@ -9,6 +9,7 @@ import datetime
 import decimal
 import functools
 import gc
+import io
 import logging
 import operator
 import re
@@ -27,8 +28,9 @@ from numpy.typing import NDArray
 
 from codegen.records import dataclass
 from symad.reach.compared_state import NUMBERS, SCALARS, Part, form_of
-from symad.reach.known_packages import EFFECT_NAMES, has_effects, is_pure, module_of
-from symad.reach.reach_walk import ATOMS, ROWS, ReachWalk, Trail
+from symad.reach.known_packages import EFFECT_NAMES, asks, has_effects, is_pure, module_of
+from symad.reach.reach_trails import Trail
+from symad.reach.reach_walk import ATOMS, ROWS, ReachWalk
 
 LARGEST = 2**24  # elements of an array that is put back
 SMALL = 2**12  # bytes of an array that are compared quicker as text than in place
@@ -152,6 +154,8 @@ def keep_array(walk: ReachWalk, value: NDArray[Any], trail: Trail) -> None:
         before = walk.ask(lambda: [*form_of(value), *np.ndarray.ravel(value).tolist()], "an array", trail)
         walk.lead(before, trail)
         return
+    if value.dtype.names:
+        walk.ask(lambda: value.dtype.names or (), "an array", trail)
     skipped = id(value) in walk.left or value.nbytes > walk.largest
     if skipped or not (_can_be_put_back(value) if walk.restores else may_change(value)):
         return
@@ -162,18 +166,15 @@ def keep_array(walk: ReachWalk, value: NDArray[Any], trail: Trail) -> None:
 
 
 def may_change(array: NDArray[Any]) -> bool:
-    """Whether the numbers of an array may change, in its own memory or in that which it shows.
+    """Whether the numbers of an array may change: those of bytes may not, others even where they are read-only now.
 
-    >>> owner = np.ones(3)
-    >>> shown, alone = owner[:2], np.ones(3)
-    >>> shown.flags.writeable = alone.flags.writeable = False
-    >>> may_change(shown), may_change(alone), may_change(np.frombuffer(b"01234567"))
-    (True, False, False)
+    >>> may_change(np.ones(3)), may_change(np.frombuffer(b"01234567"))
+    (True, False)
     """
     owner: Any = array
-    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+    while isinstance(owner, np.ndarray):
         owner = owner.base
-    return owner is not None and not isinstance(owner, bytes)
+    return not isinstance(owner, bytes)
 
 
 def _can_be_put_back(array: NDArray[Any]) -> bool:
@@ -320,7 +321,22 @@ def _compiled(walk: ReachWalk, value: Any, trail: Trail) -> None:
 
 
 def _with_effects(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    walk.effect(f"an object of type {type(value).__qualname__}", trail, module_of(type(value)))
+    """An object that does something, such as a logger: known where code only has words for what it does."""
+    kind = type(value)
+    module = module_of(kind)
+    walk.effect(f"an object of type {kind.__qualname__}", trail, module if asks(module) else "")
+    if not asks(module) or module == "_io":
+        allowed = next((names for base, names in _DOING.items() if issubclass(kind, base)), frozenset[str]())
+        known = {name for name in (*dir(kind), *getattr(value, "__dict__", ())) if not name.startswith("__")}
+        walk.only_does(f"an object of type {kind.__qualname__}", known - allowed if allowed else None, trail)
+
+
+_DOING: dict[type, frozenset[str]] = {  # methods that ask nothing
+    logging.Logger: frozenset({"debug", "info", "warning", "error", "critical", "exception", "log"}),
+    io.IOBase: frozenset({"write", "writelines", "flush"}),
+    type(threading.Lock()): frozenset({"acquire", "release"}),
+    type(threading.RLock()): frozenset({"acquire", "release"}),
+}
 
 
 def _iterator(walk: ReachWalk, value: Any, trail: Trail) -> None:

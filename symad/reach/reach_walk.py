@@ -11,23 +11,28 @@ import builtins
 import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import ref
 
-from symad.reach.code_facts import CodeFacts, Load, facts_of, is_hidden, line_of_name
+import numpy as np
+
+from symad.reach.code_facts import CodeFacts, Load, facts_of, is_hidden
 from symad.reach.compared_state import ComparedState, Part, PutBack
 from symad.reach.known_packages import (
     DOING,
     EFFECT_METHODS,
     EFFECT_NAMES,
     HEAVY,
+    SETTINGS,
     asks,
     has_effects,
     is_installed,
     is_pure,
+    is_told,
     is_trusted_code,
     module_of,
 )
+from symad.reach.reach_trails import Checked, Obstacle, Trail
 
 REACHED = 10_000  # objects that are looked at
 ELEMENTS = 2**18  # that containers hold in all
@@ -44,40 +49,6 @@ _ASKED_BY_LIBRARIES = frozenset({  # attributes that NumPy and SciPy ask objects
     "shape", "dtype", "ndim", "size", "T", "H", "real", "imag", "matvec", "rmatvec", "matmat", "dot", "toarray",
     "todense", "tocsr", "conjugate", "adjoint", "item", "tolist", "copy", "value2member_map_", "lhs", "fun", "jac",
 })  # fmt: skip
-
-
-class Trail(NamedTuple):
-    """How an object was reached: in words, by the code that has the name; `name` of a global, "" of another one."""
-
-    words: str
-    code: types.CodeType | None
-    key: str
-    name: str
-
-
-class Obstacle(NamedTuple):
-    """What cannot be followed, or what has an effect, and how it was reached."""
-
-    what: str
-    trail: Trail
-    asks: bool = False  # the world for something
-
-    @property
-    def reason(self) -> str:
-        """What it is, and what leads to it."""
-        return self.what if self.what in self.trail.words else f"{self.what} ({self.trail.words})"
-
-    @property
-    def place(self) -> tuple[str, int]:
-        """The user's file and line; line 0 where they are not known."""
-        code = self.trail.code
-        return ("<unknown>", 0) if code is None else (code.co_filename, line_of_name(code, self.trail.key))
-
-
-class Checked(NamedTuple):
-    """A class of which only objects are asked whether they are of it."""
-
-    kind: type
 
 
 class ReachWalk:
@@ -104,10 +75,17 @@ class ReachWalk:
         self._seen = set[int]()
         self._alive: list[Any] = []  # ids stay what they are
         self._elements = 0
+        self._doing: list[tuple[str, set[str] | None, Trail]] = []
         self._waiting: list[tuple[Any, Trail]] = []
         self._later: list[tuple[Any, Trail]] = []  # what global names lead to, where it is refused and not put back
-        self.lead(list(roots), Trail("the function", None, "", ""))
+        start = Trail("the function", None, "", "")
+        self.lead(list(roots), start)
         self._run()
+        for what, reads, trail in self._doing:
+            if reads is None or self._all_names or not reads.isdisjoint(self._names):
+                self.stop(what, trail)
+        if "__str__" in self._names:  # the text of an array
+            self.ask(lambda: (repr(np.get_printoptions()),), "how arrays are printed", start)
 
     def _run(self) -> None:
         while self._waiting or self._later:
@@ -159,6 +137,12 @@ class ReachWalk:
     def effect(self, what: str, trail: Trail, module: str = "") -> None:
         """Note that something may be done, by a module, that nobody sees who does not run the function."""
         self.effects.append(Obstacle(what, trail, asks(module) or (what in EFFECT_NAMES and what not in DOING)))
+        if module and not is_told(module, what.rpartition(".")[2].rpartition(" ")[2]):
+            self.stop(what, trail)
+
+    def only_does(self, what: str, reads: set[str] | None, trail: Trail) -> None:
+        """Note an object that does something; it is unknown where code has one of the names that read it."""
+        self._doing.append((what, reads, trail))
 
     def members(self, space: dict[Any, Any], trail: Trail) -> None:
         """Go on with those members of an object or a class whose names code has; the others wait."""
@@ -346,6 +330,8 @@ class ReachWalk:
         if known and attribute in EFFECT_NAMES:
             self.effect(attribute, trail)
             return _MISSING
+        if known and attribute in SETTINGS:
+            self.stop(f"a setting ({attribute})", trail)
         if known and attribute not in space:
             return getattr(module, attribute, _MISSING)  # a module in it that is imported when it is asked for
         if attribute == "__dict__":
@@ -389,6 +375,3 @@ def _is_called(value: Any, name: str) -> bool:
 def _is_pure_value(value: Any) -> bool:
     kind = type(value)
     return is_pure(module_of(value if issubclass(kind, type) else kind))
-
-
-__all__ = ["ATOMS", "OTHER_ROWS", "ROWS", "Obstacle", "ReachWalk", "Row", "Trail"]

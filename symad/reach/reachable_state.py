@@ -12,7 +12,8 @@ import numpy as np
 
 from symad.errors import TraceError
 from symad.reach.object_classes import RANDOM
-from symad.reach.reach_walk import Obstacle, ReachWalk, Trail
+from symad.reach.reach_trails import Obstacle, Trail
+from symad.reach.reach_walk import ReachWalk
 
 
 class ReachableState:

@@ -14,7 +14,8 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
-from symad.reach.reach_walk import ROWS, ReachWalk, Trail
+from symad.reach.reach_trails import Trail
+from symad.reach.reach_walk import ROWS, ReachWalk
 from symad.tracing.calling.scope import Scope, innermost_scope, join
 from symad.tracing.calling.swallowed import forgive, innermost_watch
 from symad.tracing.calling.user_place import has_labels, is_library, stores_item, user_place
