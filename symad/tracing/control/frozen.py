@@ -117,7 +117,7 @@ class Watched:
     def __init__(self, f: Callable[..., Any], *static: Any) -> None:
         self._f, self._static = f, static
         self._before = self._state()
-        self._suspect = self._before[0].asks
+        self._suspect = bool(self._before[0].asks or self._before[0].unknown)
 
     def _state(self) -> tuple[ReachableState, tuple[Any, ...]]:
         state = ReachableState(self._f, *self._static, largest=LARGEST)
