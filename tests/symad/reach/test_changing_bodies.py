@@ -17,7 +17,8 @@ ROWS = rows_of("changing_bodies.txt")  # what makes an object; a comment that ch
 
 FORMS = {
     "sum_over": "    def body(a):\n        {change}\n        return a * {read}\n    return sa.sum_over(body, x)",
-    "scan": "    def body(c, a):\n        {change}\n        return c + a * {read}, a\n    return sa.scan(body, 0.0, x)[0]",
+    "scan": "    def body(c, a):\n        {change}\n        return c + a * {read}, a\n"
+    "    return sa.scan(body, 0.0, x)[0]",
     "vmap": "    def body(a):\n        {change}\n        return a * {read}\n    return np.sum(sa.vmap(body)(x))",
     "condition": "    def g(a):\n        {change}\n        return a * {read} if a > 0.3 else -a * {read}\n"
     "    return sum(g(x[k]) for k in range(5))",
