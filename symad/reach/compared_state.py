@@ -79,8 +79,16 @@ class ComparedState:
             for cell, value, _ in self.cells:
                 if cell.cell_contents is not value:
                     return False
-        except (KeyError, ValueError):  # a name, or a variable, stands for nothing any more
+            return self._parts_are_identical()
+        except (
+            KeyError,
+            ValueError,
+            AttributeError,
+            RuntimeError,
+        ):  # it is gone, or being changed
             return False
+
+    def _parts_are_identical(self) -> bool:
         for f, code, defaults, keywords, attributes, _ in self.functions:
             if (
                 f.__code__ is not code

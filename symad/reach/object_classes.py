@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from symad.reach.known_packages import HEAVY, OURS, has_effects, is_pure, module_of
-from symad.reach.object_rows import CONTENTS, content, keep_array, other_row
+from symad.reach.object_rows import CONTENTS, attributes_of, content, entries, keep_array, other_row, refill_dict
 from symad.reach.reach_trails import Checked, Trail
 from symad.reach.reach_walk import OTHER_ROWS, ROWS, ReachWalk
 
@@ -39,19 +39,6 @@ _BY_NAME = frozenset({  # special members that only code with a word for them as
     "__setstate__", "__replace__", "__sizeof__", "__dir__", "__fspath__", "__getnewargs__", "__getnewargs_ex__",
 })  # fmt: skip
 _MAKERS = frozenset({"__new__", "__init__", "__post_init__", "__init_subclass__", "__set_name__", "__class_getitem__"})
-
-
-def attributes_of(value: Any) -> dict[Any, Any] | None:
-    """Return the dict of an object's attributes, None if it has none; the code of its class is not asked.
-
-    >>> attributes_of(types.SimpleNamespace(a=1)), attributes_of(1.5)
-    ({'a': 1}, None)
-    """
-    try:
-        found = object.__getattribute__(value, "__dict__")
-    except (AttributeError, TypeError):  # TypeError: of a class
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _is_python_class(kind: type) -> bool:
@@ -81,37 +68,35 @@ def _other(walk: ReachWalk, value: Any, trail: Trail) -> None:
         walk.stop(f"a {kind.__qualname__}", trail)
     elif issubclass(kind, _RANDOM):
         _generator(walk, value, trail)
-    elif package in ("sympy", "numpy") or has_effects(module) or not all(map(_is_ordinary, _MRO(kind))):
-        row = other_row(kind, module)
+    else:
+        is_ordinary = all(map(_is_ordinary, _MRO(kind)))
+        row = other_row(kind, module, is_ordinary)
         if row is not None:
             row(walk, value, trail)
-        elif all(map(_is_ordinary, _MRO(kind))):
+        elif is_ordinary:
             _of_object(walk, value, kind, trail)
         else:
             walk.stop(f"an object of type {kind.__qualname__}", trail)
-    else:
-        _of_object(walk, value, kind, trail)
 
 
 def _generator(walk: ReachWalk, value: Any, trail: Trail) -> None:
     """Note the state of a generator of random numbers; to draw is an effect, unless it is put back."""
     if not walk.restores:
         walk.effect(f"an object of type {type(value).__qualname__}", trail, "random")
-    if type(value) is np.random.Generator:
-        bits = value.bit_generator
-        walk.ask(lambda: (repr(bits.state),), RANDOM, trail, _setter(bits))
-    elif type(value) is np.random.RandomState:
-        before = value.get_state()
-        walk.ask(lambda: (repr(value.get_state()),), RANDOM, trail, lambda _: value.set_state(before))
-    elif type(value) is random.Random:
-        walk.ask(lambda: (value.getstate(),), RANDOM, trail, lambda old: value.setstate(old[0]))
-    elif not isinstance(value, random.SystemRandom):
+    if type(value) not in _STATES:
         walk.stop(RANDOM, trail)
+        return
+    read, put_back = _STATES[type(value)]
+    before = read(value)
+    walk.ask(lambda: (repr(read(value)),), RANDOM, trail, lambda _: put_back(value, before))
 
 
-def _setter(bits: Any) -> Any:
-    before = bits.state
-    return lambda _: setattr(bits, "state", before)
+_STATES: dict[type, tuple[Any, Any]] = {
+    np.random.Generator: (lambda v: v.bit_generator.state, lambda v, old: setattr(v.bit_generator, "state", old)),
+    np.random.RandomState: (lambda v: v.get_state(), lambda v, old: v.set_state(old)),
+    random.Random: (lambda v: v.getstate(), lambda v, old: v.setstate(old)),
+    random.SystemRandom: (lambda v: 0, lambda v, old: None),  # it has no state
+}
 
 
 def _of_symad(walk: ReachWalk, value: Any, trail: Trail) -> None:
@@ -219,7 +204,7 @@ def _put_back(value: Any, members: list[Any], old: Any) -> None:
 
 def _of_attributes(walk: ReachWalk, attributes: dict[Any, Any], mro: tuple[type, ...], trail: Trail) -> None:
     """Note the attributes of an object, and go on with those that code asks for: of records, with all."""
-    walk.ask(*_entries_of(attributes), trail, partial(_refill, attributes))
+    walk.ask(partial(entries, attributes), "an object", trail, partial(refill_dict, attributes))
     is_record = any("__dataclass_fields__" in _DICT(base) or "__attrs_attrs__" in _DICT(base) for base in mro)
     module = module_of(mro[0])
     if is_pure(module):  # a library's own object; SciPy's distributions draw only in `rvs`
@@ -228,16 +213,6 @@ def _of_attributes(walk: ReachWalk, attributes: dict[Any, Any], mro: tuple[type,
         walk.lead(list(attributes.values()), trail)
     else:
         walk.members(attributes, trail)
-
-
-def _entries_of(attributes: dict[Any, Any]) -> tuple[Any, str]:
-    return (lambda: [*dict.keys(attributes), *dict.values(attributes)]), "an object"
-
-
-def _refill(attributes: dict[Any, Any], old: Any) -> None:
-    half = len(old) // 2
-    dict.clear(attributes)
-    dict.update(attributes, zip(old[:half], old[half:], strict=True))
 
 
 # Classes.

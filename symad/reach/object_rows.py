@@ -65,11 +65,26 @@ class Content:
     what: str
 
 
-def _entries(value: Any) -> list[Any]:
+def attributes_of(value: Any) -> dict[Any, Any] | None:
+    """Return the dict of an object's attributes, None if it has none; the code of its class is not asked.
+
+    >>> attributes_of(types.SimpleNamespace(a=1)), attributes_of(1.5)
+    ({'a': 1}, None)
+    """
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except (AttributeError, TypeError):  # TypeError: of a class
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def entries(value: Any) -> list[Any]:
+    """Return the keys of a dict, and its values."""
     return [*dict.keys(value), *dict.values(value)]
 
 
-def _refill_dict(value: Any, old: Sequence[Any]) -> None:
+def refill_dict(value: Any, old: Sequence[Any]) -> None:
+    """Put back the entries of a dict."""
     dict.clear(value)
     half = len(old) // 2
     dict.update(value, zip(old[:half], old[half:], strict=True))
@@ -106,8 +121,8 @@ _FACTORY, _TYPECODE, _ARGUMENTS = (
 )
 _IMMUTABLE = Content(_nothing, None, "")
 CONTENTS: dict[type, Content] = {
-    dict: Content(_entries, _refill_dict, "a dict or a set"),
-    OrderedDict: Content(lambda v: [*OrderedDict.__iter__(v), *_entries(v)], _refill_ordered, "a dict or a set"),
+    dict: Content(entries, refill_dict, "a dict or a set"),
+    OrderedDict: Content(lambda v: [*OrderedDict.__iter__(v), *entries(v)], _refill_ordered, "a dict or a set"),
     defaultdict: Content(lambda v: [_FACTORY(v)], None, "a dict or a set"),
     list: Content(lambda v: list(list.__iter__(v)), _refill(list, "extend"), "a list"),
     deque: Content(lambda v: list(deque.__iter__(v)), _refill(deque, "extend"), "a list"),
@@ -134,15 +149,13 @@ def content(walk: ReachWalk, value: Any, trail: Trail, kind: type) -> None:
     walk.lead(walk.ask(partial(row.read, value), row.what, trail, put_back, value), trail)
 
 
-def with_base(kind: type, base: type) -> Any:
-    """Return the row of an exact type of a container; a base that has content of its own comes first."""
+def _container(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    content(walk, value, trail, type(value))
 
-    def row(walk: ReachWalk, value: Any, trail: Trail) -> None:
-        if base is not kind:
-            content(walk, value, trail, base)
-        content(walk, value, trail, kind)
 
-    return row
+def _of_defaults(walk: ReachWalk, value: Any, trail: Trail) -> None:
+    content(walk, value, trail, dict)
+    content(walk, value, trail, defaultdict)
 
 
 def keep_array(walk: ReachWalk, value: NDArray[Any], trail: Trail) -> None:
@@ -274,11 +287,9 @@ def _module(walk: ReachWalk, value: Any, trail: Trail) -> None:
     walk.module(value, name if type(name) is str and sys.modules.get(name) is value else "", trail)
 
 
-for _kind in (list, dict, set, frozenset, tuple, deque, bytearray, array.array, slice):
-    ROWS[id(_kind)] = with_base(_kind, _kind)
+ROWS |= {id(kind): _container for kind, row in CONTENTS.items() if row is not _IMMUTABLE}
 ROWS |= {
-    id(OrderedDict): with_base(OrderedDict, OrderedDict),
-    id(defaultdict): with_base(defaultdict, dict),
+    id(defaultdict): _of_defaults,
     id(np.ndarray): keep_array,
     id(np.void): _structured,
     id(types.FunctionType): _function,
@@ -304,7 +315,7 @@ ROWS |= {
 }
 
 
-def other_row(kind: type, module: str) -> Any:
+def other_row(kind: type, module: str, is_ordinary: bool) -> Any:
     """Return the row of types that are not one type: NumPy's of data, SymPy's expressions, iterators, generators."""
     if issubclass(kind, np.dtype) or (module.partition(".")[0] == "sympy" and issubclass(kind, sp.Basic)):
         return lambda *_: None
@@ -312,7 +323,7 @@ def other_row(kind: type, module: str) -> Any:
         return _compiled
     if issubclass(kind, logging.Logger) or has_effects(module):
         return _with_effects
-    return _iterator if issubclass(kind, Iterator) else None
+    return _iterator if not is_ordinary and issubclass(kind, Iterator) else None
 
 
 def _compiled(walk: ReachWalk, value: Any, trail: Trail) -> None:
@@ -327,7 +338,7 @@ def _with_effects(walk: ReachWalk, value: Any, trail: Trail) -> None:
     walk.effect(f"an object of type {kind.__qualname__}", trail, module if asks(module) else "")
     if not asks(module) or module == "_io":
         allowed = next((names for base, names in _DOING.items() if issubclass(kind, base)), frozenset[str]())
-        known = {name for name in (*dir(kind), *getattr(value, "__dict__", ())) if not name.startswith("__")}
+        known = {name for name in (*dir(kind), *(attributes_of(value) or ())) if not name.startswith("__")}
         walk.only_does(f"an object of type {kind.__qualname__}", known - allowed if allowed else None, trail)
 
 

@@ -195,10 +195,12 @@ class ReachWalk:
             if load.is_global:
                 self._global(f, load)
             elif load.name in cells:
-                trail = Trail(f"the variable {load.name}", code, load.name, "")
-                self.through(cells[load.name], load.attributes, load.is_stored, trail)
-        self.lead(list(cells.values()), Trail("a variable around the function", code, "", ""))
-        self._with_facts(facts, code, space)
+                within = Trail(f"the variable {load.name}", code, load.name, "")
+                self.through(cells[load.name], load, within)
+        loaded = {load.name for load in facts.loads}
+        rest = [value for name, value in cells.items() if name not in loaded]  # the class that super() asks for
+        self.lead(rest, Trail("a variable around the function", code, "", ""))
+        self._with_facts(facts, code)
 
     def _of_library(self, f: types.FunctionType, trail: Trail) -> None:
         """Of a library's function only those matter that it was made of."""
@@ -234,13 +236,13 @@ class ReachWalk:
         for members, trail in list(self._spaces) if fresh else ():
             self.lead([members[name] for name in fresh & members.keys()], trail)
 
-    def _with_facts(self, facts: CodeFacts, code: types.CodeType, space: dict[str, Any]) -> None:
+    def _with_facts(self, facts: CodeFacts, code: types.CodeType) -> None:
         for name in facts.hidden:
             self.stop(name, Trail(f"the attribute {name}", code, name, ""))
         for name in facts.stores:
             self.effect(f"a global name ({name}) that is set", Trail(f"the global name {name}", code, name, name))
         for module, level, names in facts.imports:
-            self._import(module, level, names, Trail(f"the import of {module}", code, module, ""), space)
+            self._import(module, level, names, Trail(f"the import of {module}", code, module, ""))
         self.added_to |= facts.added_to
         self._read |= facts.names - facts.added_to
         self._asked(facts.names)
@@ -248,7 +250,7 @@ class ReachWalk:
         if facts.dynamic:
             self.everything()
 
-    def _effects_in(self, names: Iterable[str], code: types.CodeType) -> None:
+    def _effects_in(self, names: Iterable[str], code: types.CodeType | None) -> None:
         wanted = EFFECT_NAMES if self._has_bare_module else EFFECT_METHODS
         for name in wanted.intersection(names):
             self.effect(name, Trail(f"the attribute {name}", code, name, ""))
@@ -257,14 +259,13 @@ class ReachWalk:
         """Note that a package stands for itself somewhere: then each attribute may be one of it."""
         if not self._has_bare_module:
             self._has_bare_module = True
-            if code is not None:
-                self._effects_in(self._names, code)
+            self._effects_in(self._names, code)
 
-    def _import(self, module: str, level: int, names: tuple[str, ...], trail: Trail, space: dict[str, Any]) -> None:
+    def _import(self, module: str, level: int, names: tuple[str, ...], trail: Trail) -> None:
         if not level and is_pure(module):
             self._bare(trail.code)
             for name in names:
-                self.through(sys.modules.get(module), (name,), False, trail)
+                self.through(sys.modules.get(module), Load(name, False, (name,), False, False), trail)
             return
         if not level and has_effects(module):
             self.effect(module, trail, module)
@@ -273,8 +274,9 @@ class ReachWalk:
         if found is None or not names:
             self.stop("imported when it is called", trail)
             return
+        self._name(sys.modules, module, trail)
         for name in names:
-            self.through(found, (name,), False, trail)
+            self.through(found, Load(name, False, (name,), False, False), trail)
 
     def _global(self, f: types.FunctionType, load: Load) -> None:
         space, name = f.__globals__, load.name
@@ -285,7 +287,7 @@ class ReachWalk:
             value = self._name(defined, name, trail) if type(defined) is dict else _MISSING
             if value is _MISSING:
                 return
-        self.through(value, load.attributes, load.is_stored, trail, is_checked=load.is_checked)
+        self.through(value, load, trail)
 
     def _name(self, space: dict[str, Any], name: str, trail: Trail, words: str = "") -> Any:
         """Note what a name in a namespace stands for, or that it stands for nothing."""
@@ -300,24 +302,23 @@ class ReachWalk:
 
     # Modules: only "load a module, load its attribute" is followed.
 
-    def through(
-        self, value: Any, attributes: tuple[str, ...], is_stored: bool, trail: Trail, *, is_checked: bool = False
-    ) -> None:
+    def through(self, value: Any, load: Load, trail: Trail) -> None:
         """Go on with an attribute of a module, with the modules in between; with every other value itself."""
+        attributes = load.attributes
         while type(value) is types.ModuleType:
             name = vars(value).get("__name__")
             name = name if type(name) is str and (self.restores or sys.modules.get(name) is value) else ""
             if not attributes:
                 self.module(value, name, trail)
                 return
-            if is_stored and len(attributes) == 1:
+            if load.is_stored and len(attributes) == 1:
                 self.effect(f"the attribute {attributes[0]} of {name or 'a module'} that is set", trail)
             value, attributes = self._attribute(value, name, attributes[0], trail), attributes[1:]
             if value is _MISSING:
                 return
         if attributes and attributes[0] in EFFECT_NAMES and _is_pure_value(value):
             self.effect(attributes[0], trail)
-        if is_checked and issubclass(type(value), type):
+        if load.is_checked and issubclass(type(value), type):
             value = Checked(value)
         self.lead([value], trail)
 
@@ -325,7 +326,7 @@ class ReachWalk:
         """Return an attribute of a module, _MISSING where nothing more is to be said of it."""
         space = vars(module)
         known = is_pure(name)
-        if known and (self.restores or name.partition(".")[0] in ("symad", "codegen", "sympy")):
+        if known and self.restores:
             return getattr(module, attribute, _MISSING)
         if known and attribute in EFFECT_NAMES:
             self.effect(attribute, trail)
