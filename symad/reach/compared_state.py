@@ -79,24 +79,20 @@ class ComparedState:
             for cell, value, _ in self.cells:
                 if cell.cell_contents is not value:
                     return False
-            return self._parts_are_identical()
-        except (
-            KeyError,
-            ValueError,
-            AttributeError,
-            RuntimeError,
-        ):  # it is gone, or being changed
+            for f, code, defaults, keywords, attributes, _ in self.functions:
+                if (
+                    f.__code__ is not code
+                    or f.__defaults__ is not defaults
+                    or f.__kwdefaults__ is not keywords
+                    or f.__dict__ is not attributes
+                ):
+                    return False
+            for part in self.parts:
+                now, before = part.now(), part.before
+                if len(now) != len(before) or not all(map(is_, now, before)):
+                    return False
+        except (KeyError, ValueError, AttributeError, RuntimeError):  # it is gone, or being changed
             return False
-
-    def _parts_are_identical(self) -> bool:
-        for f, code, defaults, keywords, attributes, _ in self.functions:
-            if (
-                f.__code__ is not code
-                or f.__defaults__ is not defaults
-                or f.__kwdefaults__ is not keywords
-                or f.__dict__ is not attributes
-            ):
-                return False
         for attributes in self.empty:
             if attributes:
                 return False
@@ -105,10 +101,6 @@ class ComparedState:
                 return False
         if self.unbound and any(is_bound(cell) for cell, _ in self.unbound):
             return False
-        for part in self.parts:
-            now, before = part.now(), part.before
-            if len(now) != len(before) or not all(map(is_, now, before)):
-                return False
         return not self.arrays or all(_same_array(array, form, copy) for _, array, form, copy in self.arrays)
 
     def different(self) -> Any:

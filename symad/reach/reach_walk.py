@@ -313,6 +313,8 @@ class ReachWalk:
                 return
             if load.is_stored and len(attributes) == 1:
                 self.effect(f"the attribute {attributes[0]} of {name or 'a module'} that is set", trail)
+                if self.restores and not load.is_global:
+                    self.stop("a module whose attribute is set", trail)
             value, attributes = self._attribute(value, name, attributes[0], trail), attributes[1:]
             if value is _MISSING:
                 return

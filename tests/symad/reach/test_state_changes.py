@@ -129,7 +129,7 @@ def test_a_chain_of_a_hundred_thousand_objects_is_too_much() -> None:
     for _ in range(100_000):
         first = [first]
     (obstacle,) = ReachableState(lambda x: first).unknown
-    assert obstacle.reason == "more than 10,000 objects (a variable around the function)"
+    assert obstacle.reason == "more than 10,000 objects (the variable first)"
 
 
 def test_a_million_numbers_are_too_much() -> None:
