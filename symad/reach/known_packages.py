@@ -116,6 +116,7 @@ def is_numpy(file: str) -> bool:
     return file.startswith(_NUMPY)
 
 
+@functools.lru_cache(maxsize=FILES)
 def is_installed(file: str) -> bool:
     """Whether a file belongs to Python's own library or to an installed package.
 

@@ -209,7 +209,7 @@ def _of_attributes(walk: ReachWalk, attributes: dict[Any, Any], mro: tuple[type,
     module = module_of(mro[0])
     if is_pure(module):  # a library's own object; SciPy's distributions draw only in `rvs`
         walk.lead([v for k, v in attributes.items() if k != "_random_state"], trail)
-    elif is_record or type(attributes) is not dict or any(is_pure(module_of(base)) for base in mro[:-1]):
+    elif is_record or type(attributes) is not dict or not _PLAIN_BASES.issuperset(_pure_modules(mro)):
         walk.lead(list(attributes.values()), trail)
     else:
         walk.members(attributes, trail)
@@ -258,12 +258,17 @@ def _of_class(walk: ReachWalk, kind: type, trail: Trail) -> None:
     walk.members({name: member for name, member in asked.items() if name not in special}, trail)
 
 
-_PLAIN = frozenset({"builtins", "collections", "abc", "typing"})
+_PLAIN_BASES = frozenset({"builtins", "abc", "typing"})  # their methods ask for no attributes by name
+_PLAIN = _PLAIN_BASES | {"collections"}  # and those of these for attributes that they have made
+
+
+def _pure_modules(mro: tuple[type, ...]) -> set[str]:
+    return {module_of(base) for base in mro if is_pure(module_of(base))}
 
 
 def _is_plain(kind: type) -> bool:
     """Whether a class derives from nothing of a library's but containers and numbers."""
-    return all(module_of(base) in _PLAIN for base in _MRO(kind) if is_pure(module_of(base)))
+    return _PLAIN.issuperset(_pure_modules(_MRO(kind)))
 
 
 def _is_special(name: Any) -> bool:

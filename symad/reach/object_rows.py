@@ -338,10 +338,13 @@ def _with_effects(walk: ReachWalk, value: Any, trail: Trail) -> None:
     walk.effect(f"an object of type {kind.__qualname__}", trail, module if asks(module) else "")
     if not asks(module) or module == "_io":
         allowed = next((names for base, names in _DOING.items() if issubclass(kind, base)), frozenset[str]())
-        known = {name for name in (*dir(kind), *(attributes_of(value) or ())) if not name.startswith("__")}
+        attributes = attributes_of(value) or {}
+        walk.ask(lambda: (attributes.get("name"),), "a name", trail)  # which many objects have
+        known = {name for name in (*dir(kind), *attributes) if name not in _OF_MANY and not name.startswith("__")}
         walk.only_does(f"an object of type {kind.__qualname__}", known - allowed if allowed else None, trail)
 
 
+_OF_MANY = frozenset({"name", "_cache"})
 _DOING: dict[type, frozenset[str]] = {  # methods that ask nothing
     logging.Logger: frozenset({"debug", "info", "warning", "error", "critical", "exception", "log"}),
     io.IOBase: frozenset({"write", "writelines", "flush"}),

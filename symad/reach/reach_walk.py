@@ -162,13 +162,14 @@ class ReachWalk:
         if is_trusted_code(code.co_filename, space.get("__name__")):
             self._of_library(f, trail)
             return
-        module = str(space.get("__name__"))
-        if is_installed(code.co_filename) and (has_effects(module) or module.partition(".")[0] in HEAVY):
+        if is_installed(code.co_filename):
+            module = str(space.get("__name__"))
             if has_effects(module):
                 self.effect(f"{module}.{f.__qualname__}", trail, module)
-            else:
+                return
+            if module.partition(".")[0] in HEAVY:
                 self.stop(f"{module}.{f.__qualname__}", trail)
-            return
+                return
         self.functions.append(f)
         attributes = f.__dict__
         self.state.functions.append((f, code, f.__defaults__, f.__kwdefaults__, attributes, trail.name))
@@ -231,9 +232,11 @@ class ReachWalk:
 
     def _asked(self, names: frozenset[str]) -> None:
         """Go on with members whose names code has."""
+        if names <= self._names:
+            return
         fresh = names - self._names
         self._names |= fresh
-        for members, trail in list(self._spaces) if fresh else ():
+        for members, trail in list(self._spaces):
             self.lead([members[name] for name in fresh & members.keys()], trail)
 
     def _with_facts(self, facts: CodeFacts, code: types.CodeType) -> None:
@@ -252,7 +255,7 @@ class ReachWalk:
 
     def _effects_in(self, names: Iterable[str], code: types.CodeType | None) -> None:
         wanted = EFFECT_NAMES if self._has_bare_module else EFFECT_METHODS
-        for name in wanted.intersection(names):
+        for name in () if wanted.isdisjoint(names) else wanted.intersection(names):
             self.effect(name, Trail(f"the attribute {name}", code, name, ""))
 
     def _bare(self, code: types.CodeType | None) -> None:
