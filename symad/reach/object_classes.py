@@ -47,7 +47,7 @@ def _is_python_class(kind: type) -> bool:
     flags, base = _FLAGS(kind), _BASE(kind)
     if not flags & _HEAP or flags & _IMMUTABLE or base is None:
         return False
-    slots = sum(type(member) is types.MemberDescriptorType for member in members.values())
+    slots = sum(type(member) is types.MemberDescriptorType for member in list(members.values()))
     more = (_SIZE(kind) - _SIZE(base)) // 8 - slots
     return bool(0 <= more <= ("__weakref__" in members) + ("__dict__" in members))
 
@@ -131,7 +131,7 @@ def _slot_members(kind: type) -> list[Any]:
     return [
         member
         for base in _MRO(kind)
-        for member in _DICT(base).values()
+        for member in list(_DICT(base).values())
         if type(member) is types.MemberDescriptorType and _FLAGS(base) & _HEAP
     ]
 
@@ -208,7 +208,7 @@ def _of_attributes(walk: ReachWalk, attributes: dict[Any, Any], mro: tuple[type,
     is_record = any("__dataclass_fields__" in _DICT(base) or "__attrs_attrs__" in _DICT(base) for base in mro)
     module = module_of(mro[0])
     if is_pure(module):  # a library's own object; SciPy's distributions draw only in `rvs`
-        walk.lead([v for k, v in attributes.items() if k != "_random_state"], trail)
+        walk.lead([part for name, part in list(attributes.items()) if name != "_random_state"], trail)
     elif is_record or type(attributes) is not dict or not _PLAIN_BASES.issuperset(_pure_modules(mro)):
         walk.lead(list(attributes.values()), trail)
     else:
@@ -219,7 +219,7 @@ def _of_attributes(walk: ReachWalk, attributes: dict[Any, Any], mro: tuple[type,
 
 
 def _members_of(kind: type) -> dict[str, Any]:
-    return {name: member for name, member in _DICT(kind).items() if name not in _MADE_LATER}
+    return {name: member for name, member in _DICT(kind).copy().items() if name not in _MADE_LATER}
 
 
 def _of_class(walk: ReachWalk, kind: type, trail: Trail) -> None:

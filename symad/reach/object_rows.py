@@ -264,7 +264,8 @@ def _context(walk: ReachWalk, value: Any, trail: Trail) -> None:
 
 
 def _decimal(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    walk.ask(lambda: (repr(decimal.getcontext()),), "the context of decimal", trail)
+    names = ("prec", "rounding", "Emin", "Emax", "capitals", "clamp")  # its flags say what was computed
+    walk.ask(lambda: [getattr(decimal.getcontext(), name) for name in names], "the context of decimal", trail)
 
 
 def _vectorized(walk: ReachWalk, value: Any, trail: Trail) -> None:

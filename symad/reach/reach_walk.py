@@ -146,6 +146,7 @@ class ReachWalk:
 
     def members(self, space: dict[Any, Any], trail: Trail) -> None:
         """Go on with those members of an object or a class whose names code has; the others wait."""
+        space = dict(space)  # another thread may add some
         self.named += [(name, value) for name, value in space.items() if is_listed(value)]
         if self._all_names:
             self.lead(list(space.values()), trail)
