@@ -124,6 +124,35 @@ def test_objects_that_lie_are_read_by_pythons_own_rules(make: Any) -> None:
         OfHashless.k = Pretender.k = 2.0
 
 
+class Unasked(dict):  # type: ignore[type-arg]
+    """A dict that cannot be looped over, asked for its keys, or measured."""
+
+    __iter__ = __len__ = keys = values = items = property(lambda self: 1 / 0)  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        dict.__init__(self, k=2.0)
+
+    @property
+    def k(self) -> Any:
+        return self["k"]
+
+
+WAYS = {
+    "jit": lambda f: sa.jit(f)(1.0),
+    "compile": lambda f: sa.compile(f, 1.0)(1.0),
+    "gradient": lambda f: sa.compile(sa.grad(f), 1.0)(1.0) / 2.0,
+    "loop": lambda f: sa.compile(lambda x: sa.sum_over(f, x), np.ones(3))(np.ones(3)) / 3.0,
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("make", [Liar, Pretender, OfHashless, hidden_dict, Unasked], ids=lambda make: make.__name__)
+def test_objects_that_lie_are_read_in_kernels(make: Any, way: str) -> None:
+    liar = make()
+    assert WAYS[way](lambda x: liar.k * x**2) == 2.0
+
+
 def test_a_chain_of_a_hundred_thousand_objects_is_too_much() -> None:
     first: list[Any] = []
     for _ in range(100_000):
