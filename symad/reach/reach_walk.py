@@ -7,7 +7,6 @@ answer "unknown", by name. Members of classes and objects wait for code that has
 
 from __future__ import annotations
 
-import builtins
 import sys
 import types
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -44,7 +43,6 @@ ATOMS: set[int] = set()  # ids of types whose objects have no state, and lead to
 OTHER_ROWS: list[Row] = []  # of every other object: what `object_classes` does
 
 _MISSING = object()
-_BUILTINS = vars(builtins)
 _ASKED_BY_LIBRARIES = frozenset({  # attributes that NumPy and SciPy ask objects for
     "shape", "dtype", "ndim", "size", "T", "H", "real", "imag", "matvec", "rmatvec", "matmat", "dot", "toarray",
     "todense", "tocsr", "conjugate", "adjoint", "item", "tolist", "copy", "value2member_map_", "lhs", "fun", "jac",
@@ -183,26 +181,29 @@ class ReachWalk:
             self.lead(f.__defaults__, within)
         if f.__kwdefaults__:
             self.lead([f.__kwdefaults__], within)
-        facts = facts_of(code)
-        cells = {}
-        for name, cell in zip(code.co_freevars, f.__closure__ or (), strict=True):
-            try:
-                cells[name] = cell.cell_contents
-            except ValueError:  # nothing is bound to it
-                self.state.unbound.append((cell, name))
-                continue
-            self.state.cells.append((cell, cells[name], name))
-            self.named += [(name, cells[name])] if is_listed(cells[name]) else []
+        facts, cells = facts_of(code), self._variables(f)
         for load in facts.loads:
             if load.is_global:
                 self._global(f, load)
             elif load.name in cells:
-                within = Trail(f"the variable {load.name}", code, load.name, "")
-                self.through(cells[load.name], load, within)
+                self.through(cells[load.name], load, Trail(f"the variable {load.name}", code, load.name, ""))
         loaded = {load.name for load in facts.loads}
         rest = [value for name, value in cells.items() if name not in loaded]  # the class that super() asks for
         self.lead(rest, Trail("a variable around the function", code, "", ""))
         self._with_facts(facts, code)
+
+    def _variables(self, f: types.FunctionType) -> dict[str, Any]:
+        """Note the variables of enclosing functions, and return them."""
+        found = {}
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            try:
+                found[name] = cell.cell_contents
+            except ValueError:  # nothing is bound to it
+                self.state.unbound.append((cell, name))
+                continue
+            self.state.cells.append((cell, found[name], name))
+            self.named += [(name, found[name])] if is_listed(found[name]) else []
+        return found
 
     def _of_library(self, f: types.FunctionType, trail: Trail) -> None:
         """Of a library's function only those matter that it was made of."""
