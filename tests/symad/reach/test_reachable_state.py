@@ -8,6 +8,7 @@ import math
 import os
 import random
 import time
+import zlib
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -145,3 +146,11 @@ def test_too_much_is_a_side_effect() -> None:
     many = [[k] for k in range(20_000)]
     (obstacle,) = ReachableState(lambda x: many[0]).unknown
     assert obstacle.what == "more than 10,000 objects"
+
+
+def test_classes_in_c_are_no_ordinary_ones() -> None:
+    """This one can be told from Python's only by the size of its objects, which hold more than slots."""
+    stream = zlib.compressobj()
+    assert type(stream).__flags__ & (1 << 9)
+    (obstacle,) = ReachableState(lambda x: stream).unknown
+    assert obstacle.reason == "an object of type Compress (the variable stream)"
