@@ -116,6 +116,7 @@ def facts_of(code: types.CodeType) -> CodeFacts:
             elif kind in _GLOBAL_STORES:
                 stores.append(step.argval)
             dynamic = dynamic or kind == "MATCH_CLASS"
+            read |= set(step.argval) if kind == "LOAD_FAST_LOAD_FAST" else set()  # two at once, since 3.13
             names |= _TEXT if kind in _FORMATS else frozenset()
             if kind in _NAMES or kind in _VARIABLES or kind in _ATTRIBUTES or kind in _LOCALS:
                 after = steps[k + 1] if k + 1 < len(steps) else step
