@@ -31,7 +31,7 @@ class SharedTraces:
         return found
 
 
-_OPENED: ContextVar[SharedTraces | None] = ContextVar("shared traces", default=None)
+_OPENED: ContextVar[SharedTraces | None] = ContextVar("symad_shared_traces", default=None)
 
 
 def traces() -> SharedTraces:

@@ -23,9 +23,9 @@ from symad.errors import ArgumentError, RuleError
 from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
+from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, name_of, positional
 from symad.tracing.calling.scope import Scope, open_scope
-from symad.tracing.calling.shadows import call
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.paths import followed
 from symad.tracing.values.known_numbers import values_of

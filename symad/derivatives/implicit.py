@@ -39,9 +39,9 @@ from symad.errors import ArgumentError, ConvergenceError, LimitError, TraceError
 from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
+from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, name_of
 from symad.tracing.calling.scope import Scope, open_scope
-from symad.tracing.calling.shadows import call
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.array import wrap as wrap_array
 from symad.tracing.values.containers import from_nodes

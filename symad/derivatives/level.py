@@ -31,10 +31,10 @@ from symad.graph.array_values import values_of_array, values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy, to_sympy
+from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
 from symad.tracing.calling.memory import telling
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
-from symad.tracing.calling.shadows import call
 from symad.tracing.calling.swallowed import forgive
 from symad.tracing.calling.user_place import is_library, user_frame
 from symad.tracing.control.array_graph import ArrayGraph, array_graph
@@ -108,7 +108,7 @@ def _transform() -> str:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and is_library(frame.f_code.co_filename):
         module, top = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname.partition(".")[0]
-        if module == "symad.tracing.calling.shadows":
+        if module == "symad.tracing.calling.attempts":
             break  # a level calls its function there
         if module.startswith("symad.") and not module.startswith(_MODULES):
             name = name if top in _INNER or top.startswith("_") else top

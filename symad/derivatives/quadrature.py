@@ -30,9 +30,9 @@ from symad.derivatives.linear import linearize
 from symad.errors import ArgumentError, ConvergenceError, TraceError
 from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
+from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, name_of
 from symad.tracing.calling.scope import Scope, open_scope
-from symad.tracing.calling.shadows import call
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.node_operands import nodes_of

@@ -16,9 +16,9 @@ from symad.derivatives.elimination import forward
 from symad.derivatives.linear import linearize
 from symad.errors import ArgumentError, TraceError
 from symad.graph.builder import Builder
+from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
-from symad.tracing.calling.shadows import call
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.paths import followed
 from symad.tracing.control.value_loops import repeated

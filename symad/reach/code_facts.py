@@ -12,6 +12,7 @@ import types
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
+from weakref import ref
 
 from codegen.records import dataclass
 
@@ -91,7 +92,25 @@ def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
         codes += [inner for inner in part.co_consts if type(inner) is types.CodeType]
 
 
-@lru_cache(maxsize=CODES)
+_originals: dict[int, tuple[ref[types.CodeType], types.CodeType]] = {}  # rewritten code by its id, and the user's
+
+
+def note_original(code: types.CodeType, original: types.CodeType) -> None:
+    """Note that code is another form of the user's (`symad.tracing.calling.rewriting`), whose facts it has."""
+    number = id(code)
+    _originals[number] = ref(code, lambda _: _originals.pop(number, None)), original
+
+
+def original_of(code: types.CodeType) -> types.CodeType:
+    """Return the user's code that a rewritten one is made of, any other as it is.
+
+    >>> original_of(original_of.__code__) is original_of.__code__
+    True
+    """
+    known, original = _originals.get(id(code), (None, code))
+    return original if known is not None and known() is code else code
+
+
 def facts_of(code: types.CodeType) -> CodeFacts:
     """Return the facts of code.
 
@@ -99,6 +118,11 @@ def facts_of(code: types.CodeType) -> CodeFacts:
     >>> [(load.name, load.attributes) for load in facts.loads], facts.dynamic
     ([('np', ('sin',)), ('scale', ())], False)
     """
+    return _facts_of(original_of(code))
+
+
+@lru_cache(maxsize=CODES)
+def _facts_of(code: types.CodeType) -> CodeFacts:
     loads: dict[tuple[Any, ...], Load] = {}
     imports, stores = [], list[str]()
     names, written, read = set[str](), set[str](), set[str]()

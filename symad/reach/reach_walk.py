@@ -52,12 +52,21 @@ _ASKED_BY_LIBRARIES = frozenset({  # attributes that NumPy and SciPy ask objects
 class ReachWalk:
     """What functions reach: their state, all functions of the user's, effects, and what is unknown.
 
+    `is_enough` is asked about the last function of the user's, and ends the walk.
     `restores`: state is put back after the body of a loop, and generators of random numbers and what packages hold are
     state too; else it is compared before a kernel or a trace is taken again.
     """
 
-    def __init__(self, roots: Iterable[Any], *, restores: bool, left: Collection[int], largest: float) -> None:
-        self.restores, self.left, self.largest = restores, left, largest
+    def __init__(
+        self,
+        roots: Iterable[Any],
+        *,
+        restores: bool,
+        left: Collection[int],
+        largest: float,
+        is_enough: Callable[[types.FunctionType], bool] = lambda function: False,
+    ) -> None:
+        self.restores, self.left, self.largest, self._is_enough = restores, left, largest, is_enough
         self.state = ComparedState()
         self.functions: list[types.FunctionType] = []
         self.closures: list[types.FunctionType] = []  # functions of libraries that were made of others
@@ -95,6 +104,8 @@ class ReachWalk:
             if len(self._seen) > REACHED:
                 self.stop(f"more than {REACHED:,} objects", trail)
             if len(self._seen) > REACHED or self._elements > ELEMENTS:
+                return
+            if self.functions and self._is_enough(self.functions[-1]):
                 return
             row = ROWS.get(id(type(value)))
             if row is not None:

@@ -111,15 +111,19 @@ def generator_states() -> tuple[Any, ...]:
     return random.getstate(), *legacy_state()
 
 
-def reached_functions(f: Any) -> tuple[tuple[FunctionType, ...], bool]:
+def reached_functions(
+    f: Any, is_enough: Callable[[FunctionType], bool] = lambda function: False
+) -> tuple[tuple[FunctionType, ...], bool]:
     """Return the Python functions of the user's that a function may call; whether these are all.
+
+    The walk ends at a function that `is_enough`.
 
     >>> double = lambda x: 2 * x
     >>> functions, complete = reached_functions(lambda x: double(np.sin(x)))
     >>> double in functions, len(functions), complete
     (True, 2, True)
     """
-    walk = ReachWalk([f], restores=False, left=(), largest=0)
+    walk = ReachWalk([f], restores=False, left=(), largest=0, is_enough=is_enough)
     return tuple(walk.functions), not walk.unknown
 
 

@@ -24,10 +24,10 @@ from symad.display.shown import Shown
 from symad.errors import ArgumentError, LoweringError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import Let, to_let
+from symad.tracing.calling.attempts import attempted
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
 from symad.tracing.calling.jitted import traced_form
 from symad.tracing.calling.scope import Scope, open_scope
-from symad.tracing.calling.shadows import attempted
 from symad.tracing.calling.tracebacks import door
 from symad.tracing.calling.user_place import located, user_frame, written_place
 from symad.tracing.control.bounded_loops import tell
@@ -184,7 +184,7 @@ def trace_ours(f: Callable[..., Any], args: Sequence[Any], names: Sequence[str],
     with open_scope(apart=True) as scope:
         inputs, is_input = lift_inputs(scope, args, names)
         scope.parameters = inputs.nodes
-        return _followed(scope, f, names, inputs, is_input, max_paths, lambda _, run: run())
+        return _followed(scope, f, names, inputs, is_input, max_paths, lambda f, run: run(f))
 
 
 def trace_structured(
@@ -237,14 +237,16 @@ def _followed(
     inputs: Tree,
     is_input: Callable[[sp.Basic], bool],
     max_paths: int,
-    attempt: Callable[[Callable[..., Any], Callable[[], Tree]], Tree],
+    attempt: Callable[[Callable[..., Any], Callable[[Callable[..., Any]], Tree]], Tree],
 ) -> Trace:
     """Return the trace of a function on inputs of a scope, along all of its paths."""
     scope.graph.place_all(0, user_frame)
     scope.paths = paths = Paths(scope, max_paths, name_of(f))
     whole = attempt(
         f,
-        lambda: paths.explore(lambda: f(*wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))),
+        lambda form: paths.explore(
+            lambda: form(*wrap(scope, inputs)), lambda result: lift_result(scope, result, name_of(f))
+        ),
     )
     tell(paths.bounded, max_paths)
     raised = paths.without_value()

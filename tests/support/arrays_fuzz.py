@@ -25,6 +25,7 @@ from symad.errors import BoundWarning, EscapedValueError, RuleError, TraceError
 from tests.support.array_forms import EXPRESSIONS, STATEMENTS
 from tests.support.draws import SEEDS, Draw
 from tests.support.fuzzing import cause, counted
+from tests.support.source_texts import execute
 
 Numbers = Any
 LARGEST = 1e3  # absolute values
@@ -157,7 +158,7 @@ def near(found: Numbers, right: Numbers, tolerance: float) -> bool:
 def function_of(text: str) -> tuple[Callable[[Numbers], Numbers], int, int]:
     """The function of a text, the size of its argument, and what its points are made from."""
     scope = dict(SCOPE)
-    exec(compile(text, "<program>", "exec"), scope)
+    execute(text, scope)
     return scope["f"], scope["SIZE"], scope["POINTS"]
 
 

@@ -11,12 +11,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import symad
+from tests.support.source_texts import execute
 
 _STATUS = {
     "symbols": "on symbols", "inside": "on symbols, inside", "numbers": "on numbers", "refused": "refused",
@@ -61,12 +63,17 @@ class Row:
     @property
     def function(self) -> Callable[..., Any]:
         """The row as a function of its arguments."""
-        *statements, last = self.text.split("; ")
-        body = "".join(f"    {line}\n" for line in [*statements, f"return {last}"])
-        scope = dict(self.names.plain)
-        exec(compile(f"def call({', '.join(self.arguments)}):\n{body}", f"<{self.names.file}>", "exec"), scope)
-        made: Callable[..., Any] = scope["call"]
-        return made
+        return _function_of(self)
+
+
+@cache  # as many as the tables have rows
+def _function_of(row: Row) -> Callable[..., Any]:
+    *statements, last = row.text.split("; ")
+    body = "".join(f"    {line}\n" for line in [*statements, f"return {last}"])
+    scope = dict(row.names.plain)
+    execute(f"def call({', '.join(row.arguments)}):\n{body}", scope, row.names.file)
+    made: Callable[..., Any] = scope["call"]
+    return made
 
 
 def arguments(generator: np.random.Generator) -> dict[str, Any]:

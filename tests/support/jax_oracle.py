@@ -19,6 +19,7 @@ import symad as sa
 from tests.support import large_fuzz, nested_fuzz
 from tests.support.arrays_fuzz import LARGEST, REFUSED, SAME, Numbers, near, plain, points, quietly
 from tests.support.fuzzing import Fuzzer, cause, counted
+from tests.support.source_texts import execute
 
 DIRECTIONS = 3  # of second derivatives
 Function = Callable[[Numbers], Numbers]
@@ -116,7 +117,7 @@ def _own(text: str, name: str) -> tuple[Function, list[Numbers]]:
         linecache.clearcache()
         return nested_fuzz.load(text, f"<program {hash(text)}>", "symad"), [nested_fuzz.point_of(text)]
     scope = dict(large_fuzz.LargeText.SCOPE)
-    exec(compile(text, "<program>", "exec"), scope)
+    execute(text, scope)
     return scope["f"], points(scope["SIZE"], scope["POINTS"])
 
 

@@ -41,6 +41,7 @@ from tests.support.arrays_fuzz import (
 from tests.support.draws import SEEDS, Draw
 from tests.support.fuzzing import cause, counted
 from tests.support.rolling_fuzz import rolled_of
+from tests.support.source_texts import execute
 
 Way = tuple[str, Callable[[Numbers], Numbers]]
 STEPS = (1e-3, 5e-4)
@@ -267,7 +268,7 @@ def make(draw: Draw) -> str:
 def case_of(text: str) -> Case:
     """What a text says."""
     scope: dict[str, Any] = dict(LargeText.SCOPE)
-    exec(compile(text, "<program>", "exec"), scope)
+    execute(text, scope)
     large = tuple(scope.get(name, getattr(module, name)) for module, name in PLACES_OF)
     return Case(scope["f"], scope["SIZE"], scope["POINTS"], large, scope["NATIVE"], scope["MODES"])
 

@@ -28,6 +28,7 @@ from tests.support.draws import SEEDS, Draw
 from tests.support.fuzzing import cause, counted
 from tests.support.large_fuzz import STEEP, LargeText, last_digits, smooth_along, thresholds
 from tests.support.numbers_fuzz import array_nodes
+from tests.support.source_texts import execute
 
 Function = Callable[[Numbers], Numbers]
 Apply = Callable[[Function, Numbers], Function]
@@ -95,7 +96,7 @@ class Case:
 def case_of(text: str) -> Case | None:
     """What a text says; None for a function without numbers at its points."""
     scope: dict[str, Any] = dict(LargeText.SCOPE)
-    exec(compile(text, "<program>", "exec"), scope)
+    execute(text, scope)
     size, seed, f = scope["SIZE"], scope["POINTS"], scope["f"]
     right = [x for x in points(size, seed) if (value := plain(f, x)) is not None and abs(value) < LARGEST]
     if not right:

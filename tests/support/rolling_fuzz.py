@@ -27,6 +27,7 @@ from symad.tracing.trace import to_program, trace
 from tests.support.draws import SEEDS, Draw
 from tests.support.first_terms import of_first_terms
 from tests.support.fuzzing import cause, counted
+from tests.support.source_texts import execute
 
 Point = np.ndarray
 DIGITS = 700  # in which 1e200 and 1e-200, and their squares, are not lost beside each other
@@ -233,7 +234,7 @@ def make(draw: Draw) -> str:
 def function_of(text: str) -> tuple[Callable[[Point], Point], list[Point]]:
     """The function of a text, and its points."""
     scope = dict(globals())
-    exec(compile(text, "<program>", "exec"), scope)
+    execute(text, scope)
     return scope["f"], points(scope["SIZE"], scope["POINTS"])
 
 

@@ -131,13 +131,18 @@ def question_of(found: Mapping[str, Any], where: str = "question") -> Question:
             )
     for name in ("points", "unfinished"):
         number = found.get(name, 1)
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 1e6:
-            raise ArgumentError(f"{name} = {number!r}", where=where, do="give a number from 0")
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 10**6:
+            raise ArgumentError(f"{name} = {number!r}"[:80], where=where, do="give a number from 0")
+    order, title, at = found.get("order", 1), found.get("title", ""), found.get("at", {})
+    if type(order) is not int or not 1 <= order <= MOST_ORDERS:
+        raise ArgumentError(f"order = {order!r}"[:80], where=where, do=f"give a number from 1 to {MOST_ORDERS}")
+    if not isinstance(title, str):
+        raise ArgumentError(f"title = {title!r}"[:80], where=where, do='write title = "..."')
+    if not isinstance(at, Mapping) or not all(isinstance(value, int | float | str) for value in at.values()):
+        raise ArgumentError(f"at = {at!r}"[:80], where=where, do="write at = {x = 2}")
     readings = found.get("readings", {})
     if not isinstance(readings, Mapping) or not all(isinstance(e, str) and e for e in (*readings, *readings.values())):
-        raise ArgumentError(f"readings = {readings!r}", where=where, do='write readings = {"1/2x" = "x/2"}')
-    if not isinstance(found.get("at", {}), Mapping):
-        raise ArgumentError(f"at = {found['at']!r}", where=where, do="write at = {x = 2}")
+        raise ArgumentError(f"readings = {readings!r}"[:80], where=where, do='write readings = {"1/2x" = "x/2"}')
     lists = {name: tuple(entries) for name, entries in found.items() if isinstance(entries, list)}
     return Question(**{**found, **lists})
 

@@ -9,6 +9,10 @@ from types import CodeType, FrameType
 
 from symad.tracing.calling.user_place import FILES, is_library, is_ours, user_frame
 
+_NEVER_SUPPRESSING = frozenset({  # context managers that let every error out
+    "errstate", "printoptions", "catch_warnings", "nullcontext", "closing", "open", "localcontext", "workdps",
+    "workprec", "ThreadPoolExecutor", "Lock", "RLock", "source_lines",
+})  # fmt: skip
 _OF_DIVISIONS = frozenset({"ZeroDivisionError", "ArithmeticError"})
 
 
@@ -34,12 +38,16 @@ def _is_covered(frame: FrameType) -> bool:
 
 @lru_cache(maxsize=FILES)
 def _protected(code: CodeType) -> tuple[tuple[int, int], ...]:
-    """Return where instructions of a function begin and end that a handler of `try` stands behind."""
+    """Return where instructions of a function begin and end that a handler stands behind.
+
+    The object of a `with` may suppress an error, unless the code names one that never does and not `suppress`.
+    """
     listed = list(dis.get_instructions(code))
+    suppresses = "suppress" in code.co_names or _NEVER_SUPPRESSING.isdisjoint(code.co_names)
     handlers = {
         one.offset
         for one, other in pairwise(listed)
-        if one.opname == "PUSH_EXC_INFO" and other.opname != "WITH_EXCEPT_START"
+        if one.opname == "PUSH_EXC_INFO" and (suppresses or other.opname != "WITH_EXCEPT_START")
     }
     entries = dis._parse_exception_table(code)  # type: ignore[attr-defined]
     return tuple((entry.start, entry.end) for entry in entries if entry.target in handlers)

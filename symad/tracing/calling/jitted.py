@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
@@ -19,22 +19,15 @@ from symad.tracing.values.node_operands import holds_traced
 Function = Callable[..., Any]
 
 
-def jitted_forms(names: Iterable[tuple[str, Any]]) -> dict[str, Function]:
-    """Return the forms of functions that numba.jit has made, by their names. Ufuncs have a protocol of their own."""
-    forms = dict[str, Function]()
-    for name, value in names:
-        function = None if hasattr(value, "_dispatcher") else python_form(value)
-        if function is not None:
-            forms[name] = _traced_through(value, function)
-    return forms
-
-
 def traced_form(f: Function) -> Function:
-    """Return the form of one of numba's functions, every other function as it is."""
-    return jitted_forms([("", f)]).get("", f)
+    """Return the form of one of numba's functions, any other function as it is; ufuncs have their own protocol."""
+    function = None if hasattr(f, "_dispatcher") else python_form(f)
+    return f if function is None else traced_through(f, function)
 
 
-def _traced_through(original: Any, function: FunctionType) -> Function:
+def traced_through(original: Any, function: FunctionType) -> Function:
+    """Return the form of one of numba's functions, which calls a Python function where there are traced values."""
+
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
         if not holds_traced((*args, *keywords.values())):

@@ -1,30 +1,19 @@
-"""Loops whose steps are functions: another form of a function's code, for those with too many paths.
+"""Loops whose steps are functions: another form of a function's source, for those with too many paths.
 
 A loop with a condition inside has a path for each way through all of its steps. Where its step is a function of the
-variables that it assigns, the paths of each step are merged as those of any call (see `merged_calls`). So the source of
-the function is read, every loop in it becomes a call of `STEPPED` with such a function, and what Python makes of that
-takes the place of the function's code while it is traced. The source is only taken where Python makes the same code
-of it as the function has, and a loop stays as it is where a function of its own would compute something else.
+variables that it assigns, the paths of each step are merged as those of any call (see `merged_calls`). So every loop
+becomes a call of `STEPPED` with such a function. A loop stays as it is where a function of its own would compute
+something else.
 """
 
 from __future__ import annotations
 
 import ast
-import linecache
-import sys
-import warnings
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from threading import Lock
-from types import CodeType, FunctionType, MethodType
 from typing import Any
-
-from symad.reach.code_facts import codes_of
-from symad.tracing.calling.user_place import FILES, is_library
 
 STEPPED = "symad: a loop whose steps are calls"  # the constant in whose place the function stands that runs the loop
 LEFT = "symad: a variable that is not bound"
-STEPPED_BY: list[Any] = []  # what runs such a loop, and what stands for a variable that is not bound
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _REFUSED = (
     ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal, ast.Delete, ast.Import,
@@ -33,103 +22,20 @@ _REFUSED = (
 _IN_PLACE = frozenset({"sort", "fill", "put", "partition", "itemset", "resize", "setfield", "at"})
 
 
-def functions_with(codes: Iterable[CodeType], among: Iterable[Any]) -> list[FunctionType]:
-    """Return those of the user's functions that have some code, in themselves or in a function inside.
-
-    They are looked for among values, in classes and under decorators too.
-    """
-    wanted = {(code.co_filename, name) for code in codes for name in _around(code.co_qualname)}
-    found = dict[FunctionType, None]()
-    waiting = list(among)
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, type) and value.__module__ not in sys.stdlib_module_names:
-            waiting.extend(each for each in vars(value).values() if not isinstance(each, type))
-        elif isinstance(value, staticmethod | classmethod | MethodType):
-            waiting.append(value.__func__)
-        elif isinstance(value, property):
-            waiting.append(value.fget)
-        elif isinstance(value, FunctionType):
-            if hasattr(value, "__wrapped__"):
-                waiting.append(value.__wrapped__)
-            if _key(own_code(value)) in wanted and not is_library(value.__code__.co_filename):
-                found[value] = None
-    return list(found)
-
-
-def _key(code: CodeType) -> tuple[str, str]:
-    return code.co_filename, code.co_qualname
-
-
-def _around(name: str) -> list[str]:
-    """Return the full names of a function and of those around it.
-
-    >>> _around("outer.<locals>.inner")
-    ['outer', 'outer.<locals>.inner']
-    """
-    parts = name.split(".<locals>.")
-    return [".<locals>.".join(parts[: k + 1]) for k in range(len(parts))]
-
-
-@lru_cache(maxsize=FILES)
-def with_steps(code: CodeType) -> CodeType | None:
-    """Return the code of a function with its loops as calls of `STEPPED_BY`; None where it has to stay as it is."""
-    try:
-        tree = ast.parse("".join(linecache.getlines(code.co_filename)))
-    except SyntaxError:
-        return None
-    place = code.co_name, code.co_firstlineno
-    compiled = _compiled(tree, code.co_filename)
-    found = [] if compiled is None else _codes_at(compiled, place)
-    nodes = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and _place(each) == place]
-    if len(found) != 1 or len(nodes) != 1 or not _same(found[0], code):
-        return None
+def calls_of_steps(tree: ast.Module, name: str, first_line: int) -> bool:
+    """Turn the loops of the function of that name and line into calls of their steps; whether there were any."""
+    nodes = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _place(node) == (name, first_line)
+    ]
+    if len(nodes) != 1:
+        return False
     rewriter = _Rewriter(nodes[0])
     rewriter.generic_visit(nodes[0])
-    compiled = _compiled(ast.fix_missing_locations(tree), code.co_filename) if rewriter.changed else None
-    if compiled is None:
-        return None
-    (made,) = _codes_at(compiled, place)
-    stepped, unbound = STEPPED_BY
-    return _filled(made, {STEPPED: stepped, LEFT: unbound}) if made.co_freevars == code.co_freevars else None
-
-
-def _codes_at(code: CodeType, place: tuple[str, int]) -> list[CodeType]:
-    return [each for each in codes_of(code) if (each.co_name, each.co_firstlineno) == place]
+    return rewriter.changed
 
 
 def _place(node: ast.FunctionDef) -> tuple[str, int]:
     return node.name, min([node.lineno, *(each.lineno for each in node.decorator_list)])
-
-
-def _compiled(tree: ast.Module, file: str) -> CodeType | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # of a constant that is called
-            return compile(tree, file, "exec", dont_inherit=True)
-    except (SyntaxError, ValueError):
-        return None
-
-
-def _same(one: CodeType, other: CodeType) -> bool:
-    """Whether two pieces of code do the same, whatever they are called."""
-    alike = one.co_code == other.co_code and one.co_names == other.co_names and one.co_freevars == other.co_freevars
-    if not alike or one.co_varnames != other.co_varnames or len(one.co_consts) != len(other.co_consts):
-        return False
-    return all(
-        _same(a, b) if isinstance(a, CodeType) and isinstance(b, CodeType) else (type(a), repr(a)) == (type(b), repr(b))
-        for a, b in zip(one.co_consts, other.co_consts, strict=True)
-    )
-
-
-def _filled(code: CodeType, values: dict[str, Any]) -> CodeType:
-    """Return code with values in place of constants that stand for them."""
-    consts = tuple(
-        _filled(part, values) if isinstance(part, CodeType) else values.get(part, part) if type(part) is str else part
-        for part in code.co_consts
-    )
-    name = "a loop" if code.co_name.startswith("__step_") else code.co_name  # as messages have it
-    return code.replace(co_consts=consts, co_name=name)
 
 
 class _Rewriter(ast.NodeTransformer):
@@ -325,41 +231,3 @@ def _added_to(scope: ast.AST) -> list[str]:
     """Return the names that are changed by `+=` and its kin, in place if they are arrays."""
     found = (part.target for part in ast.walk(scope) if isinstance(part, ast.AugAssign))
     return sorted({target.id for target in found if isinstance(target, ast.Name)})
-
-
-class StepsOfLoops:
-    """A block in which functions have the code whose loops are steps; several threads may be in such blocks."""
-
-    def __init__(self, functions: Iterable[FunctionType]) -> None:
-        self._functions = list(functions)
-
-    def __enter__(self) -> None:
-        with _lock:
-            for f in self._functions:
-                original, calls = _swapped.get(f, (f.__code__, 0))
-                _swapped[f] = original, calls + 1
-                f.__code__ = with_steps(original) or original
-
-    def __exit__(self, *_: object) -> None:
-        with _lock:
-            for f in self._functions:
-                original, calls = _swapped.pop(f)
-                if calls > 1:
-                    _swapped[f] = original, calls - 1
-                else:
-                    f.__code__ = original
-
-
-_lock = Lock()
-_swapped: dict[FunctionType, tuple[CodeType, int]] = {}  # an entry lives as long as blocks that need it
-
-
-def own_code(f: FunctionType) -> CodeType:
-    """Return the code of a function as its user wrote it."""
-    with _lock:
-        return _swapped[f][0] if f in _swapped else f.__code__
-
-
-def has_steps(f: FunctionType) -> bool:
-    """Whether the code of a function has another form."""
-    return with_steps(own_code(f)) is not None

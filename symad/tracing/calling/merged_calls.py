@@ -1,16 +1,15 @@
 """Merged calls: forms of the user's functions whose paths are followed call by call, and of `max` and `min`.
 
 A function that asks 100 conditions, one in each call of another one, has 2**100 paths; each call has two. Where a
-function has too many paths, `shadows` puts these forms in place of the names of the functions that ask, and it runs
-again. Without conditions on symbols each form is the original function.
+function has too many paths, it runs again, and `dispatch` calls these forms of the functions that ask. Without
+conditions on symbols each form is the original function.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from types import CodeType, FunctionType
+from collections.abc import Callable, Iterable
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -23,28 +22,19 @@ from symad.tracing.values.node_operands import holds_traced, nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
 
 Function = Callable[..., Any]
-Deciding = Mapping[CodeType, Sequence[dict[str, Any]]]  # code, and the global names of what ran when it was first met
 
 
 class PathsError(LimitError):
-    """A function has more paths than the limit: the user's code that met conditions, and global names it was run by."""
+    """A function has more paths than the limit; `deciding` is the user's code that met conditions."""
 
-    def __init__(self, what: str, *, where: str, why: str, do: str, deciding: Deciding) -> None:
+    def __init__(self, what: str, *, where: str, why: str, do: str, deciding: Iterable[CodeType]) -> None:
         super().__init__(what, where=where, why=why, do=do)
         self.deciding: frozenset[CodeType] = frozenset(deciding)
-        self.namespaces: list[dict[str, Any]] = [names for found in deciding.values() for names in found]
 
 
-def call_forms(names: Iterable[tuple[str, Any]], deciding: frozenset[CodeType]) -> dict[str, Function]:
-    """Return the forms of those functions, by their names, in whose code conditions were met; decorated ones too."""
-    return {name: _merged(f) for name, f in names if isinstance(f, FunctionType) and _code_of(f) in deciding}
+def merged(f: Function) -> Function:
+    """Return the form of a function that decides, whose calls have their paths merged."""
 
-
-def _code_of(f: Function) -> Any:
-    return getattr(inspect.unwrap(f), "__code__", None)
-
-
-def _merged(f: Function) -> Function:
     @functools.wraps(f)
     def call(*args: Any, **keywords: Any) -> Any:
         scope = innermost_scope()

@@ -1,8 +1,8 @@
 """Stand-ins: forms of `float`, `math.sin`, `np.array`, `np.zeros`... that take traced values.
 
 NumPy's own protocols reach most of NumPy, but not what converts to plain numbers at once: `math.*`, `float`, arrays
-made of lists, and ordinary arrays that a traced value is stored into. `shadows` puts these stand-ins in place of the
-names of a user's module while a traced function runs for the second time. Without a traced argument a stand-in is the
+made of lists, and ordinary arrays that a traced value is stored into. These stand-ins are called in place of the
+functions while a traced function runs for the second time (`dispatch`). Without a traced argument a stand-in is the
 original function.
 """
 
@@ -40,6 +40,7 @@ from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.complex_arrays import ComplexArray, made as complex_made
+from symad.tracing.numpy.distributions import MODULES
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import ALWAYS, FUNCTIONS, HELD, STAND_INS, UFUNC_METHODS
 from symad.tracing.numpy.scipy_fourier import Complex, takes_complex
@@ -319,9 +320,32 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def original_of(value: Any) -> Any:
+    """Return what a stand-in stands for, anything else as it is.
+
+    >>> original_of(replaced([("root", math.sqrt)])["root"]) is math.sqrt
+    True
+    """
+    pairs = (*replacements().values(), *((kind.original, kind) for kind in BUILTINS.values() if kind is not _len))
+    return next((original for original, form in pairs if form is value), value)
+
+
 def owners() -> set[str]:
     """Return the full names of the modules and classes that have functions with stand-ins."""
     return {name.rpartition(".")[0] for name in STAND_INS}
+
+
+def modules_with_methods() -> frozenset[str]:
+    """Return the names of the modules of SciPy that define classes whose methods have stand-ins."""
+    replacements()
+    return _modules(tuple(name for name in sorted(owners()) if name.rpartition(".")[0] in sys.modules))
+
+
+@functools.lru_cache(maxsize=4)
+def _modules(owners: tuple[str, ...]) -> frozenset[str]:
+    places = (name.rpartition(".") for name in owners)
+    kinds = (vars(sys.modules[module]).get(name) for module, _, name in places)
+    return frozenset({*MODULES, *(kind.__module__ for kind in kinds if isinstance(kind, type))})
 
 
 @functools.lru_cache(maxsize=4)
@@ -360,4 +384,6 @@ def _optional_functions() -> list[tuple[Any, Function]]:
         original = vars(place).get(name) if isinstance(place, type) else getattr(place, name, None)  # not inherited
         if original is not None and not (isinstance(place, type) and not place.__flags__ & _CHANGEABLE):
             found.append((original, form))
+            if isinstance(original, staticmethod | classmethod):
+                found.append((original.__func__, form))
     return found

@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import dis
 import re
-import sys
-from collections.abc import Callable
-from contextvars import ContextVar, Token
-from threading import Lock
-from types import CodeType, FrameType, TracebackType
-from typing import Any
+from contextvars import ContextVar
+from types import CodeType, TracebackType
+from weakref import ref
 
 from symad.errors import EscapedValueError, TraceError, WorkbenchError
 from symad.tracing.calling.user_place import (
@@ -22,7 +19,6 @@ from symad.tracing.calling.user_place import (
     is_public,
     is_symad,
     known_name,
-    running_globals,
     scipy_calls,
     user_place,
 )
@@ -34,43 +30,40 @@ _FOREIGN = (TraceError, EscapedValueError)  # only traced values raise these
 
 
 class Note:
-    """An error that was made: where, in which function of SciPy, and the global names of the functions that ran.
+    """An error that was made: where, and in which function of SciPy.
 
-    An excused one does no harm where it cannot be helped: it was met on a path that only NaN takes.
+    An excused one does no harm where it cannot be helped: it was met on a path that only NaN takes. An `uncertain` one
+    is of Python or of a library: plain numbers might have raised it too.
     """
 
-    error: WorkbenchError
+    error: Exception
     place: str
-    namespaces: list[dict[str, Any]]
 
-    def __init__(self, error: WorkbenchError, caller: FrameType | None) -> None:
-        self.error, self.place, self.namespaces = error, user_place(), running_globals(caller)
+    def __init__(self, error: Exception, *, uncertain: bool = False) -> None:
+        self.error, self.place, self.uncertain = error, user_place(), uncertain
         called = scipy_calls()
         self.library: str = next(filter(is_public, reversed(called)), called[-1] if called else "")
         self.excused = False
 
 
 class Watch:
-    """What was noted during a call, and the functions of nested calls that met an error.
+    """What was noted during a call.
 
-    `has_stand_ins` says whether names are shadowed, `makes_objects` that NumPy may make object arrays nevertheless,
-    `makes_arrays` that the user's float arrays are made as traced ones.
+    `has_stand_ins` says whether calls are answered by stand-ins, `makes_objects` that NumPy may make object arrays
+    nevertheless, `makes_arrays` that the user's float arrays are made as traced ones.
     """
 
-    caller: FrameType | None
     has_stand_ins: bool
     makes_objects: bool
 
-    def __init__(self, caller: FrameType | None, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool) -> None:
-        self.caller, self.has_stand_ins, self.makes_objects = caller, has_stand_ins, makes_objects
-        self.makes_arrays = makes_arrays
+    def __init__(self, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool) -> None:
+        self.has_stand_ins, self.makes_objects, self.makes_arrays = has_stand_ins, makes_objects, makes_arrays
         self.notes: list[Note] = []
-        self.functions: list[Callable[..., Any]] = []
+        self.is_open = True
 
 
 _innermost: ContextVar[Watch | None] = ContextVar("symad_swallowed_errors", default=None)
-_open: list[Watch] = []  # of all threads
-_lock = Lock()
+_open: list[ref[Watch]] = []  # of all threads; no lock, which an interrupt could leave held
 
 
 class watching:
@@ -80,23 +73,27 @@ class watching:
         self.kind: tuple[bool, bool, bool] = has_stand_ins, makes_objects, makes_arrays
 
     def __enter__(self) -> Watch:
-        self.watch: Watch = Watch(sys._getframe(1), *self.kind)
-        self.token: Token[Watch | None] = _innermost.set(self.watch)
-        with _lock:
-            _open.append(self.watch)
+        self.watch: Watch = Watch(*self.kind)
+        self.entry: ref[Watch] = ref(self.watch)
+        self.before: Watch | None = _innermost.get()
+        _innermost.set(self.watch)
+        _open.append(self.entry)
         return self.watch
 
     def __exit__(self, *_: object) -> None:
-        with _lock:
-            _open.remove(self.watch)
-        self.watch.caller = None  # no cycle of frames
-        _innermost.reset(self.token)
+        self.watch.is_open = False
+        _innermost.set(self.before)
+        _open.remove(self.entry)
 
 
 def innermost_watch() -> Watch | None:
     """Return the watch of the call that is running in this thread, None outside of every call."""
     watch = _innermost.get()
-    return watch if watch in _open else None  # a task or thread may have inherited one that is closed
+    return watch if watch is not None and watch.is_open else None  # a task may have inherited one that is closed
+
+
+def _all_open() -> list[Watch]:
+    return [watch for entry in list(_open) if (watch := entry()) is not None and watch.is_open]
 
 
 class forgiving:
@@ -120,12 +117,11 @@ class forgiving:
 def forgive(error: BaseException) -> None:
     """Forget an error that our own code has caught, and its causes."""
     own = innermost_watch()
-    with _lock:
-        for watch in _open if own is None else [own]:
-            cause: BaseException | None = error
-            while cause is not None:
-                watch.notes[:] = [note for note in watch.notes if note.error is not cause]
-                cause = cause.__cause__
+    for watch in _all_open() if own is None else [own]:
+        cause: BaseException | None = error
+        while cause is not None:
+            watch.notes[:] = [note for note in watch.notes if note.error is not cause]
+            cause = cause.__cause__
 
 
 def excuse(start: int) -> None:
@@ -146,12 +142,11 @@ def _hear(error: WorkbenchError) -> None:
         return
     watch = innermost_watch()
     if watch is not None:
-        watch.notes.append(Note(error, watch.caller))
+        watch.notes.append(Note(error))
     elif _open and isinstance(error, _FOREIGN):  # a thread of the user's got traced values: whose is not known
-        note = Note(error, None)
-        with _lock:
-            for watch in _open:
-                watch.notes.append(note)
+        note = Note(error)
+        for watch in _all_open():
+            watch.notes.append(note)
 
 
 WorkbenchError.listeners.append(_hear)
@@ -165,11 +160,12 @@ def swallowed_error(note: Note) -> TraceError:
     if note.library:
         return library_refusal(note.library, note.error, note.place)
     caught = _caught_at(note.error)
+    met = note.error.what if isinstance(note.error, WorkbenchError) else f"{type(note.error).__name__}: {note.error}"
     return TraceError(
-        f"an error was caught that plain numbers would not have raised ({note.error.what})",
+        f"an error was caught that plain numbers {'may' if note.uncertain else 'would'} not have raised ({met:.200})",
         where=note.place,
         why=f"the function went on{caught and f' at {caught}'} as if numbers had raised it, and its result is wrong",
-        do=note.error.do or "let the error come out",
+        do=getattr(note.error, "do", "") or "let the error come out",
     )
 
 

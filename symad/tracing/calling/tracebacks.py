@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable
+from contextvars import copy_context
 from functools import wraps
 from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
@@ -36,12 +37,31 @@ def door(f: Callable[P, R]) -> Callable[P, R]:
     @wraps(f)
     def public_function(*args: P.args, **keywords: P.kwargs) -> R:
         try:
-            return f(*args, **keywords)  # lines of symad's are left out: SYMAD_TRACEBACK=full shows them
+            if innermost_scope() is not None:
+                return f(*args, **keywords)
+            return _isolated(f, *args, **keywords)  # lines of symad's are left out: SYMAD_TRACEBACK=full shows them
         except Exception as error:
             leave_out_ours(error)
             raise
 
     return public_function
+
+
+def _isolated(f: Callable[P, R], *args: P.args, **keywords: P.kwargs) -> R:
+    """Call a function in a copy of the context: whatever ends it, nothing that is set in it by symad stays set.
+
+    What the user's code sets in context variables of its own is handed on.
+    """
+    context = copy_context()
+    try:
+        return context.run(f, *args, **keywords)
+    finally:
+        for variable, value in context.items():
+            if not variable.name.startswith(_OURS) and variable.get(context) is not value:
+                variable.set(value)
+
+
+_OURS = ("symad_", "codegen_")  # how the names of our context variables begin
 
 
 def leave_out_ours(error: BaseException) -> None:

@@ -9,7 +9,7 @@ import linecache
 import re
 import sys
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from itertools import islice
 from types import CodeType, FrameType, TracebackType
 from typing import Any, TypeVar
@@ -18,7 +18,6 @@ from symad.errors import ArgumentError, InvariantError, WorkbenchError
 from symad.graph.graph import Graph
 from symad.reach.known_packages import (
     FILES as FILES,
-    STANDARD,
     has_labels as has_labels,
     is_installed as is_installed,
     is_library as is_library,
@@ -42,7 +41,7 @@ _REMAINDERS = (6, 19)  # CPython's NB_REMAINDER and NB_INPLACE_REMAINDER
 def user_frame() -> FrameType | None:
     """Return the innermost frame outside symad, codegen, optree, NumPy, SymPy, SciPy and Python's own library."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and _is_passed_over(frame.f_code.co_filename):
+    while frame is not None and is_passed_over(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 
@@ -54,7 +53,7 @@ def in_library_of_objects(error: BaseException) -> str:
         file = frame.f_code.co_filename
         if has_labels(file):
             name = frame.f_globals.get("__name__", "").partition(".")[0]
-        elif not _is_passed_over(file):
+        elif not is_passed_over(file):
             name = ""
     return name
 
@@ -121,7 +120,7 @@ def raised_place(error: BaseException) -> str:
 def _innermost_users(error: BaseException) -> TracebackType | None:
     found, trace = None, error.__traceback__
     while trace is not None:
-        found = found if _is_passed_over(trace.tb_frame.f_code.co_filename) else trace
+        found = found if is_passed_over(trace.tb_frame.f_code.co_filename) else trace
         trace = trace.tb_next
     return found
 
@@ -230,37 +229,8 @@ def raised_in_own_code(error: BaseException) -> bool:
     return raised_by_user(error) and not is_installed(frames[-1].f_code.co_filename)
 
 
-def user_globals(error: BaseException) -> list[dict[str, Any]]:
-    """Return the global names of the user's functions in the traceback of an error, innermost first."""
-    return _globals_of([frame for frame, _ in traceback.walk_tb(error.__traceback__)][::-1])
-
-
-def user_frames(error: BaseException) -> list[FrameType]:
-    """Return the frames of the user's functions in the traceback of an error."""
-    return [frame for frame, _ in traceback.walk_tb(error.__traceback__) if not _is_own(frame)]
-
-
-def running_globals(caller: FrameType | None) -> list[dict[str, Any]]:
-    """Return those of the user's functions that are running, innermost first, as far as the frame that called them."""
-    frames = []
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame is not caller:
-        frames.append(frame)
-        frame = frame.f_back
-    return _globals_of(frames)
-
-
-def _globals_of(frames: Sequence[FrameType]) -> list[dict[str, Any]]:
-    found = {}
-    for frame in frames:
-        file = frame.f_code.co_filename
-        if not is_library(file) and (not file.startswith(STANDARD) or "site-packages" in file):
-            found[id(frame.f_globals)] = frame.f_globals
-    return list(found.values())
-
-
 @functools.lru_cache(maxsize=FILES)
-def _is_passed_over(file: str) -> bool:
+def is_passed_over(file: str) -> bool:
     """Whether a file is none that a place is told in: a library's, or one of Python's own."""
     return is_library(file) or is_standard(file) or has_labels(file)
 
@@ -283,7 +253,7 @@ def scipy_calls() -> list[str]:
 def calls_back(names: Collection[str]) -> bool:
     """Whether the user's code that runs was called by one of these functions of SciPy, which his code had called."""
     frame = user_frame()
-    while frame is not None and frame.f_globals.get("__name__") != "symad.tracing.calling.shadows":
+    while frame is not None and frame.f_globals.get("__name__") != "symad.tracing.calling.attempts":
         if is_scipy(frame.f_code.co_filename) and _public_name(frame) in names:
             return True
         frame = frame.f_back

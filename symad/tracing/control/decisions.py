@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from types import CodeType
 
 from codegen.records import dataclass
 from symad.errors import LimitError, TraceError
-from symad.tracing.calling.merged_calls import Deciding, PathsError
+from symad.tracing.calling.merged_calls import PathsError
 from symad.tracing.calling.user_place import user_place
 
 
@@ -52,7 +53,7 @@ def unsteady(name: str, planned: Decision, met: Decision) -> UnsteadyError:
     )
 
 
-def too_many(name: str, limit: int, taken: Sequence[Decision], deciding: Deciding) -> PathsError:
+def too_many(name: str, limit: int, taken: Sequence[Decision], deciding: Iterable[CodeType]) -> PathsError:
     """Return the error for more paths than the limit."""
     place, count = Counter(decision.place for decision in taken).most_common(1)[0]
     return PathsError(
@@ -75,7 +76,7 @@ def too_many_recursions(name: str, limit: int) -> LimitError:
     )
 
 
-def too_many_steps(name: str, limit: int, deciding: Deciding) -> PathsError:
+def too_many_steps(name: str, limit: int, deciding: Iterable[CodeType]) -> PathsError:
     """Return the error for more steps of loops with conditions inside than the limit."""
     return PathsError(
         f"{name} has more than {limit} steps of loops with conditions inside",

@@ -30,9 +30,9 @@ from codegen.records import dataclass
 from symad.errors import InvariantError, LimitError, WorkbenchError
 from symad.graph.graph import Graph
 from symad.reach.reachable_state import ReachableState
+from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
-from symad.tracing.calling.shadows import call
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame, user_place
 from symad.tracing.control.paths import Paths

@@ -101,7 +101,7 @@ def _aligned(values: list[Any]) -> list[Any]:
     """Return results with those parts whose structure depends on the path made alike (sparse matrices)."""
     whole = [k for k, value in enumerate(values) if value is not RAISED]
     parts = [optree.tree_flatten(values[k], lambda v: type(v) in UNIONS, namespace=NAMESPACE) for k in whole]
-    if len({structure for _, structure in parts}) != 1:
+    if len({structure for _, structure in parts}) != 1 or not parts[0][0]:
         return values
     columns = [list(column) for column in zip(*[leaves for leaves, _ in parts], strict=True)]
     for k, column in enumerate(columns):

@@ -29,13 +29,12 @@ from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.conversions import asks_for_numbers
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.scope import Scope, innermost_scope
-from symad.tracing.calling.swallowed import excuse, forgive, innermost_watch, library_refusal, noted
+from symad.tracing.calling.swallowed import excuse, forgive, library_refusal, noted
 from symad.tracing.calling.user_place import (
     called_by_user,
     is_defect,
     library_function,
     raised_place,
-    running_globals,
     scipy_calls,
     user_frame,
     user_place,
@@ -102,7 +101,7 @@ class Paths:
         self._first_error: Exception | None = None  # of those that the function raises
         self.unlike: ArgumentError | None = None  # the refusal of results that differ in structure or shape
         self.not_followed: set[Any] = set()  # calls inside that were left to these paths: where in which run
-        self._deciding: dict[CodeType, list[dict[str, Any]]] = {}  # see `Deciding`
+        self._deciding = set[CodeType]()  # the user's code that met conditions
         self._knowledge: Knowledge
         self._met = dict[int, Any]()  # where conditions hold
         self._static: dict[int, Bounds] = {} if around is None else around._static  # of nodes, whatever the path
@@ -180,8 +179,7 @@ class Paths:
     def _note_deciding(self, frame: FrameType | None) -> None:
         """Note the user's code that meets a condition, with that around a comprehension or a lambda."""
         while frame is not None and frame.f_code not in self._deciding:
-            watch = innermost_watch()
-            self._deciding[frame.f_code] = [] if watch is None else running_globals(watch.caller)
+            self._deciding.add(frame.f_code)
             frame = frame.f_back if frame.f_code.co_name.startswith("<") else None
 
     def explore(self, run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.calling.handlers import is_caught
-from symad.tracing.calling.loop_steps import STEPPED_BY
+from symad.tracing.calling.loop_steps import LEFT, STEPPED
+from symad.tracing.calling.rewriting import provide
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.call_results import NUMBER, TRUTH, CallResults, NotFollowedError
 from symad.tracing.control.paths import Paths
@@ -126,4 +127,4 @@ def _once(
     return (*told, *(found.get(name, UNBOUND) for name in names))
 
 
-STEPPED_BY[:] = [stepped, UNBOUND]
+provide({STEPPED: stepped, LEFT: UNBOUND})

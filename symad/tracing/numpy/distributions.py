@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.tracing.calling.running import callee
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.numpy.ufuncs import UFUNCS
@@ -48,7 +49,7 @@ def _formula(self: Any, name: str, *args: Any) -> Any:
     arrays = np.broadcast_arrays(*args)
     shape = np.shape(arrays[0])
     rows = [np.ravel(array) for array in arrays]
-    return np.reshape(np.broadcast_to(getattr(self, name)(*rows), np.shape(rows[0])), shape)
+    return np.reshape(np.broadcast_to(callee(getattr(self, name))(*rows), np.shape(rows[0])), shape)
 
 
 def _selected(name: str, valid: Any, inside: Any, is_above: Any, inner: Any) -> Any:
@@ -111,8 +112,8 @@ def _log_tail(name: str, other: str) -> Method:
     """The default logarithm of `_cdf` or `_sf`, which has no cancellation; SciPy's asks for the median, by `_ppf`."""
 
     def method(self: Any, x: Any, *args: Any) -> Any:
-        tail = getattr(self, name)(x, *args)
-        return np.where(tail < 0.5, np.log(tail), np.log1p(-getattr(self, other)(x, *args)))
+        tail = callee(getattr(self, name))(x, *args)
+        return np.where(tail < 0.5, np.log(tail), np.log1p(-callee(getattr(self, other))(x, *args)))
 
     return method
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
 import symad.tracing.values.computed_places as places
+from symad.tracing.calling.handlers import is_caught
 from symad.tracing.numpy.reduce import delivered, is_traced, keeps_axes, together, traced
 from symad.tracing.numpy.registry import implements
 from symad.tracing.numpy.select import known, values
@@ -175,6 +176,8 @@ def take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "r
     if mode != "raise":
         indices = np.mod(indices, size) if mode == "wrap" else np.clip(indices, 0, size - 1)
     nodes = _whole("np.take", indices)
+    if mode == "raise" and is_caught():
+        places.decide_outside(a.scope, [nodes], (size,))
     return delivered(wrap(places.along(a.scope.graph, a.nodes, nodes, axis, "np.take"), a.scope), out)
 
 

@@ -134,7 +134,7 @@ def picked(scope: Scope, nodes: Nodes, key: Any) -> Nodes | None:
     rest = nodes[tuple([slice(None) if first <= k < last else part for k, part in enumerate(parts)])]
     sizes = rest.shape[first:last]
     if is_caught():
-        _decide_outside(scope, places, sizes)
+        decide_outside(scope, places, sizes)
     joined = rest.reshape((*rest.shape[:first], math.prod(sizes), *rest.shape[last:]))
     return along(scope.graph, joined, _of_axes(scope.graph, places, sizes), first)
 
@@ -169,8 +169,8 @@ def _no_value_outside(scope: Scope, here: Nodes) -> None:
     no_value_at(scope, UFUNCS["logical_not"](scope.graph, somewhere), outside)
 
 
-def _decide_outside(scope: Scope, places: list[Nodes], sizes: tuple[int, ...]) -> None:
-    """Let an error that NumPy raises for places outside of an array be a path, where the user's code catches it."""
+def decide_outside(scope: Scope, places: list[Nodes], sizes: tuple[int, ...]) -> None:
+    """Note that there is no value where places are outside of an array; where the code catches that it is a path."""
     graph, each = scope.graph, partial(elementwise, scope.graph)
     for at, size in zip(places, sizes, strict=True):
         bounds = _hull(graph, at)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from symad.tracing.calling.swallowed import forgive
 from symad.tracing.values.array import plain_index, wrap
+from symad.tracing.values.computed_places import decide_outside
 from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_operands import holds_traced, scope_of
+from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import IndexNumberError, Traced
 
 
 class Indexed(np.ndarray):
     """A view of an ordinary array: NumPy's in all but the answer to an index that is traced and has no value.
 
-    In a second run it takes the place of the array under its name in the user's code.
+    In a second run it takes the place of an array that is asked for an item.
     """
 
     def __getitem__(self, key: Any) -> Any:
@@ -29,21 +30,14 @@ class Indexed(np.ndarray):
         except (SymbolicValueError, IndexNumberError) as error:
             forgive(error)
             scope = scope_of(key)
+            if isinstance(key, Scalar):
+                decide_outside(scope, [np.array(key.node)], self.shape[:1])
             return wrap(constants(scope.graph, self.view(np.ndarray)), scope)[key]
         return super().__getitem__(plain)
 
 
 def _is_traced(key: Any) -> bool:
     return isinstance(key, Traced) or (isinstance(key, tuple | list) and holds_traced((key,)))
-
-
-def indexed(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the arrays of numbers among names as `Indexed` views of them.
-
-    >>> list(indexed([("table", np.arange(3.0)), ("name", "text"), ("number", np.array(1.0))]))
-    ['table']
-    """
-    return {name: value.view(Indexed) for name, value in names if is_table(value)}
 
 
 def is_table(value: Any) -> bool:

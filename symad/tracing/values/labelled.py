@@ -16,6 +16,7 @@ import numpy as np
 import optree
 
 from symad.reach.exactly import Exactly
+from symad.tracing.calling.running import callee
 from symad.tracing.values.traced import Traced
 
 Form = tuple[Callable[[Any], Any], Callable[[Any, Any], Any], type]
@@ -75,7 +76,7 @@ def _series(kind: type, static: Any, parts: Sequence[Any]) -> Any:
     (index,), (part,) = static, parts
     if not _has(part, len(index.labels)):
         return part
-    return kind(part, index=index.labels, copy=False)
+    return callee(kind)(part, index=index.labels, copy=False)
 
 
 def _frame_apart(frame: Any) -> Any:
@@ -95,7 +96,7 @@ def _frame(kind: Any, static: Any, parts: Sequence[Any]) -> Any:
         return dict(zip(names, parts, strict=True))
     rest = iter(parts)
     made = {k: held[k] if k in held else next(rest) for k in range(len(columns.labels))}
-    frame = kind(made, index=index.labels, copy=False)
+    frame = callee(kind)(made, index=index.labels, copy=False)
     frame.columns = columns.labels
     return frame
 
@@ -125,4 +126,5 @@ def _array(kind: Any, static: Any, parts: Sequence[Any]) -> Any:
     (part,) = parts
     if not _has(part, *shape):
         return part
-    return kind(np.full(shape, part) if type(part) is float else part, dims=dims, coords=coordinates.value)
+    data = np.full(shape, part) if type(part) is float else part
+    return callee(kind)(data, dims=dims, coords=coordinates.value)

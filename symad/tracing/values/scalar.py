@@ -36,7 +36,7 @@ from symad.tracing.values.scalar_operators import (
     unary,
 )  # fmt: skip
 from symad.tracing.values.traced import (
-    IndexNumberError,
+    FloatIndexError,
     NumberError,
     ScalarIndexError,
     refuse_attribute,
@@ -202,7 +202,7 @@ class Scalar(TracedNumber):
         if is_boolean(self.scope.graph, self.node) and isinstance(subscripted(), list | tuple):
             return int(truth_of(self.scope, self.node))
         do = "write int(...), which follows the value when the function gets numbers"
-        refuse_number("an integer index", do, IndexNumberError)
+        refuse_number("an integer index", do, FloatIndexError)
 
     def __round__(self, digits: int | None = None) -> Any:
         made = np.round(self, digits or 0)

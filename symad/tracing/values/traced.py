@@ -46,6 +46,10 @@ class NumberError(TraceError):
 
 
 class IndexNumberError(NumberError):
+    """A traced number was used as an index or a count, without stand-ins."""
+
+
+class FloatIndexError(IndexNumberError):
     """A traced number was used as an index, which a float refuses too."""
 
     of_tracing = False
@@ -120,7 +124,7 @@ class Traced:
         return result
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any(isinstance(value, TracedComplex) for value in inputs):
+        if any(isinstance(value, TracedComplex) or hasattr(type(value), "is_acting") for value in inputs):
             return NotImplemented
         if any(hasattr(type(value), "_rmatmul_dispatch") for value in inputs):
             return SPARSE[0](ufunc, inputs)

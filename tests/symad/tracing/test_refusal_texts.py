@@ -37,8 +37,10 @@ def catches(x):
         return 0.0
 
 
-def beside_compiled_code(x, array=np.array):
-    return unpackb(b"\x01") * array([x[0], x[1]]).sum()
+NAMES = {"np": np, "unpackb": unpackb}
+TEXT = "def beside_compiled_code(x, array=np.array):\n    return unpackb(b'\\x01') * array([x[0], x[1]]).sum()"
+exec(compile(TEXT, f"{__file__}.py".replace(".py.py", "") + "-test_refusal_texts.py", "exec"), NAMES)  # without source
+beside_compiled_code = NAMES["beside_compiled_code"]
 
 
 def assigns(x):

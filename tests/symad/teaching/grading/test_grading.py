@@ -211,6 +211,55 @@ def test_an_answer_that_is_missing_is_not_graded() -> None:
         grade_for_stack(Question("x^2", points=0), "2x")
 
 
+def test_a_file_that_cannot_be_read_stops_nobody_else(tmp_path: Path) -> None:
+    """Not UTF-8, too large, or a link, which may lead out of the folder: a pupil sends an archive of files."""
+    secret, folder = tmp_path / "secret.txt", tmp_path / "answers"
+    secret.write_text("the teacher's own 3x^2")
+    folder.mkdir()
+    (folder / "ada.txt").write_text("3x^2")
+    (folder / "ben.txt").write_bytes(b"\xff\xfe3x")
+    (folder / "cy.txt").symlink_to(secret)
+    (folder / "di").symlink_to(tmp_path)
+    with (folder / "eve.txt").open("wb") as file:
+        file.truncate(3 * 2**30)
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xfffay.txt")).write_text("3x")
+    graded = grade_class(Question("x^3"), read_answers(folder))
+    assert [(each.name, each.verdict) for each in graded.graded] == [
+        ("ada", "right"), ("ben", "unreadable"), ("cy", "unreadable"), ("di", "unreadable"), ("eve", "unreadable"),
+        ("\ufffdfay", "wrong"),
+    ]  # fmt: skip
+    problems = [each.problem for each in graded.graded if each.found is None]
+    for problem, said in zip(
+        problems, ("write text in UTF-8", "links are not followed", "links", "at most 1,000,000"), strict=True
+    ):
+        assert said in problem
+    pages = graded.write_pages(tmp_path / "pages")
+    assert len(pages) == 7
+    assert not any("teacher's own" in page.read_text() for page in pages)
+    assert "unreadable" in graded.csv()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('formula = "x"\nat = ' + "[" * 100_000, "nested too deep"),
+        ('formula = "x"\npoints = ' + "9" * 5000, "cannot read"),
+        ('formula = "x"\npoints = ' + "9" * 400, "give a number from 0"),
+        ('formula = "x"\norder = ' + "9" * 400, "give a number from 1 to 100"),
+        ('formula = "x"\ntitle = 5', "title = 5"),
+        ('formula = "x"\nat = {x = {y = 2}}', "write at"),
+        ("#" * 1_000_001, "more than 1,000,000 bytes"),
+    ],
+    ids=range(7),
+)
+def test_odd_questions_are_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "question.toml"
+    path.write_text(text)
+    with pytest.raises(ArgumentError, match=said) as caught:
+        read_question(path)
+    assert len(str(caught.value)) < 600
+
+
 def test_marks_are_mathematics_and_no_code() -> None:
     graded = grade_class(Question("x^2 sin(x^2)"), {"Ada": "2x cos(x^2)", "Ben": "2x sin(x^2) + x^2 cos(x^2)"})
     table = graded.csv()

@@ -118,7 +118,7 @@ def test_a_symbolic_condition_names_file_line_and_the_way_out():
 
 @pytest.mark.parametrize(
     ("convert", "message"),
-    [(math.factorial, "integer index"), (complex, "a complex number")],
+    [(math.factorial, "integer index"), (complex, "a complex array")],
     ids=["math.factorial", "complex"],
 )
 def test_conversions_of_a_traced_value(convert, message):

@@ -186,15 +186,22 @@ def test_jitted_functions_that_need_each_other_do_not_wait_for_ever():
     assert in_thread(lambda: area({"side": 3.0})) == 12.0
 
 
-def test_object_arrays_that_no_name_can_be_shadowed_for_are_refused_with_the_way_out():
-    """Names that are default arguments are out of reach of the shadows."""
-
+def test_functions_that_are_default_arguments_are_answered_by_stand_ins():
     def f(x, exp=np.exp, array=np.array):
         return exp(array([x[0], 1.0])).sum()
 
+    x = np.array([0.3, 0.7])
+    assert sa.grad(f)(x).tolist() == [np.exp(0.3), 0.0]
+    assert sa.jit(f)(x) == pytest.approx(f(x), rel=1e-15)
+
+
+def test_object_arrays_in_code_without_source_are_refused_with_the_way_out():
+    """Of code whose source is not known only names are answered, and a default argument is none."""
+    names = {"np": np}
+    exec("def f(x, exp=np.exp, array=np.array):\n    return exp(array([x[0], 1.0])).sum()", names)
     for call in (sa.grad, sa.hessian, sa.jit):
-        with pytest.raises(sa.TraceError, match=r"test_escapes\.py:\d+: .*object array.*np\.stack"):
-            call(f)(np.array([0.3, 0.7]))
+        with pytest.raises(sa.TraceError, match=r"<string>:\d+: .*object array.*np\.stack"):
+            call(names["f"])(np.array([0.3, 0.7]))
 
 
 def test_a_sparse_matrix_inside_a_level_gives_a_traced_dense_matrix():
@@ -274,8 +281,7 @@ def test_a_cache_that_gets_a_traced_number():
     def square(x):
         return x * x
 
-    with pytest.raises(sa.TraceError, match="as a key of a dict"):
-        sa.grad(lambda x, y: square(x) + 3 * square(y), (0, 1))(2.0, 2.0)
+    assert sa.grad(lambda x, y: square(x) + 3 * square(y), (0, 1))(2.0, 2.0) == (4.0, 12.0)
     globals()["cached_square"] = square
     try:
         assert sa.grad(lambda x, y: cached_square(x) + 3 * cached_square(y), (0, 1))(2.0, 2.0) == (4.0, 12.0)  # noqa: F821

@@ -147,10 +147,17 @@ def makes_one(x):
     return inside(x)
 
 
+def test_one_that_the_function_makes_is_traced() -> None:
+    with pytest.warns(NumbaWarning, match="inside is compiled by numba"):
+        assert sa.grad(makes_one)(3.0) == 6.0
+
+
 @pytest.mark.parametrize("transform", [sa.grad, lambda f: sa.compile(f, 1.0)])
-def test_what_no_name_leads_to_is_refused_with_a_way_out(transform: Callable[..., Any]) -> None:
-    with pytest.raises(sa.TraceError, match=r"numba_functions.py:\d+: a function that numba has compiled .*f\.py_func"):
-        transform(makes_one)(1.0)
+def test_what_no_call_leads_to_is_refused_with_a_way_out(transform: Callable[..., Any]) -> None:
+    names = {"functions": [half_wave]}
+    exec("def f(x):\n    return functions[0](x)", names)
+    with pytest.raises(sa.TraceError, match=r"<string>:\d+: a function that numba has compiled .*f\.py_func"):
+        transform(names["f"])(1.0)
 
 
 def test_a_function_that_writes_into_its_arguments_is_refused_by_name() -> None:

@@ -221,7 +221,8 @@ def test_the_line_that_is_left_says_how_to_see_the_others(monkeypatch: pytest.Mo
         return [each for each in traceback.extract_tb(caught.value.__traceback__) if is_ours(each)]
 
     (only,) = shown()
-    assert only.line == "return f(*args, **keywords)  # lines of symad's are left out: SYMAD_TRACEBACK=full shows them"
+    line = "return _isolated(f, *args, **keywords)  # lines of symad's are left out: SYMAD_TRACEBACK=full shows them"
+    assert only.line == line
     monkeypatch.setenv(VARIABLE, "full")
     assert len(shown()) > 10
 

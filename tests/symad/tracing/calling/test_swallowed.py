@@ -174,6 +174,13 @@ def with_a_default_of_getattr(x):
     return x * (2.0 if getattr(np.sin(x), "dtype", None) is not None else 3.0)
 
 
+def by_a_default_argument(x, sin=math.sin):
+    try:
+        return sin(x)
+    except Exception:
+        return 0.0
+
+
 def with_own_errors(x):
     """An index that floats refuse too, and a solver that does not converge: with numbers it is just so."""
     try:
@@ -184,8 +191,8 @@ def with_own_errors(x):
 
 RIGHT = [
     bare_except, except_exception, except_type_error, finally_with_return, suppressed, suppressed_by_a_class,
-    raised_as_another, retried, in_a_nested_level, around_a_nested_level, in_a_thread, in_a_pool, in_a_finalizer,
-    in_a_generator, in_a_cache, of_an_object_array, with_a_default_of_getattr, with_own_errors,
+    raised_as_another, retried, in_a_nested_level, around_a_nested_level, in_a_thread, in_a_pool, in_a_generator,
+    in_a_cache, of_an_object_array, with_a_default_of_getattr, with_own_errors, by_a_default_argument,
 ]  # fmt: skip
 WAYS = {
     "grad": lambda f, x: (f(x), sa.grad(f)(x)),
@@ -233,13 +240,6 @@ def needs_an_untraced_function(x):
         return 0.0
 
 
-def by_a_default_argument(x, sin=math.sin):
-    try:
-        return sin(x)
-    except Exception:
-        return 0.0
-
-
 def in_a_callback_of_scipy(x):
     def residual(y):
         try:
@@ -261,7 +261,7 @@ def in_an_integrand(x):
 
 
 REFUSED = [
-    asks_for_the_next_number, keeps_a_key, asks_for_bytes, needs_an_untraced_function, by_a_default_argument,
+    asks_for_the_next_number, keeps_a_key, asks_for_bytes, needs_an_untraced_function, in_a_finalizer,
     in_a_callback_of_scipy, in_an_integrand,
 ]  # fmt: skip
 

@@ -1,0 +1,177 @@
+"""Acting: what stands for an object of the user's while an operator, an attribute or an item of it is asked for.
+
+`a + b` runs `type(a).__add__`, which Python finds without a call that rewritten code could see (`rewriting`). So an
+operand whose class has such methods is wrapped for that moment in an object of a class made for it, whose methods call
+the rewritten ones with the object itself. Nobody keeps the wrapper: what the methods get and return are the user's own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.calling.stand_ins import modules_with_methods, replacements
+from symad.tracing.calling.user_place import is_library, is_standard
+
+Function = Callable[..., Any]
+
+_BINARY = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "lshift", "rshift", "and", "or",
+    "xor",
+)  # fmt: skip
+_OTHERS = (
+    "neg", "pos", "abs", "invert", "lt", "le", "gt", "ge", "eq", "ne", "getitem", "setitem", "delitem", "contains",
+    "len", "iter", "next", "reversed", "enter", "exit", "bool", "float", "int", "index", "complex", "round", "trunc",
+    "floor", "ceil",
+)  # fmt: skip
+_METHODS = frozenset(f"__{prefix}{name}__" for name in _BINARY for prefix in ("", "r", "i")).union(
+    f"__{name}__" for name in _OTHERS
+)
+_PRIORITIES = ("__array_priority__", "__pandas_priority__")  # by which an operator is left to the other operand
+_STANDARD = frozenset({"statistics", "functools", "contextlib", "fractions"})  # of which the code is rewritten too
+
+
+def is_users(f: FunctionType) -> bool:
+    """Whether the code of a function is rewritten: the user's, that of packages in Python, a few of the standard's.
+
+    Of SciPy's modules those are that define classes with stand-ins for methods.
+    """
+    file, module = f.__code__.co_filename, f.__globals__.get("__name__", "")
+    if is_standard(file):
+        return module in _STANDARD
+    return not is_library(file) or module in modules_with_methods()
+
+
+def acting_class(kind: type, callee: Callable[[Any], Any], known: dict[type, Any]) -> type[Acting] | None:
+    """Return the class of what stands for instances of a class, None where they stand for themselves.
+
+    `known` has those of other classes; classes above it, which decide whose reflected operator comes first, are added.
+    """
+    if issubclass(kind, type | np.ndarray) or not kind.__flags__ & _HEAP:
+        return None
+    for base in reversed(kind.__mro__):
+        if base not in known:
+            known[base] = _made(base, callee, known)
+    found: type[Acting] | None = known[kind]
+    return found
+
+
+_HEAP = 1 << 9  # of a class that Python code has made
+
+
+class Acting:
+    """An operand, by whose class's rewritten methods Python computes.
+
+    Traced values leave operators with it to it (`is_acting`).
+    """
+
+    __slots__ = ("_object",)
+    is_acting = True
+    accessors: dict[str, Any] = {}  # noqa: RUF012 - of each class its own
+    callee: Callable[[Any], Any]
+
+    def __init__(self, value: Any) -> None:
+        object.__setattr__(self, "_object", value)
+
+    def __getattribute__(self, name: str) -> Any:
+        value, kind = _object_of(self), type(self)
+        accessor = kind.accessors.get(name)
+        if isinstance(accessor, property) and accessor.fget is not None:
+            return kind.callee(accessor.fget)(value)
+        if isinstance(accessor, functools.cached_property):
+            kept = vars(value)
+            if name not in kept:
+                kept[name] = kind.callee(accessor.func)(value)
+            return kept[name]
+        if (own := kind.accessors.get("__getattribute__")) is not None:
+            return kind.callee(own)(value, name)
+        otherwise = kind.accessors.get("__getattr__")
+        if otherwise is None:
+            return getattr(value, name)
+        try:
+            return object.__getattribute__(value, name)
+        except AttributeError:
+            return kind.callee(otherwise)(value, name)
+
+    def __setattr__(self, name: str, new: Any) -> None:
+        value, kind = _object_of(self), type(self)
+        accessor = kind.accessors.get(name)
+        if isinstance(accessor, property) and accessor.fset is not None:
+            kind.callee(accessor.fset)(value, new)
+        elif (own := kind.accessors.get("__setattr__")) is not None:
+            kind.callee(own)(value, name, new)
+        else:
+            setattr(value, name, new)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(_object_of(self), name)
+
+    def __hash__(self) -> int:
+        return hash(_object_of(self))
+
+
+def _object_of(acting: Any) -> Any:
+    return object.__getattribute__(acting, "_object")
+
+
+def _made(kind: type, callee: Callable[[Any], Any], known: dict[type, Any]) -> type[Acting] | None:
+    """Return the class for one whose bases are known."""
+    above = tuple(found for base in kind.__bases__ if (found := known.get(base)) is not None)
+    members: dict[str, Any] = {}
+    for base in reversed(kind.__mro__):
+        members |= vars(base)
+    accessors = {name: member for name, member in members.items() if _is_accessor(name, member)}
+    if not (above or accessors or any(_is_rewritten(members[name]) for name in _METHODS & members.keys())):
+        return None
+    space = {name: _answer(kind, name, known) for name in _METHODS & members.keys()}
+    space |= {name: members[name] for name in _PRIORITIES if name in members}
+    if "__array_ufunc__" in members:
+        space["__array_ufunc__"] = None if members["__array_ufunc__"] is None else _delegating("__array_ufunc__")
+    space |= {"__slots__": (), "accessors": accessors, "callee": staticmethod(callee), "__hash__": Acting.__hash__}
+    return type(kind.__name__, above or (Acting,), space)
+
+
+def _delegating(name: str) -> Function:
+    def call(self: Acting, *args: Any, **keywords: Any) -> Any:
+        value = _object_of(self)
+        return getattr(type(value), name)(value, *map(_itself, args), **keywords)
+
+    return call
+
+
+def _itself(argument: Any) -> Any:
+    """Return the object that an operand stands for."""
+    return _object_of(argument) if Acting in type(argument).__mro__ else argument
+
+
+def _is_rewritten(member: Any) -> bool:
+    return type(member) is FunctionType and (is_users(member) or id(member) in replacements())
+
+
+def _is_accessor(name: str, member: Any) -> bool:
+    if type(member) is property:
+        return any(_is_rewritten(part) for part in (member.fget, member.fset))
+    if type(member) is functools.cached_property:
+        return _is_rewritten(member.func)
+    return name in ("__getattr__", "__getattribute__", "__setattr__") and _is_rewritten(member)
+
+
+def _answer(kind: type, name: str, known: dict[type, Any]) -> Any:
+    """Return the method for one of a class, the same one as that of the class above where it comes from there."""
+    owner = next((base for base in kind.__mro__ if name in vars(base)), type)
+    if owner is not kind and known.get(owner) is not None:
+        return vars(known[owner])[name]
+    member: Any = vars(owner).get(name)
+    return _calling(member) if _is_rewritten(member) else _delegating(name)
+
+
+def _calling(method: FunctionType) -> Function:
+    def call(self: Acting, *args: Any) -> Any:
+        return type(self).callee(method)(_object_of(self), *map(_itself, args))
+
+    call.__name__ = method.__name__
+    return call

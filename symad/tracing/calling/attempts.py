@@ -1,0 +1,279 @@
+"""Attempts: a user's function is called as it is; where plain names stand in the way of tracing, its code is rewritten.
+
+`math.sin(x)`, `float(x)`, `np.array([x[0], 1.0])` and `z = np.zeros(3); z[0] = x[0]` convert to plain numbers before
+any protocol of NumPy is asked. When a traced value refuses such a conversion, the function is called once more, at most
+four times, in a form whose calls are answered by stand-ins (`rewriting`, `dispatch`). Nothing of the user's changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+from codegen.limits import bytes_are_limited
+from codegen.records import dataclass
+from symad.errors import TraceError, WorkbenchError
+from symad.tracing.calling.conversions import STORES, caused_by, is_conversion, names_a_traced_value
+from symad.tracing.calling.dispatch import Run
+from symad.tracing.calling.memory import told
+from symad.tracing.calling.merged_calls import PathsError
+from symad.tracing.calling.raised import watching_raised
+from symad.tracing.calling.reached_code import reached_code
+from symad.tracing.calling.rewriting import Style, key_of
+from symad.tracing.calling.running import callee, running
+from symad.tracing.calling.stand_ins import arrays_are_traced
+from symad.tracing.calling.swallowed import (
+    Note,
+    Watch,
+    innermost_watch,
+    library_refusal,
+    noted,
+    objects_refusal,
+    python_refusal,
+    swallowed_error,
+    watching,
+)
+from symad.tracing.calling.user_place import (
+    in_library_of_objects,
+    library_function,
+    raised_by_user,
+    raised_in_own_code,
+    raised_place,
+)
+from symad.tracing.values.object_arrays import ObjectArrayError
+from symad.tracing.values.traced import NumberError, StoreError
+
+Function = Callable[..., Any]
+
+_ASKED_OF_SYMPY = ("cannot determine truth value of Relational", "Cannot convert expression to float")
+_RETRIED = (  # a TraceError is a TypeError; the last three are SciPy's: of C code, and of objects in arrays (1.18)
+    TypeError, ValueError, IndexError, AttributeError, RuntimeError, SystemError, DeprecationWarning,
+)  # fmt: skip
+_RETRIES = 4
+
+
+def call(f: Function, arguments: Callable[[], Sequence[Any]], *, alone: bool = False) -> Any:
+    """Call a user's function on traced arguments, which are made afresh for every attempt.
+
+    Errors are those of the function. Where a conversion to plain numbers was the cause and stand-ins do not help,
+    TraceError says what was met and what to write instead; so it does where the function caught such an error and went
+    on (see `swallowed`).
+    """
+    return attempted(f, lambda form: form(*arguments()), alone=alone)
+
+
+def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = False) -> Any:
+    """Return what `run` returns, which calls a form of the user's function f once or along all its paths; see `call`.
+
+    Inside another such call, the errors are those of that one, which runs again as a whole, but where this one is
+    `alone`.
+    """
+    if innermost_watch() is not None and not alone:
+        return _inside(f, run)
+    around, attempt, retries, reached = innermost_watch(), _active.get(), 0, reached_code(f)
+    if attempt is _PLAIN and (bytes_are_limited() or reached.asks_for_types):
+        attempt = _Attempt(Style())  # stand-ins answer before NumPy and Python do
+    refused: Exception | None = None
+    while True:
+        error, result = None, None
+        with watching(has_stand_ins=attempt.style is not None, makes_objects=attempt.objects,
+                      makes_arrays=attempt.arrays) as watch:  # fmt: skip
+            try:
+                with _carried_out(attempt), watching_raised(watch, handles=reached.handles):
+                    result = run(callee(f))
+                if not watch.notes:
+                    return result
+            except Exception as raised:
+                error = told(raised)
+        better = _better(attempt, error, watch, retries) if retries < _RETRIES else None
+        if better is None:
+            if around is not None:
+                around.notes += watch.notes
+            if refused is not None and error is not None and not isinstance(error, WorkbenchError):
+                raise refused from error  # merged steps go along paths that no number takes
+            _settle(error, watch)
+            return result
+        if better.stepped and not attempt.stepped:
+            refused = error
+        attempt, retries = better, retries + 1
+
+
+def _inside(f: Function, run: Callable[[Function], Any]) -> Any:
+    """Run in a call that is running already: an error comes out, and is met there, even where it is caught before."""
+    start = noted()
+    try:
+        return run(callee(f))
+    except _RETRIED as error:
+        if noted() == start and is_conversion(error):  # one of NumPy's
+            with contextlib.suppress(TraceError):
+                _explain(error)
+        raise
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """How the code is rewritten, if it is; whether float arrays are made as traced ones, and NumPy may make objects.
+
+    `deciding` are the keys of the user's code whose calls are merged, because there are too many paths through it,
+    `stepped` the files and names of the functions whose loops are calls of their steps.
+    """
+
+    style: Style | None = None
+    arrays: bool = False
+    objects: bool = False
+    deciding: frozenset[tuple[str, str, int]] = frozenset()
+    stepped: frozenset[tuple[str, str]] = frozenset()
+
+
+_PLAIN = _Attempt()
+_active: ContextVar[_Attempt] = ContextVar("symad_active_attempt", default=_PLAIN)
+
+
+@contextmanager
+def _carried_out(attempt: _Attempt) -> Iterator[None]:
+    """Let rewritten code be answered as an attempt says."""
+    run = None
+    if attempt.style is not None:
+        run = Run(attempt.style, attempt.arrays, attempt.deciding, attempt.stepped)
+    before = _active.get(), running.get(), arrays_are_traced.get()
+    try:
+        _active.set(attempt)
+        running.set(run)
+        arrays_are_traced.set(attempt.arrays)
+        yield
+    finally:
+        _active.set(before[0])
+        running.set(before[1])
+        arrays_are_traced.set(before[2])
+
+
+def _better(attempt: _Attempt, error: Exception | None, watch: Watch, retries: int) -> _Attempt | None:
+    """Return the next thing to try, None when nothing is left or the errors are of another kind."""
+    if isinstance(error, PathsError):
+        keys = frozenset(map(key_of, error.deciding))
+        if keys - attempt.deciding:
+            return replace(attempt, style=attempt.style or Style(), deciding=attempt.deciding | keys)
+        around = frozenset((file, name) for file, full, _ in keys for name in _around(full))
+        return None if attempt.stepped else replace(attempt, stepped=around)
+    causes = [error] if error is not None and _is_retried(error) and is_conversion(error) else []
+    for cause in [*causes, *(note.error for note in watch.notes if note.uncertain or is_conversion(note.error))]:
+        better = _helped(attempt, cause, retries)
+        if better is not None:
+            return better
+    return None
+
+
+def _around(name: str) -> list[str]:
+    """Return the full names of a function and of those around it.
+
+    >>> _around("outer.<locals>.inner")
+    ['outer', 'outer.<locals>.inner']
+    """
+    parts = name.split(".<locals>.")
+    return [".<locals>.".join(parts[: k + 1]) for k in range(len(parts))]
+
+
+def _helped(attempt: _Attempt, error: BaseException, retries: int) -> _Attempt | None:
+    """Return the attempt after an error: with stand-ins for calls, then for operators and arrays, then with objects."""
+    stores = caused_by(error, StoreError) or any(text in str(error) for text in STORES)
+    if attempt.style is None:
+        return replace(attempt, style=Style(operators=stores), arrays=stores)
+    if not (attempt.style.operators and attempt.arrays):
+        return replace(attempt, style=replace(attempt.style, operators=True), arrays=True)
+    if not attempt.objects and caused_by(error, ObjectArrayError):
+        return replace(attempt, objects=True)
+    return None
+
+
+def _settle(error: Exception | None, watch: Watch) -> None:
+    """Raise what came out of the last attempt, or the refusal of a function that caught an error of ours."""
+    spoilt = next((note for note in watch.notes if not note.excused), None)
+    try:
+        if error is not None and spoilt is not None and _says_the_same(error, spoilt):
+            package = in_library_of_objects(error)
+            raise (objects_refusal(package, spoilt.error, spoilt.place) if package else spoilt.error) from error
+        if spoilt is not None and (error is None or not _is_ours(error, watch)):
+            raise swallowed_error(spoilt) from spoilt.error
+        if error is not None:
+            if _is_retried(error):
+                _explain(error)
+            if spoilt is not None and not isinstance(error, WorkbenchError) and not _is_noted(error, watch):
+                raise swallowed_error(spoilt) from error  # one of the function's own, while it handled ours
+            raise error
+    finally:
+        del error  # its traceback holds this frame
+
+
+def _is_retried(error: Exception) -> bool:
+    """Whether an error may come of a traced value; numba's compiler has errors of its own."""
+    return isinstance(error, _RETRIED) or type(error).__module__.startswith("numba.")
+
+
+def _says_the_same(error: Exception, note: Note) -> bool:
+    """Whether C code that the function called has said in its own words what an error of ours had said there."""
+    if isinstance(error, WorkbenchError) or note.library or raised_by_user(error):
+        return False
+    return raised_place(error) == note.place and isinstance(note.error, WorkbenchError)
+
+
+def _is_noted(error: BaseException, watch: Watch) -> bool:
+    return any(note.error is error for note in watch.notes)
+
+
+def _is_ours(error: Exception, watch: Watch) -> bool:
+    """Whether an error that came out is one of those noted, or was raised because of one."""
+    seen = 0
+    cause: BaseException | None = error
+    while cause is not None and seen < 10:
+        if isinstance(cause, WorkbenchError) or _is_noted(cause, watch):
+            return True
+        cause, seen = cause.__cause__ or cause.__context__, seen + 1
+    return False
+
+
+def _explain(error: BaseException) -> None:
+    """Raise a TraceError in place of what NumPy, SciPy and SymPy say of traced values that they cannot take."""
+    if raised_in_own_code(error):
+        return  # whatever the function says of its arguments is its own
+    if isinstance(error.__cause__, NumberError | StoreError) and any(text in str(error) for text in STORES):
+        raise error.__cause__  # NumPy takes what has indices for a sequence, and says so in place of our error
+    if any(text in str(error) for text in _ASKED_OF_SYMPY):
+        raise TraceError(
+            f"a SymPy expression was asked for a number or a truth value ({error})",
+            where=raised_place(error),
+            why="SymPy does not know the values of traced values in it",
+            do="use the NumPy function there (np.sin instead of sympy.sin), or sympy.Piecewise for a condition",
+        ) from error
+    package = in_library_of_objects(error)
+    if package and (is_conversion(error) or names_a_traced_value(error)):
+        raise objects_refusal(package, error, raised_place(error)) from error
+    name = library_function(error)
+    by_f2py = name and "can't be converted to" in str(error)  # its words, in an error of our class
+    if not by_f2py and (isinstance(error, TraceError) or not is_conversion(error)):
+        return
+    if str(error).startswith("only integers") and not name and not caused_by(error, NumberError):
+        return  # of an index that is no number either
+    if "read-only" in str(error) and "<traced " not in str(error) and not name:
+        return  # an array may be read-only because the user wants it so
+    if name:
+        raise library_refusal(name, error, raised_place(error)) from error
+    if names_a_traced_value(error):
+        raise python_refusal(error, raised_place(error)) from error
+    what, why, do = _ITERATED if "Iterator operand" in str(error) else _OBJECTS
+    raise TraceError(what.format(error), where=raised_place(error), why=why, do=do) from error
+
+
+_ITERATED = (
+    "a traced array was given to np.nditer",
+    "it iterates over the memory of ordinary arrays",
+    "write `for value in x.flat`, or np.ndenumerate(x)",
+)
+_OBJECTS = (
+    "a NumPy function got an object array ({})",
+    "np.array([...]) and np.full make one of traced values, and NumPy's compiled loops cannot trace it",
+    "make the array with np.stack([...]), np.concatenate or np.zeros_like(x)",
+)

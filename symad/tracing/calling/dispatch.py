@@ -1,0 +1,335 @@
+"""Dispatch: what rewritten code calls in place of a function, and which values it computes with.
+
+A function with a stand-in (`math.sin`, `float`, `np.array`) is answered by that, a function of the user's by its
+rewritten form (`rewriting`), an object of the user's whose class has methods for operators by a stand-in that calls
+their rewritten forms (`acting`). Everything else is itself. Answers are kept as long as the run lasts.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import operator
+import sys
+from abc import ABCMeta
+from collections.abc import Callable
+from contextvars import copy_context
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from symad.tracing.calling.acting import acting_class, is_users
+from symad.tracing.calling.jitted import python_form, traced_through
+from symad.tracing.calling.merged_calls import EXTREMA, merged
+from symad.tracing.calling.overlay import copied, overlaid, with_forms
+from symad.tracing.calling.rewriting import (
+    CALLEE,
+    ITEM,
+    VALUE,
+    Style,
+    evaluated,
+    is_rewritten,
+    key_of,
+    provide,
+    rewritten,
+)
+from symad.tracing.calling.running import callee, item, value
+from symad.tracing.calling.scope import Scope, innermost_scope
+from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, replacements
+from symad.tracing.calling.user_place import is_library, is_symad
+from symad.tracing.numpy.reduce import traced
+from symad.tracing.values.indexed import Indexed, is_table
+from symad.tracing.values.node_operands import holds_traced
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.traced import Traced
+
+Function = Callable[..., Any]
+Key = tuple[str, str, int]
+
+_CACHED = functools._lru_cache_wrapper
+_CALLBACKS = frozenset(map(id, (map, filter, sorted, min, max, iter, functools.reduce)))  # call what they are given
+_ASKING = frozenset(  # functions that call methods of their arguments
+    map(id, (abs, round, len, iter, next, reversed, divmod, pow, *filter(callable, vars(operator).values())))
+)
+_THREADS = frozenset({"threading", "concurrent"})
+_HANDING = _THREADS | {"numpy", "scipy", "symad", "pandas", "itertools", "functools"}  # packages that do
+_CALLABLES = (FunctionType, MethodType, functools.partial, np.vectorize)
+_BY_ID = {id(getattr(sys.modules["builtins"], name)): form for name, form in BUILTINS.items()}
+
+
+class Run:
+    """What stands for callees and operands in one run of a user's function.
+
+    `style` says how code is rewritten, `arrays` that ordinary arrays answer traced places. The calls of functions in
+    `deciding` are merged over their paths, the loops of those in `stepped` are calls of their steps.
+    """
+
+    def __init__(
+        self, style: Style, arrays: bool, deciding: frozenset[Key], stepped: frozenset[tuple[str, str]]
+    ) -> None:
+        self._style, self._arrays, self._deciding, self._stepped = style, arrays, deciding, stepped
+        self._forms: dict[int, tuple[Any, Any]] = {}  # what has been asked for, and its form, by ids
+        self._acting: dict[type, Any] = {}
+
+    def callee(self, f: Any) -> Any:
+        """Return what is called in place of f."""
+        kind = type(f)
+        if kind is MethodType:
+            form = self.callee(f.__func__)
+            if form is f.__func__:
+                return f
+            return form if isinstance(f.__self__, type) and is_of_class(f) else MethodType(form, f.__self__)
+        if kind is BuiltinFunctionType and not isinstance(f.__self__, ModuleType):
+            return self._handing(f) if f.__name__ == "sort" else f
+        known = self._forms.get(id(f))
+        if known is not None and known[0] is f:
+            return known[1]
+        form = self._form(f)
+        self._forms[id(f)] = f, form
+        return form
+
+    def value(self, value: Any) -> Any:
+        """Return what stands for an operand: objects of the user's act through rewritten methods."""
+        kind = type(value)
+        if kind not in self._acting:
+            self._acting[kind] = acting_class(kind, self.callee, self._acting)
+        form = self._acting[kind]
+        return value if form is None else form(value)
+
+    def item(self, value: Any) -> Any:
+        """Return what stands for an object that is asked for an item; ordinary arrays take traced places."""
+        if self._arrays and is_table(value):
+            return value.view(Indexed)
+        return self.value(value)
+
+    def _form(self, f: Any) -> Any:
+        """Return what stands for a function, a class or an object that is called."""
+        kind = type(f)
+        if self._deciding and (f is max or f is min or f is sorted):
+            return self._handing(EXTREMA[f.__name__])
+        original, form = replacements().get(id(f), (None, None))
+        if original is f and not isinstance(f, ModuleType):
+            return self._ufunc(f, form) if isinstance(f, np.ufunc) else self._handing(form)
+        if f is type:
+            return _kind_of
+        if id(f) in _BY_ID:
+            return self._asking(_BY_ID[id(f)])
+        if kind is FunctionType:
+            return self._of_function(f)
+        if isinstance(f, type):
+            return self._maker(f) or (self._handing(f) if _hands_on(f) else f)
+        if kind is functools.partial:
+            inner = self.callee(f.func)
+            return f if inner is f.func else functools.partial(inner, *f.args, **f.keywords)
+        if kind is _CACHED:
+            return _memoised(f, self.callee(f.__wrapped__))
+        if kind is np.vectorize:
+            return self._vectorized(f)
+        if (function := python_form(f)) is not None:
+            return f if hasattr(f, "_dispatcher") else traced_through(f, self.callee(function))
+        return self._of_object(f)
+
+    def _ufunc(self, f: np.ufunc, form: Any) -> Any:
+        """Return the form of a ufunc, which asks the rewritten method of an argument that has one for ufuncs."""
+        if not self._style.operators:
+            return form
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            for arg in args:
+                method = getattr(type(arg), "__array_ufunc__", None)
+                if type(method) is FunctionType and self.callee(method) is not method:
+                    return self.callee(method)(arg, f, "__call__", *args, **keywords)
+            return form(*args, **keywords)
+
+        return call
+
+    def _of_object(self, f: Any) -> Any:
+        if f is eval or f is exec:
+            return functools.partial(_evaluate, f)
+        if id(f) in _ASKING:
+            return self._asking(f)
+        method = _call_of(f)
+        form = self.callee(method) if type(method) is FunctionType else method
+        if form is not method:
+            return MethodType(form, f)
+        return self._handing(f) if _hands_on(f) else f
+
+    def _of_function(self, f: FunctionType) -> Any:
+        if is_rewritten(f.__code__):
+            return self._merged(f, f)
+        if is_symad(f.__code__.co_filename):
+            return self._handing(with_forms(f, self.callee))  # which was made of functions, or is given some
+        if not is_users(f):
+            return self._handing(f) if _hands_on(f) else f
+        return self._merged(f, self._twin(f))
+
+    def _merged(self, f: FunctionType, form: Any) -> Any:
+        inner = getattr(f, "__wrapped__", f)
+        codes = [each.__code__ for each in (f, inner) if isinstance(each, FunctionType)]
+        return merged(form) if any(key_of(code) in self._deciding for code in codes) else form
+
+    def _twin(self, f: FunctionType) -> Any:
+        """Return a function with rewritten code, whose names and variables are those of f."""
+        code = f.__code__
+        steps = (code.co_filename, code.co_qualname) in self._stepped
+        changed = rewritten(code.co_filename, code, Style(self._style.operators, steps))
+        if changed is None:
+            return overlaid(f, self.callee)
+        return copied(f, changed, f.__globals__, f.__closure__)
+
+    def _maker(self, kind: type) -> Any:
+        """Return what makes an object of a class whose `__init__` or `__new__` has another form, else None."""
+        if type(kind) not in (type, ABCMeta) or kind.__module__ == "builtins":
+            return None
+        new, init = _made_by(kind)
+        after = getattr(kind, "__post_init__", None)
+        if _is_generated(init) and type(after) is FunctionType and is_users(after):
+            return functools.partial(self._dataclass_instance, kind, after)
+        if not any(type(part) is FunctionType and not _is_generated(part) and self.callee(part) is not part
+                   for part in (new, init)):  # fmt: skip
+            return None
+
+        def make(*args: Any, **keywords: Any) -> Any:
+            made = object.__new__(kind) if new is _made_by(object)[0] else self.callee(new)(kind, *args, **keywords)
+            if isinstance(made, kind):
+                self.callee(_made_by(type(made))[1])(made, *args, **keywords)
+            return made
+
+        return make
+
+    def _dataclass_instance(self, kind: type, after: FunctionType, /, *args: Any, **keywords: Any) -> Any:
+        """Return a new instance; its `__init__`, which has no source, finds the rewritten `__post_init__` in it."""
+        made: Any = object.__new__(kind)
+        own = getattr(made, "__dict__", None)
+        if own is None:
+            return kind(*args, **keywords)
+        own["__post_init__"] = MethodType(self.callee(after), made)
+        try:
+            _made_by(kind)[1](made, *args, **keywords)
+        finally:
+            own.pop("__post_init__", None)
+        return made
+
+    def _vectorized(self, f: Any) -> Function:
+        form = copy.copy(f)
+        form.pyfunc = self.callee(f.pyfunc)
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            result = form(*args, **keywords)
+            return traced(result) if holds_traced((result,)) else result
+
+        return call
+
+    def _handing(self, f: Function) -> Function:
+        """Return a function that is given the forms of the functions among its arguments."""
+        types_too, elsewhere = id(f) in _CALLBACKS, _package(f) in _THREADS
+
+        def handed(argument: Any) -> Any:
+            form = self._handed(argument, types_too)
+            return _in_this_context(form) if elsewhere and type(argument) in _CALLABLES else form
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            return f(*map(handed, args), **{name: handed(argument) for name, argument in keywords.items()})
+
+        return staticmethod(call) if isinstance(f, staticmethod) else call
+
+    def _handed(self, argument: Any, types_too: bool) -> Any:
+        kind = type(argument)
+        if kind in (list, tuple, dict):
+            return self._all_handed(argument)
+        if kind in _CALLABLES or (types_too and callable(argument)):
+            return self.callee(argument)
+        method = _call_of(argument)
+        is_function = type(method) is FunctionType and not is_library(method.__code__.co_filename)
+        return self.callee(argument) if is_function else argument
+
+    def _all_handed(self, container: Any) -> Any:
+        """Return a container with the forms of the functions in it; itself where there are none."""
+        values = container.values() if type(container) is dict else container
+        if not any(type(value) in _CALLABLES for value in values):
+            return container
+        if type(container) is dict:
+            return {key: self._handed(value, False) for key, value in container.items()}
+        return type(container)(self._handed(value, False) for value in container)
+
+    def _asking(self, f: Function) -> Function:
+        """Return a builtin that is given what stands for objects of the user's, where operators are rewritten."""
+        if not self._style.operators:
+            return f
+        return lambda *args, **keywords: f(*map(self.value, args), **keywords)
+
+
+def _made_by(kind: Any) -> tuple[Any, Any]:
+    """Return the two methods that make an instance."""
+    return kind.__new__, kind.__init__
+
+
+def is_of_class(f: MethodType) -> bool:
+    """Whether a method is a class method with a stand-in, which is not given the class."""
+    return id(f.__func__) in replacements() and isinstance(vars(f.__self__).get(f.__name__), classmethod)
+
+
+def _call_of(value: Any) -> Any:
+    """Return the method by which instances of a class are called, None if they are not."""
+    return next((vars(kind)["__call__"] for kind in type(value).__mro__ if "__call__" in vars(kind)), None)
+
+
+def _kind_of(*args: Any, **keywords: Any) -> Any:
+    """The form of type: of a traced value the class that a number or an array would have."""
+    if len(args) == 1 and isinstance(args[0], Traced):
+        return args[0].apparent_kind() if isinstance(args[0], Scalar) else np.ndarray
+    return type(*args, **keywords)
+
+
+def _is_generated(f: Any) -> bool:
+    """Whether a method is made by dataclasses or namedtuple, whose code has no source and calls nothing else."""
+    return type(f) is FunctionType and f.__code__.co_filename.startswith("<")
+
+
+def _hands_on(f: Any) -> bool:
+    """Whether a function of a library may call what it is given."""
+    return id(f) in _CALLBACKS or _package(f) in _HANDING
+
+
+def _package(f: Any) -> str:
+    module = getattr(f, "__module__", None)
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
+def _in_this_context(f: Function) -> Function:
+    """Return a function that another thread calls as if this one did."""
+    context = copy_context()
+    return lambda *args, **keywords: context.copy().run(f, *args, **keywords)
+
+
+def _evaluate(original: Function, source: Any, names: Any = None, variables: Any = None, /) -> Any:
+    """The form of eval and exec: the calls of a text are dispatched too."""
+    frame = sys._getframe(1)
+    if variables is None:
+        variables = frame.f_locals if names is None else names
+    names = frame.f_globals if names is None else names
+    code = evaluated(source, original.__name__) if isinstance(source, str) else source
+    return original(code, names, variables)
+
+
+def _memoised(original: Any, function: Function) -> Function:
+    """Return a function with functools.cache that keeps no traced value after its level: later calls would get it."""
+    caches: dict[Scope, Function] = {}
+
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        if holds_traced((*args, *keywords.values())):
+            return function(*args, **keywords)
+        scope = innermost_scope() if arrays_are_traced.get() else None
+        if scope is None:
+            return original(*args, **keywords)
+        if scope not in caches:
+            caches[scope] = functools.lru_cache(**original.cache_parameters())(function)
+        return caches[scope](*args, **keywords)
+
+    call.cache_clear, call.cache_info = original.cache_clear, original.cache_info  # type: ignore[attr-defined]
+    return call
+
+
+provide({CALLEE: callee, VALUE: value, ITEM: item})

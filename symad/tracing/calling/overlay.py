@@ -1,0 +1,134 @@
+"""Overlays: how a function without source runs, whose code cannot be rewritten (see `rewriting`).
+
+It gets global names of its own, which answer with the user's as they are at the moment, and with stand-ins for what has
+one. Functions of the user's are answered by their rewritten forms only where the code does nothing with their names but
+call them: a rewritten form is another object. What the code binds goes to the user's names when it reads it or ends.
+Code that asks for all global names, or deletes one, runs as it is.
+"""
+
+from __future__ import annotations
+
+import dis
+import operator
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from itertools import zip_longest
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from symad.tracing.calling.rewriting import codes_in
+from symad.tracing.calling.stand_ins import BUILTINS, original_of, replaced
+from symad.tracing.calling.user_place import FILES
+
+_ASKS = frozenset({"globals", "vars", "eval", "exec"})
+
+
+def overlaid(f: FunctionType, callee: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return a function whose names answer with stand-ins; f itself where that could be seen."""
+    names = _names_of(f.__code__)
+    if names is None:
+        return f
+    called, bound = names
+    overlay = _Overlay(f.__globals__, called, bound, callee)
+    made = copied(f, f.__code__, overlay, _closure(f, callee))
+    if not bound:
+        return made
+
+    @wraps(f)
+    def call(*args: Any, **keywords: Any) -> Any:
+        try:
+            return made(*args, **keywords)
+        finally:
+            overlay.hand_over()
+
+    return call
+
+
+def with_forms(f: FunctionType, callee: Callable[[Any], Any]) -> FunctionType:
+    """Return a function of ours with the forms of the functions that it was made of."""
+    closure = _closure(f, callee)
+    return f if closure is f.__closure__ else copied(f, f.__code__, f.__globals__, closure)
+
+
+def _closure(f: FunctionType, callee: Callable[[Any], Any]) -> tuple[CellType, ...] | None:
+    """Return the variables of enclosing functions, with what stands for the functions in them."""
+    if not f.__closure__:
+        return f.__closure__
+    rebound = _rebound(f.__code__)
+    cells = zip(f.__code__.co_freevars, f.__closure__, strict=True)
+    closure = tuple(cell if name in rebound else _cell_of(cell, callee) for name, cell in cells)
+    return f.__closure__ if all(map(operator.is_, closure, f.__closure__)) else closure
+
+
+def copied(f: FunctionType, code: CodeType, names: dict[str, Any], closure: Any) -> FunctionType:
+    """Return a function like f with other code, names or variables."""
+    made = FunctionType(code, names, f.__name__, f.__defaults__, closure)
+    made.__kwdefaults__, made.__qualname__, made.__doc__ = f.__kwdefaults__, f.__qualname__, f.__doc__
+    made.__module__ = f.__module__
+    vars(made).update(vars(f))
+    return made
+
+
+class _Overlay(dict[str, Any]):
+    """Global names of the user's, with stand-ins; what is stored in it is for code that asks no `__getitem__`."""
+
+    def __init__(
+        self, names: dict[str, Any], called: frozenset[str], bound: frozenset[str], callee: Callable[[Any], Any]
+    ) -> None:
+        super().__init__(names)
+        self._names, self._called, self._callee = names, called, callee
+        self.update(replaced(names.items()))
+        self._bound = {name: self.get(name) for name in bound}  # what the user's names stand for, in the stored form
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self._bound:
+            self.hand_over()
+        if name not in self._names:
+            return BUILTINS[name]  # a KeyError leads Python to its own
+        value = self._names[name]
+        if name in self._called and callable(value):
+            return self._callee(value)
+        return replaced([(name, value)]).get(name, value)
+
+    def hand_over(self) -> None:
+        """Bind the user's names to what the code has bound."""
+        for name, before in self._bound.items():
+            value = self.get(name)
+            if value is not before:
+                self._bound[name] = value
+                self._names[name] = original_of(value)
+
+
+@lru_cache(maxsize=FILES)
+def _names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]] | None:
+    """Return the global names that code only calls, and those that it binds; None where it may ask for all of them."""
+    called, read, bound = set[str](), set[str](), set[str]()
+    for part in codes_in(code):
+        steps = list(dis.get_instructions(part))
+        for step, after in zip_longest(steps, steps[1:]):
+            if step.opname == "DELETE_GLOBAL" or (step.opname == "LOAD_GLOBAL" and step.argval in _ASKS):
+                return None
+            if step.opname == "STORE_GLOBAL":
+                bound.add(step.argval)
+            elif step.opname == "LOAD_GLOBAL":
+                is_called = (step.arg or 0) & 1 and after.opname not in ("LOAD_ATTR", "LOAD_METHOD")
+                (called if is_called else read).add(step.argval)
+    return frozenset(called - read), frozenset(bound)
+
+
+@lru_cache(maxsize=FILES)
+def _rebound(code: CodeType) -> frozenset[str]:
+    """Return the variables of enclosing functions that code binds anew."""
+    steps = (step for part in codes_in(code) for step in dis.get_instructions(part))
+    return frozenset(step.argval for step in steps if step.opname in ("STORE_DEREF", "DELETE_DEREF"))
+
+
+def _cell_of(cell: CellType, callee: Callable[[Any], Any]) -> CellType:
+    """Return a variable with a stand-in for what is in it; the same one where there is none."""
+    try:
+        value = cell.cell_contents
+    except ValueError:  # nothing is bound to it yet
+        return cell
+    is_function = callable(value) and not isinstance(value, type)
+    form = callee(value) if is_function else replaced([("", value)]).get("", value)
+    return cell if form is value else CellType(form)

@@ -1,0 +1,207 @@
+"""Raised errors: those that Python or a library raises about traced values are seen where they are raised.
+
+The user's code, or a library, may catch such an error and go on along a path that no number takes. Errors of ours are
+noted where they are made (`swallowed`); others are seen by `sys.monitoring`, before Python 3.12 by a trace function,
+which runs only where code that the function reaches has a handler. An error is taken for the function's own only where
+it is certain that plain numbers would raise it too. Else the run counts for nothing if the error does not come out.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from threading import get_ident
+from types import CodeType, FrameType, FunctionType, ModuleType, TracebackType
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from symad.tracing.calling.conversions import is_conversion
+from symad.tracing.calling.swallowed import Note, Watch
+from symad.tracing.calling.user_place import is_library, is_passed_over, is_symad, raised_by_user, segment_at
+from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.traced import Traced
+
+_OF_CODE = (  # of the code or of plain numbers, whatever a traced value is
+    NameError, ImportError, SyntaxError, StopIteration, StopAsyncIteration, ArithmeticError, AssertionError, OSError,
+    NotImplementedError, UnicodeError, EOFError, RecursionError, MemoryError,
+)  # fmt: skip
+_OF_KINDS = (
+    "ython object",
+    "object array",
+    "dtype",
+    "Scalar",
+    "Array",
+    "<traced",
+    "sequence",
+    "uffer",
+    "onvert",
+)  # words about types
+_OF_NUMBERS = (  # how Python words what it says of floats too
+    "has no len()", "object is not iterable", "object is not subscriptable", "object is not callable",
+    "does not support item assignment", "does not support item deletion", "cannot unpack non-iterable",
+    "unsupported operand type(s) for", "can only concatenate", "not supported between instances of",
+    "missing 1 required", "positional argument", "unexpected keyword argument", "argument of type",
+)  # fmt: skip
+_PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic, type, ModuleType, FunctionType, range, slice)
+LOOKED_AT = 1_000  # parts of a container
+
+
+def watching_raised(watch: Watch, *, handles: bool) -> AbstractContextManager[None]:
+    """Return a block in which errors that are raised about traced values are noted in a watch.
+
+    `handles` says whether the code that runs in it may catch an error.
+    """
+    tool = _tool()
+    if tool is not None:
+        return _monitoring(watch, tool)
+    return _tracing(watch) if handles else nullcontext()
+
+
+@contextmanager
+def _tracing(watch: Watch) -> Iterator[None]:
+    """Note errors by a trace function; one that is there already goes on."""
+    before = sys.gettrace()
+
+    def start(frame: FrameType, event: Any, argument: Any) -> Any:
+        if not watch.is_open:  # an interrupt came before the end
+            sys.settrace(before)
+            return None
+        others = None if before is None else before(frame, event, argument)
+        if is_passed_over(frame.f_code.co_filename):
+            return others
+        if others is None:
+            frame.f_trace_lines = False
+
+        def step(frame: FrameType, event: Any, argument: Any) -> Any:
+            nonlocal others
+            if others is not None:
+                others = others(frame, event, argument)
+            if event == "exception" and isinstance(argument[1], Exception):
+                argument[1].__traceback__ = argument[2]  # as Python does in a moment
+                _note(watch, argument[1], frame)
+            return step
+
+        return step
+
+    try:
+        sys.settrace(start)
+        yield
+    finally:
+        sys.settrace(before)
+
+
+@contextmanager
+def _monitoring(watch: Watch, tool: int) -> Iterator[None]:
+    """Note errors of this thread by RAISE events, which cost nothing where none is raised."""
+    monitoring, thread = sys.monitoring, get_ident()  # type: ignore[attr-defined]
+    entry, set_events, event = (thread, ref(watch)), monitoring.set_events, monitoring.events.RAISE
+    try:
+        _watches.append(entry)
+        set_events(tool, event)
+        yield
+    finally:
+        _watches.remove(entry)
+        set_events(tool, event if _watches else 0)  # no other thread can run between the question and the call
+
+
+_watches: list[tuple[int, ref[Watch]]] = []  # of all threads; no lock, which an interrupt could leave held
+
+
+def _raised(code: CodeType, offset: int, error: BaseException) -> None:
+    thread = get_ident()
+    watch = next((entry() for number, entry in reversed(list(_watches)) if number == thread), None)
+    if watch is not None and watch.is_open and isinstance(error, Exception) and not is_passed_over(code.co_filename):
+        _note(watch, error, sys._getframe(1))
+
+
+@cache
+def _tool() -> int | None:
+    """Return the number under which symad monitors, None where there is none to be had."""
+    monitoring: Any = getattr(sys, "monitoring", None)
+    free = [] if monitoring is None else [k for k in (4, 3) if monitoring.get_tool(k) is None]
+    if not free:
+        return None
+    monitoring.use_tool_id(free[0], "symad")
+    monitoring.register_callback(free[0], monitoring.events.RAISE, _raised)
+    return free[0]
+
+
+def _note(watch: Watch, error: Exception, frame: FrameType) -> None:
+    """Note an error that came up in a frame of the user's, unless it is known already or certain to be the user's."""
+    if type(error).__module__.startswith("symad.") or any(note.error is error for note in watch.notes):
+        return  # errors of ours are noted where they are made
+    if not is_certain(error, frame):
+        watch.notes.append(Note(error, uncertain=not is_conversion(error)))
+
+
+def is_certain(error: Exception, frame: FrameType) -> bool:
+    """Whether plain numbers would raise an error in a frame of the user's, too."""
+    if isinstance(error, _OF_CODE) or raised_by_user(error):
+        return True
+    if isinstance(error, AttributeError):
+        return _has_no_attribute(error)
+    if isinstance(error, KeyError) and not any(isinstance(key, Traced) for key in error.args):
+        return True
+    text = str(error)
+    if isinstance(error, TypeError) and any(words in text for words in _OF_NUMBERS) and "Array" not in text:
+        return True
+    if is_conversion(error):
+        return False
+    if isinstance(error, IndexError | ValueError) and not any(word in text for word in _OF_KINDS):
+        return True  # of lengths, places and plain numbers, which traced values have, or ask for by errors of ours
+    return _was_raised_by_us(error) or not _may_be_traced(frame)
+
+
+def _has_no_attribute(error: AttributeError) -> bool:
+    """Whether a number, or an array of numbers, has no such attribute either."""
+    owner = error.obj
+    if not isinstance(owner, Traced):
+        return not is_conversion(error)
+    return not hasattr(np.float64 if type(owner) is Scalar else np.ndarray, error.name or "")
+
+
+def _was_raised_by_us(error: Exception) -> bool:
+    """Whether our own code raised an error, as NumPy would in its place."""
+    trace: TracebackType | None = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and is_symad(trace.tb_frame.f_code.co_filename)
+
+
+def _may_be_traced(frame: FrameType) -> bool:
+    """Whether there may be a traced value among what the instruction of a frame computes with."""
+    text = segment_at(frame.f_code, frame.f_lasti)
+    try:
+        names = {node.id for node in ast.walk(ast.parse(f"({text})", mode="eval")) if isinstance(node, ast.Name)}
+    except (SyntaxError, ValueError, RecursionError):
+        names = set(frame.f_locals)
+    values = [frame.f_locals[name] if name in frame.f_locals else frame.f_globals.get(name) for name in names]
+    return not all(map(_is_plain, values))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether there is certainly no traced value in a value."""
+    waiting = [value]
+    for part in waiting:  # which grows
+        kind = type(part)
+        if kind in (list, tuple, set, frozenset):
+            waiting.extend(part)
+        elif kind is dict:
+            waiting.extend([*part, *part.values()])
+        elif kind is np.ndarray:
+            if part.dtype.hasobject:
+                return False
+        elif isinstance(part, Traced) or not issubclass(kind, _PLAIN) or (kind is FunctionType and _closes_over(part)):
+            return False
+        if len(waiting) > LOOKED_AT:
+            return False
+    return True
+
+
+def _closes_over(f: FunctionType) -> bool:
+    return bool(f.__closure__) and not is_library(f.__code__.co_filename)

@@ -1,0 +1,74 @@
+"""Reached code: what is asked of all code that a function may run, before it runs."""
+
+from __future__ import annotations
+
+import dis
+from functools import lru_cache
+from inspect import unwrap
+from types import CodeType, FunctionType
+from typing import Any
+from weakref import WeakSet
+
+from codegen.records import dataclass
+from symad.reach.code_facts import codes_of, facts_of, original_of
+from symad.reach.known_packages import FILES, is_library
+from symad.reach.reachable_state import reached_functions
+
+FUNCTIONS = 100  # that are looked at: what is not known of more is taken for so
+
+
+@dataclass(frozen=True)
+class ReachedCode:
+    """Whether code that a function reaches may catch an error, and whether it may ask for types."""
+
+    handles: bool
+    asks_for_types: bool
+
+
+_BOTH = ReachedCode(handles=True, asks_for_types=True)
+_handling: WeakSet[CodeType] = WeakSet()  # code of functions whose code handles and asks: more work, never wrong
+
+
+def reached_code(f: Any) -> ReachedCode:
+    """Return what is known of the code that a function reaches.
+
+    Nothing tells when `type` is given a traced value, so its stand-in answers from the beginning. Where the walk does
+    not come to an end, both are taken for so.
+
+    >>> reached_code(lambda x: 2 * x)
+    ReachedCode(handles=False, asks_for_types=False)
+    """
+    code: Any = getattr(unwrap(f), "__code__", None)
+    is_users = isinstance(code, CodeType) and not is_library(code.co_filename)
+    if is_users and original_of(code) in _handling:
+        return _BOTH
+    functions, complete = reached_functions(f, _Enough())
+    parts = [_asked_in(function.__code__) for function in functions]
+    handles = any(part.handles for part in parts)
+    found = ReachedCode(handles or not complete, any(part.asks_for_types for part in parts))
+    if len(functions) < FUNCTIONS and found != _BOTH:
+        return found
+    if is_users:
+        _handling.add(original_of(code))
+    return _BOTH
+
+
+class _Enough:
+    """Whether a walk has met enough functions to answer."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._last: FunctionType | None = None
+
+    def __call__(self, function: FunctionType) -> bool:
+        if function is not self._last:
+            self._count, self._last = self._count + 1, function
+        return self._count >= FUNCTIONS
+
+
+@lru_cache(maxsize=FILES)
+def _asked_in(code: CodeType) -> ReachedCode:
+    """Return what is asked in code and in the code inside; a `with` may suppress an error too."""
+    steps = (step.opname for part in codes_of(code) for step in dis.get_instructions(part))
+    handles = any(name in ("PUSH_EXC_INFO", "WITH_EXCEPT_START") for name in steps)
+    return ReachedCode(handles, "type" in facts_of(code).names)

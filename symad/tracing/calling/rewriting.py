@@ -1,0 +1,295 @@
+"""Rewriting: another form of a user's code, in which calls and operations ask a dispatcher.
+
+`math.sin(x)` or `helper(x)` cannot be answered otherwise without changing a module of the user's. So the source of the
+function is parsed, `f(x)` becomes `CALLEE(f)(x)`, and the compiled result runs with the function's own global names and
+variables. Where that is not enough `a + b` becomes `VALUE(a) + VALUE(b)`, `a.b` becomes `VALUE(a).b`, and so on.
+Nothing of the user's is replaced: names stand for the real objects, also in other threads.
+
+The source is only taken where Python compiles it to exactly the code that the function has. The new code has the file,
+lines and columns of the old one.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import linecache
+import warnings
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+from codegen.records import dataclass
+from symad.reach.code_facts import note_original, original_of
+from symad.tracing.calling.loop_steps import calls_of_steps
+from symad.tracing.calling.user_place import FILES
+
+CALLEE, VALUE, ITEM = "symad: callee", "symad: value", "symad: item"
+TREES = 64  # files whose statements are known
+_FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
+_FAILURES = (SyntaxError, ValueError, RecursionError, MemoryError)
+_provided: dict[str, Any] = {}  # what stands in place of the constants above; filled once, by `dispatch`
+
+
+@dataclass(frozen=True)
+class Style:
+    """How code is rewritten: only calls, or `operators`, attributes and items too; loops as calls of their `steps`."""
+
+    operators: bool = False
+    steps: bool = False
+
+
+def provide(values: Mapping[str, Any]) -> None:
+    """Say what stands in place of the constants in rewritten code."""
+    _provided.update(values)
+
+
+def is_rewritten(code: CodeType) -> bool:
+    """Whether code is a result of `rewritten`, or stands inside one."""
+    return original_of(code) is not code
+
+
+@lru_cache(maxsize=FILES)
+def rewritten(file: str, code: CodeType, style: Style) -> CodeType | None:
+    """Return the code of a file in another style; None where its source cannot be had."""
+    source = _source(file)
+    for start, end in source.statements:
+        if start <= code.co_firstlineno <= end:
+            text = "".join(source.lines[start - 1 : end])
+            place = _place_of(code, _parsed(text, start, code, source.imported))
+            tree = None if place is None else _parsed(text, start, code, source.imported)
+            if place is not None and tree is not None:
+                return _rewritten_at(place, tree, code, style)
+    return None
+
+
+def evaluated(source: str, mode: str) -> CodeType:
+    """Return the code of a text that the user evaluates or executes, with its calls dispatched."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # of a constant that is called
+        tree: Any = compile(source, "<string>", mode, flags=ast.PyCF_ONLY_AST, dont_inherit=True)
+        _dispatch(tree, Style())
+        code: CodeType = compile(ast.fix_missing_locations(tree), "<string>", mode, flags=0, dont_inherit=True)
+    filled = _filled(code)
+    for part in codes_in(filled):
+        note_original(part, compile(source, "<string>", mode, dont_inherit=True))
+    return filled
+
+
+def key_of(code: CodeType) -> tuple[str, str, int]:
+    """Return what code and its rewritten form have in common, and no other code of its file."""
+    return code.co_filename, code.co_qualname, code.co_firstlineno
+
+
+def codes_in(code: CodeType) -> Iterator[CodeType]:
+    """Yield code and the code inside of it, in the order of the source."""
+    waiting = [code]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting += [part for part in reversed(found.co_consts) if isinstance(part, CodeType)]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The first and last lines of the statements of a file, and the names that it imports.
+
+    Python 3.11 compiles `np.sin(x)` in another way where `np` is imported.
+    """
+
+    lines: list[str]
+    statements: list[tuple[int, int]]
+    imported: list[str]
+
+
+def _source(file: str) -> _Source:
+    lines = linecache.getlines(file)
+    known = _sources.get(file)
+    if known is not None and known.lines is lines:
+        return known
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Python says of a source was said when it was imported
+            body = ast.parse("".join(lines)).body
+    except _FAILURES:
+        body = []
+    ranges = [(_first_line(statement), statement.end_lineno or statement.lineno) for statement in body]
+    while len(_sources) >= TREES:
+        _sources.pop(next(iter(_sources)), None)
+    _sources[file] = source = _Source(lines, ranges, sorted(set(_imported(body))))
+    return source
+
+
+_sources: dict[str, _Source] = {}  # by file; bound: TREES
+
+
+def _imported(body: list[ast.stmt]) -> Iterator[str]:
+    """Yield the names that statements of a module bind by imports."""
+    waiting: list[ast.AST] = list(body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names if alias.name != "*")
+        elif not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.expr):
+            waiting += ast.iter_child_nodes(node)
+
+
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _parsed(text: str, start: int, code: CodeType, imported: list[str]) -> ast.Module | None:
+    """Return the tree of a statement after imports; of a class only the member that the code stands in."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text)
+    except _FAILURES:
+        return None
+    ast.increment_lineno(tree, start - 1)
+    holder: ast.Module | ast.ClassDef = tree
+    while True:
+        holder.body = [one for one in holder.body if _first_line(one) <= code.co_firstlineno <= (one.end_lineno or 0)]
+        if len(holder.body) != 1 or not isinstance(holder.body[0], ast.ClassDef):
+            break
+        holder = holder.body[0]
+        if code.co_firstlineno == _first_line(holder):
+            break
+    if imported:
+        imports = ast.Import([ast.alias("a", name) for name in imported])
+        tree.body.insert(0, ast.fix_missing_locations(imports))
+    return tree
+
+
+def _compiled(tree: ast.Module, code: CodeType) -> CodeType | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # of a constant that is called
+            made: CodeType = compile(tree, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
+            return made
+    except _FAILURES:
+        return None
+
+
+def _place_of(code: CodeType, tree: ast.Module | None) -> int | None:
+    """Return which of the functions of that name and line in a source the code is, None if it is none of them."""
+    compiled = None if tree is None else _compiled(tree, code)
+    if compiled is None:
+        return None
+    alike = [one for one in codes_in(compiled) if _begins_as(one, code)]
+    return next((place for place, one in enumerate(alike) if _is_same(one, code)), None)
+
+
+def _begins_as(one: CodeType, other: CodeType) -> bool:
+    return (one.co_name, one.co_firstlineno) == (other.co_name, other.co_firstlineno)
+
+
+def _is_same(one: CodeType, other: CodeType) -> bool:
+    """Whether two pieces of code are the same, but for what they are called and the names of their files."""
+    parts = ("co_code", "co_names", "co_freevars", "co_varnames", "co_linetable")
+    if any(getattr(one, part) != getattr(other, part) for part in parts):
+        return False
+    return len(one.co_consts) == len(other.co_consts) and all(
+        _is_same(a, b)
+        if isinstance(a, CodeType) and isinstance(b, CodeType)
+        else (type(a), repr(a)) == (type(b), repr(b))
+        for a, b in zip(one.co_consts, other.co_consts, strict=True)
+    )
+
+
+def _rewritten_at(place: int, tree: ast.Module, code: CodeType, style: Style) -> CodeType | None:
+    """Return the code of one of the functions in a tree, which is changed."""
+    if style.steps and not calls_of_steps(tree, code.co_name, code.co_firstlineno):
+        style = Style(style.operators)
+    _dispatch(tree, style)
+    compiled = _compiled(ast.fix_missing_locations(tree), code)
+    if compiled is None:
+        return None
+    alike = [one for one in codes_in(compiled) if _begins_as(one, code)]
+    if place >= len(alike) or alike[place].co_freevars != code.co_freevars:
+        return None
+    filled = _filled(alike[place])
+    for part, original in _pairs(filled, code):
+        note_original(part, original)
+    return filled
+
+
+def _pairs(code: CodeType, original: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """Yield pieces of rewritten code with what they were; a loop's step is a part of the whole."""
+    waiting: dict[tuple[str, int], list[CodeType]] = {}
+    for part in codes_in(original):
+        waiting.setdefault((part.co_name, part.co_firstlineno), []).append(part)
+    for part in codes_in(code):
+        same = waiting.get((part.co_name, part.co_firstlineno))
+        yield part, same.pop(0) if same else original
+
+
+def _filled(code: CodeType) -> CodeType:
+    """Return code with what was provided in place of the constants that stand for it."""
+    consts = tuple(
+        _filled(part) if isinstance(part, CodeType) else _provided.get(part, part) if type(part) is str else part
+        for part in code.co_consts
+    )
+    name = "a loop" if code.co_name.startswith("__step_") else code.co_name  # as messages have it
+    return code.replace(co_consts=consts, co_name=name)
+
+
+# The changes of the tree: no recursion, since sums of a thousand terms are a thousand nodes deep.
+
+
+def _dispatch(tree: ast.AST, style: Style) -> None:
+    """Let the dispatcher be asked for what is called and, if the style says so, for operands."""
+    for parent, field, index in list(_places(tree)):
+        name = _asked_at(parent, field, index) if style.operators else CALLEE if _is_callee(parent, field) else ""
+        node = getattr(parent, field) if index is None else getattr(parent, field)[index]
+        if not name or isinstance(node, ast.Constant):
+            continue
+        asked = ast.Call(ast.Constant(name), [node], [])
+        for part in (asked, asked.func):
+            ast.copy_location(part, node)
+        if index is None:
+            setattr(parent, field, asked)
+        else:
+            getattr(parent, field)[index] = asked
+
+
+def _is_callee(parent: ast.AST, field: str) -> bool:
+    if isinstance(parent, ast.Call) and field == "func":
+        return not (isinstance(parent.func, ast.Name) and parent.func.id == "super")  # which looks at its caller
+    return field == "decorator_list"
+
+
+def _asked_at(parent: ast.AST, field: str, index: int | None) -> str:
+    """Return what the dispatcher is asked for where an expression stands, "" for nothing."""
+    if _is_callee(parent, field):
+        return CALLEE
+    if isinstance(parent, ast.Subscript) and field == "value":
+        return ITEM if isinstance(parent.ctx, ast.Load) else VALUE
+    if isinstance(parent, ast.Compare):
+        operator = parent.ops[index or 0]
+        return "" if isinstance(operator, _WITHOUT_LEFT if field == "left" else ast.Is | ast.IsNot) else VALUE
+    return VALUE if field in _OPERANDS.get(type(parent), ()) else ""
+
+
+_WITHOUT_LEFT = ast.Is | ast.IsNot | ast.In | ast.NotIn
+_OPERANDS: dict[type[ast.AST], tuple[str, ...]] = {
+    ast.BinOp: ("left", "right"), ast.UnaryOp: ("operand",), ast.AugAssign: ("value",), ast.Attribute: ("value",),
+    ast.For: ("iter",), ast.comprehension: ("iter",), ast.withitem: ("context_expr",),
+}  # fmt: skip
+_LEFT = frozenset({"annotation", "returns", "pattern", "type_params"})  # fields that stay as they are
+
+
+def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
+    """Yield where expressions stand: parent, field and place in it."""
+    waiting = [tree]
+    for node in waiting:  # which grows
+        for field, value in ast.iter_fields(node):
+            if field in _LEFT:
+                continue
+            for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
+                if isinstance(child, ast.AST):
+                    waiting.append(child)
+                    if isinstance(child, ast.expr):
+                        yield node, field, index

@@ -1,0 +1,46 @@
+"""The run of a user's function that is going on in this thread, and what stands for the functions that it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+
+class Dispatcher(Protocol):
+    """What answers rewritten code (see `dispatch`)."""
+
+    def callee(self, f: Any) -> Any:
+        """Return what is called in place of f."""
+
+    def value(self, value: Any) -> Any:
+        """Return what stands for an operand."""
+
+    def item(self, value: Any) -> Any:
+        """Return what stands for an object that is asked for an item."""
+
+
+running: ContextVar[Dispatcher | None] = ContextVar("symad_running_dispatcher", default=None)
+
+
+def callee(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what is called in place of f in this run: f itself where no code is rewritten.
+
+    >>> callee(len) is len
+    True
+    """
+    dispatcher = running.get()
+    found: Callable[..., Any] = f if dispatcher is None else dispatcher.callee(f)
+    return found
+
+
+def value(operand: Any) -> Any:
+    """Return what stands for an operand in this run."""
+    dispatcher = running.get()
+    return operand if dispatcher is None else dispatcher.value(operand)
+
+
+def item(operand: Any) -> Any:
+    """Return what stands for an object that is asked for an item in this run."""
+    dispatcher = running.get()
+    return operand if dispatcher is None else dispatcher.item(operand)

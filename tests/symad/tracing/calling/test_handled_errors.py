@@ -1,0 +1,22 @@
+"""Errors that handlers catch: functions with a handler are as plain Python on numbers and in kernels, or refused."""
+
+from itertools import islice
+
+import pytest
+
+from tests.support.handled_errors import functions, outcomes
+
+EVERY = 13  # functions; prime to the number of forms
+
+
+@pytest.mark.parametrize("start", range(2))
+def test_some_of_them(start):
+    found = {name: list(outcomes(f)) for name, f in islice(functions(), start, None, 2 * EVERY)}
+    assert [(name, way, said) for name, each in found.items() for way, said in each if said.startswith("wrong")] == []
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("start", range(8))
+def test_all_of_them(start):
+    found = {name: list(outcomes(f)) for name, f in islice(functions(), start, None, 8)}
+    assert [(name, way, said) for name, each in found.items() for way, said in each if said.startswith("wrong")] == []
