@@ -66,11 +66,11 @@ def _counted(apply: Function, what: str) -> Function:
     calls = count(1)
 
     def counted(*args: Any, **keywords: Any) -> Any:
-        by_user = innermost_scope() is None and not is_symad(sys._getframe(2).f_code.co_filename)
+        by_user = innermost_scope() is None and not is_symad(sys._getframe(3).f_code.co_filename)
         if by_user and next(calls) == MANY:
             warnings.warn(
                 f"{what} was called {MANY} times, and is not compiled: sa.jit(...) of it compiles it at the first call",
-                UncompiledWarning, stacklevel=3,
+                UncompiledWarning, stacklevel=4,
             )  # fmt: skip
         return apply(*args, **keywords)
 

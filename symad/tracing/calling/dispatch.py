@@ -49,8 +49,10 @@ Key = tuple[str, str, int]
 
 _CACHED = functools._lru_cache_wrapper
 _CALLBACKS = frozenset(map(id, (map, filter, sorted, min, max, iter, functools.reduce)))  # call what they are given
-_ASKING = frozenset(  # functions that call methods of their arguments
-    map(id, (abs, round, len, iter, next, reversed, divmod, pow, *filter(callable, vars(operator).values())))
+_ASKING = frozenset(  # functions that call methods of their arguments; lists are repeated by an operator only
+    id(f)
+    for f in (abs, round, len, iter, next, reversed, divmod, pow, *vars(operator).values())
+    if callable(f) and f not in (operator.mul, operator.imul)
 )
 _THREADS = frozenset({"threading", "concurrent"})
 _HANDING = _THREADS | {"numpy", "scipy", "symad", "pandas", "itertools", "functools"}  # packages that do
@@ -138,7 +140,7 @@ class Run:
         def call(*args: Any, **keywords: Any) -> Any:
             for arg in args:
                 method = getattr(type(arg), "__array_ufunc__", None)
-                if type(method) is FunctionType and self.callee(method) is not method:
+                if type(method) is FunctionType and is_users(method):
                     return self.callee(method)(arg, f, "__call__", *args, **keywords)
             return form(*args, **keywords)
 

@@ -218,9 +218,14 @@ def met_by_user(error: BaseException) -> bool:
 
 def _innermost(error: BaseException) -> TracebackType | None:
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    while trace is not None and trace.tb_next is not None and not _is_dispatch(trace.tb_next.tb_frame):
         trace = trace.tb_next
     return trace
+
+
+def _is_dispatch(frame: FrameType) -> bool:
+    """Whether a frame only calls what the user's code has called."""
+    return frame.f_globals.get("__name__") == "symad.tracing.calling.dispatch"
 
 
 def raised_in_own_code(error: BaseException) -> bool:

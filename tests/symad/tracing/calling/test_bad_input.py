@@ -23,9 +23,7 @@ TRANSFORMS = [sa.grad, sa.hessian, sa.jacfwd, sa.jacrev, sa.jacobian]
 @pytest.mark.parametrize(
     ("argument", "message"),
     [
-        (np.array([1, 2]), r"int64.*\.astype\(float\)"),
         (np.array([1 + 2j, 3.0]), "complex"),
-        (np.array([]), "empty"),
         (np.array([True, False]), r"bool.*\.astype\(float\)"),
         (np.array([object(), 1.0], dtype=object), "object"),
         (np.array(["a", "b"]), "text|str"),

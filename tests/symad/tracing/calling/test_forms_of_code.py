@@ -302,6 +302,7 @@ def test_what_no_call_reaches_is_refused(f):
         sa.grad(f)(0.7)
 
 
+@pytest.mark.filterwarnings("ignore")  # JAX warns of forks
 def test_other_threads_and_children_see_the_originals():
     """While a function is traced, and its second run goes on."""
     inside, checked, seen = threading.Event(), threading.Event(), []

@@ -165,7 +165,7 @@ def test_what_pandas_computes_in_compiled_code_is_refused_at_the_users_line(func
         sa.compile(function, P)
 
 
-@pytest.mark.parametrize("series", [pd.Series([1, 2]), pd.Series(["a", "b"]), pd.Series([True, False])])
+@pytest.mark.parametrize("series", [pd.Series(["a", "b"]), pd.Series([True, False])])
 def test_a_series_of_no_floats_is_refused(series: pd.Series) -> None:
     with pytest.raises(sa.ArgumentError, match="argument p is an array of"):
         sa.grad(lambda p: p.sum())(series)
