@@ -18,7 +18,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 
 from codegen.errors import LoweringError
 from codegen.functions.intrinsics import INTRINSICS
-from codegen.heads import Alias, NegativeZero
+from codegen.heads import Alias, NegativeZero, log_argument
 from codegen.ir.program import Head
 
 # A head and its operands; without a head the only operand itself, or the object as a leaf.
@@ -259,7 +259,7 @@ def rebuild(head: Head, arguments: Sequence[sp.Basic], *, evaluate: bool = False
     >>> rebuild(sp.Piecewise, [x, x > 0, sp.S.Zero, sp.true]), rebuild(sp.Add, [x, x]), rebuild(Alias, [x])
     (Piecewise((x, x > 0), (0, True)), x + x, x)
     """
-    if head is Alias:
+    if head in (Alias, log_argument):  # the second of which only numbers tell from what it is of
         return arguments[0]
     if head is sp.Piecewise:
         return _choices(list(zip(arguments[::2], arguments[1::2], strict=True)), evaluate=evaluate)

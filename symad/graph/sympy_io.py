@@ -47,10 +47,7 @@ def to_sympy(graph: Graph, nodes: Sequence[int], *, evaluate: bool = False) -> l
     for node in order:
         operands = graph.operands[node]
         parts = [built[operand] for operand in operands]
-        if graph.heads[node] is log_argument:  # which only numbers tell from what it is of
-            built[node] = parts[0]
-        else:
-            built[node] = rebuild(graph.heads[node], parts, evaluate=evaluate) if parts else graph.atoms[node]
+        built[node] = rebuild(graph.heads[node], parts, evaluate=evaluate) if parts else graph.atoms[node]
         if evaluate and graph.heads[node] is sp.And:
             built[node] = _settled(built[node])
     return [built[node] for node in nodes]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from symad.errors import ArgumentError
+from symad.tracing.calling.running import value
 
 _TYPES = {"eq": (0.0, 0.0), "ineq": (0.0, np.inf)}
 
@@ -73,7 +74,7 @@ def _part(given: Any) -> Part:
         return Part(lambda x: function(x, *args), *_TYPES[kind])
     if hasattr(given, "A") and hasattr(given, "lb"):  # a LinearConstraint
         matrix = given.A
-        return Part(lambda x: matrix @ np.ravel(x), given.lb, given.ub)
+        return Part(lambda x: value(matrix) @ np.ravel(x), given.lb, given.ub)
     if callable(getattr(given, "fun", None)) and hasattr(given, "lb"):  # a NonlinearConstraint
         return Part(given.fun, given.lb, given.ub)
     raise ArgumentError(
