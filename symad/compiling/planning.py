@@ -95,7 +95,7 @@ def plan(
     or loops that were written down, or does the same to small arrays in rounds, is it run again. The choice minimises
     the time to build and a million calls; loops are taken unless straight lines are one and a half times as fast to
     call. Times are predictions: only their ratios mean anything (docs/design/price.md). ArgumentError for options that
-    exclude each other, or ask for a way that there is not; LimitError where more nested calls are needed than Python has.
+    exclude each other, or ask for a way that there is not; LimitError for more nested calls than Python allows.
 
     >>> import numpy as np
     >>> found = plan(grad(lambda x: np.sum(np.sin(x) * x)), np.ones(1000))

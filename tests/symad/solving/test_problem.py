@@ -160,10 +160,9 @@ def test_a_constraint_that_depends_on_nothing_and_a_variable_that_is_in_none(sol
     ],
 )
 def test_what_is_refused(options: dict[str, Any], solver: Any, message: str) -> None:
+    given: dict[str, Any] = {"constraints": lambda x: x[0] * x[1]} | options
     with pytest.raises(ArgumentError, match=message):
-        sa.Problem(rosenbrock, **({"constraints": lambda x: x[0] * x[1]} | options)).minimize(
-            np.zeros(2), solver=solver
-        )
+        sa.Problem(rosenbrock, **given).minimize(np.zeros(2), solver=solver)
 
 
 def test_refusals_of_ipopt() -> None:
