@@ -105,8 +105,8 @@ class ReachWalk:
                 self.stop(f"more than {REACHED:,} objects", trail)
             if len(self._seen) > REACHED or self._elements > ELEMENTS:
                 return
-            if self.functions and self._is_enough(self.functions[-1]):
-                return
+            if (self.restores and self.unknown) or (self.functions and self._is_enough(self.functions[-1])):
+                return  # what is not known of a body settles it
             row = ROWS.get(id(type(value)))
             if row is not None:
                 row(self, value, trail)
