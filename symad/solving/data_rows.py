@@ -13,6 +13,7 @@ from symad.compiling.native import compile
 from symad.errors import ArgumentError
 from symad.solving.callbacks import Array
 from symad.tracing.calling.function_names import check_call
+from symad.tracing.calling.running import callee
 from symad.transforms.first_order import hessian, jacobian
 
 CHUNK = 2**20  # numbers of second derivatives that are held at once
@@ -44,15 +45,15 @@ class Rowwise:
 
     @cached_property
     def _values(self) -> Kernel:
-        return compile(lambda *arguments: np.ravel(self._f(*arguments)), *self._examples)
+        return compile(lambda *arguments: np.ravel(callee(self._f)(*arguments)), *self._examples)
 
     @cached_property
     def _slopes(self) -> Kernel:
-        return compile(jacobian(lambda *arguments: np.ravel(self._f(*arguments))), *self._examples)
+        return compile(jacobian(lambda *arguments: np.ravel(callee(self._f)(*arguments))), *self._examples)
 
     @cached_property
     def _bend(self) -> Kernel:
-        return compile(hessian(lambda *arguments: np.sum(self._f(*arguments))), *self._examples)
+        return compile(hessian(lambda *arguments: np.sum(callee(self._f)(*arguments))), *self._examples)
 
     def residuals(self, parameters: Any, *data: Any) -> Array:
         """Return the results of all rows in one vector, as `scipy.optimize.least_squares` takes them."""

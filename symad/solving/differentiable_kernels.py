@@ -13,6 +13,7 @@ from symad.compiling.native import compile
 from symad.errors import ArgumentError
 from symad.solving.callbacks import Array
 from symad.tracing.calling.function_names import check_call, name_of
+from symad.tracing.calling.running import callee
 from symad.transforms.linear_transforms import jvp, vjp
 
 Function = Callable[..., Any]
@@ -97,7 +98,7 @@ class Product:
             every = list(args)
             for place, value in zip(self.places, values, strict=True):
                 every[place] = value
-            return self.f(*every)
+            return callee(self.f)(*every)
 
         return of_some, tuple(args[k] for k in self.places), vectors
 

@@ -13,6 +13,7 @@ from symad.compiling.native import compile
 from symad.solving.callbacks import Array
 from symad.solving.sensitivities import Sensitivities
 from symad.solving.with_solve_ivp import SystemKernels
+from symad.tracing.calling.running import callee
 from symad.transforms.linear_transforms import vjp
 
 Function = Callable[..., Any]
@@ -56,7 +57,7 @@ class System:
         size = self.size
 
         def backwards(t: Any, w: Any, values: Any) -> Any:
-            pulled = vjp(lambda y, q: self.f(t, y, q), values[:size], values[size:])[1](w[:size])
+            pulled = vjp(lambda y, q: callee(self.f)(t, y, q), values[:size], values[size:])[1](w[:size])
             return -np.concatenate(pulled)
 
         values = np.append(np.ones(size), self.examples)
@@ -66,7 +67,7 @@ class System:
         """Return the same system in the time since its beginning, which is one more parameter, the last."""
         if self._shifted is None:
             self._shifted = System(
-                lambda s, y, q: self.f(q[-1] + s, y, q[:-1]),
+                lambda s, y, q: callee(self.f)(q[-1] + s, y, q[:-1]),
                 lambda q: self.begin(q[:-1]),
                 self.size,
                 np.append(self.examples, 0.0),

@@ -30,6 +30,7 @@ from symad.derivatives.symbolic_equations import SymbolicEquation
 from symad.derivatives.symbolic_minima import free_minimum
 from symad.errors import ArgumentError, ConvergenceError
 from symad.tracing.calling.function_names import check_function, name_of
+from symad.tracing.calling.running import callee
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.derivative_blocks import scope_of_code
 from symad.tracing.values.node_trees import Tree
@@ -224,7 +225,7 @@ class _Problem:
         y, multipliers = unknown
 
         def lagrangian(y: Any) -> Any:
-            return self.f(y, *args) + np.dot(multipliers, self._constraint(y, *args))
+            return callee(self.f)(y, *args) + np.dot(multipliers, self._constraint(y, *args))
 
         return grad(lagrangian)(y), self._constraint(y, *args)
 
