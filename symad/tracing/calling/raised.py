@@ -65,7 +65,9 @@ def watching_raised(watch: Watch, *, handles: bool) -> AbstractContextManager[No
 @contextmanager
 def _tracing(watch: Watch) -> Iterator[None]:
     """Note errors by a trace function; one that is there already goes on."""
-    before = sys.gettrace()
+    before: Any = sys.gettrace()
+    while (outer := getattr(before, "watch", None)) is not None and not outer.is_open:
+        before = before.before  # one of ours, whose run has ended
 
     def start(frame: FrameType, event: Any, argument: Any) -> Any:
         if not watch.is_open:  # an interrupt came before the end
@@ -88,6 +90,7 @@ def _tracing(watch: Watch) -> Iterator[None]:
 
         return step
 
+    start.watch, start.before = watch, before  # type: ignore[attr-defined]
     try:
         sys.settrace(start)
         yield
