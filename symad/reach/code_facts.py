@@ -85,11 +85,12 @@ class CodeFacts:
 
 
 def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
-    """Yield code and that of the functions and comprehensions in it."""
-    codes = [code]
-    for part in codes:  # which grows
+    """Yield code and that of the functions and comprehensions in it, in the order of the source."""
+    waiting = [code]
+    while waiting:
+        part = waiting.pop()
         yield part
-        codes += [inner for inner in part.co_consts if type(inner) is types.CodeType]
+        waiting += [inner for inner in reversed(part.co_consts) if type(inner) is types.CodeType]
 
 
 _originals: dict[int, tuple[ref[types.CodeType], types.CodeType]] = {}  # rewritten code by its id, and the user's

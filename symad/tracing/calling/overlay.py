@@ -16,7 +16,7 @@ from itertools import zip_longest
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from symad.tracing.calling.rewriting import codes_in
+from symad.reach.code_facts import codes_of
 from symad.tracing.calling.stand_ins import BUILTINS, original_of, replaced
 from symad.tracing.calling.user_place import FILES
 
@@ -103,7 +103,7 @@ class _Overlay(dict[str, Any]):
 def _names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]] | None:
     """Return the global names that code only calls, and those that it binds; None where it may ask for all of them."""
     called, read, bound = set[str](), set[str](), set[str]()
-    for part in codes_in(code):
+    for part in codes_of(code):
         steps = list(dis.get_instructions(part))
         for step, after in zip_longest(steps, steps[1:]):
             if step.opname == "DELETE_GLOBAL" or (step.opname == "LOAD_GLOBAL" and step.argval in _ASKS):
@@ -119,7 +119,7 @@ def _names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]] | None:
 @lru_cache(maxsize=FILES)
 def _rebound(code: CodeType) -> frozenset[str]:
     """Return the variables of enclosing functions that code binds anew."""
-    steps = (step for part in codes_in(code) for step in dis.get_instructions(part))
+    steps = (step for part in codes_of(code) for step in dis.get_instructions(part))
     return frozenset(step.argval for step in steps if step.opname in ("STORE_DEREF", "DELETE_DEREF"))
 
 

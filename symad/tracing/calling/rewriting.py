@@ -21,7 +21,7 @@ from types import CodeType
 from typing import Any
 
 from codegen.records import dataclass
-from symad.reach.code_facts import note_original, original_of
+from symad.reach.code_facts import codes_of, note_original, original_of
 from symad.tracing.calling.loop_steps import calls_of_steps
 from symad.tracing.calling.user_place import FILES
 
@@ -71,24 +71,15 @@ def evaluated(source: str, mode: str) -> CodeType:
         tree: Any = compile(source, "<string>", mode, flags=ast.PyCF_ONLY_AST, dont_inherit=True)
         _dispatch(tree, Style())
         code: CodeType = compile(ast.fix_missing_locations(tree), "<string>", mode, flags=0, dont_inherit=True)
-    filled = _filled(code)
-    for part in codes_in(filled):
-        note_original(part, compile(source, "<string>", mode, dont_inherit=True))
+    filled, original = _filled(code), compile(source, "<string>", mode, dont_inherit=True)
+    for part in codes_of(filled):
+        note_original(part, original)
     return filled
 
 
 def key_of(code: CodeType) -> tuple[str, str, int]:
     """Return what code and its rewritten form have in common, and no other code of its file."""
     return code.co_filename, code.co_qualname, code.co_firstlineno
-
-
-def codes_in(code: CodeType) -> Iterator[CodeType]:
-    """Yield code and the code inside of it, in the order of the source."""
-    waiting = [code]
-    while waiting:
-        found = waiting.pop()
-        yield found
-        waiting += [part for part in reversed(found.co_consts) if isinstance(part, CodeType)]
 
 
 @dataclass(frozen=True)
@@ -178,7 +169,7 @@ def _place_of(code: CodeType, tree: ast.Module | None) -> int | None:
     compiled = None if tree is None else _compiled(tree, code)
     if compiled is None:
         return None
-    alike = [one for one in codes_in(compiled) if _begins_as(one, code)]
+    alike = [one for one in codes_of(compiled) if _begins_as(one, code)]
     return next((place for place, one in enumerate(alike) if _is_same(one, code)), None)
 
 
@@ -207,7 +198,7 @@ def _rewritten_at(place: int, tree: ast.Module, code: CodeType, style: Style) ->
     compiled = _compiled(ast.fix_missing_locations(tree), code)
     if compiled is None:
         return None
-    alike = [one for one in codes_in(compiled) if _begins_as(one, code)]
+    alike = [one for one in codes_of(compiled) if _begins_as(one, code)]
     if place >= len(alike) or alike[place].co_freevars != code.co_freevars:
         return None
     filled = _filled(alike[place])
@@ -219,9 +210,9 @@ def _rewritten_at(place: int, tree: ast.Module, code: CodeType, style: Style) ->
 def _pairs(code: CodeType, original: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
     """Yield pieces of rewritten code with what they were; a loop's step is a part of the whole."""
     waiting: dict[tuple[str, int], list[CodeType]] = {}
-    for part in codes_in(original):
+    for part in codes_of(original):
         waiting.setdefault((part.co_name, part.co_firstlineno), []).append(part)
-    for part in codes_in(code):
+    for part in codes_of(code):
         same = waiting.get((part.co_name, part.co_firstlineno))
         yield part, same.pop(0) if same else original
 
