@@ -87,6 +87,7 @@ class Run:
         known = self._forms.get(id(f))
         if known is not None and known[0] is f:
             return known[1]
+        self._forms[id(f)] = f, lambda *args, **keywords: self.callee(f)(*args, **keywords)  # where f leads back to f
         form = self._form(f)
         self._forms[id(f)] = f, form
         return form

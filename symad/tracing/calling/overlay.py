@@ -30,7 +30,7 @@ def overlaid(f: FunctionType, callee: Callable[[Any], Any]) -> Callable[..., Any
         return f
     called, bound = names
     overlay = _Overlay(f.__globals__, called, bound, callee)
-    made = copied(f, f.__code__, overlay, _closure(f, callee))
+    made = copied(f, f.__code__, overlay, _closure(f, callee, _called_variables(f.__code__)))
     if not bound:
         return made
 
@@ -46,17 +46,19 @@ def overlaid(f: FunctionType, callee: Callable[[Any], Any]) -> Callable[..., Any
 
 def with_forms(f: FunctionType, callee: Callable[[Any], Any]) -> FunctionType:
     """Return a function of ours with the forms of the functions that it was made of."""
-    closure = _closure(f, callee)
+    closure = _closure(f, callee, frozenset(f.__code__.co_freevars))
     return f if closure is f.__closure__ else copied(f, f.__code__, f.__globals__, closure)
 
 
-def _closure(f: FunctionType, callee: Callable[[Any], Any]) -> tuple[CellType, ...] | None:
-    """Return the variables of enclosing functions, with what stands for the functions in them."""
+def _closure(
+    f: FunctionType, callee: Callable[[Any], Any], called: frozenset[str]
+) -> tuple[CellType, ...] | None:
+    """Return the variables of enclosing functions, with what stands for the functions in those that are called."""
     if not f.__closure__:
         return f.__closure__
     rebound = _rebound(f.__code__)
     cells = zip(f.__code__.co_freevars, f.__closure__, strict=True)
-    closure = tuple(cell if name in rebound else _cell_of(cell, callee) for name, cell in cells)
+    closure = tuple(cell if name in rebound else _cell_of(cell, callee, name in called) for name, cell in cells)
     return f.__closure__ if all(map(operator.is_, closure, f.__closure__)) else closure
 
 
@@ -123,12 +125,25 @@ def _rebound(code: CodeType) -> frozenset[str]:
     return frozenset(step.argval for step in steps if step.opname in ("STORE_DEREF", "DELETE_DEREF"))
 
 
-def _cell_of(cell: CellType, callee: Callable[[Any], Any]) -> CellType:
+@lru_cache(maxsize=FILES)
+def _called_variables(code: CodeType) -> frozenset[str]:
+    """Return the variables of enclosing functions that code only calls."""
+    called, read = set[str](), set[str]()
+    for part in codes_of(code):
+        steps = [step for step in dis.get_instructions(part)]
+        for before, step, after in zip([None, *steps], steps, [*steps[1:], None], strict=False):
+            if step.opname in ("LOAD_DEREF", "LOAD_FROM_DICT_OR_DEREF"):
+                beside = (one.opname for one in (before, after) if one is not None)  # after it since Python 3.13
+                (called if "PUSH_NULL" in beside else read).add(step.argval)
+    return frozenset(called - read)
+
+
+def _cell_of(cell: CellType, callee: Callable[[Any], Any], is_called: bool) -> CellType:
     """Return a variable with a stand-in for what is in it; the same one where there is none."""
     try:
         value = cell.cell_contents
     except ValueError:  # nothing is bound to it yet
         return cell
-    is_function = callable(value) and not isinstance(value, type)
+    is_function = is_called and callable(value) and not isinstance(value, type)
     form = callee(value) if is_function else replaced([("", value)]).get("", value)
     return cell if form is value else CellType(form)

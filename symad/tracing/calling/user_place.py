@@ -217,10 +217,11 @@ def met_by_user(error: BaseException) -> bool:
 
 
 def _innermost(error: BaseException) -> TracebackType | None:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None and not _is_dispatch(trace.tb_next.tb_frame):
+    innermost, trace = error.__traceback__, error.__traceback__
+    while trace is not None:
+        innermost = innermost if _is_dispatch(trace.tb_frame) else trace
         trace = trace.tb_next
-    return trace
+    return innermost
 
 
 def _is_dispatch(frame: FrameType) -> bool:
