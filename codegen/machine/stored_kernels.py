@@ -15,6 +15,7 @@ from codegen.errors import ArgumentError
 from codegen.ir.program import Declared, Program
 from codegen.limits import are_given
 from codegen.machine.calls.compiled import Compiled, Pack, Revive, Unpack
+from codegen.machine.calls.gate import adopt_gate, gate_symbols
 from codegen.machine.calls.kernel import Kernel, make_kernel
 from codegen.machine.calls.statistics import stats_of
 from codegen.machine.storage.native_code import native_of, program_bytes
@@ -59,12 +60,13 @@ def kernel_in(data: bytes, where: str, *, cache: Setting = None, restore: Restor
     Its program is compiled where limits may forbid that, where stages are dumped, and where a cache is to have it.
     """
     start = time.perf_counter()
-    found = None if cache or are_given() or asked_for() else native_of(data, where)
+    found = None if cache or are_given() or asked_for() else native_of(data, where, gate_symbols(Kernel))
     if found is None:
         return machine.kernel_of(program_bytes(data, where), where, cache, restore)
     if found.containers is not None and restore is None:
         return machine.kernel_of(program_bytes(data, where), where)  # which refuses it
     stats = replace(stats_of(found.facts["stats"]), seconds={"load": time.perf_counter() - start}, cached=True)
+    adopt_gate(Kernel, found.library)
     release, source = found.facts["release"], Stored(data, where)
     compiled = Compiled(found.declared, found.library, found.options, stats, release, source, found.tier)
     pack, unpack = restore(found.containers, found.declared) if restore and found.containers else (None, None)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from codegen import processor
@@ -55,24 +52,3 @@ def asked(highest: int, words: dict[int, int]) -> bytes:
         store = b"\xc7\x46" + bytes([place]) + value.to_bytes(4, "little")  # mov dword [rsi+place], value
         code += b"\x83\xff" + bytes([leaf]) + b"\x75" + bytes([len(store)]) + store  # cmp edi, leaf; jne over it
     return code + b"\xc3"
-
-
-KERNEL = """
-import sys, numpy as np, symad as sa
-functions = [np.exp, np.sin, np.cos, np.sinh, np.cosh]
-def f(x):
-    return 100 * (x[1] - x[0] ** 2) ** 2 + (1 - x[0]) ** 2 {more}
-for called in functions:
-    kernel = sa.compile(sa.hessian(f), np.ones(2), cache=False)
-    kernel(np.ones(2))
-print([name for name in sys.modules if name.startswith("llvmlite")])
-"""
-
-
-@pytest.mark.skipif(not {"avx", "fma"} <= processor.features(), reason="the encoder writes no code here")
-@pytest.mark.parametrize(
-    "more", ["", "+ called(x[0]) * x[1] ** 2", "+ np.sum(np.exp(x[0] - x[1] * np.arange(6)))", "+ np.tanh(x[0] * x[1])"]
-)
-def test_a_small_kernel_loads_no_compiler(more: str) -> None:
-    done = subprocess.run([sys.executable, "-c", KERNEL.format(more=more)], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")

@@ -1,5 +1,1 @@
-"""Kernels, and all ways to call one. What only compiles is imported when it is asked for here."""
-
-from codegen.later import later
-
-__getattr__, __dir__ = later(__name__)
+"""Kernels, and all ways to call one."""

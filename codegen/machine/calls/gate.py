@@ -19,19 +19,16 @@ import ctypes
 import platform
 import struct
 import sys
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from codegen.code_memory import MachineCode, MappedCode
+from codegen.code_memory import MachineCode
 from codegen.engine import Once, compile_text
 from codegen.ir.program import Input, Output
 from codegen.lanes import FLOAT64, NumberType
-from codegen.machine import calls
-from codegen.machine.calls import gate_code
-from codegen.processor import is_x86_64_linux
+from codegen.machine.calls.gate_routines import EXPORTED, MOST_ARRAYS, MOST_DIMENSIONS, gate_text
 
 PYTHON_FUNCTIONS = (
     "PyObject_GetAttr", "PyObject_Vectorcall", "Py_IncRef", "Py_DecRef", "PyFloat_FromDouble", "PyTuple_New",
@@ -52,43 +49,31 @@ def describe(
 ) -> Any:
     """Return the int64 table that describes a kernel to the gate, or None if it has too many arrays or dimensions."""
     arrays: list[Input | Output] = [*inputs, *outputs]
-    if max(len(inputs), len(outputs)) > gate_code.MOST_ARRAYS or any(
-        len(array.shape) > gate_code.MOST_DIMENSIONS for array in arrays
-    ):
+    if max(len(inputs), len(outputs)) > MOST_ARRAYS or any(len(array.shape) > MOST_DIMENSIONS for array in arrays):
         return None
     words = [address, len(inputs), len(outputs), int(release)]
     for array in arrays:
-        unused = [0] * (gate_code.MOST_DIMENSIONS - len(array.shape))
+        unused = [0] * (MOST_DIMENSIONS - len(array.shape))
         words += [len(array.shape), number.dtype.itemsize * array.size, *array.shape, *unused]
     return (ctypes.c_int64 * len(words))(*words)
 
 
 @Once
-def gate_library(table_offset: int, number: NumberType) -> MachineCode:
-    """Return the gate for a type of numbers; `table_offset` is where instances keep the pointer to their table."""
-    addresses = _addresses(number) | {"table_offset": table_offset // POINTER}
-    return ready_gate(addresses, number) or compiled_gate(addresses, number)
+def gate_of(base: type, number: NumberType = FLOAT64) -> MachineCode:
+    """Return the gate of instances of the native type, and a kernel to try it on."""
+    return compile_text(gate_text(number), EXPORTED, gate_symbols(base, number), 2)
 
 
-def compiled_gate(addresses: Mapping[str, int], number: NumberType) -> MachineCode:
-    """Compile the gate."""
-    return compile_text(calls.gate_text(number), tuple(gate_code.ENTRIES), dict(addresses), 2)
+def adopt_gate(base: type, library: MachineCode) -> None:
+    """Take the gate that was saved with a kernel, so that a process that only calls it loads no compiler."""
+    if "gate" in library.addresses and (base,) not in gate_of.made:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))  # kernels are called until the process has ended
+        gate_of.made[base,] = library
 
 
-def ready_gate(addresses: Mapping[str, int], number: NumberType) -> MachineCode | None:
-    """Return the gate as LLVM made it when symad was written; None where it is for other machines or numbers.
-
-    To compile it takes three times as long as all else of a small kernel.
-    """
-    if not is_x86_64_linux() or number is not FLOAT64:
-        return None
-    code = bytearray.fromhex(gate_code.CODE)
-    for name, places in gate_code.CALLED.items():
-        for place in places:
-            code[place : place + 8] = addresses[name].to_bytes(8, "little")
-    made = MappedCode(bytes(code), {}, {}, gate_code.ENTRIES, gate_code.INSIDE)
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))  # kernels are called until the process has ended
-    return made
+def gate_symbols(base: type, number: NumberType = FLOAT64) -> dict[str, int]:
+    """Return the addresses that the gate has in it, and the word in which instances keep the pointer to their table."""
+    return _addresses(number) | {"table_offset": base.__basicsize__ // POINTER + 1}
 
 
 def _addresses(number: NumberType) -> dict[str, int]:
@@ -164,16 +149,13 @@ def objects_known() -> bool:
     return supported() and layout_as_expected()
 
 
-def gate_of(base: type, number: NumberType = FLOAT64) -> MachineCode:
-    """Return the gate of instances of the native type, and a kernel to try it on."""
-    return gate_library(base.__basicsize__ + POINTER, number)
-
-
 def attach(
     instance: object, base: type, table: ctypes.Array[ctypes.c_int64] | None, number: NumberType = FLOAT64
 ) -> None:
     """Give an instance of the native type its gate: the fast one with a table, else the one that calls `_call_slow`."""
-    gate = gate_of(base, number).addresses["slow" if table is None else "gate"]
+    gate = (gate_of(base) if number is FLOAT64 else gate_of(base, number)).addresses[
+        "slow" if table is None else "gate"
+    ]
     place = id(instance) + base.__basicsize__
     ctypes.c_void_p.from_address(place + POINTER).value = None if table is None else ctypes.addressof(table)
     ctypes.c_void_p.from_address(place).value = gate

@@ -1,11 +1,6 @@
-"""The routines of the call gate (`codegen.machine.calls.gate`), in the words of `codegen.functions.routines`.
-
-`python -m tests.support.kept_machine_code` writes the machine code that LLVM makes of them into `gate_code.py`.
-"""
+"""The routines of the call gate (`codegen.machine.calls.gate`), in the words of `codegen.functions.routines`."""
 
 from __future__ import annotations
-
-import hashlib
 
 from codegen.functions.routine_values import Numbers
 from codegen.functions.routines import Routines
@@ -183,7 +178,7 @@ def made(self: pointer, arguments: pointers, count: int, keywords: pointer, inpu
         PyTuple_SetItem(result, k, objects[k])
     return result
 
-def kernel(inputs: pointers, outputs: pointers) -> int32:
+def trial(inputs: pointers, outputs: pointers) -> int32:
     """The kernel that the gate is tried on: it adds a number to two others, and both sums."""
     given = reals(inputs[0])
     number = reals(inputs[1])
@@ -202,17 +197,16 @@ ENTRY = 2 + MOST_DIMENSIONS  # int64 per array: dimensions, bytes, extents
 HEADER = 4  # kernel address, number of inputs, of outputs, whether to release the GIL
 READ, WRITE = 0x0101, 0x0501  # NumPy flags: C-contiguous, aligned (writeable)
 
-EXPORTED = ("gate", "slow", "kernel")
+EXPORTED = ("gate", "slow", "trial")
 
 
 NUMBERS: Numbers = OFFSETS | {name: f"@{name}" for name in GLOBALS} | {
     "ENTRY": ENTRY, "READ": READ, "WRITE": WRITE, "HEADER": HEADER, "MOST": MOST_ARRAYS,
 }  # fmt: skip
-IDENTITY = hashlib.sha256(repr((GATE, sorted(NUMBERS.items()))).encode()).hexdigest()  # of what machine code is made of
 
 
 def gate_text(number: NumberType) -> str:
     """Return the LLVM IR of the routines for a type of numbers."""
     names = "\n".join(f"@{name} = external global i8" for name in GLOBALS)
-    heads = ("ptr @gate(", "ptr @slow(", "i32 @kernel(")
+    heads = ("ptr @gate(", "ptr @slow(", "i32 @trial(")
     return f"{names}\n{Routines({'': GATE}, lambda scalar: NUMBERS).text(number.lanes(), public=heads)}"

@@ -378,11 +378,20 @@ def _attached(made: type, compiled: Compiled, pack: Pack | None = None, unpack: 
     return kernel
 
 
+class _Trial:
+    """The kernel that the gate is tried on."""
+
+    addresses: dict[str, int]
+
+    def __init__(self, gate: MachineCode) -> None:
+        self.addresses = {"kernel": gate.addresses["trial"]}
+
+
 @cache
 def _native_calls_work(made: type) -> bool:
     """Try the gate once on a kernel that adds a number to an array, in every form of call."""
     program = Program([], [], {}, (Input("x", (2,)), Input("s", ())), (Output((2,), ()), Output((), ())))
-    library, source = gate_of(Kernel), Built(program)
+    library, source = _Trial(gate_of(Kernel)), Built(program)
     results: list[Any] = []
     for release in (False, True):
         kernel = _attached(made, Compiled(program, library, Options(), Stats(0, 0.0, 0, {}, 0), release, source))

@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import os
 import platform
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -57,15 +58,15 @@ def program_bytes(data: bytes, where: str) -> bytes:
     return data[:length]
 
 
-def native_of(data: bytes, where: str) -> Native | None:
-    """Return the machine code of a file, linked; None where there is none that can be run here."""
+def native_of(data: bytes, where: str, known: Mapping[str, int]) -> Native | None:
+    """Return the machine code of a file, linked also with known addresses; None where none can be run here."""
     length = first_of(data)
     if not length < len(data) - SIZE:
         return None
     why = _not_to_be_run(data)
     if not why:
         try:
-            return _read(data[:length], data[length:-SIZE], where)
+            return _read(data[:length], data[length:-SIZE], where, known)
         except (WorkbenchError, OSError) as error:
             why = str(error)
     LOG.info("%s: its program is compiled, its machine code is not run: %s", where, why)
@@ -81,7 +82,7 @@ def _not_to_be_run(data: bytes) -> str:
     return "" if hmac.compare_digest(mark_of(key, [body]), data[-SIZE:]) else "it was not made by this user's symad"
 
 
-def _read(program: bytes, code: bytes, where: str) -> Native | None:
+def _read(program: bytes, code: bytes, where: str, known: Mapping[str, int]) -> Native | None:
     header, arrays = unseal(code, KIND, VERSION, where, damaged=False)
     if header["machine"] != here():
         raise LoweringError("machine code", why="it was compiled for another machine, or by another symad")
@@ -90,7 +91,7 @@ def _read(program: bytes, code: bytes, where: str) -> Native | None:
     outputs = tuple(_output(shape, pattern, numbers) for shape, pattern in header["outputs"])
     return Native(
         Declaration(header["name"], inputs, outputs), Options(**header["options"]), header["containers"],
-        header["facts"], header["tier"], _linked(header, *arrays),
+        header["facts"], header["tier"], _linked(header, known, *arrays),
     )  # fmt: skip
 
 
@@ -101,9 +102,11 @@ def _output(shape: list[int], pattern: Any, numbers: list[NDArray[Any]]) -> Outp
     return Output(tuple(shape), (), None, SparsityPattern(numbers[first], numbers[first + 1], (height, width), format))
 
 
-def _linked(header: dict[str, Any], code: NDArray[Any], places: NDArray[Any], targets: NDArray[Any]) -> MappedCode:
+def _linked(
+    header: dict[str, Any], known: Mapping[str, int], code: NDArray[Any], places: NDArray[Any], targets: NDArray[Any]
+) -> MappedCode:
     """Return code that can be run; LoweringError for a function that this machine lacks."""
-    known, written = addresses_of(header["symbols"]), bytearray(code.tobytes())
+    known, written = {**addresses_of(header["symbols"]), **known}, bytearray(code.tobytes())
     for name, wanted in header["called"].items():
         address = (known[name] if name in known else c_address(name)).to_bytes(8, "little")
         for place in wanted:

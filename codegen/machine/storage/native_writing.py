@@ -10,7 +10,9 @@ import numpy as np
 
 from codegen.engine import compile_object
 from codegen.ir.program import Output
+from codegen.lanes import FLOAT64
 from codegen.machine.calls.compiled import Compiled
+from codegen.machine.calls.gate_routines import gate_text
 from codegen.machine.storage.native_code import KIND, NEWEST, PROGRAM, VERSION, here
 from codegen.machine.storage.own_functions import own_object, wrappers
 from codegen.machine.storage.own_key import mark_of, own_key
@@ -58,13 +60,14 @@ def with_code(program: bytes, compiled: Compiled, containers: Any, adapters: Map
 
 
 def _placed(code: ObjectCode, adapters: Mapping[str, str]) -> Placed:
-    """Return a kernel, our functions that it calls, and adapters to it as one block."""
+    """Return a kernel, our functions that it calls, adapters to it and the call gate as one block."""
     parts, first = list(code.image.parts), None
     if code.places is not None:
         called: dict[str, tuple[int, ...]] = {name: (place,) for name, place in code.places.called.items()}
         parts, first = [], Placed(code.image.code, code.places.entries, called, {})
     for name, text in code.own.items():
         parts += own_object(name, text).parts
+    parts += compile_object(gate_text(FLOAT64)).parts
     numbered = {f"adapter.{k}": name for k, name in enumerate(adapters)}
     for number, name in numbered.items():
         parts += compile_object(adapters[name].replace("@adapter(", f"@{number}(")).parts

@@ -1,35 +1,21 @@
 """Functions of ours that kernels call: compiled once in a process, and linked to every kernel that calls them.
 
 A kernel's text has them written out, for whoever reads, exports or carries it elsewhere; compiled with each kernel,
-they would take several times as long as a small one itself. For x86-64 under Linux, machine code of those of one
-number, and of the most common ones of two and four, comes with symad: a process needs longer to load LLVM than for all
-else of its first kernel.
+they would take several times as long as a small one itself.
 """
 
 from __future__ import annotations
 
-import binascii
-import hashlib
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from codegen.code_memory import MachineCode, MappedCode
+from codegen.code_memory import MachineCode
 from codegen.emission.emit import Emitted
 from codegen.emission.straight import declaration
 from codegen.engine import Image, Once, compile_object, link
 from codegen.functions.symbols import Symbol, addresses_of
-from codegen.later import Deferred
-from codegen.processor import features, is_x86_64_linux
-
-if TYPE_CHECKING:
-    from codegen.machine.storage import function_code
-else:  # for kernels that call one
-    function_code = Deferred("codegen.machine.storage.function_code")
 
 OWN = "symad."
-SHORT = ("avx", "avx2", "fma")  # what machine code that comes with symad wants of a processor
-LONG = (*SHORT, "avx512f", "avx512dq", "avx512vl")
 NAMED = r" %\w+"
 CALLED = r"@([\w.]+)"
 WRAPPERS = r"(?m)^define .*@(scipy\.[\w.]+)\("
@@ -70,21 +56,7 @@ def own_addresses(texts: Mapping[str, str]) -> dict[str, int]:
 
 @Once
 def _library(name: str, text: str) -> MachineCode:
-    return ready(name, text) or link(own_object(name, text), (name,), addresses_of(wrappers(text)))
-
-
-def ready(name: str, text: str) -> MappedCode | None:
-    """Return a function as LLVM made it when symad was written; None where it is another one, or for other machines."""
-    found = function_code.FUNCTIONS.get(name) if is_x86_64_linux() and features().issuperset(SHORT) else None
-    if found is None or found[0] != key_of_text(text):
-        return None
-    code = found[2 if len(found) > 2 and features().issuperset(LONG) else 1]
-    return MappedCode(binascii.a2b_base64(code), {}, {}, {name: 0})
-
-
-def key_of_text(text: str) -> str:
-    """Return what tells the texts of functions apart."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    return link(own_object(name, text), (name,), addresses_of(wrappers(text)))
 
 
 def wrappers(text: str) -> list[str]:

@@ -50,9 +50,7 @@ def with_forms(f: FunctionType, callee: Callable[[Any], Any]) -> FunctionType:
     return f if closure is f.__closure__ else copied(f, f.__code__, f.__globals__, closure)
 
 
-def _closure(
-    f: FunctionType, callee: Callable[[Any], Any], called: frozenset[str]
-) -> tuple[CellType, ...] | None:
+def _closure(f: FunctionType, callee: Callable[[Any], Any], called: frozenset[str]) -> tuple[CellType, ...] | None:
     """Return the variables of enclosing functions, with what stands for the functions in those that are called."""
     if not f.__closure__:
         return f.__closure__
@@ -130,7 +128,7 @@ def _called_variables(code: CodeType) -> frozenset[str]:
     """Return the variables of enclosing functions that code only calls."""
     called, read = set[str](), set[str]()
     for part in codes_of(code):
-        steps = [step for step in dis.get_instructions(part)]
+        steps = list(dis.get_instructions(part))
         for before, step, after in zip([None, *steps], steps, [*steps[1:], None], strict=False):
             if step.opname in ("LOAD_DEREF", "LOAD_FROM_DICT_OR_DEREF"):
                 beside = (one.opname for one in (before, after) if one is not None)  # after it since Python 3.13

@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.injected import CALLS, damages
 
-EVERY = 37  # lines; prime, so that other lines are tried after a change
+EVERY = 151  # lines; prime, so that other lines are tried after a change
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
