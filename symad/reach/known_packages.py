@@ -78,6 +78,7 @@ DOING = frozenset({"dump", "save", "savemat", "savetxt", "savez", "savez_compres
                    "seterrcall", "setbufsize", "test", "tofile"})  # fmt: skip
 EFFECT_METHODS = frozenset({"rvs", "tofile", "dump", "now", "today", "utcnow", "random_state"})  # whoever has them
 HEAVY = frozenset({"pandas", "xarray", "torch", "jax", "jaxlib", "tensorflow", "polars", "h5py", "dask", "pydantic"})
+HEAVY_CODE = HEAVY | {"mpmath"}  # packages whose functions reach thousands of others
 _MODULE_OF, _FLAGS_OF = (type.__dict__[name].__get__ for name in ("__module__", "__flags__"))
 
 

@@ -21,7 +21,7 @@ from symad.reach.known_packages import (
     DOING,
     EFFECT_METHODS,
     EFFECT_NAMES,
-    HEAVY,
+    HEAVY_CODE,
     SETTINGS,
     asks,
     has_effects,
@@ -177,7 +177,7 @@ class ReachWalk:
             if has_effects(module):
                 self.effect(f"{module}.{f.__qualname__}", trail, module)
                 return
-            if module.partition(".")[0] in HEAVY:
+            if module.partition(".")[0] in HEAVY_CODE:
                 self.stop(f"{module}.{f.__qualname__}", trail)
                 return
         self.functions.append(f)

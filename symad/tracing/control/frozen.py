@@ -130,7 +130,7 @@ class Watched:
         left = self._before[0].only_written()
         if not (self._suspect or _changed(self._before, left)):
             return
-        before = self._state()
+        before = self._state() if _changed(self._before) else self._before
         with noting_inputs() as noted:
             try:
                 node = _first_difference(traced, again())
