@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import _weakrefset
 import gc
 import signal
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -14,6 +16,8 @@ from types import FrameType
 from symad.errors import ArgumentError, LimitError
 
 LONGEST = 1e9  # seconds: 30 years, which every timer can hold
+_FINALIZERS = frozenset({"__del__", "_on_collected"})  # the second name is that of all our callbacks
+_WEAK_REFERENCES = frozenset({weakref.__file__, _weakrefset.__file__})
 AGAIN = 0.1  # seconds until an error comes again that was lost, or would have been
 
 
@@ -64,10 +68,11 @@ def time_limit(seconds: float, what: str, place: Callable[[], str] = str) -> Ite
 
 
 def _is_lost_in(frame: FrameType | None) -> bool:
-    """Whether Python would print an error that is raised here, and go on: in what the garbage collector calls."""
+    """Whether Python would print an error that is raised here, and go on: in finalizers and callbacks of references."""
     called = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
-        if frame.f_code in called or frame.f_code.co_name == "__del__":
+        code = frame.f_code
+        if code in called or code.co_name in _FINALIZERS or code.co_filename in _WEAK_REFERENCES:
             return True
         frame = frame.f_back
     return False

@@ -107,11 +107,11 @@ class Instances:
                 do=f"leave __slots__ out of the class, or jit the method of one object: jit(object.{name})",
             )
 
-        def forget(gone: ReferenceType[Any]) -> None:
+        def _on_collected(gone: ReferenceType[Any]) -> None:
             if made.get(key, (None,))[0] is gone:
                 made.pop(key, None)
 
-        reference, roots = ref(instance, forget), (type(instance), vars(instance))
+        reference, roots = ref(instance, _on_collected), (type(instance), vars(instance))
         bound = update_wrapper(lambda *others: function(reference(), *others), function)
         _with_signature(bound, function, (0,))
         return reference, roots, self._make(bound, lambda: roots)

@@ -99,7 +99,11 @@ _originals: dict[int, tuple[ref[types.CodeType], types.CodeType]] = {}  # rewrit
 def note_original(code: types.CodeType, original: types.CodeType) -> None:
     """Note that code is another form of the user's (`symad.tracing.calling.rewriting`), whose facts it has."""
     number = id(code)
-    _originals[number] = ref(code, lambda _: _originals.pop(number, None)), original
+
+    def _on_collected(gone: ref[types.CodeType]) -> None:
+        _originals.pop(number, None)
+
+    _originals[number] = ref(code, _on_collected), original
 
 
 def original_of(code: types.CodeType) -> types.CodeType:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import gc
 import signal
+import sys
 import time
+import weakref
 
 import pytest
 
@@ -63,6 +65,30 @@ def test_a_limit_that_was_lost_comes_again():
     with pytest.raises(LimitError, match="all of it"):
         lost()
     assert time.monotonic() - start < 4.0
+
+
+def test_a_limit_does_not_strike_in_a_callback_of_a_reference(monkeypatch):
+    """An exception there would be printed, and lost; the limit arrives when the callback has ended."""
+    printed = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+
+    class Kept:
+        pass
+
+    def _on_collected(gone):
+        wait(0.3)
+
+    def collects():
+        with time_limit(0.05, "all of it"):
+            kept = Kept()
+            reference = weakref.ref(kept, _on_collected)
+            del kept
+            assert reference() is None
+            wait(5.0)
+
+    with pytest.raises(LimitError, match="all of it"):
+        collects()
+    assert printed == []
 
 
 def test_what_cleans_up_is_not_interrupted_again():
