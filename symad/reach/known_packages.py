@@ -67,7 +67,9 @@ _QUIET = frozenset({  # of modules that do something: what asks nothing
     "simplefilter", "filterwarnings", "print_exc", "print_stack", "collect", "Thread", "Lock", "RLock",
     "allocate_lock", "Semaphore", "ThreadPoolExecutor", "ProcessPoolExecutor", "pprint", "Logger", "lock",
 })  # fmt: skip
-SETTINGS = frozenset({"geterr", "getbufsize", "geterrcall", "get_printoptions"})  # of NumPy
+SETTINGS = frozenset({  # functions of NumPy and decimal that give what is set for a thread or the process
+    "geterr", "getbufsize", "geterrcall", "get_printoptions", "getcontext", "localcontext",
+})  # fmt: skip
 
 EFFECT_NAMES = frozenset({  # what the pure packages have nevertheless
     "datasets", "dump", "dumps_to", "fromfile", "genfromtxt", "io", "load", "loadmat", "loadtxt", "memmap", "random",

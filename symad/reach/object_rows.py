@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from codegen.records import dataclass
 from symad.reach.compared_state import NUMBERS, SCALARS, Part, form_of
-from symad.reach.known_packages import EFFECT_NAMES, asks, has_effects, is_pure, module_of
+from symad.reach.known_packages import EFFECT_NAMES, SETTINGS, asks, has_effects, is_pure, module_of
 from symad.reach.reach_trails import Trail
 from symad.reach.reach_walk import ATOMS, ROWS, ReachWalk
 
@@ -223,7 +223,7 @@ def _builtin(walk: ReachWalk, value: Any, trail: Trail) -> None:
         module = value.__module__ if type(value.__module__) is str else ""
         if has_effects(module) or (is_pure(module) and name in EFFECT_NAMES):
             walk.effect(name, trail, module)
-        elif not is_pure(module):
+        elif not is_pure(module) or name in SETTINGS:
             walk.stop(f"the compiled function {module}.{name}", trail)
     elif issubclass(type(owner), type) and name in EFFECT_NAMES:
         walk.effect(name, trail)

@@ -221,6 +221,8 @@ class ReachWalk:
         self.closures += [f] if f.__closure__ else []
         if f.__name__ in EFFECT_NAMES:
             self.effect(f.__name__, trail)
+        elif f.__name__ in SETTINGS:
+            self.stop(f"a setting ({f.__name__})", trail)
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             try:
                 value = cell.cell_contents
@@ -349,8 +351,6 @@ class ReachWalk:
         if known and attribute in EFFECT_NAMES:
             self.effect(attribute, trail)
             return _MISSING
-        if known and attribute in SETTINGS:
-            self.stop(f"a setting ({attribute})", trail)
         if known and attribute not in space:
             return getattr(module, attribute, _MISSING)  # a module in it that is imported when it is asked for
         if attribute == "__dict__":

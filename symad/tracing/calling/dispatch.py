@@ -241,7 +241,7 @@ class Run:
         kind = type(argument)
         if kind in (list, tuple, dict):
             return self._all_handed(argument)
-        if kind in _CALLABLES or (types_too and callable(argument)):
+        if kind in _CALLABLES or (types_too and callable(argument)) or _has_stand_in(argument):
             return self.callee(argument)
         method = _call_of(argument)
         is_function = type(method) is FunctionType and not is_library(method.__code__.co_filename)
@@ -250,7 +250,7 @@ class Run:
     def _all_handed(self, container: Any) -> Any:
         """Return a container with the forms of the functions in it; itself where there are none."""
         values = container.values() if type(container) is dict else container
-        if not any(type(value) in _CALLABLES for value in values):
+        if not any(type(value) in _CALLABLES or _has_stand_in(value) for value in values):
             return container
         if type(container) is dict:
             return {key: self._handed(value, False) for key, value in container.items()}
@@ -288,6 +288,11 @@ def _kind_of(*args: Any, **keywords: Any) -> Any:
 def _is_generated(f: Any) -> bool:
     """Whether a method is made by dataclasses or namedtuple, whose code has no source and calls nothing else."""
     return type(f) is FunctionType and f.__code__.co_filename.startswith("<")
+
+
+def _has_stand_in(value: Any) -> bool:
+    """Whether a value is a builtin function such as `math.pow` that has a stand-in."""
+    return type(value) is BuiltinFunctionType and id(value) in replacements()
 
 
 def _hands_on(f: Any) -> bool:

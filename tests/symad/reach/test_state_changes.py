@@ -25,12 +25,14 @@ def test_there_are_enough_rows() -> None:
     assert len(ROWS) > 500
 
 
+@pytest.mark.thinned
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ROWS)
 def test_a_gradient_on_numbers_is_fresh(name: str) -> None:
     assert of_grad(name, ROWS[name]) == "fresh"
 
 
+@pytest.mark.thinned
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ROWS)
 def test_a_kernel_is_fresh_or_has_warned(name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import itertools
 import math
 import os
 import sys
@@ -252,6 +253,8 @@ FORMS = {
     "table": lambda x: TABLE[int(x)] * x,
     "stored": lambda x: np.array([math.sin(x), x]).sum(),
     "pool": lambda x: sum(ThreadPoolExecutor(1).map(lambda y: math.sin(y), [x, 2 * x])),
+    "pool of builtins": lambda x: sum(ThreadPoolExecutor(1).map(math.sin, [x, 2 * x])),
+    "starmap": lambda x: sum(itertools.starmap(math.pow, [(x, 2.0), (2.0, x)])),
     "conditional": lambda x: math.sin(x) if math.cos(x) > 0 else math.exp(x),
     "walrus": lambda x: (y := math.sin(x)) * y,
     "annotated": lambda x: Derived(x) + Model(x),
