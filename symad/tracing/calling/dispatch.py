@@ -280,7 +280,7 @@ def _call_of(value: Any) -> Any:
 def _kind_of(*args: Any, **keywords: Any) -> Any:
     """The form of type: of a traced value the class that a number or an array would have."""
     if len(args) == 1 and isinstance(args[0], Traced):
-        return args[0].apparent_kind() if isinstance(args[0], Scalar) else np.ndarray
+        return args[0].apparent_kind()
     return type(*args, **keywords)
 
 

@@ -13,7 +13,6 @@ _NEVER_SUPPRESSING = frozenset({  # context managers that let every error out
     "errstate", "printoptions", "catch_warnings", "nullcontext", "closing", "open", "localcontext", "workdps",
     "workprec", "ThreadPoolExecutor", "Lock", "RLock", "source_lines",
 })  # fmt: skip
-_OF_DIVISIONS = frozenset({"ZeroDivisionError", "ArithmeticError"})
 
 
 def is_caught() -> bool:
@@ -24,12 +23,6 @@ def is_caught() -> bool:
             return True
         frame = frame.f_back
     return False
-
-
-def catches_divisions(frame: FrameType) -> bool:
-    """Whether a function names the error of a division by zero, in a handler around where it is."""
-    names = frame.f_code.co_names
-    return not _OF_DIVISIONS.isdisjoint(names) and _is_covered(frame)
 
 
 def _is_covered(frame: FrameType) -> bool:

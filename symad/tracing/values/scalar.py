@@ -21,8 +21,8 @@ from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import shown_value, truth_of
 from symad.tracing.values.node_arrays import converted
 from symad.tracing.values.object_arrays import asked_by_an_index, boxed, check_making, check_truth
+from symad.tracing.values.python_numbers import NUMBERS, as_pythons, check_rounding, note_result
 from symad.tracing.values.scalar_operators import (
-    NUMBERS,
     TracedNumber,
     binary,
     bitwise,
@@ -80,9 +80,10 @@ class Scalar(TracedNumber):
 
     def apparent_kind(self) -> type:
         """Return the type that an element of an array would have here."""
-        if is_boolean(self.scope.graph, self.node):
-            return np.bool_
-        return int if is_integer(self.scope.graph, self.node) else np.float64
+        graph, node = self.scope.graph, self.node
+        if is_boolean(graph, node):
+            return bool if node in graph.floats else np.bool_
+        return int if is_integer(graph, node) else float if node in graph.floats else np.float64
 
     __add__, __radd__ = binary(np.add), reflected(np.add)
     __sub__, __rsub__ = binary(np.subtract), reflected(np.subtract)
@@ -98,7 +99,7 @@ class Scalar(TracedNumber):
     __xor__, __rxor__ = bitwise(np.bitwise_xor), swapped(np.bitwise_xor)
     __lshift__, __rlshift__ = bitwise(np.left_shift), swapped(np.left_shift)
     __rshift__, __rrshift__ = bitwise(np.right_shift), swapped(np.right_shift)
-    __pow__, __rpow__ = power(binary(np.power)), reflected(np.power)
+    __pow__, __rpow__ = power(binary(np.power)), power(reflected(np.power), reflected=True)
     __lt__, __le__ = order(np.less, "<"), order(np.less_equal, "<=")
     __gt__, __ge__ = order(np.greater, ">"), order(np.greater_equal, ">=")
     __eq__, __ne__ = equality(np.equal), equality(np.not_equal)
@@ -110,12 +111,15 @@ class Scalar(TracedNumber):
     __iter__ = None  # or iter() would take __getitem__ for that of a sequence, and find no elements
 
     def __floor__(self) -> Any:
+        check_rounding(self.scope, self.node)
         return as_integer(np.floor(self))
 
     def __ceil__(self) -> Any:
+        check_rounding(self.scope, self.node)
         return as_integer(np.ceil(self))
 
     def __trunc__(self) -> Any:
+        check_rounding(self.scope, self.node)
         return as_integer(np.trunc(self))
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
@@ -152,6 +156,8 @@ class Scalar(TracedNumber):
                     node = build(scope.graph, *nodes)
                     if scope.graph.integers:
                         node = keeping_integers(scope.graph, ufunc.__name__, node, nodes)
+                    if scope.graph.floats:
+                        note_result(scope.graph, node, nodes, by_operator=False)
                     if node >= scope.graph.placed:
                         scope.graph.place(sys._getframe(1))
                     return Scalar(node, scope)
@@ -205,8 +211,10 @@ class Scalar(TracedNumber):
         refuse_number("an integer index", do, FloatIndexError)
 
     def __round__(self, digits: int | None = None) -> Any:
-        made = np.round(self, digits or 0)
-        return as_integer(made) if digits is None else made
+        if digits is not None:
+            return np.round(self, digits)
+        check_rounding(self.scope, self.node)
+        return as_integer(np.round(self))
 
     def __repr__(self) -> str:
         return TracedText(f"<traced {self}>")
@@ -307,10 +315,14 @@ class Scalar(TracedNumber):
         return np.compress(condition, self, axis)
 
     def item(self, *index: Any) -> Any:
-        """Return the scalar itself (an element stays traced); an index is 0 or ()."""
-        return np.ravel(self).item(*index) if index else self
+        """Return the number as one of Python's; an index is 0 or ()."""
+        return np.ravel(self).item(*index) if index else as_pythons(self)
 
-    tolist = copy = item
+    tolist = item
+
+    def copy(self) -> Scalar:
+        """Return the scalar itself."""
+        return self
 
     def astype(self, dtype: Any, **keywords: Any) -> Scalar:
         """Return the scalar as float; NumPy's rules for bool and int (which truncates)."""
