@@ -165,7 +165,7 @@ def _has_no_attribute(error: AttributeError) -> bool:
     owner = error.obj
     if not isinstance(owner, Traced):
         return not is_conversion(error)
-    return not hasattr(np.float64 if type(owner) is Scalar else np.ndarray, error.name or "")
+    return not hasattr(owner.apparent_kind(), error.name or "")
 
 
 def _was_raised_by_us(error: Exception) -> bool:

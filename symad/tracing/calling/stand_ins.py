@@ -234,12 +234,16 @@ def _len(value: Any, /) -> Any:
 
 
 def _getattr(value: Any, name: str, /, *default: Any) -> Any:
-    kind = value.apparent_kind() if isinstance(value, Traced) else None
-    return getattr(value if kind is None or hasattr(kind, name) else kind, name, *default)
+    if isinstance(value, Scalar):
+        kind = value.apparent_kind()
+        if name == "dtype" and hasattr(kind, name):
+            return np.dtype(kind)
+        value = value if hasattr(kind, name) else kind
+    return getattr(value, name, *default)
 
 
 def _hasattr(value: Any, name: str, /) -> bool:
-    return hasattr(value.apparent_kind() if isinstance(value, Traced) else value, name)
+    return hasattr(value.apparent_kind() if isinstance(value, Scalar) else value, name)
 
 
 BUILTINS: dict[str, Any] = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}

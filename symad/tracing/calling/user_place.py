@@ -217,10 +217,15 @@ def met_by_user(error: BaseException) -> bool:
 
 
 def _innermost(error: BaseException) -> TracebackType | None:
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None and not _is_dispatch(trace.tb_next.tb_frame):
+    """Return where an error was raised; the line of the user's where only the dispatcher and what it calls follow."""
+    trace, caller = error.__traceback__, None
+    while trace is not None and trace.tb_next is not None:
+        if not _is_own(trace.tb_next.tb_frame):
+            caller = None
+        elif caller is None and _is_dispatch(trace.tb_next.tb_frame):
+            caller = trace
         trace = trace.tb_next
-    return trace
+    return caller or trace
 
 
 def _is_dispatch(frame: FrameType) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import symad.tracing.values.node_arrays as node_arrays
 from symad.errors import LimitError, TraceError
 from symad.graph.array_operands import Question
+from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place
@@ -191,7 +192,8 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
         if not is_traced(a) and not np.linalg.slogdet(a)[0]:
             raise np.linalg.LinAlgError("Singular matrix")
         a, b = together(a, b)
-        return wrap(writer.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
+        made = wrap(writer.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
+        return _raising_where_caught(made, a, "Singular matrix")
     if not is_traced(a):
         return _solve_ordinary(a, b)
     if not n:
@@ -202,7 +204,18 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
     if _compiled(rows) is not None:
         for k in range(n):  # a kernel has NaN where NumPy raises an error
             rows[k, k] = np.where(rows[k, k] == 0, np.nan, rows[k, k])
-    return np.reshape(back_substituted(rows), np.shape(b))
+    return _raising_where_caught(np.reshape(back_substituted(rows), np.shape(b)), a, "Singular matrix")
+
+
+def _raising_where_caught(made: Any, given: Any, message: str) -> Any:
+    """Return a result, or raise NumPy's error on a path of its own if a handler of the user's is around.
+
+    The result is NaN where NumPy raises an error.
+    """
+    followed = is_traced(made) and made.scope.deciding() is not None and is_caught()
+    if followed and np.any(np.isnan(made)) & np.all(np.isfinite(given)):
+        raise np.linalg.LinAlgError(message)
+    return made
 
 
 def matrix_writer(a: Any, *others: Any, least: int | None = None) -> Any:
@@ -381,7 +394,7 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """The triangular factor of a positive definite matrix, of which one triangle is read."""
     check_real("np.linalg.cholesky")
     a = np.matrix_transpose(traced(a)) if upper else traced(a)
-    lower = per_matrix(_cholesky_one, a)
+    lower = _raising_where_caught(per_matrix(_cholesky_one, a), a, "Matrix is not positive definite")
     return np.matrix_transpose(lower) if upper else lower
 
 

@@ -79,8 +79,10 @@ def raises_where(scope: Scope, condition: int) -> bool:
     """Whether Python raises an error at this point of the code, which it does where a condition holds.
 
     Where all paths are followed it is a path if a handler of the user's is around; otherwise infinity or NaN goes on.
+    Expressions of symbols stand for where it does not hold.
     """
-    return (not is_symbolic(scope, condition) or is_caught()) and truth_of(scope, condition)
+    followed = not is_symbolic(scope, condition) or (scope.deciding() is not None and is_caught())
+    return followed and truth_of(scope, condition)
 
 
 def check_division(scope: Scope, divisor: int, frame: FrameType) -> None:

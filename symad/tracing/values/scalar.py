@@ -7,7 +7,7 @@ import numbers
 import operator
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import sympy.core.cache
@@ -21,7 +21,7 @@ from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import shown_value, truth_of
 from symad.tracing.values.node_arrays import converted
 from symad.tracing.values.object_arrays import asked_by_an_index, boxed, check_making, check_truth
-from symad.tracing.values.python_numbers import NUMBERS, as_pythons, check_rounding, note_result
+from symad.tracing.values.python_numbers import NUMBERS, as_pythons, check_rounding, is_pythons, note_result
 from symad.tracing.values.scalar_operators import (
     TracedNumber,
     binary,
@@ -67,9 +67,31 @@ class Scalar(TracedNumber):
     """
 
     __slots__ = ()
-    shape: ClassVar[tuple[int, ...]] = ()
-    ndim: ClassVar[int] = 0
-    size: ClassVar[int] = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """No axes; Python's own numbers have no shape."""
+        self._check_numpys("shape")
+        return ()
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        self._check_numpys("ndim")
+        return 0
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        self._check_numpys("size")
+        return 1
+
+    def _check_numpys(self, name: str) -> None:
+        """Raise AttributeError where the user's code asks a number of Python's for what only NumPy's have."""
+        if is_pythons(self.scope.graph, self.node) and not is_library(sys._getframe(2).f_code.co_filename):
+            raise AttributeError(
+                f"'{self.apparent_kind().__name__}' object has no attribute {name!r}", name=name, obj=self
+            )
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -252,6 +274,7 @@ class Scalar(TracedNumber):
             whole = getattr(np, name)
             return lambda *args, **keywords: whole(self, *args, **keywords)
         if name == "dtype" and not is_library(sys._getframe(1).f_code.co_filename):  # see _ARRAY_METHODS
+            self._check_numpys("dtype")
             return np.dtype(bool if is_boolean(self.scope.graph, self.node) else np.float64)
         refuse_attribute("a traced scalar", np.float64, name)
 
