@@ -41,7 +41,6 @@ from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.indexed import Indexed, is_table
 from symad.tracing.values.node_operands import holds_traced
-from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]

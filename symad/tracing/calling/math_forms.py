@@ -19,7 +19,7 @@ from symad.tracing.values.known_numbers import is_symbolic, number_of
 from symad.tracing.values.node_arrays import elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
-from symad.tracing.values.python_numbers import as_pythons
+from symad.tracing.values.python_numbers import as_pythons, check_rounding
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.whole_numbers import as_integer
 
@@ -84,7 +84,12 @@ def _ieee_remainder(x: Any, y: Any) -> Any:
 
 
 def _whole(function: Function) -> Function:
-    return lambda value: as_integer(function(value))
+    def apply(value: Any) -> Any:
+        if isinstance(value, Scalar):
+            check_rounding(value.scope, value.node)
+        return as_integer(function(value))
+
+    return apply
 
 
 MATH: dict[str, Function] = {

@@ -33,8 +33,8 @@ _handling: WeakSet[CodeType] = WeakSet()  # code of functions whose code handles
 def reached_code(f: Any) -> ReachedCode:
     """Return what is known of the code that a function reaches.
 
-    Nothing tells when `type` or `hasattr` is given a traced value, so stand-ins answer from the beginning. Where the walk does
-    not come to an end, both are taken for so.
+    Nothing tells when `type` or `hasattr` is given a traced value, so stand-ins answer from the beginning. Where the
+    walk does not come to an end, both are taken for so.
 
     >>> reached_code(lambda x: 2 * x)
     ReachedCode(handles=False, asks_for_types=False)

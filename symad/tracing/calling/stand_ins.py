@@ -51,7 +51,7 @@ from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.mask_selection import Selection, settled
 from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_operands import holds_traced
-from symad.tracing.values.python_numbers import as_pythons
+from symad.tracing.values.python_numbers import as_pythons, check_rounding
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced, TracedComplex
 from symad.tracing.values.traced_text import TracedText, refuse_text
@@ -214,7 +214,10 @@ def _as_int(value: Any, *base: Any) -> Any:
             number = traced(value)
             return int(value_of(number.scope, number.node) if isinstance(number, Scalar) else value, *base)
     except SymbolicValueError:  # not of int(value), which would follow every number as a path
-        return as_integer(np.trunc(traced(value)))
+        number = traced(value)
+        if isinstance(number, Scalar):
+            check_rounding(number.scope, number.node)
+        return as_integer(np.trunc(number))
 
 
 def _islice(values: Any, *places: Any) -> Any:
@@ -340,7 +343,10 @@ def original_of(value: Any) -> Any:
     >>> original_of(replaced([("root", math.sqrt)])["root"]) is math.sqrt
     True
     """
-    pairs = (*replacements().values(), *((kind.original, kind) for kind in BUILTINS.values() if isinstance(kind, _Conversion)))
+    pairs = (
+        *replacements().values(),
+        *((kind.original, kind) for kind in BUILTINS.values() if isinstance(kind, _Conversion)),
+    )
     return next((original for original, form in pairs if form is value), value)
 
 

@@ -117,6 +117,12 @@ def raised_place(error: BaseException) -> str:
     return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
 
 
+def raised_frame(error: BaseException) -> FrameType | None:
+    """Return the innermost user's frame in the traceback of an error."""
+    trace = _innermost_users(error)
+    return None if trace is None else trace.tb_frame
+
+
 def _innermost_users(error: BaseException) -> TracebackType | None:
     found, trace = None, error.__traceback__
     while trace is not None:

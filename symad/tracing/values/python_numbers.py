@@ -86,8 +86,9 @@ def raises_where(scope: Scope, condition: int) -> bool:
 
 
 def check_division(scope: Scope, divisor: int, frame: FrameType) -> None:
-    """Raise ZeroDivisionError where Python does, in the user's code."""
-    if is_library(frame.f_code.co_filename):
+    """Raise ZeroDivisionError where Python does, in the user's code; divmod is an operator of ours."""
+    user = frame.f_back if frame.f_code.co_name in ("__divmod__", "__rdivmod__") else frame
+    if user is None or is_library(user.f_code.co_filename):
         return
     if raises_where(scope, UFUNCS["equal"](scope.graph, divisor, scope.graph.number(0))):
         raise ZeroDivisionError("float division by zero")

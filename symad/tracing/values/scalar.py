@@ -89,9 +89,7 @@ class Scalar(TracedNumber):
     def _check_numpys(self, name: str) -> None:
         """Raise AttributeError where the user's code asks a number of Python's for what only NumPy's have."""
         if is_pythons(self.scope.graph, self.node) and not is_library(sys._getframe(2).f_code.co_filename):
-            raise AttributeError(
-                f"'{self.apparent_kind().__name__}' object has no attribute {name!r}", name=name, obj=self
-            )
+            raise AttributeError(name)  # upon which Python asks __getattr__
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -276,7 +274,7 @@ class Scalar(TracedNumber):
         if name == "dtype" and not is_library(sys._getframe(1).f_code.co_filename):  # see _ARRAY_METHODS
             self._check_numpys("dtype")
             return np.dtype(bool if is_boolean(self.scope.graph, self.node) else np.float64)
-        refuse_attribute("a traced scalar", np.float64, name)
+        refuse_attribute("a traced scalar", self.apparent_kind(), name)
 
     def __getitem__(self, key: Any) -> Any:
         """Return the scalar for () and ..., an array for None and truth values, as NumPy's numbers do."""
