@@ -63,7 +63,7 @@ def note_result(graph: Graph, made: int, operands: Sequence[int], *, by_operator
 
 
 def as_pythons(value: Any, *, own: bool = False) -> Any:
-    """Return what a function has made, with a traced number in it as Python's; one of its `own` has no other name yet."""
+    """Return a traced number as one of Python's, a float or a truth value; its node is `own` if nothing else has it."""
     node = getattr(value, "node", None)
     if node is None:
         return value

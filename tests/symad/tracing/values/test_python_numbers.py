@@ -87,8 +87,8 @@ def suppressed(x):
 
 
 HANDLERS = [
-    in_a_caller, of_any_kind, of_named_kinds, in_a_comprehension, of_a_power, of_a_remainder, of_an_overflow, of_a_floor,
-    of_an_attribute, suppressed,
+    in_a_caller, of_any_kind, of_named_kinds, in_a_comprehension, of_a_power, of_a_remainder, of_an_overflow,
+    of_a_floor, of_an_attribute, suppressed,
 ]  # fmt: skip
 
 
