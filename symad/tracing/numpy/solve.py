@@ -198,6 +198,7 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
         return _solve_ordinary(a, b)
     if not n:
         return b
+    known_values(a, np.linalg.inv)  # which raises an error where it meets a pivot of zero, as NumPy's solve does
     rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
     if _pivot(rows[n - 1 :, n - 1])[1]:
         raise np.linalg.LinAlgError("Singular matrix")
