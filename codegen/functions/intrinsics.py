@@ -197,7 +197,7 @@ SYMPY_FUNCTIONS = [
     _bessel(sp.besselj, "jv", ("j0", "j1"), mp.besselj, 256.0),
     _bessel(sp.bessely, "yv", ("y0", "y1"), mp.bessely, 64.0),
     _of_even_order(sp.besseli, "iv", ("i0", "i1"), reference.modified_bessel, 64.0),
-    _of_even_order(sp.besselk, "kv", ("k0", "k1"), mp.besselk, 512.0),
+    written(sp.besselk, special.bessel_k, mp.besselk, 512.0),
     scipy(sp.airyai, "airy", mp.airyai, 64.0, 0),
     scipy(sp.airyaiprime, "airy", lambda u: mp.airyai(u, derivative=1), 64.0, 1),
     scipy(sp.airybi, "airy", mp.airybi, 64.0, 2),

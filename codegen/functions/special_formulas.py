@@ -237,6 +237,14 @@ def bessel(general: str, zero: str, one: str, parity: int = 1) -> Formula:
     return formula
 
 
+def bessel_k(order: Number, u: Number) -> Number:
+    """K_v(u): SciPy's kv is 0 from u = 698, above 600 its scaled form is taken."""
+    value = bessel("kv", "scipy.k0.1.0", "scipy.k1.1.0")(order, u)
+    if order.known in (-1.0, 0.0, 1.0):
+        return value
+    return where(u > 600.0, scipy("kve", order, u) * exp(-u), value)
+
+
 def zeta(s: Number, a: Number | None = None) -> Number:
     """Riemann zeta, or Hurwitz zeta with two arguments."""
     return scipy("_riemann_zeta", s) if a is None else scipy("_zeta", s, a)

@@ -42,6 +42,7 @@ from symad.tracing.control.paths import followed
 from symad.tracing.values.known_numbers import reaches
 from symad.tracing.values.node_operands import SymbolMetArraysError
 from symad.tracing.values.node_trees import Nodes, Tree, expressions, lift, lift_result, paths_of, wrap
+from symad.tracing.values.python_numbers import note_arguments
 from symad.tracing.values.traced import Traced
 
 Kind = Literal["tangent", "cotangent"]
@@ -183,6 +184,7 @@ class Level:
         self.arrays_before: int = len(scope.graph.arrays.nodes)
         lifted = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
         self.parameters: Tree = Tree(lifted.structure, [_aliases(scope, nodes) for nodes in lifted.arrays])
+        note_arguments(scope.graph, containers.flatten(arguments)[0], self.parameters.arrays)
         scope.parameters = scope.graph.arrays.roots(self.parameters.nodes)
         note("opened", scope.graph, scope.depth, start, self.parameters, names)
         scope.graph.place_all(len(scope.graph.marks), user_frame)

@@ -61,13 +61,14 @@ class Graph(Table):
 
     most = NODE_LIMIT
 
-    __slots__ = ("__weakref__", "arrays", "integers", "marks", "placed", "rules", "whole")
+    __slots__ = ("__weakref__", "arrays", "floats", "integers", "marks", "placed", "rules", "whole")
 
     def __init__(self, *, lines: bool = True) -> None:
         super().__init__()
         self.marks: list[tuple[int, CodeType, int]] = []  # (end, code, instruction): who made the nodes before `end`
         self.placed: int = 0 if lines else sys.maxsize  # nodes from here on have no mark yet
         self.arrays: ArrayNodes = ArrayNodes(ref(self))
+        self.floats: set[int] = set()  # nodes that are numbers of Python's own (see `python_numbers`)
         self.integers: set[int] = set()  # nodes that int(x), round(x) and math.floor(x) have made: ints in Python
         self.whole: dict[range, Any] = {}  # leaves that stand for whole numbers, places in an order, and their bounds
         self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value

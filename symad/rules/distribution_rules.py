@@ -38,11 +38,32 @@ def _excess(build: Builder, a: int, u: int) -> int:
 
 
 def gamma_shape(build: Builder, a: int, u: int) -> int:
-    """The derivative of gammainc in a; 0 at u = 0."""
+    """The derivative of gammainc in a; 0 at u = 0. Below a = 1 it is u**a exp(-u)/gamma(a + 1) times `_small_shape`."""
     low = build.call(sp.StrictGreaterThan, _gamma_moment(build, 0, a, u), build.zero)
     side = build.select(low, build.call(s.gammainc, a, u), build.neg(build.call(s.gammaincc, a, u)))
-    at_zero = build.call(sp.Equality, u, build.zero)
-    return build.select(at_zero, build.zero, build.mul(side, _excess(build, a, u)))
+    term = build.call(s.gamma_kernel, a, build.call(s.gammaln, build.add(a, build.one)), u)
+    small = build.mul(term, _small_shape(build, a, u))
+    slope = build.select(_is_small(build, a), small, build.mul(side, _excess(build, a, u)))
+    return build.select(build.call(sp.Equality, u, build.zero), build.zero, slope)
+
+
+def _is_small(build: Builder, a: int) -> int:
+    return build.call(sp.StrictLessThan, a, build.one)
+
+
+def _small_shape(build: Builder, a: int, u: int) -> int:
+    """dP/da over u**a exp(-u)/gamma(a + 1), which has no 1/a that psi(a) would cancel.
+
+    With P(a) = P(a + 1) + u**a exp(-u)/gamma(a + 1) where u is low, and 1 - P = -u**a exp(-u)/(gamma(a + 1) hazard/a)
+    where it is not.
+    """
+    above = build.add(a, build.one)
+    whole = build.sub(build.call(sp.log, u), build.call(sp.digamma, above))
+    bulk = build.div(build.mul(u, _excess(build, above, u)), _gamma_moment(build, 0, above, u))
+    tail = build.add(build.one, build.mul(a, build.add(whole, _gamma_moment(build, 1, a, u))))
+    hazard = _gamma_moment(build, 0, a, u)
+    low = build.call(sp.StrictGreaterThan, hazard, build.zero)
+    return build.select(low, build.add(whole, bulk), build.div(tail, hazard))
 
 
 def _order_of(build: Builder, n: int) -> int:
@@ -69,7 +90,9 @@ def _gamma_moment_place(build: Builder, p: int, n: int, a: int, u: int) -> int:
 
 def _gamma_inverse_shape(build: Builder, p: int, a: int, *_: int) -> int:
     """- (dP/da) / p(u) = - u (ln u + M - psi(a)) / hazard."""
-    moved = build.div(build.mul(p, _excess(build, a, p)), _gamma_moment(build, 0, a, p))
+    large = build.div(build.mul(p, _excess(build, a, p)), _gamma_moment(build, 0, a, p))
+    small = build.div(build.mul(p, _small_shape(build, a, p)), a)
+    moved = build.select(_is_small(build, a), small, large)
     return build.select(build.call(sp.Equality, p, build.zero), build.zero, build.neg(moved))
 
 
@@ -93,10 +116,30 @@ def _beta_excess(build: Builder, first: bool, a: int, b: int, u: int) -> int:
 
 
 def beta_shape(build: Builder, first: bool, a: int, b: int, u: int) -> int:
-    """The derivative of betainc in a or b; 0 at both ends."""
+    """The derivative of betainc in a or b; 0 at both ends. Below 1 it is made of `_small_beta_shape`."""
     low = build.call(sp.StrictGreaterThan, _beta_moment(build, 0, 0, a, b, u), build.zero)
     side = build.select(low, build.call(s.betainc, a, b, u), build.neg(build.call(s.betaincc, a, b, u)))
-    return _inside(build, u, build.mul(side, _beta_excess(build, first, a, b, u)))
+    large = build.mul(side, _beta_excess(build, first, a, b, u))
+    shape, others = (a, b) if first else (b, a)
+    scale = build.add(build.call(s.betaln, build.add(shape, build.one), others), build.call(sp.log, build.add(a, b)))
+    small = build.mul(build.call(s.beta_kernel, a, b, scale, u), _small_beta_shape(build, first, a, b, u))
+    return _inside(build, u, build.select(_is_small(build, shape), small, large))
+
+
+def _small_beta_shape(build: Builder, first: bool, a: int, b: int, u: int) -> int:
+    """The derivative of betainc over u**a (1 - u)**b/(a B(a, b)), or over that with 1/b, as `_small_shape` has it."""
+    shape = a if first else b
+    raised = (build.add(a, build.one), b, u) if first else (a, build.add(b, build.one), u)
+    above = _beta_excess(build, first, *raised)
+    mean = _beta_moment(build, int(first), int(not first), *raised)
+    whole = build.sub(build.sub(above, mean), build.reciprocal(build.add(a, b)))
+    place = u if first else build.sub(build.one, u)
+    hazard, hazard_above = (_beta_moment(build, 0, 0, *operands) for operands in ((a, b, u), raised))
+    bulk = build.div(build.mul(place, build.add(a, b), above), hazard_above)
+    tail = build.mul(shape, build.add(whole, _beta_moment(build, int(first), int(not first), a, b, u)))
+    beside = build.div(build.add(build.one, tail), hazard)
+    low = build.call(sp.StrictGreaterThan if first else sp.StrictLessThan, hazard, build.zero)
+    return build.select(low, build.add(whole if first else build.neg(whole), bulk), beside)
 
 
 def _inside(build: Builder, u: int, value: int) -> int:
@@ -140,8 +183,11 @@ def _beta_moment_place(build: Builder, p: int, m: int, n: int, a: int, b: int, u
 def _beta_inverse_shape(first: bool) -> Partial:
     def partial(build: Builder, p: int, a: int, b: int, _: int) -> int:
         spread = build.mul(p, build.sub(build.one, p))
-        moved = build.mul(spread, _beta_excess(build, first, a, b, p))
-        return _inside(build, p, build.neg(build.div(moved, _beta_moment(build, 0, 0, a, b, p))))
+        excess = _beta_excess(build, first, a, b, p)
+        large = build.div(excess, _beta_moment(build, 0, 0, a, b, p))
+        shape = a if first else b
+        small = build.div(_small_beta_shape(build, first, a, b, p), shape)
+        return _inside(build, p, build.neg(build.mul(spread, build.select(_is_small(build, shape), small, large))))
 
     return partial
 

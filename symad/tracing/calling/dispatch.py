@@ -41,7 +41,6 @@ from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.indexed import Indexed, is_table
 from symad.tracing.values.node_operands import holds_traced
-from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]
@@ -281,7 +280,7 @@ def _call_of(value: Any) -> Any:
 def _kind_of(*args: Any, **keywords: Any) -> Any:
     """The form of type: of a traced value the class that a number or an array would have."""
     if len(args) == 1 and isinstance(args[0], Traced):
-        return args[0].apparent_kind() if isinstance(args[0], Scalar) else np.ndarray
+        return args[0].apparent_kind()
     return type(*args, **keywords)
 
 

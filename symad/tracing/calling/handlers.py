@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 import dis
+import sys
 from functools import lru_cache
 from itertools import pairwise
 from types import CodeType, FrameType
 
-from symad.tracing.calling.user_place import FILES, is_library, is_ours, user_frame
+from symad.tracing.calling.user_place import FILES, is_library
 
 _NEVER_SUPPRESSING = frozenset({  # context managers that let every error out
     "errstate", "printoptions", "catch_warnings", "nullcontext", "closing", "open", "localcontext", "workdps",
     "workprec", "ThreadPoolExecutor", "Lock", "RLock", "source_lines",
 })  # fmt: skip
-_OF_DIVISIONS = frozenset({"ZeroDivisionError", "ArithmeticError"})
 
 
 def is_caught() -> bool:
-    """Whether one of the user's functions that run has a handler around the call that it is at."""
-    frame = user_frame()
-    while frame is not None and not is_ours(frame.f_code.co_filename):
+    """Whether one of the user's functions in the run that is going on has a handler around the call that it is at."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != "symad.tracing.calling.attempts":
         if not is_library(frame.f_code.co_filename) and _is_covered(frame):
             return True
         frame = frame.f_back
     return False
-
-
-def catches_divisions(frame: FrameType) -> bool:
-    """Whether a function names the error of a division by zero, in a handler around where it is."""
-    names = frame.f_code.co_names
-    return not _OF_DIVISIONS.isdisjoint(names) and _is_covered(frame)
 
 
 def _is_covered(frame: FrameType) -> bool:

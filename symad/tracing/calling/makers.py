@@ -26,7 +26,7 @@ def as_new_array(value: Any, dtype: Any = None, *, copy: Any = True, order: Any 
     scope = scope_of(value)
     nodes = nodes_of(value, scope)
     nodes = np.array(nodes if dtype is None else converted(scope.graph, nodes, dtype), order=order, ndmin=ndmin)
-    return wrap(nodes, scope)
+    return Array(nodes, scope)
 
 
 def as_array(value: Any, dtype: Any = None, order: Any = "K", **keywords: Any) -> Any:

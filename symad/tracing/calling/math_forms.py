@@ -19,6 +19,7 @@ from symad.tracing.values.known_numbers import is_symbolic, number_of
 from symad.tracing.values.node_arrays import elementwise
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
+from symad.tracing.values.python_numbers import as_pythons, check_rounding
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.whole_numbers import as_integer
 
@@ -33,11 +34,11 @@ def of_math(original: Function, form: Function) -> Function:
             with contextlib.suppress(UnboundSymbolError, TypeError), forgiving():  # TypeError: of a list
                 numbers = [number_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args]
                 original(*numbers, **keywords)
-                return form(*args, **keywords)
+                return as_pythons(form(*args, **keywords), own=True)
         made = form(*args, **keywords)
         if isinstance(made, Scalar) and not keywords and is_caught():
             _raise_as(original.__name__, made, args)
-        return made
+        return as_pythons(made, own=True)
 
     return apply
 
@@ -83,7 +84,12 @@ def _ieee_remainder(x: Any, y: Any) -> Any:
 
 
 def _whole(function: Function) -> Function:
-    return lambda value: as_integer(function(value))
+    def apply(value: Any) -> Any:
+        if isinstance(value, Scalar):
+            check_rounding(value.scope, value.node)
+        return as_integer(function(value))
+
+    return apply
 
 
 MATH: dict[str, Function] = {

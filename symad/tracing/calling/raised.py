@@ -23,7 +23,6 @@ import numpy as np
 from symad.tracing.calling.conversions import is_conversion
 from symad.tracing.calling.swallowed import Note, Watch
 from symad.tracing.calling.user_place import is_library, is_passed_over, is_symad, raised_by_user, segment_at
-from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced
 
 _OF_CODE = (  # of the code or of plain numbers, whatever a traced value is
@@ -165,7 +164,7 @@ def _has_no_attribute(error: AttributeError) -> bool:
     owner = error.obj
     if not isinstance(owner, Traced):
         return not is_conversion(error)
-    return not hasattr(np.float64 if type(owner) is Scalar else np.ndarray, error.name or "")
+    return not hasattr(owner.apparent_kind(), error.name or "")
 
 
 def _was_raised_by_us(error: Exception) -> bool:

@@ -14,6 +14,7 @@ from symad.reach.code_facts import codes_of, facts_of, original_of
 from symad.reach.known_packages import FILES, is_library
 from symad.reach.reachable_state import reached_functions
 
+_OF_TYPES = frozenset({"type", "hasattr", "getattr"})
 FUNCTIONS = 100  # that are looked at: what is not known of more is taken for so
 
 
@@ -32,8 +33,8 @@ _handling: WeakSet[CodeType] = WeakSet()  # code of functions whose code handles
 def reached_code(f: Any) -> ReachedCode:
     """Return what is known of the code that a function reaches.
 
-    Nothing tells when `type` is given a traced value, so its stand-in answers from the beginning. Where the walk does
-    not come to an end, both are taken for so.
+    Nothing tells when `type` or `hasattr` is given a traced value, so stand-ins answer from the beginning. Where the
+    walk does not come to an end, both are taken for so.
 
     >>> reached_code(lambda x: 2 * x)
     ReachedCode(handles=False, asks_for_types=False)
@@ -71,4 +72,4 @@ def _asked_in(code: CodeType) -> ReachedCode:
     """Return what is asked in code and in the code inside; a `with` may suppress an error too."""
     steps = (step.opname for part in codes_of(code) for step in dis.get_instructions(part))
     handles = any(name in ("PUSH_EXC_INFO", "WITH_EXCEPT_START") for name in steps)
-    return ReachedCode(handles, "type" in facts_of(code).names)
+    return ReachedCode(handles, not _OF_TYPES.isdisjoint(facts_of(code).names))

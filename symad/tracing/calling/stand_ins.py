@@ -51,6 +51,7 @@ from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.mask_selection import Selection, settled
 from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_operands import holds_traced
+from symad.tracing.values.python_numbers import as_pythons, check_rounding
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced, TracedComplex
 from symad.tracing.values.traced_text import TracedText, refuse_text
@@ -194,7 +195,7 @@ class _Kind(_Conversion):
     def __call__(cls, *args: Any, **keywords: Any) -> Any:
         kind = cls.original(*args, **keywords)
         if len(args) == 1 and issubclass(kind, Traced):  # as that of an array, or of an element of one
-            kind = args[0].apparent_kind() if kind is Scalar else np.ndarray
+            kind = args[0].apparent_kind()
         kind = type if issubclass(kind, _Conversion) else kind
         own = BUILTINS.get(kind.__name__)
         return own if own == kind else replacements().get(id(kind), (kind, kind))[1]
@@ -204,7 +205,7 @@ def _as_float(value: Any) -> Any:
     made = traced(value).astype(float)
     if np.ndim(made):
         raise TypeError("only 0-dimensional arrays can be converted to Python scalars")  # as NumPy has it
-    return made
+    return as_pythons(made)
 
 
 def _as_int(value: Any, *base: Any) -> Any:
@@ -213,7 +214,10 @@ def _as_int(value: Any, *base: Any) -> Any:
             number = traced(value)
             return int(value_of(number.scope, number.node) if isinstance(number, Scalar) else value, *base)
     except SymbolicValueError:  # not of int(value), which would follow every number as a path
-        return as_integer(np.trunc(traced(value)))
+        number = traced(value)
+        if isinstance(number, Scalar):
+            check_rounding(number.scope, number.node)
+        return as_integer(np.trunc(number))
 
 
 def _islice(values: Any, *places: Any) -> Any:
@@ -232,9 +236,22 @@ def _len(value: Any, /) -> Any:
     return value.count if type(value) is Selection else len(value)
 
 
+def _getattr(value: Any, name: str, /, *default: Any) -> Any:
+    if isinstance(value, Scalar):
+        kind = value.apparent_kind()
+        if name == "dtype" and hasattr(kind, name):
+            return np.dtype(kind)
+        value = value if hasattr(kind, name) else kind
+    return getattr(value, name, *default)
+
+
+def _hasattr(value: Any, name: str, /) -> bool:
+    return hasattr(value.apparent_kind() if isinstance(value, Scalar) else value, name)
+
+
 BUILTINS: dict[str, Any] = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
 BUILTINS["complex"] = _conversion(complex, as_complex)
-BUILTINS["len"] = _len
+BUILTINS |= {"len": _len, "getattr": _getattr, "hasattr": _hasattr}
 BUILTINS["type"] = _Kind("type", (), {"original": type})
 
 
@@ -326,7 +343,10 @@ def original_of(value: Any) -> Any:
     >>> original_of(replaced([("root", math.sqrt)])["root"]) is math.sqrt
     True
     """
-    pairs = (*replacements().values(), *((kind.original, kind) for kind in BUILTINS.values() if kind is not _len))
+    pairs = (
+        *replacements().values(),
+        *((kind.original, kind) for kind in BUILTINS.values() if isinstance(kind, _Conversion)),
+    )
     return next((original for original, form in pairs if form is value), value)
 
 

@@ -117,6 +117,12 @@ def raised_place(error: BaseException) -> str:
     return "" if trace is None else f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
 
 
+def raised_frame(error: BaseException) -> FrameType | None:
+    """Return the innermost user's frame in the traceback of an error."""
+    trace = _innermost_users(error)
+    return None if trace is None else trace.tb_frame
+
+
 def _innermost_users(error: BaseException) -> TracebackType | None:
     found, trace = None, error.__traceback__
     while trace is not None:
@@ -217,11 +223,15 @@ def met_by_user(error: BaseException) -> bool:
 
 
 def _innermost(error: BaseException) -> TracebackType | None:
-    innermost, trace = error.__traceback__, error.__traceback__
-    while trace is not None:
-        innermost = innermost if _is_dispatch(trace.tb_frame) else trace
+    """Return where an error was raised; the line of the user's where only the dispatcher and what it calls follow."""
+    trace, caller = error.__traceback__, None
+    while trace is not None and trace.tb_next is not None:
+        if not _is_own(trace.tb_next.tb_frame):
+            caller = None
+        elif caller is None and _is_dispatch(trace.tb_next.tb_frame):
+            caller = trace
         trace = trace.tb_next
-    return innermost
+    return caller or trace
 
 
 def _is_dispatch(frame: FrameType) -> bool:

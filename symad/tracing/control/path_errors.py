@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from symad.errors import WorkbenchError
 from symad.tracing.calling.conversions import asks_for_numbers
-from symad.tracing.calling.user_place import met_by_user, raised_by_user
+from symad.tracing.calling.raised import is_certain
+from symad.tracing.calling.user_place import met_by_user, raised_by_user, raised_frame
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.whole_values import NoNumberError, OutsideError
 
@@ -14,10 +15,13 @@ _MATHS = ("math domain error", "expected a ")  # how the math module words its V
 
 
 def is_of_function(error: Exception) -> bool:
-    """Whether the function raises an error itself, and means it, or arithmetic on its numbers does."""
+    """Whether the function raises an error itself, and means it, or what it computes with plain numbers does."""
     if isinstance(error, (*_MISTAKES, WorkbenchError)):
         return False
-    return raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS)
+    if raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS):
+        return True
+    frame = raised_frame(error)
+    return isinstance(error, ValueError) and frame is not None and is_certain(error, frame)
 
 
 def is_of_values(error: Exception, *, lengths: bool, no_number: bool) -> bool:

@@ -22,7 +22,6 @@ from symad.tracing.values.array import wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.known_numbers import reaches, values_of
-from symad.tracing.values.whole_values import no_value_where
 
 LARGEST = 100  # rows of a matrix that is written out: n**3 / 3 operations
 LOOPED = 24  # rows from which on the matrix of a function that is compiled is factorized as a whole
@@ -193,22 +192,31 @@ def _solve_one(a: Any, b: Any, name: str = "solve") -> Any:
         if not is_traced(a) and not np.linalg.slogdet(a)[0]:
             raise np.linalg.LinAlgError("Singular matrix")
         a, b = together(a, b)
-        if is_caught() and not writer.on_numbers:
-            no_value_where(wrap(writer.determinant(a.nodes), a.scope) == 0, np.linalg.LinAlgError("Singular matrix"))
-        return wrap(writer.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
+        made = wrap(writer.solution(a.nodes, b.nodes.reshape(n, -1)).reshape(b.shape), a.scope)
+        return _raising_where_caught(made, a, "Singular matrix")
     if not is_traced(a):
         return _solve_ordinary(a, b)
     if not n:
         return b
+    known_values(a, np.linalg.inv)  # which raises an error where it meets a pivot of zero, as NumPy's solve does
     rows, _ = _eliminated(np.concatenate([a, np.reshape(b, (n, -1))], axis=1))
     if _pivot(rows[n - 1 :, n - 1])[1]:
         raise np.linalg.LinAlgError("Singular matrix")
     if _compiled(rows) is not None:
-        if is_caught():
-            no_value_where(np.any(np.diagonal(rows) == 0), np.linalg.LinAlgError("Singular matrix"))
         for k in range(n):  # a kernel has NaN where NumPy raises an error
             rows[k, k] = np.where(rows[k, k] == 0, np.nan, rows[k, k])
-    return np.reshape(back_substituted(rows), np.shape(b))
+    return _raising_where_caught(np.reshape(back_substituted(rows), np.shape(b)), a, "Singular matrix")
+
+
+def _raising_where_caught(made: Any, given: Any, message: str) -> Any:
+    """Return a result, or raise NumPy's error on a path of its own if a handler of the user's is around.
+
+    The result is NaN where NumPy raises an error.
+    """
+    followed = is_traced(made) and made.scope.deciding() is not None and is_caught()
+    if followed and np.any(np.isnan(made)) & np.all(np.isfinite(given)):
+        raise np.linalg.LinAlgError(message)
+    return made
 
 
 def matrix_writer(a: Any, *others: Any, least: int | None = None) -> Any:
@@ -261,8 +269,6 @@ def substituted(a: Any, right: Any, *, turned: bool, least: int | None = None) -
     if known is not None and len(known) < n:
         place = next(k for k in range(n) if k not in known)
         raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {place}")
-    if known is None and is_caught():
-        no_value_where(np.any(np.diagonal(a) == 0), np.linalg.LinAlgError("singular matrix: resolution failed"))
     if (writer := matrix_writer(a, right, least=least)) is not None:
         return wrap(writer.triangular(a.nodes, right.nodes, turned), a.scope)
     check_size("solve_triangular", a)
@@ -389,17 +395,14 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """The triangular factor of a positive definite matrix, of which one triangle is read."""
     check_real("np.linalg.cholesky")
     a = np.matrix_transpose(traced(a)) if upper else traced(a)
-    lower = per_matrix(_cholesky_one, a)
+    lower = _raising_where_caught(per_matrix(_cholesky_one, a), a, "Matrix is not positive definite")
     return np.matrix_transpose(lower) if upper else lower
 
 
 def _cholesky_one(a: Any) -> Any:
     _check("cholesky", a)
     if (writer := matrix_writer(a)) is not None:
-        lower = wrap(writer.cholesky(a.nodes), a.scope)
-        if is_caught() and not writer.on_numbers:
-            no_value_where(np.isnan(lower[-1, -1]), np.linalg.LinAlgError("Matrix is not positive definite"))
-        return lower
+        return wrap(writer.cholesky(a.nodes), a.scope)
     lower = np.zeros_like(a)
     for i in range(len(a)):
         for j in range(i + 1):
@@ -411,8 +414,6 @@ def _cholesky_one(a: Any) -> Any:
             lower[i, i : i + 1], _is_not_positive
         ):  # NaN is no reason: it comes out, as in NumPy and in kernels
             raise np.linalg.LinAlgError("Matrix is not positive definite")
-        if is_caught():
-            no_value_where(lower[i, i] <= 0, np.linalg.LinAlgError("Matrix is not positive definite"))
         lower[i, i] = np.sqrt(lower[i, i])
     last = lower[-1:, -1:]
     if last.size and known_values(last, np.size) is None:  # NaN everywhere, where NumPy raises an error

@@ -27,6 +27,7 @@ from symad.tracing.values.mask_selection import Selection, has_selection, mask_o
 from symad.tracing.values.node_arrays import all_truths, elementwise, like
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making
+from symad.tracing.values.python_numbers import as_pythons
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import (
     IndexNumberError,
@@ -248,8 +249,8 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         return TracedText(format(str(self), specification))
 
     def item(self, *index: Any) -> Scalar:
-        """Return one element, as a traced scalar."""
-        return Scalar(int(self.nodes.item(*index)), self.scope)
+        """Return one element, as a traced number of Python's."""
+        return as_pythons(Scalar(int(self.nodes.item(*index)), self.scope))  # type: ignore[no-any-return]
 
     def tolist(self) -> Any:
         """Return nested lists of traced scalars."""

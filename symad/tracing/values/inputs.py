@@ -18,6 +18,7 @@ from codegen.records import dataclass
 from symad.graph.graph import MANY, Graph
 from symad.tracing.calling.scope import Scope
 from symad.tracing.values.node_trees import Tree, paths_of
+from symad.tracing.values.python_numbers import note_arguments
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ def lift_inputs(scope: Scope, args: Sequence[Any], names: Sequence[str]) -> tupl
     for shape, name in zip(shapes, given, strict=True):
         nodes = _leaves(graph, name, prod(shape))
         arrays.append(nodes.reshape(shape))
+    note_arguments(graph, leaves, arrays)
     single = {symbol for name in given if isinstance(name, list) for symbol in name}
     lazy = [name for name in given if isinstance(name, InputNames)]
     return Tree(structure, arrays), lambda symbol: symbol in single or any(name.has(symbol) for name in lazy)

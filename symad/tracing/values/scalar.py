@@ -7,7 +7,7 @@ import numbers
 import operator
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import sympy.core.cache
@@ -21,8 +21,8 @@ from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import shown_value, truth_of
 from symad.tracing.values.node_arrays import converted
 from symad.tracing.values.object_arrays import asked_by_an_index, boxed, check_making, check_truth
+from symad.tracing.values.python_numbers import NUMBERS, as_pythons, check_rounding, is_pythons, note_result
 from symad.tracing.values.scalar_operators import (
-    NUMBERS,
     TracedNumber,
     binary,
     bitwise,
@@ -67,9 +67,29 @@ class Scalar(TracedNumber):
     """
 
     __slots__ = ()
-    shape: ClassVar[tuple[int, ...]] = ()
-    ndim: ClassVar[int] = 0
-    size: ClassVar[int] = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """No axes; Python's own numbers have no shape."""
+        self._check_numpys("shape")
+        return ()
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        self._check_numpys("ndim")
+        return 0
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        self._check_numpys("size")
+        return 1
+
+    def _check_numpys(self, name: str) -> None:
+        """Raise AttributeError where the user's code asks a number of Python's for what only NumPy's have."""
+        if is_pythons(self.scope.graph, self.node) and not is_library(sys._getframe(2).f_code.co_filename):
+            raise AttributeError(name)  # upon which Python asks __getattr__
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
@@ -80,9 +100,10 @@ class Scalar(TracedNumber):
 
     def apparent_kind(self) -> type:
         """Return the type that an element of an array would have here."""
-        if is_boolean(self.scope.graph, self.node):
-            return np.bool_
-        return int if is_integer(self.scope.graph, self.node) else np.float64
+        graph, node = self.scope.graph, self.node
+        if is_boolean(graph, node):
+            return bool if node in graph.floats else np.bool_
+        return int if is_integer(graph, node) else float if node in graph.floats else np.float64
 
     __add__, __radd__ = binary(np.add), reflected(np.add)
     __sub__, __rsub__ = binary(np.subtract), reflected(np.subtract)
@@ -98,7 +119,7 @@ class Scalar(TracedNumber):
     __xor__, __rxor__ = bitwise(np.bitwise_xor), swapped(np.bitwise_xor)
     __lshift__, __rlshift__ = bitwise(np.left_shift), swapped(np.left_shift)
     __rshift__, __rrshift__ = bitwise(np.right_shift), swapped(np.right_shift)
-    __pow__, __rpow__ = power(binary(np.power)), reflected(np.power)
+    __pow__, __rpow__ = power(binary(np.power)), power(reflected(np.power), reflected=True)
     __lt__, __le__ = order(np.less, "<"), order(np.less_equal, "<=")
     __gt__, __ge__ = order(np.greater, ">"), order(np.greater_equal, ">=")
     __eq__, __ne__ = equality(np.equal), equality(np.not_equal)
@@ -110,12 +131,15 @@ class Scalar(TracedNumber):
     __iter__ = None  # or iter() would take __getitem__ for that of a sequence, and find no elements
 
     def __floor__(self) -> Any:
+        check_rounding(self.scope, self.node)
         return as_integer(np.floor(self))
 
     def __ceil__(self) -> Any:
+        check_rounding(self.scope, self.node)
         return as_integer(np.ceil(self))
 
     def __trunc__(self) -> Any:
+        check_rounding(self.scope, self.node)
         return as_integer(np.trunc(self))
 
     def __divmod__(self, other: Any) -> tuple[Any, Any]:
@@ -152,6 +176,8 @@ class Scalar(TracedNumber):
                     node = build(scope.graph, *nodes)
                     if scope.graph.integers:
                         node = keeping_integers(scope.graph, ufunc.__name__, node, nodes)
+                    if scope.graph.floats:
+                        note_result(scope.graph, node, nodes, by_operator=False)
                     if node >= scope.graph.placed:
                         scope.graph.place(sys._getframe(1))
                     return Scalar(node, scope)
@@ -205,8 +231,10 @@ class Scalar(TracedNumber):
         refuse_number("an integer index", do, FloatIndexError)
 
     def __round__(self, digits: int | None = None) -> Any:
-        made = np.round(self, digits or 0)
-        return as_integer(made) if digits is None else made
+        if digits is not None:
+            return np.round(self, digits)
+        check_rounding(self.scope, self.node)
+        return as_integer(np.round(self))
 
     def __repr__(self) -> str:
         return TracedText(f"<traced {self}>")
@@ -244,8 +272,9 @@ class Scalar(TracedNumber):
             whole = getattr(np, name)
             return lambda *args, **keywords: whole(self, *args, **keywords)
         if name == "dtype" and not is_library(sys._getframe(1).f_code.co_filename):  # see _ARRAY_METHODS
+            self._check_numpys("dtype")
             return np.dtype(bool if is_boolean(self.scope.graph, self.node) else np.float64)
-        refuse_attribute("a traced scalar", np.float64, name)
+        refuse_attribute("a traced scalar", self.apparent_kind(), name)
 
     def __getitem__(self, key: Any) -> Any:
         """Return the scalar for () and ..., an array for None and truth values, as NumPy's numbers do."""
@@ -307,10 +336,14 @@ class Scalar(TracedNumber):
         return np.compress(condition, self, axis)
 
     def item(self, *index: Any) -> Any:
-        """Return the scalar itself (an element stays traced); an index is 0 or ()."""
-        return np.ravel(self).item(*index) if index else self
+        """Return the number as one of Python's; an index is 0 or ()."""
+        return np.ravel(self).item(*index) if index else as_pythons(self)
 
-    tolist = copy = item
+    tolist = item
+
+    def copy(self) -> Scalar:
+        """Return the scalar itself."""
+        return self
 
     def astype(self, dtype: Any, **keywords: Any) -> Scalar:
         """Return the scalar as float; NumPy's rules for bool and int (which truncates)."""

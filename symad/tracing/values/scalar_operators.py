@@ -17,18 +17,24 @@ import numpy as np
 import sympy as sp
 
 from symad.errors import TraceError
-from symad.tracing.calling.handlers import catches_divisions
 from symad.tracing.calling.instructions import is_in_place, is_operator
 from symad.tracing.calling.scope import Scope, join
 from symad.tracing.calling.user_place import segment_at, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.object_arrays import check_order
+from symad.tracing.values.python_numbers import (
+    NUMBERS,
+    as_truth,
+    check_division,
+    check_power,
+    is_pythons,
+    note_result,
+)
 from symad.tracing.values.traced import Traced
 from symad.tracing.values.whole_numbers import are_whole, keeping_integers
 
 Operator = Callable[..., Any]  # a method of traced numbers
-NUMBERS = frozenset({int, float, bool})
 _NUMPY_NUMBERS = frozenset(np.dtype(code).type for code in "?bhilqBHILQefd")
 _NO_NUMBERS = (type(None), str, bytes, dict, set, frozenset)
 _SEQUENCES = frozenset({list, tuple, str, bytes, bytearray})
@@ -49,7 +55,7 @@ def binary(ufunc: np.ufunc) -> Operator:
     build = UFUNCS[name]
 
     def method(self: TracedNumber, other: Any) -> Any:
-        kind, scope = type(other), self.scope
+        kind, scope, by_operator = type(other), self.scope, True
         if kind is type(self):
             if other.scope is not scope:
                 scope = join(scope, other.scope)
@@ -57,7 +63,7 @@ def binary(ufunc: np.ufunc) -> Operator:
         elif kind in NUMBERS:
             right = scope.graph.number(other)
         elif kind in _NUMPY_NUMBERS:
-            right = scope.graph.number(other.item())
+            right, by_operator = scope.graph.number(other.item()), False
         elif isinstance(other, sp.MatrixBase):
             return NotImplemented  # SymPy's rules for matrices: 2 * M is a matrix, and its * is the matrix product
         else:
@@ -67,6 +73,9 @@ def binary(ufunc: np.ufunc) -> Operator:
         node = build(scope.graph, self.node, right)
         if scope.graph.integers:
             node = keeping_integers(scope.graph, name, node, (self.node, right))
+        if scope.graph.floats:
+            operands = (self.node,) if kind in NUMBERS else (self.node, right)
+            note_result(scope.graph, node, operands, by_operator=by_operator)
         if node >= scope.graph.placed:
             frame = sys._getframe(1)
             scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)  # x**y, x == y
@@ -113,7 +122,8 @@ def equality(ufunc: np.ufunc) -> Operator:
             return NotImplemented
         if isinstance(other, bool) and is_boolean(self.scope.graph, self.node):
             return self if other is equal else ~self  # c == True is c: SymPy's Piecewise asks it of its conditions
-        return compare(self, _as_float(other) if type(other) is Decimal else other)
+        made = compare(self, _as_float(other) if type(other) is Decimal else other)
+        return _as_pythons(made, sys._getframe(1))
 
     return method
 
@@ -135,6 +145,13 @@ def _as_float(value: Decimal) -> float:
     return near if not math.isfinite(near) or Fraction(near) == Fraction(value) else math.nan
 
 
+def _as_pythons(made: Any, frame: FrameType) -> Any:
+    """Return True or False where a comparison is one of Python's numbers and its truth is known."""
+    if not isinstance(made, TracedNumber) or made.node not in made.scope.graph.floats:
+        return made
+    return as_truth(made, frame)
+
+
 def order(ufunc: np.ufunc, sign: str) -> Operator:
     """<, <=, >, >=: those that compiled code asks for may be NumPy's, in a loop over objects."""
     compare = binary(ufunc)
@@ -144,7 +161,7 @@ def order(ufunc: np.ufunc, sign: str) -> Operator:
         if type(other) is Decimal:
             compare_float, near = _decimal_order(ufunc, other)
             return compare_float(self, near)
-        return compare(self, other)
+        return _as_pythons(compare(self, other), sys._getframe(1))
 
     return method
 
@@ -163,6 +180,8 @@ def reflected(ufunc: np.ufunc) -> Operator:
         node = build(scope.graph, left, self.node)
         if scope.graph.integers:
             node = keeping_integers(scope.graph, name, node, (left, self.node))
+        if scope.graph.floats:
+            note_result(scope.graph, node, (self.node,))
         if node >= scope.graph.placed:
             frame = sys._getframe(1)
             scope.graph.place(sys._getframe(2) if frame.f_code.co_filename == __file__ else frame)
@@ -172,25 +191,40 @@ def reflected(ufunc: np.ufunc) -> Operator:
 
 
 def division(operator: Operator, *, reflected: bool = False) -> Operator:
-    """A division, which raises an error at zero where the user's code catches it: there it is meant for floats."""
+    """A division, which raises an error at zero where Python's numbers are divided."""
 
     def method(self: TracedNumber, other: Any) -> Any:
-        if catches_divisions(sys._getframe(1)):
-            divisor = self if reflected else other
-            if isinstance(divisor, TracedNumber | int | float) and divisor == 0:
-                raise ZeroDivisionError("division by zero")
+        scope = self.scope
+        if is_pythons(scope.graph, self.node) and (right := _pythons_node(self, other)) is not None:
+            check_division(scope, self.node if reflected else right, sys._getframe(1))
         return operator(self, other)
 
     return method
 
 
-def power(raise_to: Operator) -> Operator:
-    """**, and pow() with two arguments."""
+def power(raise_to: Operator, *, reflected: bool = False) -> Operator:
+    """**, and pow() with two arguments, which raise errors for Python's numbers."""
 
     def method(self: TracedNumber, other: Any, modulus: Any = None) -> Any:
-        return raise_to(self, other) if modulus is None else NotImplemented
+        if modulus is not None:
+            return NotImplemented
+        made, scope = raise_to(self, other), self.scope
+        if is_pythons(scope.graph, self.node) and (right := _pythons_node(self, other)) is not None:
+            operands = (right, self.node) if reflected else (self.node, right)
+            check_power(scope, *operands, made.node, sys._getframe(1))
+        return made
 
     return method
+
+
+def _pythons_node(number: TracedNumber, other: Any) -> int | None:
+    """Return the node of the other operand where it is a number of Python's, None where it is not."""
+    graph = number.scope.graph
+    if type(other) in NUMBERS:
+        return graph.number(other)
+    if type(other) is not type(number) or other.scope.graph is not graph:
+        return None
+    return other.node if is_pythons(graph, other.node) else None
 
 
 def unary(ufunc: np.ufunc) -> Operator:
@@ -204,6 +238,8 @@ def unary(ufunc: np.ufunc) -> Operator:
         node = build(scope.graph, self.node)
         if scope.graph.integers:
             node = keeping_integers(scope.graph, name, node, (self.node,))
+        if scope.graph.floats:
+            note_result(scope.graph, node, (self.node,))
         if node >= scope.graph.placed:
             scope.graph.place(sys._getframe(1))
         return type(self)(node, scope)

@@ -94,6 +94,10 @@ class Traced:
         check_real(".real")
         return self
 
+    def apparent_kind(self) -> type:
+        """Return the type that numbers in its place would have."""
+        return np.ndarray
+
     def conjugate(self) -> Self:
         """Return the value itself: traced values are real."""
         check_real(".conjugate()")

@@ -82,13 +82,13 @@ def text_of(scope: Scope, node: int, specification: str, frame: FrameType) -> st
 _SAID = ("print(", "raise ", "assert ", "log", "warnings.")  # how lines begin that only say something
 
 
-def no_value_where(condition: Any, error: Exception) -> None:
+def no_value_where(condition: Any, error: NoNumberError | OutsideError) -> None:
     """Note that there is no value where a traced condition holds, for which NumPy raises an error."""
     if isinstance(condition, Traced):
         no_value_at(condition.scope, int(condition.node), error)  # type: ignore[attr-defined]
 
 
-def no_value_at(scope: Scope, node: int, error: Exception) -> None:
+def no_value_at(scope: Scope, node: int, error: NoNumberError | OutsideError) -> None:
     """Note that there is no value where the condition that a node is holds, for which NumPy raises an error.
 
     Where the user's code has a handler around its line the two are paths, and the error is raised on one of them.

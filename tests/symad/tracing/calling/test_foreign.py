@@ -198,7 +198,7 @@ def test_a_wrong_derivative_is_found():
         """>>> wrong(0.5)
         0.25
         """
-        return x * x if isinstance(x, float) and type(x) is float else 3.0 * x * x
+        return x * x if not str(x).startswith("~") else 3.0 * x * x
 
     call = call_of("wrong", wrong)
     assert call is not None

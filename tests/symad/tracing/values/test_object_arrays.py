@@ -158,6 +158,10 @@ def test_arrays_that_are_asked_to_hold_objects(name, point):
         value = sa.value_and_grad(f)(x)[0]
     except TraceError:
         return
+    except (ValueError, OverflowError) as error:  # math.floor(nan), which NumPy asks of objects
+        with pytest.raises(type(error)):
+            f(x)
+        return
     expected = [float(made_by(lambda x: x, operation)(x))]
     with contextlib.suppress(TypeError, AttributeError, ValueError, ArithmeticError):  # of NumPy, for objects
         expected.append(float(f(x)))

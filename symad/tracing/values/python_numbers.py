@@ -1,0 +1,140 @@
+"""Python's own numbers: traced values that plain Python computes as float, int or bool, not as NumPy's numbers.
+
+A float argument is one, and so is what operators and `math` make of such. `1 / x` raises ZeroDivisionError there, and
+`x > 0` is True or False itself; an element of an array follows NumPy. A graph notes which nodes are floats of Python.
+"""
+
+from __future__ import annotations
+
+import dis
+import math
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from symad.graph.graph import Graph
+from symad.tracing.calling.handlers import is_caught
+from symad.tracing.calling.scope import Scope
+from symad.tracing.calling.user_place import FILES, is_library, user_frame
+from symad.tracing.numpy.ufuncs import UFUNCS
+from symad.tracing.values.constant_nodes import constant, is_boolean
+from symad.tracing.values.known_numbers import is_symbolic, truth_of
+
+NUMBERS = frozenset({int, float, bool})
+
+
+def note_arguments(graph: Graph, leaves: Sequence[Any], arrays: Iterable[npt.NDArray[np.int64]]) -> None:
+    """Note which nodes of arguments are Python's numbers, by the values that were given."""
+    for leaf, nodes in zip(leaves, arrays, strict=True):
+        if type(leaf) in (float, int) or (not nodes.ndim and getattr(leaf, "node", None) in graph.floats):
+            graph.floats.add(int(nodes))
+
+
+def is_pythons(graph: Graph, node: int) -> bool:
+    """Whether a node is a number of Python's."""
+    return node in graph.floats or node in graph.integers
+
+
+def note_result(graph: Graph, made: int, operands: Sequence[int], *, by_operator: bool = True) -> None:
+    """Note whether what an operator or a ufunc has made of nodes is a number of Python's.
+
+    >>> graph = Graph()
+    >>> x, y = graph.number(0.5), graph.number(0.25)
+    >>> x, y = graph.alias(x), graph.alias(y)
+    >>> graph.floats.add(x)
+    >>> for name, operands in (("negative", (x,)), ("add", (x, y))):
+    ...     made = UFUNCS[name](graph, *operands)
+    ...     note_result(graph, made, operands)
+    ...     made in graph.floats
+    True
+    False
+    """
+    if made in operands or made in graph.atoms:
+        return
+    if by_operator and all(node in graph.floats or node in graph.integers for node in operands):
+        graph.floats.add(made)
+    else:
+        graph.floats.discard(made)
+
+
+def as_pythons(value: Any, *, own: bool = False) -> Any:
+    """Return a traced number as one of Python's, a float or a truth value; its node is `own` if nothing else has it."""
+    node = getattr(value, "node", None)
+    if node is None:
+        return value
+    graph = value.scope.graph
+    if is_pythons(graph, node) or node in graph.atoms:
+        return value
+    made = value if own else type(value)(graph.alias(node), value.scope)
+    graph.floats.add(made.node)
+    return as_truth(made, user_frame()) if is_boolean(graph, node) else made
+
+
+def raises_where(scope: Scope, condition: int) -> bool:
+    """Whether Python raises an error at this point of the code, which it does where a condition holds.
+
+    Where all paths are followed it is a path if a handler of the user's is around; otherwise infinity or NaN goes on.
+    Expressions of symbols stand for where it does not hold.
+    """
+    followed = not is_symbolic(scope, condition) or (scope.deciding() is not None and is_caught())
+    return followed and truth_of(scope, condition)
+
+
+def check_division(scope: Scope, divisor: int, frame: FrameType) -> None:
+    """Raise ZeroDivisionError where Python does, in the user's code; divmod is an operator of ours."""
+    user = frame.f_back if frame.f_code.co_name in ("__divmod__", "__rdivmod__") else frame
+    if user is None or is_library(user.f_code.co_filename):
+        return
+    if raises_where(scope, UFUNCS["equal"](scope.graph, divisor, scope.graph.number(0))):
+        raise ZeroDivisionError("float division by zero")
+
+
+def check_power(scope: Scope, base: int, exponent: int, made: int, frame: FrameType) -> None:
+    """Raise the error of a power of floats: of zero to a negative exponent, or of a result that is too large."""
+    if is_library(frame.f_code.co_filename):
+        return
+    graph, known = scope.graph, constant(scope.graph, exponent)
+    negative = UFUNCS["less"](graph, exponent, graph.number(0))
+    zero = UFUNCS["equal"](graph, base, graph.number(0))
+    if (known is None or known < 0) and raises_where(scope, UFUNCS["logical_and"](graph, zero, negative)):
+        raise ZeroDivisionError("0.0 cannot be raised to a negative power")
+    finite = UFUNCS["logical_and"](graph, UFUNCS["isfinite"](graph, base), UFUNCS["isfinite"](graph, exponent))
+    if raises_where(scope, UFUNCS["logical_and"](graph, UFUNCS["isinf"](graph, made), finite)):
+        raise OverflowError(34, "Numerical result out of range")
+
+
+def check_rounding(scope: Scope, node: int) -> None:
+    """Raise the error of int(x), round(x) and math.floor(x) for NaN and infinities."""
+    graph = scope.graph
+    if raises_where(scope, UFUNCS["isnan"](graph, node)):
+        math.floor(math.nan)
+    if raises_where(scope, UFUNCS["isinf"](graph, node)):
+        math.floor(math.inf)
+
+
+def as_truth(value: Any, frame: FrameType | None) -> Any:
+    """Return the truth value that a comparison of Python's numbers is.
+
+    On numbers it is True or False. Where paths are followed it stays traced, unless the code asks whether something
+    `is True`, as `match` does: there it is a path.
+    """
+    scope, node = value.scope, value.node
+    if frame is None or is_library(frame.f_code.co_filename) or not is_boolean(scope.graph, node):
+        return value
+    if not is_symbolic(scope, node) or (scope.deciding() is not None and _asks_for_identity(frame.f_code)):
+        return truth_of(scope, node)
+    return value
+
+
+@lru_cache(maxsize=FILES)
+def _asks_for_identity(code: CodeType) -> bool:
+    """Whether code compares something with True or False by `is`."""
+    return any(
+        second.opname == "IS_OP" and first.opname == "LOAD_CONST" and isinstance(first.argval, bool)
+        for first, second in pairwise(dis.get_instructions(code))
+    )

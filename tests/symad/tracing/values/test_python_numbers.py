@@ -1,0 +1,176 @@
+"""Python's own floats: errors, comparisons and attributes are theirs, and those of NumPy's numbers are NumPy's."""
+
+import collections.abc
+import contextlib
+import math
+
+import numpy as np
+import pytest
+
+import symad as sa
+
+ERRORS = (ValueError, ZeroDivisionError)
+
+
+def inverse(y):
+    return 1 / y
+
+
+def in_a_caller(x):
+    try:
+        return inverse(x - 0.5)
+    except ZeroDivisionError:
+        return x**2
+
+
+def of_any_kind(x):
+    try:
+        return 1 / (x - 0.5)
+    except Exception:
+        return x**2
+
+
+def of_named_kinds(x):
+    try:
+        return 1 // (x - 0.5) * x
+    except ERRORS:
+        return x**2
+
+
+def in_a_comprehension(x):
+    try:
+        return sum([1 / (x - k) for k in (0.5, 2.0)])
+    except ArithmeticError:
+        return x**2
+
+
+def of_a_power(x):
+    try:
+        return (x - 0.5) ** -1
+    except ZeroDivisionError:
+        return x**2
+
+
+def of_a_remainder(x):
+    try:
+        return divmod(x, x - 0.5)[1] * x
+    except ZeroDivisionError:
+        return x**2
+
+
+def of_an_overflow(x):
+    try:
+        return 10.0 ** (800 * x) * x
+    except OverflowError:
+        return x**2
+
+
+def of_a_floor(x):
+    try:
+        return math.floor(math.log(x / 0.5) * math.inf) * x  # NaN, or infinity
+    except (ValueError, OverflowError) as error:
+        return x**2 if isinstance(error, ValueError) else x**3
+
+
+def of_an_attribute(x):
+    try:
+        return x.shape[0] * x
+    except AttributeError:
+        return x**2
+
+
+def suppressed(x):
+    result = x**2
+    with contextlib.suppress(ZeroDivisionError):
+        result = 1 / (x - 0.5)
+    return result
+
+
+HANDLERS = [
+    in_a_caller, of_any_kind, of_named_kinds, in_a_comprehension, of_a_power, of_a_remainder, of_an_overflow,
+    of_a_floor, of_an_attribute, suppressed,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", HANDLERS, ids=lambda f: f.__name__)
+def test_handlers_are_followed_on_numbers_and_in_kernels(f):
+    kernel = sa.compile(sa.value_and_grad(f), 0.7)
+    for x in (0.5, 0.8, 0.25):
+        value, slope = sa.value_and_grad(f)(x)
+        assert value == pytest.approx(f(x), rel=1e-14)
+        assert kernel(x) == pytest.approx((value, slope), rel=1e-13)
+
+
+@pytest.mark.parametrize("f", [inverse, lambda x: x**-2, lambda x: 3 % x, lambda x: divmod(1.0, x)[0]])
+def test_errors_that_nothing_catches_come_out(f):
+    with pytest.raises(ZeroDivisionError):
+        sa.grad(f)(0.0)
+    with np.errstate(all="ignore"):
+        assert np.isfinite(sa.compile(f, 1.0)(2.0))
+
+
+def test_numbers_of_numpy_divide_as_numpy_does():
+    with np.errstate(all="ignore"):
+        assert sa.value_and_grad(inverse)(np.float64(0.0)) == (np.inf, -np.inf)
+        assert sa.value_and_grad(lambda x: of_any_kind(x[0]))(np.array([0.5]))[0] == np.inf
+        assert sa.value_and_grad(lambda x: inverse(np.sqrt(x)))(0.0)[0] == np.inf
+    with pytest.raises(ZeroDivisionError):
+        sa.grad(lambda x: inverse(float(x[0])))(np.array([0.0]))
+
+
+def matched(x):
+    match (x > 1, x > 0.5):
+        case (True, _):
+            return x**2
+        case (False, True):
+            return x**3
+    return 0.0 * x
+
+
+TESTS = {
+    "match": matched,
+    "is True": lambda x: x**2 if (x > 1) is True else x**3,
+    "is False": lambda x: x**2 if (x == 1) is False else x**3,
+    "isfinite": lambda x: x**2 if math.isfinite(x) is True else x**3,
+    "bool": lambda x: x**2 if isinstance(x > 1, bool) else x**3,
+    "type": lambda x: x**2 if type(x) is float else x**3,
+    "NumPy's": lambda x: x**2 if isinstance(x, np.generic) else x**3,
+    "hasattr": lambda x: np.sum(np.asarray(x) ** 2) if hasattr(x, "__iter__") else x**3,
+    "getattr": lambda x: x**2 if getattr(x, "__array_function__", None) is None else x**3,
+    "index": lambda x: [1.0, 2.0, 3.0][x] if hasattr(x, "__index__") else x**3,
+    "Iterable": lambda x: x**2 if isinstance(x, collections.abc.Iterable) else x**3,
+    "asarray": lambda x: np.asarray(x).item() ** 3 if isinstance(np.asarray(x), np.ndarray) else x**2,
+    "shape": lambda x: x**2 if hasattr(x, "shape") else x**3,
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_questions_about_a_number_have_pythons_answers(name):
+    f = TESTS[name]
+    kernel = sa.compile(f, 0.7)
+    for x in (0.25, 0.7, 2.0):
+        assert sa.value_and_grad(f)(x)[0] == pytest.approx(f(x), rel=1e-15)
+        assert kernel(x) == pytest.approx(f(x), rel=1e-15)
+    x = np.float64(2.0)
+    assert sa.value_and_grad(f)(x)[0] == pytest.approx(f(x), rel=1e-15)
+
+
+LINEAR = {
+    "solve": lambda x: np.linalg.solve(np.array([[1.0, x], [1.0, 2.0]]), np.ones(2))[0],
+    "inv": lambda x: np.linalg.inv(np.array([[1.0, x], [1.0, 2.0]]))[0, 0],
+    "cholesky": lambda x: np.linalg.cholesky(np.array([[1.0, x], [x, 4.0]]))[1, 1],
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_matrices_without_a_result_are_handled(name):
+    def f(x):
+        try:
+            return LINEAR[name](x)
+        except np.linalg.LinAlgError:
+            return -(x**2)
+
+    kernel = sa.compile(sa.value_and_grad(f), 0.7)
+    for x in (0.7, 2.0):
+        assert kernel(x) == pytest.approx(sa.value_and_grad(f)(x), rel=1e-14)
+    assert kernel(2.0) == (-4.0, -4.0)
