@@ -269,6 +269,8 @@ def substituted(a: Any, right: Any, *, turned: bool, least: int | None = None) -
     if known is not None and len(known) < n:
         place = next(k for k in range(n) if k not in known)
         raise np.linalg.LinAlgError(f"singular matrix: resolution failed at diagonal {place}")
+    if known is None and a.scope.deciding() is not None and is_caught() and np.any(np.diagonal(a) == 0):
+        raise np.linalg.LinAlgError("singular matrix: resolution failed")
     if (writer := matrix_writer(a, right, least=least)) is not None:
         return wrap(writer.triangular(a.nodes, right.nodes, turned), a.scope)
     check_size("solve_triangular", a)
