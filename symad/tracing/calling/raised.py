@@ -22,7 +22,7 @@ import numpy as np
 
 from symad.tracing.calling.conversions import is_conversion
 from symad.tracing.calling.swallowed import Note, Watch
-from symad.tracing.calling.user_place import is_library, is_passed_over, is_symad, raised_by_user, segment_at
+from symad.tracing.calling.user_place import is_library, is_passed_over, is_raise, is_symad, raised_by_user, segment_at
 from symad.tracing.values.traced import Traced
 
 _OF_CODE = (  # of the code or of plain numbers, whatever a traced value is
@@ -44,6 +44,7 @@ _OF_NUMBERS = (  # how Python words what it says of floats too
     "has no len()", "object is not iterable", "object is not subscriptable", "object is not callable",
     "does not support item assignment", "does not support item deletion", "cannot unpack non-iterable",
     "unsupported operand type(s) for", "can only concatenate", "not supported between instances of",
+    "cannot convert float NaN to integer",
     "missing 1 required", "positional argument", "unexpected keyword argument", "argument of type",
 )  # fmt: skip
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic, type, ModuleType, FunctionType, range, slice)
@@ -150,13 +151,29 @@ def is_certain(error: Exception, frame: FrameType) -> bool:
     if isinstance(error, KeyError) and not any(isinstance(key, Traced) for key in error.args):
         return True
     text = str(error)
-    if isinstance(error, TypeError) and any(words in text for words in _OF_NUMBERS) and "Array" not in text:
+    if (
+        isinstance(error, TypeError | ValueError)
+        and any(words in text for words in _OF_NUMBERS)
+        and "Array" not in text
+    ):
+        return True
+    if _met_plain_values(error):
         return True
     if is_conversion(error):
         return False
     if isinstance(error, IndexError | ValueError) and not any(word in text for word in _OF_KINDS):
         return True  # of lengths, places and plain numbers, which traced values have, or ask for by errors of ours
     return _was_raised_by_us(error) or not _may_be_traced(frame)
+
+
+def _met_plain_values(error: Exception) -> bool:
+    """Whether functions of libraries that the user's code has called raised an error, and had no traced values."""
+    trace, is_called, is_plain = error.__traceback__, False, True
+    while trace is not None:
+        is_called = is_passed_over(trace.tb_frame.f_code.co_filename)
+        is_plain = not is_called or (is_plain and all(map(_is_plain, trace.tb_frame.f_locals.values())))
+        trace = trace.tb_next
+    return is_called and is_plain
 
 
 def _has_no_attribute(error: AttributeError) -> bool:
@@ -168,11 +185,12 @@ def _has_no_attribute(error: AttributeError) -> bool:
 
 
 def _was_raised_by_us(error: Exception) -> bool:
-    """Whether our own code raised an error, as NumPy would in its place."""
+    """Whether a raise statement of ours raised an error, as NumPy would in its place: no mistake of ours."""
     trace: TracebackType | None = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and is_symad(trace.tb_frame.f_code.co_filename)
+    code = None if trace is None else trace.tb_frame.f_code
+    return code is not None and trace is not None and is_symad(code.co_filename) and is_raise(code, trace.tb_lasti)
 
 
 def _may_be_traced(frame: FrameType) -> bool:

@@ -213,7 +213,12 @@ def is_defect(error: Exception) -> bool:
 def raised_by_user(error: BaseException) -> bool:
     """Whether an error comes from a raise or assert statement in the user's own code."""
     trace = _innermost(error)
-    return met_by_user(error) and trace is not None and trace.tb_frame.f_code.co_code[trace.tb_lasti] == _RAISE
+    return met_by_user(error) and trace is not None and is_raise(trace.tb_frame.f_code, trace.tb_lasti)
+
+
+def is_raise(code: CodeType, offset: int) -> bool:
+    """Whether an instruction is that of a raise or assert statement."""
+    return code.co_code[offset] == _RAISE
 
 
 def met_by_user(error: BaseException) -> bool:

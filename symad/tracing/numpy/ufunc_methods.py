@@ -104,7 +104,7 @@ def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     least = loops.least if loops is not None and loops.on_numbers and build is not op.power else None
     operands = [_operand(value, scope, least) for value in inputs]
     made = node_arrays.matmul(graph, *operands) if build is None else elementwise(graph, build, *operands)
-    if graph.integers and not made.ndim:
+    if graph.integers and build is not None and not made.ndim:
         nodes = [int(node_arrays.as_nodes(graph, operand)) for operand in operands]
         return Scalar(keeping_integers(graph, ufunc.__name__, int(made), nodes), scope)
     return wrap(made, scope)

@@ -31,3 +31,14 @@ def test_the_kernel_takes_the_path_of_the_handler(name):
     for x in (0.5, 1.5, 2.5):
         assert sa.value_and_grad(f)(x)[0] == pytest.approx(f(x), rel=1e-14)
         assert kernel(x) == pytest.approx(f(x), rel=1e-14)
+
+
+def test_counts_times_an_array():
+    def f(x):
+        try:
+            return np.bincount([min(int(x), 9)], minlength=4) @ np.arange(4.0) * x
+        except ValueError:  # of more than four counts
+            return -x
+
+    kernel = sa.compile(f, 0.5)
+    assert [kernel(x) for x in (0.5, 1.5, 3.5, 5.5)] == [f(x) for x in (0.5, 1.5, 3.5, 5.5)] == [0.0, 1.5, 10.5, -5.5]
