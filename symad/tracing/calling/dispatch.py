@@ -26,6 +26,7 @@ from symad.tracing.calling.overlay import copied, overlaid, with_forms
 from symad.tracing.calling.rewriting import (
     CALLEE,
     ITEM,
+    RESULT,
     VALUE,
     Style,
     evaluated,
@@ -34,9 +35,9 @@ from symad.tracing.calling.rewriting import (
     provide,
     rewritten,
 )
-from symad.tracing.calling.running import callee, item, value
+from symad.tracing.calling.running import callee, item, result, value
 from symad.tracing.calling.scope import Scope, innermost_scope
-from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, replacements
+from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, of_constants, replacements
 from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.indexed import Indexed, is_table
@@ -53,6 +54,7 @@ _ASKING = frozenset(  # functions that call methods of their arguments; lists ar
     for f in (abs, round, len, iter, next, reversed, divmod, pow, *vars(operator).values())
     if callable(f) and f not in (operator.mul, operator.imul)
 )
+_PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
 _THREADS = frozenset({"threading", "concurrent"})
 _HANDING = _THREADS | {"numpy", "scipy", "symad", "pandas", "itertools", "functools"}  # packages that do
 _CALLABLES = (FunctionType, MethodType, functools.partial, np.vectorize)
@@ -82,6 +84,8 @@ class Run:
                 return f
             return form if isinstance(f.__self__, type) and is_of_class(f) else MethodType(form, f.__self__)
         if kind is BuiltinFunctionType and not isinstance(f.__self__, ModuleType):
+            if self._arrays and isinstance(f.__self__, np.ndarray):
+                return _making(f)
             return self._handing(f) if f.__name__ == "sort" else f
         known = self._forms.get(id(f))
         if known is not None and known[0] is f:
@@ -98,6 +102,12 @@ class Run:
             self._acting[kind] = acting_class(kind, self.callee, self._acting)
         form = self._acting[kind]
         return value if form is None else form(value)
+
+    def result(self, operator_name: str, left: Any, right: Any) -> Any:
+        """Return what an operator makes; a new array of numbers, which is changed later, is one of constants."""
+        result = getattr(operator, operator_name)(self.value(left), self.value(right))
+        is_new = self._arrays and type(result) in (np.ndarray, Indexed) and {type(left), type(right)} <= _PLAIN_OPERANDS
+        return of_constants(result) if is_new else result
 
     def item(self, value: Any) -> Any:
         """Return what stands for an object that is asked for an item; ordinary arrays take traced places."""
@@ -262,6 +272,17 @@ class Run:
         return lambda *args, **keywords: f(*map(self.value, args), **keywords)
 
 
+def _making(method: Function) -> Function:
+    """Return a method of an ordinary array, such as `copy`: a new array that it returns is one of constants."""
+
+    def call(*args: Any, **keywords: Any) -> Any:
+        made = method(*args, **keywords)
+        is_new = isinstance(made, np.ndarray) and made.base is None and made is not method.__self__
+        return of_constants(made) if is_new else made
+
+    return call
+
+
 def _made_by(kind: Any) -> tuple[Any, Any]:
     """Return the two methods that make an instance."""
     return kind.__new__, kind.__init__
@@ -339,4 +360,4 @@ def _memoised(original: Any, function: Function) -> Function:
     return call
 
 
-provide({CALLEE: callee, VALUE: value, ITEM: item})
+provide({CALLEE: callee, VALUE: value, ITEM: item, RESULT: result})

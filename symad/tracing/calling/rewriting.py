@@ -25,7 +25,7 @@ from symad.reach.code_facts import codes_of, note_original, original_of
 from symad.tracing.calling.loop_steps import calls_of_steps
 from symad.tracing.calling.user_place import FILES
 
-CALLEE, VALUE, ITEM = "symad: callee", "symad: value", "symad: item"
+CALLEE, VALUE, ITEM, RESULT = "symad: callee", "symad: value", "symad: item", "symad: result"
 TREES = 64  # files whose statements are known
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 _FAILURES = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -231,7 +231,9 @@ def _filled(code: CodeType) -> CodeType:
 
 
 def _dispatch(tree: ast.AST, style: Style) -> None:
-    """Let the dispatcher be asked for what is called and, if the style says so, for operands."""
+    """Let the dispatcher be asked for what is called and, if the style says so, for operands and results."""
+    if style.operators:
+        _dispatch_results(tree)
     for parent, field, index in list(_places(tree)):
         name = _asked_at(parent, field, index) if style.operators else CALLEE if _is_callee(parent, field) else ""
         node = getattr(parent, field) if index is None else getattr(parent, field)[index]
@@ -244,6 +246,29 @@ def _dispatch(tree: ast.AST, style: Style) -> None:
             setattr(parent, field, asked)
         else:
             getattr(parent, field)[index] = asked
+
+
+def _dispatch_results(tree: ast.AST) -> None:
+    """Let the dispatcher compute `a = b + c` where `a` is changed in place elsewhere: the array may be a traced one."""
+    nodes = list(ast.walk(tree))
+    targets = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+    targets += [node.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
+    changed = {target.id for target in targets if isinstance(target, ast.Name)}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(one, ast.Name) and one.id in changed for one in node.targets
+        ):
+            value = node.value
+            if isinstance(value, ast.BinOp) and type(value.op) in _OPERATORS:
+                operator = ast.Constant(_OPERATORS[type(value.op)])
+                node.value = ast.Call(ast.Constant(RESULT), [operator, value.left, value.right], [])
+                for part in (node.value, node.value.func, operator):
+                    ast.copy_location(part, value)
+
+
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "truediv", ast.Pow: "pow", ast.MatMult: "matmul",
+}  # fmt: skip
 
 
 def _is_callee(parent: ast.AST, field: str) -> bool:

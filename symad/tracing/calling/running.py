@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Protocol
@@ -18,6 +19,9 @@ class Dispatcher(Protocol):
 
     def item(self, value: Any) -> Any:
         """Return what stands for an object that is asked for an item."""
+
+    def result(self, operator_name: str, left: Any, right: Any) -> Any:
+        """Return what an operator makes of two operands."""
 
 
 running: ContextVar[Dispatcher | None] = ContextVar("symad_running_dispatcher", default=None)
@@ -44,3 +48,15 @@ def item(operand: Any) -> Any:
     """Return what stands for an object that is asked for an item in this run."""
     dispatcher = running.get()
     return operand if dispatcher is None else dispatcher.item(operand)
+
+
+def result(operator_name: str, left: Any, right: Any) -> Any:
+    """Return what an operator makes of two operands in this run.
+
+    >>> result("sub", 3.0, 1.0)
+    2.0
+    """
+    dispatcher = running.get()
+    if dispatcher is None:
+        return getattr(operator, operator_name)(left, right)
+    return dispatcher.result(operator_name, left, right)

@@ -286,12 +286,13 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
             return made
         if original in (np.empty, np.empty_like) and made.dtype.kind == "f":
             made.fill(np.nan)  # what is never written shows
-        return type(made)(map(_of_constants, made)) if isinstance(made, list | tuple) else _of_constants(made)
+        return type(made)(map(of_constants, made)) if isinstance(made, list | tuple) else of_constants(made)
 
     return call
 
 
-def _of_constants(made: Any) -> Any:
+def of_constants(made: Any) -> Any:
+    """Return an array of numbers as a traced one, which takes traced values; anything else as it is."""
     scope = innermost_scope()
     made = made.view(np.ndarray) if type(made) is Indexed else made  # np.zeros_like(TABLE)
     if scope is None or type(made) is not np.ndarray or made.dtype.kind not in "fc" or not made.flags.writeable:

@@ -15,7 +15,6 @@ from symad.tracing.calling.jitted import python_form, tell
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.complex_arrays import check_beside_complex, complex_ufunc, is_complex
-from symad.tracing.numpy.in_place import may_be_rebound
 from symad.tracing.numpy.integers import integer_form
 from symad.tracing.numpy.reduce import delivered, is_traced
 from symad.tracing.numpy.registry import implements_method
@@ -278,8 +277,6 @@ def _deliver(ufunc: np.ufunc, scope: Scope, result: Nodes, targets: Sequence[Any
             )
         return wrap(result, scope)
     if not isinstance(target, Traced):
-        if where is True and may_be_rebound(target, result.shape):
-            return Array(node_arrays.numbers(scope.graph, result), scope)
         raise store_error()
     if where is not True:
         result = elementwise(scope.graph, op.select, nodes_of(where, scope), result, nodes_of(target, scope))
