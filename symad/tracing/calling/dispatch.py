@@ -7,6 +7,7 @@ their rewritten forms (`acting`). Everything else is itself. Answers are kept as
 
 from __future__ import annotations
 
+import builtins
 import copy
 import functools
 import operator
@@ -37,12 +38,11 @@ from symad.tracing.calling.rewriting import (
 )
 from symad.tracing.calling.running import callee, item, result, value
 from symad.tracing.calling.scope import Scope, innermost_scope
-from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, of_constants, replacements
+from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, kind_of, of_constants, replacements
 from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.indexed import Indexed, is_table
 from symad.tracing.values.node_operands import holds_traced
-from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]
 Key = tuple[str, str, int]
@@ -58,7 +58,7 @@ _PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
 _THREADS = frozenset({"threading", "concurrent"})
 _HANDING = _THREADS | {"numpy", "scipy", "symad", "pandas", "itertools", "functools"}  # packages that do
 _CALLABLES = (FunctionType, MethodType, functools.partial, np.vectorize)
-_BY_ID = {id(getattr(sys.modules["builtins"], name)): form for name, form in BUILTINS.items()}
+_BY_ID = {id(vars(builtins)[name]): form for name, form in BUILTINS.items()}
 
 
 class Run:
@@ -124,7 +124,7 @@ class Run:
         if original is f and not isinstance(f, ModuleType):
             return self._ufunc(f, form) if isinstance(f, np.ufunc) else self._handing(form)
         if f is type:
-            return _kind_of
+            return kind_of
         if id(f) in _BY_ID:
             return self._asking(_BY_ID[id(f)])
         if kind is FunctionType:
@@ -272,7 +272,7 @@ class Run:
         return lambda *args, **keywords: f(*map(self.value, args), **keywords)
 
 
-def _making(method: Function) -> Function:
+def _making(method: Any) -> Function:
     """Return a method of an ordinary array, such as `copy`: a new array that it returns is one of constants."""
 
     def call(*args: Any, **keywords: Any) -> Any:
@@ -296,13 +296,6 @@ def is_of_class(f: MethodType) -> bool:
 def _call_of(value: Any) -> Any:
     """Return the method by which instances of a class are called, None if they are not."""
     return next((vars(kind)["__call__"] for kind in type(value).__mro__ if "__call__" in vars(kind)), None)
-
-
-def _kind_of(*args: Any, **keywords: Any) -> Any:
-    """The form of type: of a traced value the class that a number or an array would have."""
-    if len(args) == 1 and isinstance(args[0], Traced):
-        return args[0].apparent_kind()
-    return type(*args, **keywords)
 
 
 def _is_generated(f: Any) -> bool:

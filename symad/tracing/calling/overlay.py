@@ -84,7 +84,9 @@ class _Overlay(dict[str, Any]):
         if name in self._bound:
             self.hand_over()
         if name not in self._names:
-            return BUILTINS[name]  # a KeyError leads Python to its own
+            if name not in self._called:
+                raise KeyError(name)  # which leads Python to its own
+            return BUILTINS[name]
         value = self._names[name]
         if name in self._called and callable(value):
             return self._callee(value)

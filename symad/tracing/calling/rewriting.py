@@ -251,7 +251,7 @@ def _dispatch(tree: ast.AST, style: Style) -> None:
 def _dispatch_results(tree: ast.AST) -> None:
     """Let the dispatcher compute `a = b + c` where `a` is changed in place elsewhere: the array may be a traced one."""
     nodes = list(ast.walk(tree))
-    targets = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
+    targets: list[ast.expr] = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
     targets += [node.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
     changed = {target.id for target in targets if isinstance(target, ast.Name)}
     for node in nodes:

@@ -8,6 +8,7 @@ original function.
 
 from __future__ import annotations
 
+import builtins
 import cmath
 import collections
 import functools
@@ -39,7 +40,7 @@ from symad.tracing.calling.math_forms import MATH, STATISTICS, of_math
 from symad.tracing.calling.memory import check_made
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.swallowed import forgiving
-from symad.tracing.numpy.complex_arrays import ComplexArray, made as complex_made
+from symad.tracing.numpy.complex_arrays import made as complex_made
 from symad.tracing.numpy.distributions import MODULES
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import ALWAYS, FUNCTIONS, HELD, STAND_INS, UFUNC_METHODS
@@ -151,54 +152,24 @@ def _vectorize(*args: Any, **keywords: Any) -> Any:
     return call
 
 
-# Conversions of builtins. The classes answer isinstance, ==, and dtype= as the builtin does.
+# Conversions of builtins, for calls of them only: `isinstance(x, float)` and `dtype=float` get the class itself.
 
 
-class _Conversion(type):
-    original: type
-    traced_form: Function
+def _conversion(original: type, traced_form: Function) -> Function:
+    """Return the function that is `traced_form` for traced arguments, else the class."""
+    holds = holds_complex if original is complex else holds_traced
 
-    def __call__(cls, *args: Any, **keywords: Any) -> Any:
-        given = (*args, *keywords.values())
-        is_traced = (holds_complex if cls.original is complex else holds_traced)(given)
-        return (cls.traced_form if is_traced else cls.original)(*args, **keywords)
+    def call(*args: Any, **keywords: Any) -> Any:
+        return (traced_form if holds((*args, *keywords.values())) else original)(*args, **keywords)
 
-    def __instancecheck__(cls, value: Any) -> bool:
-        if isinstance(value, ComplexArray):
-            return not value.ndim and issubclass(complex, cls.original)
-        if type(value) is Scalar:  # which tells its kind to the user's code only, and here our own code asks
-            return issubclass(value.apparent_kind(), cls.original)
-        return isinstance(value, cls.original)
-
-    def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, cls.original)
-
-    def __eq__(cls, other: object) -> bool:
-        return other is cls or other is cls.original
-
-    def __hash__(cls) -> int:
-        return hash(cls.original)
-
-    def __getattr__(cls, name: str) -> Any:  # float.fromhex
-        return getattr(cls.original, name)
+    return call
 
 
-def _conversion(original: type, traced_form: Function) -> type:
-    members = {"original": original, "traced_form": staticmethod(traced_form), "dtype": np.dtype(original)}
-    members["__match_args__"] = ("real",)  # `case int(n)` binds the number itself
-    return _Conversion(original.__name__, (), members)
-
-
-class _Kind(_Conversion):
-    """type(n), which answers with a stand-in, so that `type(n) is int` holds where `int` is one."""
-
-    def __call__(cls, *args: Any, **keywords: Any) -> Any:
-        kind = cls.original(*args, **keywords)
-        if len(args) == 1 and issubclass(kind, Traced):  # as that of an array, or of an element of one
-            kind = args[0].apparent_kind()
-        kind = type if issubclass(kind, _Conversion) else kind
-        own = BUILTINS.get(kind.__name__)
-        return own if own == kind else replacements().get(id(kind), (kind, kind))[1]
+def kind_of(*args: Any, **keywords: Any) -> Any:
+    """The form of type: of a traced value the class that a number or an array would have."""
+    if len(args) == 1 and isinstance(args[0], Traced):
+        return args[0].apparent_kind() if isinstance(args[0], Scalar) else np.ndarray
+    return type(*args, **keywords)
 
 
 def _as_float(value: Any) -> Any:
@@ -249,10 +220,11 @@ def _hasattr(value: Any, name: str, /) -> bool:
     return hasattr(value.apparent_kind() if isinstance(value, Scalar) else value, name)
 
 
-BUILTINS: dict[str, Any] = {"float": _conversion(float, _as_float), "int": _conversion(int, _as_int)}
-BUILTINS["complex"] = _conversion(complex, as_complex)
-BUILTINS |= {"len": _len, "getattr": _getattr, "hasattr": _hasattr}
-BUILTINS["type"] = _Kind("type", (), {"original": type})
+BUILTINS: dict[str, Function] = {
+    "float": _conversion(float, _as_float), "int": _conversion(int, _as_int),
+    "complex": _conversion(complex, as_complex),
+    "len": _len, "type": kind_of, "getattr": _getattr, "hasattr": _hasattr,
+}  # fmt: skip
 
 
 # NumPy's functions that make arrays
@@ -344,10 +316,7 @@ def original_of(value: Any) -> Any:
     >>> original_of(replaced([("root", math.sqrt)])["root"]) is math.sqrt
     True
     """
-    pairs = (
-        *replacements().values(),
-        *((kind.original, kind) for kind in BUILTINS.values() if isinstance(kind, _Conversion)),
-    )
+    pairs = (*replacements().values(), *((vars(builtins)[name], form) for name, form in BUILTINS.items()))
     return next((original for original, form in pairs if form is value), value)
 
 
@@ -389,7 +358,8 @@ def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
     table = {id(original): (original, form) for original, form in pairs}
     inner = (math, cmath, statistics, itertools, collections, np.linalg, np.lib.stride_tricks, np.lib, np)
     for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first
-        changed = {name: table[id(value)][1] for name, value in vars(module).items() if id(value) in table}
+        named = ((name, value) for name, value in vars(module).items() if id(value) in table)
+        changed = {name: table[id(value)][1] for name, value in named if not isinstance(value, type)}
         table[id(module)] = (module, _Module(module, changed))
     return table
 
