@@ -39,6 +39,7 @@ from symad.tracing.calling.rewriting import (
 from symad.tracing.calling.running import callee, item, result, value
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, kind_of, of_constants, replacements
+from symad.tracing.calling.subscripts import lookup_form, subscripted_form
 from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.indexed import Indexed, is_table
@@ -86,7 +87,7 @@ class Run:
         if kind is BuiltinFunctionType and not isinstance(f.__self__, ModuleType):
             if self._arrays and isinstance(f.__self__, np.ndarray):
                 return _making(f)
-            return self._handing(f) if f.__name__ == "sort" else f
+            return self._handing(f) if f.__name__ == "sort" else lookup_form(f)
         known = self._forms.get(id(f))
         if known is not None and known[0] is f:
             return known[1]
@@ -113,7 +114,8 @@ class Run:
         """Return what stands for an object that is asked for an item; ordinary arrays take traced places."""
         if self._arrays and is_table(value):
             return value.view(Indexed)
-        return self.value(value)
+        form = self.value(value)
+        return subscripted_form(value) if form is value else form
 
     def _form(self, f: Any) -> Any:
         """Return what stands for a function, a class or an object that is called."""
