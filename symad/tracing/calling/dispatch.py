@@ -52,7 +52,7 @@ _CACHED = functools._lru_cache_wrapper
 _CALLBACKS = frozenset(map(id, (map, filter, sorted, min, max, iter, functools.reduce)))  # call what they are given
 _ASKING = frozenset(  # functions that call methods of their arguments; lists are repeated by an operator only
     id(f)
-    for f in (abs, round, len, iter, next, reversed, divmod, pow, *vars(operator).values())
+    for f in (abs, round, iter, next, divmod, pow, *vars(operator).values())
     if callable(f) and f not in (operator.mul, operator.imul)
 )
 _PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
