@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread
 import dis
 import sys
+import threading
 from functools import lru_cache
 from itertools import pairwise
 from types import CodeType, FrameType
+from typing import Any
 
 from symad.tracing.calling.user_place import FILES, is_library
 
@@ -15,11 +18,15 @@ _NEVER_SUPPRESSING = frozenset({  # context managers that let every error out
     "workprec", "ThreadPoolExecutor", "Lock", "RLock", "source_lines",
 })  # fmt: skip
 
+_OF_THREADS = frozenset({threading.__file__, concurrent.futures.thread.__file__})
+
 
 def is_caught() -> bool:
     """Whether one of the user's functions in the run that is going on has a handler around the call that it is at."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__") != "symad.tracing.calling.attempts":
+        if frame.f_code.co_filename in _OF_THREADS:
+            return False  # which prints an error, or keeps it for another thread
         if not is_library(frame.f_code.co_filename) and _is_covered(frame):
             return True
         frame = frame.f_back
@@ -44,4 +51,16 @@ def _protected(code: CodeType) -> tuple[tuple[int, int], ...]:
         if one.opname == "PUSH_EXC_INFO" and (suppresses or other.opname != "WITH_EXCEPT_START")
     }
     entries = dis._parse_exception_table(code)  # type: ignore[attr-defined]
-    return tuple((entry.start, entry.end) for entry in entries if entry.target in handlers)
+    return tuple((entry.start, entry.end) for entry in entries if _leads_to(handlers, entry.target, entries))
+
+
+def _leads_to(handlers: set[int], target: int, entries: list[Any]) -> bool:
+    """Whether what follows an error is a handler or in the reach of one, as the end of a comprehension is."""
+    for _ in entries:
+        if target in handlers:
+            return True
+        around = next((entry for entry in entries if entry.start <= target < entry.end), None)
+        if around is None or around.target == target:
+            return False
+        target = around.target
+    return False
