@@ -24,7 +24,7 @@ from symad.formulas.formula_names import (
     known,
     logarithm_to_a_base,
 )
-from symad.formulas.tokens import Token, asked_back
+from symad.formulas.tokens import Token, asked_back, refuse
 
 _LONGEST_WORD = 40  # letters of a word that is taken apart
 _LONGEST_PRODUCT = 3  # letters of a product in which a letter is not declared
@@ -80,6 +80,10 @@ def _way(text: str, word: Token, after: Token, names: Mapping[str, Name], bare: 
     called = after.kind in _STARTS or after.text in ("(", "|(", "**")
     if _stays_whole(word.text):
         letters = tuple(word.text)
+        inner = word.text.removeprefix("a")
+        if word.text in FUNCTIONS and called and inner in FUNCTIONS and inner != word.text and "a" in names:
+            do = f"write arc{inner}(...) for the inverse function, a*{inner}(...) for a product"
+            refuse(text, word.column, f"the word {word.text!r}", do, "it has two readings")
         is_product = word.text in FUNCTIONS and len(letters) > 1 and all(letter in names for letter in letters)
         if is_product and called and len(letters) == 2:
             asked_back(text, word.column, f"the word {word.text!r}", f"{word.text}( )", "*".join(letters))

@@ -159,9 +159,9 @@ class NameReadings(Calls):
         first, second = self.tokens[place + 2], self.tokens[min(place + 3, len(self.tokens) - 1)]
         if letter in "fg" and letter not in self.names:
             return True
-        if letter not in _LIKE_FUNCTIONS and letter != "y":
-            return False
         alone = first.kind == "name" and second.text in (")", ",")
+        if letter not in _LIKE_FUNCTIONS and letter != "y":
+            return alone and second.text == ")" and letter in _VARIABLES and known(self.names, first.text) is not None
         inner = first.kind == "name" and len(first.text) == 1 and first.text in _LIKE_FUNCTIONS
         return alone or (inner and first.text not in self.names and second.text == "(")
 

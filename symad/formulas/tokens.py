@@ -34,6 +34,7 @@ _TOKENS = re.compile(
     r"|(?P<fraction>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒])"
     r"|(?P<bar>\|)"
     r"|(?P<bang>!+)"
+    r"|(?P<degree>°)"
     r"|(?P<latex>\\[A-Za-z]+|\\[^A-Za-z]|[{}$&~]|(?<=[A-Za-z}])_(?=[A-Za-z0-9{]))"
 )
 _ORDER = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"

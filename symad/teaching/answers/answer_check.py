@@ -22,6 +22,7 @@ from symad.teaching.answers.answer_problem import (
     derivative_problem,
     derivative_within,
     expansion_problem,
+    with_decimal_logarithms,
 )
 from symad.teaching.answers.gradient_answers import first_wrong, gradient_problems
 from symad.teaching.answers.implicit_problem import implicit_problem, is_equation
@@ -175,6 +176,9 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
         if bad.right is False and (asked_back := next(filter(is_inverse_note, bad.step.notes), "")):
             do = "write arcsin(x) or 1/sin(x), whichever is meant (so for each function)"
             raise refusal(f"line {bad.step.line}: {asked_back}", why="the exponent -1 has two readings", do=do)
+        if bad.right is False and _is_right_to_base_10(mine, problem):
+            do = "write ln x or log_10 x in the question, whichever is meant"
+            raise refusal("the logarithm 'log', which is read as ln", why="with log_10 the answer is right", do=do)
         return _corrected(problem, judged, bad)
     answers = [found for found in asked if not found.step.restated]
     if not answers:
@@ -194,6 +198,16 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
         last.step.expression, problem
     )
     return CheckedAnswer(problem, judged, True, finished=finished)
+
+
+def _is_right_to_base_10(mine: Any, problem: Problem) -> bool:
+    """Return whether an answer is right where "log" in the question and in the answer is the decimal logarithm."""
+    if problem.otherwise is None or not isinstance(mine, str):
+        return False
+    try:
+        return checked_answer(with_decimal_logarithms(mine), problem.otherwise).right is True
+    except ArgumentError:  # it cannot be read in that way
+        return False
 
 
 def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:

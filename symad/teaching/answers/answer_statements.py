@@ -36,14 +36,14 @@ _UNIT = re.compile(
     r"\s+(?:m|cm|km|mm|s|kg|g|N|J|W|rad|K|Pa|V|A)"
     r"(?:\s*[/·]\s*(?:s|m|h|kg|K|min)(?:\^\{?-?[0-9]\}?|[²³])?)?$"
 )
-_EQUALS = re.compile(r"==?|≈|≃|≡|\\approx(?![a-z])")
+_EQUALS = re.compile(r":?==?|≈|≃|≡|\\approx(?![a-z])")
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 _SQUARE = re.compile(
     r"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+"
     r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*$"
 )
-_SPLIT = re.compile(r"[,;]\s+|\s+(?:and|so|⇒|→|\\Rightarrow|\\implies|=>)\s+")
+_SPLIT = re.compile(r"[,;]\s+|\s+(?:and|so|⇒|→|⟶|\\to|\\longrightarrow|\\Rightarrow|\\implies|=>)\s+")
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,11 @@ def _parts(code: str) -> Iterator[tuple[int, int]]:
     start = 0
     for found in cuts:
         rest, before = code[found.end() :], code[start : found.start()]
-        says = "=" in rest.partition(",")[0] or _RELATION.search(rest) is not None
+        says = (
+            found[0].strip() in ("→", "⟶", "\\to", "\\longrightarrow")
+            or "=" in rest.partition(",")[0]
+            or _RELATION.search(rest) is not None
+        )
         if before.strip() and _REMARK.match(code, found.end()):
             yield start, found.start()
             return

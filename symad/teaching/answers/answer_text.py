@@ -45,6 +45,8 @@ def left_side(text: str) -> LeftSide | None:
     (LeftSide(letter='y', order=2, variable=''), 2, 'x', None)
     """
     bare = text.strip(" $\t")
+    if found := re.fullmatch(r"\\(d{1,3})ot\s*\{?\s*([A-Za-z])\s*\}?", bare):
+        return LeftSide(found[2], len(found[1]))
     if found := _PRIMED.fullmatch(bare):
         letter, marks, variable = found.groups()
         order = marks.count("'") + sum(marks.count(mark) for mark in ("′", "’", "\\prime"))
@@ -98,7 +100,7 @@ def without_typesetting(line: str) -> str:
 
 
 def without_note(line: str, start: int, end: int, is_known: Callable[[str], bool]) -> int:
-    """Return where a side ends without a note in brackets, which has a word that stands for nothing.
+    """Return where a side ends without words in brackets that stand for nothing: a note, unless it is a formula.
 
     >>> line = "2x (power rule)"
     >>> line[: without_note(line, 0, len(line), {"x"}.__contains__)]
@@ -109,8 +111,9 @@ def without_note(line: str, start: int, end: int, is_known: Callable[[str], bool
     words = re.findall(r"[^\W\d_]+", (found["round"] or found["square"] or "") if found else "")
     if found is None or found.start() <= start or re.search(r"[0-9+*/=^]", found[0]):
         return end
-    meant = [word for word in words if len(word) > 1 and not (is_known(word) or word in FUNCTIONS or word in CONSTANTS)]
-    return found.start() if any(len(word) > 2 for word in meant) else end
+    known_words = [word for word in words if is_known(word) or word in FUNCTIONS or word in CONSTANTS]
+    others = [word for word in words if len(word) > 2 and word not in known_words]
+    return found.start() if len(others) > bool(known_words) else end
 
 
 def without_remainder(line: str, start: int, end: int) -> tuple[int, tuple[int, int] | None]:

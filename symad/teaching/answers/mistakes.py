@@ -76,7 +76,9 @@ def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tup
 
 def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
     """Return the candidates that agree with what was written wherever a few random points give a value to both."""
-    readable = [wrong for wrong in candidates if not too_large(wrong.value) and not wrong.value.has(sp.nan, sp.zoo)]
+    readable = [
+        wrong for wrong in candidates if not too_large(wrong.value) and not wrong.value.has(sp.nan, sp.zoo, sp.I)
+    ]
     sampler = Sampler([written, *(wrong.value for wrong in readable)])
     looked_at, met = list(range(len(readable))), [0] * len(readable)
     for attempt in range(ATTEMPTS):
