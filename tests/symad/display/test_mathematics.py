@@ -14,8 +14,8 @@ from sympy.core.symbol import Str
 
 from codegen import heads
 from symad.derivatives.level import Epsilon
-from symad.display.mathematics import latex_of, mathml_of, mathml_pieces, text_of
-from symad.display.notation import in_order
+from symad.display.mathematics import latex_of, mathml_of, mathml_pieces, signs_of, text_of
+from symad.display.notation import STROKE, Struck, in_order
 from tests.support.cases import HEAD_POINTS
 from tests.support.display_checks import HOSTILE, Read, balanced
 
@@ -296,6 +296,11 @@ def test_mathml_is_set_as_it_is_read() -> None:
     assert words(sp.Mod(x, 3)) == "xmod3"
     assert words(sp.floor(x)) == "⌊x⌋"
     assert '<msub class="epsilon level-2">' in mathml_of(x * two)
+
+
+def test_the_sign_of_a_power_that_is_struck_out_stays() -> None:
+    shown = signs_of(Struck(2 * sp.Symbol("v") * sp.Symbol("x") ** sp.Rational(5, 3)))
+    assert shown.replace(STROKE, "") == "2·v·x**(5/3)"
 
 
 def test_a_long_sum_comes_in_pieces() -> None:
