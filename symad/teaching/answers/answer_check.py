@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
 import sympy as sp
@@ -26,6 +27,7 @@ from symad.teaching.answers.answer_problem import (
 )
 from symad.teaching.answers.gradient_answers import first_wrong, gradient_problems
 from symad.teaching.answers.implicit_problem import implicit_problem, is_equation
+from symad.teaching.answers.matrix_answers import checked_matrices, is_of_matrices
 from symad.teaching.answers.mistake_rules import Words
 from symad.teaching.answers.mistakes import OF_TERMS, Mistake, mistakes_of
 from symad.teaching.answers.rounded_answers import is_rounded_from
@@ -128,7 +130,8 @@ def check_derivative(
     """Return which line of a pupil's derivative of f of some order is the first wrong one, and why.
 
     An equation such as x^2 + y^2 = 25 asks for dy/dx. In several variables the gradient is asked for, with order=2 the
-    Hessian: ∇f = (2xy, x^2), or lines f_x = 2xy.
+    Hessian: ∇f = (2xy, x^2), or lines f_x = 2xy. Questions such as x^T A x, tr(A X), log det X or ‖Ax - b‖² are of
+    matrices (capital letters) and columns (small ones); an answer may have dX in it.
 
     `mine`, f, x, digits, reveal and each are as in `check_expansion`.
 
@@ -138,6 +141,12 @@ def check_derivative(
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
     """
+    if is_of_matrices(f, x, mine):
+        return (
+            _each(mine, partial(checked_matrices, f=f, x=x, order=order, reveal=reveal))
+            if each
+            else (checked_matrices(mine, f, x, order, reveal))
+        )
     equation = is_equation(f)
     problems = None if equation else gradient_problems(f, x, order, digits, reveal)
     if problems is None:

@@ -178,7 +178,9 @@ def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr | None) -> list[Block]:
 
 def _praise(answer: CheckedAnswer) -> list[Block]:
     ways = dict.fromkeys(str(found) for step in answer.steps for found in step.terms.values())
-    blocks: list[Block] = [Paragraph((Marked("Right.", "right"), f" Checked {' and '.join(ways)}."))]
+    blocks: list[Block] = [
+        Paragraph((Marked("Right.", "right"), f" Checked {' and '.join(ways) or 'on random matrices'}."))
+    ]
     if not answer.finished and answer.steps[-1].step.named:
         blocks.append(Paragraph(("It holds for every ", answer.problem.name, ": now put in its formula.")))
     elif not answer.finished and answer.steps[-1].step.derives:
