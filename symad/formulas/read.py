@@ -36,7 +36,7 @@ from symad.formulas.formula_names import (
 from symad.formulas.glued_words import parted
 from symad.formulas.latex_words import plain_words
 from symad.formulas.name_readings import NameReadings
-from symad.formulas.tokens import DerivativeSign, Token, asked_back, refuse, scanned
+from symad.formulas.tokens import STYLED, DerivativeSign, Token, asked_back, refuse, scanned
 
 _LEFT_SIDE = re.compile(r"[\s$]*([A-Za-zφψΦΨ])\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*=(?!=)")
 
@@ -107,6 +107,7 @@ def reading(
     ('3,5 is read as 3.5: a decimal comma',)
     """
     start, end = part
+    text = text.translate(STYLED) if isinstance(text, str) else text
     letter = ""
     if part == (0, None) and isinstance(text, str) and (left := _LEFT_SIDE.match(text, start)):
         letter = left[1]

@@ -16,6 +16,12 @@ _SHOWN = 60  # characters of a refused formula that are shown
 
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˣʸᵗⁿᵏᵐ", "0123456789-+xytnkm")
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+# letters and digits of other styles, which word processors put into formulas, and signs for a product
+STYLED = {
+    code: letter
+    for code in (*range(0x1D400, 0x1D800), 0x210E)
+    if len(letter := unicodedata.normalize("NFKC", chr(code))) == 1
+} | str.maketrans("∙•⁢⁡", "··· ")
 _OPERATORS = {"^": "**", "·": "*", "×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "÷": "/", "∕": "/"}
 _PRIMES = {"'": 1, "′": 1, "’": 1, "″": 2, "‴": 3}
 _ROOTS = {"√": "2", "∛": "3", "∜": "4"}

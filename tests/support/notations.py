@@ -54,6 +54,7 @@ FORMULAS: dict[str, dict[str, str]] = {
         "xⁿ": "x**n",
         "e⁻ˣ": "exp(-x)",
         "2·x × y ⋅ v": "2*x*y*v",
+        "2∙𝑥 • 𝑦": "2*x*y",
         "x − 1": "x - 1",
         "x ÷ 2": "x/2",
         "½x²": "x**2/2",

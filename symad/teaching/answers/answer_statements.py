@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from codegen.records import dataclass
+from symad.formulas.tokens import STYLED
 from symad.teaching.answers.answer_text import without_typesetting
 
 _RELATION = re.compile(r"[<>≤≥≠∈∉]|!=|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
-_LABEL = re.compile(r"\s*(?:[A-Za-z][A-Za-z -]+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*[a-h]\)\s+")
+_LABEL = re.compile(r"\s*(?:[A-Za-z][A-Za-z -]+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\))\s+")
 _CONNECTIVE = re.compile(
     r"\s*(?:so|thus|hence|therefore|then|let|where|with|and|also|now|since|because|we get|we have|it follows that|"
     r"put|set|for|giving|gives)\b[\s,:]*",
@@ -192,7 +193,7 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
     if not isinstance(mine, str):
         return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
     found: list[tuple[int, str]] = []
-    for number, line in enumerate(mine.strip("\n").splitlines(), 1):
+    for number, line in enumerate(mine.translate(STYLED).strip("\n").splitlines(), 1):
         code = without_typesetting(line.partition("#")[0]).rstrip()
         if found and (_GOES_ON.match(code) or _UNFINISHED.search(found[-1][1])):
             found[-1] = (found[-1][0], f"{found[-1][1]} {code.lstrip()}")

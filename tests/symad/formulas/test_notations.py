@@ -111,6 +111,11 @@ def test_a_bracket_of_words_is_a_note_and_one_of_names_is_a_factor() -> None:
         check_derivative("2x (z)", "x^2", "x")
 
 
+def test_a_label_is_left_out_and_a_factor_in_parentheses_is_none() -> None:
+    for line in ("a) 2x", "(a) 2x", "1) 2x", "i) 2x", "(2) x", "𝑓′(𝑥) = 2𝑥"):
+        assert check_derivative(line, "𝑥²", "x").right
+
+
 def test_mutated_notations_are_read_or_refused_quickly() -> None:
     with warnings.catch_warnings():
         found = mutations(300, 11).found
