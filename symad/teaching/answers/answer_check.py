@@ -317,6 +317,9 @@ def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, .
         return (_without_value(problem, bad),)
     if bad.step.rounded is not None:
         decimals = problem.coefficients(bad.step.rounded)[levels]
+        at = {symbol: value * sp.pi / 180 for symbol, value in problem.at.items()}
+        if at and is_rounded_from(decimals, problem.general(levels).xreplace(at), bad.step.decimals, 2):
+            return (Mistake("unit of angle", ("You took the number as degrees: derivatives are taken in radians",)),)
         if is_rounded_from(decimals, bad.expected[levels], bad.step.decimals, 1):
             do = f"give {problem.digits} significant digits or more" if problem.digits else "write the number exactly"
             return (Mistake("rounded", (f"You rounded too much: {do}",)),)
