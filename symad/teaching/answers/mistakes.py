@@ -16,7 +16,7 @@ from mpmath import mp
 
 from codegen.records import dataclass
 from symad.checking.equality import ATTEMPTS, Sampler, agreement
-from symad.display.mathematics import too_large, written_of
+from symad.display.mathematics import signs_of, too_large
 from symad.teaching.answers.answer_problem import Problem, along
 from symad.teaching.answers.mistake_orders import of_whole_derivatives
 from symad.teaching.answers.mistake_rules import RULES, Rule, Tangents, Words, Wrong, constants, partial, variable
@@ -48,7 +48,7 @@ class Mistake:
     words: Words
 
     def __str__(self) -> str:
-        return f"{self.kind}: " + "".join(part if isinstance(part, str) else written_of(part) for part in self.words)
+        return f"{self.kind}: " + "".join(part if isinstance(part, str) else signs_of(part) for part in self.words)
 
 
 def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mistake, ...]:
