@@ -30,6 +30,7 @@ _LONGEST_WORD = 40  # letters of a word that is taken apart
 _LONGEST_PRODUCT = 3  # letters of a product in which a letter is not declared
 _MOST_WAYS = 2
 _LETTER = re.compile(r"[^\W\d_][₀-₉]*")
+_INDEXED = re.compile(r"(?:log|[A-Za-z])_[0-9]+(?=[^\W\d_])")
 _STARTS = frozenset(["name", "number", "fraction", "root", "prime", "power"])
 _FUNCTION_NAMES = sorted((name for name in FUNCTIONS if len(name) > 1), key=len, reverse=True)
 
@@ -47,6 +48,7 @@ def parted(
     >>> [word.text for word in found], notes
     (['2', 'x', 'y', '**', '2', ''], [])
     """
+    words = [piece for word in words for piece in _ended_by_index(word, names)]
     alone = {word.text for word in words if word.kind == "name" and len(word.text) == 1}
     result: list[Token] = []
     notes: list[str] = []
@@ -68,6 +70,15 @@ def _pieces(word: Token, way: Way) -> Iterable[Token]:
         last = word.end if number == len(way) - 1 else column + len(piece)
         yield Token(kind, piece, column, word.spaced if number == 0 else False, last)
         column += len(piece)
+
+
+def _ended_by_index(word: Token, names: Mapping[str, Name]) -> Iterable[Token]:
+    """Return x_1 and x_2 of the word x_1x_2, log_2 and x of log_2x: digits end an index."""
+    cut = _INDEXED.match(word.text) if word.kind == "name" and known(names, word.text) is None else None
+    if cut is None:
+        return [word]
+    first, rest = _pieces(word, (cut[0], word.text[cut.end() :]))
+    return [first, *_ended_by_index(rest, names)]
 
 
 def _stays_whole(word: str) -> bool:

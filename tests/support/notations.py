@@ -46,6 +46,8 @@ FORMULAS: dict[str, dict[str, str]] = {
         "x^{n}y": "x**n*y",
         "x 2^{x-1}": "x*2**(x - 1)",
         "v/x² ε_1": "v/x**2*ε_1",
+        "x_1x_2^2": "x_1*x_2**2",
+        "log_2x": "log2(x)",
         "1/2 x/y v": "x*v/(2*y)",
     },
     "Signs": {
@@ -272,5 +274,5 @@ ASKED_BACK = [
     "1/2x", "1/xy", "e^xy", "e^2x", "x^2n", "x^1/2", "√xy", "x3", "2x4", "√2x", "√x/2", "√x²", "2½", "|x|y|n|", "x^n!",
     "n!!", "lg x", "d/dx x^2 + x", "d/dx x · sin x", "d/dx (x+1)(x+2)", "(x y)'", "h(x+1)", "u(2x)", "3,5 max(x, 1)",
     "mu^2 bc", "uz", "x ± 1", "x_1^∞", "\\int x", "{x}", "y'", "x = y", "0.5.2", "sint", "det x", "x^T x", "rate x",
-    "f'(x) = x", "e^-x²/2", "x^-1/2", "√1-x²", "2x !", "acos(x)",
+    "f'(x) = x", "e^-x²/2", "x^-1/2", "√1-x²", "2x !", "acos(x)", "senx", "a_nx^n", "e2x",
 ]  # fmt: skip
