@@ -33,16 +33,12 @@ from symad.teaching.answers.answer_text import (
     without_note,
     without_remainder,
 )
+from symad.teaching.answers.step_of_quotients import AS_IT_VANISHES, LIMIT, MOVED, STEP, at_zero, completed
 from symad.teaching.expansion.epsilon import monomial
 from symad.tracing.calling.user_place import refusal
 
 MOST_LINES = 100
-STEP = sp.Dummy("h", real=True)  # the h of f(x + h)
 CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a constant of integration
-_MOVED = re.compile(r"\w\s*\+\s*h\s*\)")
-_TO_ZERO = r"h ?(?:→|⟶|->|\\to(?![a-z])|\\rightarrow) ?0"
-_LIMIT = re.compile(rf"\s*\\?lim_? ?[{{(]? ?{_TO_ZERO}(?![.0-9]) ?[)}}]?")
-_AS_H_VANISHES = re.compile(rf",? ?\(?(?:as|for|when|where|with)? ?{_TO_ZERO} ?\)?\.?$")
 
 
 @dataclass(frozen=True)
@@ -125,7 +121,7 @@ class Reader:
             found = [self._coefficients(mine)]
         else:
             lines = lines_of(mine)
-            if any(isinstance(line, str) and _MOVED.search(line) for _, line in lines) and not self.problem.expansion:
+            if any(isinstance(line, str) and MOVED.search(line) for _, line in lines) and not self.problem.expansion:
                 self.names.setdefault("h", STEP)
             if len(lines) > MOST_LINES:
                 raise refusal(f"an answer of {len(lines)} lines", do=f"give at most {MOST_LINES}")
@@ -138,7 +134,7 @@ class Reader:
 
     def _line(self, number: int, line: Any) -> list[Step]:
         if isinstance(line, str):
-            line = _AS_H_VANISHES.sub("", without_boxes(as_ratio(line)))
+            line = AS_IT_VANISHES.sub("", without_boxes(as_ratio(line)))
             said = statements(line, lambda word: known(self.names, word) is not None)
             return [step for statement in said for step in self._statement(number, line, statement)]
         parts = line.args if isinstance(line, sp.Equality) else [line]
@@ -287,9 +283,9 @@ class Reader:
         """Return a side of a line: what an equation is about, or a formula, with a note or a remainder behind it."""
         if equation and (about := self._derivative(line[start:end])) is not None:
             return Reading(about, derivative=not self._is_named(about))
-        if (limit := _LIMIT.match(line, start, end)) is not None:
+        if (limit := LIMIT.match(line, start, end)) is not None:
             quotient = self.concrete(self._read(number, line, limit.end(), end).expression)
-            return Reading(_at_zero(quotient), derives=True)
+            return Reading(at_zero(quotient), derives=True)
         before = without_note(line, start, end, lambda word: known(self.names, word) is not None)
         if before < end and not self._is_read(number, line, before, end):
             end = before
@@ -303,19 +299,19 @@ class Reader:
             end, remainder = without_remainder(line, start, end)
             if remainder is not None:
                 size = self._read(number, line, *remainder).expression
-                return self._up_to(self._read(number, line, start, end), int(sp.degree(size, STEP)))
+                return self._up_to(number, self._read(number, line, start, end), size)
         moved = along_directions(line[start:end])
         if moved != line[start:end] and known(self.names, "D") is None:
             return self._read(number, moved, 0, len(moved))
         return self._read(number, line, start, end)
 
-    def _up_to(self, read: Reading, degree: int) -> Reading:
-        """Return a Taylor polynomial in h with a remainder as f(x + h), plus the terms by which it differs from it."""
+    def _up_to(self, number: int, read: Reading, size: sp.Expr) -> Reading:
+        """Return a Taylor polynomial in h with the remainder O(size) as f(x + h), where it is right."""
+        if not size.is_polynomial(STEP) or not size.has(STEP):
+            raise refusal(f"the remainder O({size}) in line {number}", do="write a power of h, such as O(h^2)")
+        self.up_to = int(sp.degree(size, STEP))
         moved = self.concrete(self.problem.formula.subs(self.point, self.point + STEP))
-        gap = self.concrete(read.expression) - moved
-        terms = [gap.diff(STEP, k).subs(STEP, 0) * STEP**k / sp.factorial(k) for k in range(degree)]
-        self.up_to = degree
-        return replace(read, expression=moved + sp.Add(*terms))
+        return replace(read, expression=completed(self.concrete(read.expression), moved, self.up_to))
 
     def _is_read(self, number: int, line: str, start: int, end: int) -> bool:
         """Return whether a part of a line is a formula."""
@@ -427,18 +423,6 @@ class Reader:
 
     def _entry(self, value: Any) -> sp.Expr:
         return self._read(1, value, 0, len(value)).expression if isinstance(value, str) else self._given(1, value)
-
-
-def _at_zero(quotient: sp.Expr) -> sp.Expr:
-    """Return the limit of a difference quotient where its step goes to 0, by the rule for 0/0."""
-    above, below = sp.fraction(sp.together(quotient))
-    for _ in range(3):
-        if sp.expand(below.subs(STEP, 0)) != 0:
-            break
-        if not agreement(above.subs(STEP, 0), sp.S.Zero):
-            return sp.nan
-        above, below = above.diff(STEP), below.diff(STEP)
-    return (above / below).subs(STEP, 0)
 
 
 def _with_places(expression: sp.Expr) -> sp.Expr:

@@ -29,7 +29,7 @@ _DIGITS = 60
 _STEP = mp.mpf(10) ** -20
 _AGREED = mp.mpf(10) ** -25
 _MARKS = re.compile(
-    r"\^\{?\s*-?\s*(?:T(?![a-z])|\\top)|ᵀ|\\\||‖|\|\|[^|]+\|\||(?<![a-z])(?:tr|trace|det)(?![a-z])|\\top"
+    r"(?<=[A-Za-df-z)\]}])\s*\^\{?\s*-?\s*(?:T(?![a-z])|\\top)|ᵀ|\\\||‖|\|\|[^|]+\|\||(?<![a-z])(?:tr|trace|det)(?![a-z])|\\top"
 )
 _LEFT = re.compile(r"\s*(?:∇|\\nabla|d|∂|\\frac\s*\{\s*(?:\\partial|d))")
 _PLAIN = [
@@ -54,7 +54,7 @@ def is_of_matrices(f: Any, x: Any, mine: Any) -> bool:
     >>> is_of_matrices("x^T A x", "x", "2Ax"), is_of_matrices("X^{-1}", "X", "-1/X^2"), is_of_matrices("x^2", "x", "2x")
     (True, False, False)
     """
-    if not (isinstance(f, str) and isinstance(x, str) and len(x) == 1):
+    if not (isinstance(f, str) and isinstance(x, str) and len(x) == 1 and x != "T"):
         return False
     by_change = isinstance(mine, str) and x.isupper() and re.search(rf"(?<![A-Za-z])d{x}", mine) is not None
     return by_change or _MARKS.search(f) is not None
