@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from codegen.records import dataclass
 from symad.formulas.formula_names import CONSTANTS, FUNCTIONS
-from symad.formulas.tokens import RAISED, DerivativeSign, scanned
+from symad.formulas.tokens import RAISED
 
 _TIMES = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"
 _PRIMED = re.compile(
@@ -15,11 +15,11 @@ _PRIMED = re.compile(
 )
 _RATIO = re.compile(rf"[d∂]{_TIMES}\s*([A-Za-z])\s*(?:\(\s*[\w, ]+\s*\))?\s*/\s*[d∂]\s?([^\W\d_]\w*?){_TIMES}")
 _MIXED = re.compile(
-    r"(?:∂²|∂\^2|d²|d\^2)\s*([A-Za-z])\s*/\s*\(?\s*[d∂]\s*([^\W\d_])\s*[d∂]\s*([^\W\d_])\s*\)?"
-    r"|\\frac\s*\{\s*\\partial\s*\^\s*\{?2\}?\s*([A-Za-z])\s*\}\s*\{\s*\\partial\s*([^\W\d_])\s*\\partial\s*([^\W\d_])\s*\}"
+    r"(?:∂²|∂\s*\^\s*\{?2\}?|d²|d\s*\^\s*\{?2\}?)\s*([A-Za-z])\s*/\s*\(?\s*[d∂]\s*([^\W\d_])\s*[d∂]\s*([^\W\d_])\s*\)?"
 )
 _LOWERED = re.compile(r"([A-Za-z])_(?:\{\s*([a-z]+)\s*\}|([a-z]+))\s*(?:\([^()]*\))?")
-_BEFORE = re.compile(r"(?:∂|D|\\partial\s*)_(?:\{\s*([a-z]+)\s*\}|([a-z]))\s*([A-Za-z])\s*(?:\([^()]*\))?")
+_FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}")
+_BEFORE = re.compile(r"(?:∂|D)\s*_(?:\{\s*([a-z]+)\s*\}|([a-z]))\s*([A-Za-z])\s*(?:\([^()]*\))?")
 _OPERATOR = re.compile(r"D(?:_\{?[a-z]\}?)?\s*([A-Za-z])\s*((?:\(|\[).*)?", re.DOTALL)
 _REMAINDER = re.compile(
     r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
@@ -52,6 +52,7 @@ def left_side(text: str) -> LeftSide | None:
         order = marks.count("'") + sum(marks.count(mark) for mark in ("′", "’", "\\prime"))
         order += 2 * marks.count("″") + 3 * marks.count("‴")
         return LeftSide(letter, order, variable or "")
+    bare = _FRACTION.sub(r"\1/\2", bare).replace("\\partial", "∂").replace("\\mathrm{d}", "d").replace("\\", "")
     if found := _RATIO.fullmatch(bare):
         above, raised, letter, variable, below, lowered = found.groups()
         orders = {
@@ -59,7 +60,7 @@ def left_side(text: str) -> LeftSide | None:
         }
         return LeftSide(letter, orders.pop(), variable) if len(orders) == 1 else None
     if found := _MIXED.fullmatch(bare):
-        letter, first, second = [part for part in found.groups() if part]
+        letter, first, second = found.groups()
         return LeftSide(letter, 2, first + second)
     if found := _LOWERED.fullmatch(bare):
         variables = found[2] or found[3]
@@ -69,10 +70,6 @@ def left_side(text: str) -> LeftSide | None:
         return LeftSide(found[3], len(variables), variables)
     if (found := _OPERATOR.fullmatch(bare)) and not found[2]:
         return LeftSide(found[1], 1)
-    if bare.startswith("\\"):
-        sign, *rest = scanned(bare)
-        if isinstance(sign, DerivativeSign) and sign.of and len(rest) == 1:
-            return LeftSide(sign.of, sign.order, sign.text)
     return None
 
 
