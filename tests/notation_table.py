@@ -95,7 +95,7 @@ def sides(row: Answer) -> str:
     else:
         problem = derivative_problem(row.question, "x", row.order)
     return " = ".join(
-        "what is asked for" if step.restated and not step.derives else str(step.expression)
+        "what is asked for" if step.restated and not step.derives else str(problem.named(step.expression))
         for step in steps_of(row.line, problem)
     )
 

@@ -22,7 +22,7 @@ import latex2mathml.converter
 import sympy as sp
 from latex2mathml import exceptions as refusals
 
-from symad.display.printers import Latex, Signs, Text, Written
+from symad.display.printers import Latex, Signs, Text
 from symad.display.styles import class_of
 
 _REFUSALS: tuple[type[Exception], ...] = (
@@ -201,21 +201,12 @@ def text_of(expression: sp.Basic) -> str:
 
 
 def signs_of(expression: sp.Basic) -> str:
-    """Return an expression on one line with the signs of a page.
+    """Return an expression on one line as it is written by hand.
 
     >>> signs_of(2 * sp.sin(sp.Symbol("x")) ** 2)
-    '2·sin(x)²'
+    '2sin(x)²'
     """
-    return too_large(expression) or Signs().doprint(expression)
-
-
-def written_of(expression: sp.Basic) -> str:
-    """Return an expression on one line as pupils write it.
-
-    >>> written_of(sp.Symbol("x") ** 2 * 3)
-    '3x²'
-    """
-    return too_large(expression) or str(Written().doprint(expression))
+    return too_large(expression) or str(Signs().doprint(expression))
 
 
 def latex_of(expression: sp.Basic) -> str:

@@ -156,23 +156,28 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
         return f"({text})*" if isinstance(product, sp.Add | InOrder | sp.Piecewise) else f"{text}*"
 
 
-class Signs(Text):
-    """The same with the signs of a page, where a terminal shows them: x², ε₁, λ, and a dot between factors.
+_IN_BOOKS = {"log": "ln", **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")}}
 
-    >>> x, v = sp.symbols("x v_1")
-    >>> Signs().doprint(3 * v * x**2 / sp.sin(x) ** 12)
-    '3·v₁·x²/sin(x)¹²'
+
+class Signs(Text):
+    """Mathematics as it is written by hand, where a terminal shows the signs: 2x², |x|, √x, e^x, ln, arcsin, f′(x), ε₁.
+
+    >>> x = sp.Symbol("x")
+    >>> Signs().doprint(2 * x**3 * sp.log(sp.Abs(x)) + sp.exp(2 * x) + sp.sqrt(2) * x + sp.pi * 3**x)
+    '3^x·π + 2x³·ln(|x|) + √2·x + e^(2x)'
     """
 
     def doprint(self, expr: sp.Basic) -> str:
         """Return an expression on one line."""
-        return _TIMES.sub("·", super().doprint(expr))
+        return self._in_signs(super().doprint(expr))
 
-    def _print_Pow(self, expr: sp.Pow, rational: bool = False) -> str:
-        if expr.exp.is_Integer and expr.exp > 1:
-            base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
-            return f"{base}{str(expr.exp).translate(_RAISED)}"
-        return str(super()._print_Pow(expr, rational=rational))
+    def _print_Struck(self, expr: Struck) -> str:
+        return "".join(f"{letter}{STROKE}" for letter in self._in_signs(self._print(expr.args[0])))
+
+    def _in_signs(self, text: str) -> str:
+        text = _TIMES.sub("·", text)
+        text = re.sub(r"(?<![\w₀-₉.^√/])(\d+)·(?=[^\W\d_])", r"\1", text)
+        return re.sub("'+", lambda marks: "′" * len(marks[0]), text)
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
         return f"ε{str(level_of(expr)).translate(_LOWERED)}"
@@ -183,23 +188,6 @@ class Signs(Text):
         letter, index = found.groups() if found else (name, "")
         sign = _GREEK_SIGNS.get(letter, letter)
         return sign + index.translate(_LOWERED) if index or sign != letter else name
-
-
-_IN_BOOKS = {"log": "ln", **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")}}
-
-
-class Written(Signs):
-    """Mathematics as pupils write it on one line: 2x², |x|, √x, e^x, ln, arcsin, f′(x).
-
-    >>> x = sp.Symbol("x")
-    >>> Written().doprint(2 * x**3 * sp.log(sp.Abs(x)) + sp.exp(2 * x) + 1 / sp.sqrt(x) + sp.pi * 3**x)
-    '3^x·π + 2x³·ln(|x|) + e^(2x) + 1/√x'
-    """
-
-    def doprint(self, expr: sp.Basic) -> str:
-        """Return an expression on one line."""
-        text = re.sub(r"(?<![\w₀-₉.^])(\d+)·(?=[^\W\d_])", r"\1", super().doprint(expr))
-        return re.sub("'+", lambda marks: "′" * len(marks[0]), text)
 
     def _print_Abs(self, expr: sp.Expr) -> str:
         return f"|{self._print(expr.args[0])}|"
@@ -226,10 +214,13 @@ class Written(Signs):
         if expr.exp == sp.S.Half:
             return f"√{self._in_parentheses(expr.base)}"
         if expr.exp.is_Rational and expr.exp < 0:
-            return f"1/{self._print(expr.base**-expr.exp)}"
-        if expr.exp.is_Integer:
-            return str(super()._print_Pow(expr, rational=rational))
+            below = expr.base if expr.exp == -1 else sp.Pow(expr.base, -expr.exp, evaluate=False)
+            text = self.parenthesize(below, PRECEDENCE["Pow"], strict=True)
+            return f"1/({text})" if text.startswith("1/") else f"1/{text}"
         base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
+        base = f"({base})" if base.startswith(("e^", "√")) else base
+        if expr.exp.is_Integer and expr.exp > 1:
+            return f"{base}{str(expr.exp).translate(_RAISED)}"
         return f"{base}^{self._in_parentheses(expr.exp)}"
 
     def _in_parentheses(self, part: sp.Expr) -> str:

@@ -18,6 +18,7 @@ from symad.formulas.formula_names import (
     known,
     power,
     product,
+    symbol_of,
 )
 from symad.formulas.tokens import Token, refuse
 
@@ -42,9 +43,9 @@ class Calls(Cursor):
             refuse(self.text, self.token.column, "so many primes", f"at most {ORDER_LIMIT} are read")
         return len(self.take().text)
 
-    def arguments(self, token: Token, *, several: bool = True) -> list[Value]:
-        """Return the arguments in parentheses."""
-        opened = self.accept("(")
+    def arguments(self, token: Token, *, several: bool = True, brackets: bool = False) -> list[Value]:
+        """Return the arguments in parentheses, or in brackets."""
+        opened = self.accept("(", "[") if brackets else self.accept("(")
         if not opened:
             do = f"write {token.text}(...) with its argument in parentheses, or declare it as a symbol"
             refuse(self.text, token.column, f"the function {token.text!r} without an argument", do)
@@ -52,7 +53,7 @@ class Calls(Cursor):
         while comma := self.accept(","):
             self.separates = self.separates or comma
             arguments.append(self.deeper(self.sum, lists=several))
-        self.expect(")", opened)
+        self.expect(")" if opened.text == "(" else "]", opened)
         return arguments
 
     def function(self, token: Token, function: Function) -> Value:
@@ -60,7 +61,7 @@ class Calls(Cursor):
         order = self.primes()
         function, raised = (inverse, None) if (inverse := self._inverse(token)) else (function, self._raised(token))
         if self.at("(") or not self._may_be_bare(function):
-            arguments = self.arguments(token, several=function.most > 1)
+            arguments = self.arguments(token, several=function.most > 1, brackets=not (order or self.token.spaced))
         else:
             arguments = [self._unmarked(token)]
         if not function.fewest <= len(arguments) <= function.most:
@@ -102,6 +103,15 @@ class Calls(Cursor):
         if self.token.kind != "power" and not (self.token.kind == "operator" and self.token.text == "**"):
             return None
         at = self.take()
+        letter = known(self.names, self.token.text)
+        if self.token.text in tuple("nmk") and (isinstance(letter, sp.Expr) or (letter is None and self.others)):
+            word = self.take()
+            return Value(symbol_of(word.text) if letter is None else letter)
+        if at.kind != "power" and self.at("("):
+            start, raised = self.position, self.operand()
+            if not raised.expression.is_number:
+                return raised
+            self.position = start
         exponent = at if at.kind == "power" else self.take()
         if exponent.kind not in ("power", "number") or not exponent.text.isdigit():
             what = f"a power of {token.text!r} before its argument"
@@ -177,6 +187,14 @@ class Calls(Cursor):
             self.refuse_token()
         inside = self.operand()
         sign = self.text[token.column : token.end]
+        is_square = start.kind == "number" and start.text.isdigit() and sp.sqrt(self.integer(start)).is_Integer
+        if is_square and self.at("+", "-") and not self.token.spaced:  # √1-x²
+            self.position += 1
+            self.power()
+            rest = self.written(start)
+            self.two(
+                token, f"the root {sign}{rest}", f"{sign}({rest})", f"({sign}{start.text}){rest[len(start.text) :]}"
+            )
         if self.token.kind == "power" or self.at("**"):
             argument, at = self.written(start), self.token
             self.position += 1

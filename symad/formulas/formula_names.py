@@ -75,7 +75,7 @@ def _table() -> dict[str, Function]:
     }  # fmt: skip
     table |= {name: table[same] for name, same in others.items()}
     capitals = [name for name in table if len(name) > 1 and name.isalpha() and name not in _NO_CAPITALS]
-    return table | {name.capitalize(): table[name] for name in capitals}
+    return table | {spelled: table[name] for name in capitals for spelled in (name.capitalize(), name.upper())}
 
 
 FUNCTIONS: dict[str, Function] = _table()

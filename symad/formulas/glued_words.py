@@ -24,12 +24,13 @@ from symad.formulas.formula_names import (
     known,
     logarithm_to_a_base,
 )
-from symad.formulas.tokens import Token, asked_back
+from symad.formulas.tokens import Token, asked_back, refuse
 
 _LONGEST_WORD = 40  # letters of a word that is taken apart
 _LONGEST_PRODUCT = 3  # letters of a product in which a letter is not declared
 _MOST_WAYS = 2
 _LETTER = re.compile(r"[^\W\d_][₀-₉]*")
+_INDEXED = re.compile(r"(?:log|[A-Za-z])_[0-9]+(?=[^\W\d_])")
 _STARTS = frozenset(["name", "number", "fraction", "root", "prime", "power"])
 _FUNCTION_NAMES = sorted((name for name in FUNCTIONS if len(name) > 1), key=len, reverse=True)
 
@@ -47,6 +48,7 @@ def parted(
     >>> [word.text for word in found], notes
     (['2', 'x', 'y', '**', '2', ''], [])
     """
+    words = [piece for word in words for piece in _ended_by_index(word, names)]
     alone = {word.text for word in words if word.kind == "name" and len(word.text) == 1}
     result: list[Token] = []
     notes: list[str] = []
@@ -70,6 +72,15 @@ def _pieces(word: Token, way: Way) -> Iterable[Token]:
         column += len(piece)
 
 
+def _ended_by_index(word: Token, names: Mapping[str, Name]) -> Iterable[Token]:
+    """Return x_1 and x_2 of the word x_1x_2, log_2 and x of log_2x: digits end an index."""
+    cut = _INDEXED.match(word.text) if word.kind == "name" and known(names, word.text) is None else None
+    if cut is None:
+        return [word]
+    first, rest = _pieces(word, (cut[0], word.text[cut.end() :]))
+    return [first, *_ended_by_index(rest, names)]
+
+
 def _stays_whole(word: str) -> bool:
     is_word = word in FUNCTIONS or word in CONSTANTS or word in NO_SYMBOLS or word in UNREAD or keyword.iskeyword(word)
     return len(word) == 1 or len(word) > _LONGEST_WORD or is_word or is_greek(word) or bool(logarithm_to_a_base(word))
@@ -80,6 +91,10 @@ def _way(text: str, word: Token, after: Token, names: Mapping[str, Name], bare: 
     called = after.kind in _STARTS or after.text in ("(", "|(", "**")
     if _stays_whole(word.text):
         letters = tuple(word.text)
+        inner = word.text.removeprefix("a")
+        if word.text in FUNCTIONS and called and inner in FUNCTIONS and inner != word.text and "a" in names:
+            do = f"write arc{inner}(...) for the inverse function, a*{inner}(...) for a product"
+            refuse(text, word.column, f"the word {word.text!r}", do, "it has two readings")
         is_product = word.text in FUNCTIONS and len(letters) > 1 and all(letter in names for letter in letters)
         if is_product and called and len(letters) == 2:
             asked_back(text, word.column, f"the word {word.text!r}", f"{word.text}( )", "*".join(letters))

@@ -136,6 +136,10 @@ class _Rewriter:
     def _exponent(self, sign: Token) -> list[Token]:
         """Return an exponent in braces: primes are no exponent, and a number, or what has parentheses, needs none."""
         opened = self._take()
+        following = self.words[self.position : self.position + 2]
+        if opened.text == "\\circ" or [word.text for word in following] == ["\\circ", "}"]:
+            self.position += 2 * (opened.text == "{")
+            return [replace(opened, kind="degree", end=self.words[self.position - 1].end)]
         inside = self._group(opened) if opened.text == "{" else self._command(opened)
         if inside and all(word.kind == "prime" for word in inside):
             marks = "".join(word.text for word in inside)
@@ -170,7 +174,8 @@ class _Rewriter:
         if word.kind == "number" and not word.text.isdigit():
             refuse(self.text, word.column, f"{word.text!r} behind {command.text}", "write arguments in braces { }")
         if word.kind in ("name", "number") and len(word.text) > 1:
-            rest = replace(word, text=word.text[1:], column=word.column + 1, spaced=False)
+            kind = "number" if word.text[1:].isdigit() else "name"
+            rest = replace(word, kind=kind, text=word.text[1:], column=word.column + 1, spaced=False)
             self.words[self.position - 1] = rest
             self.position -= 1
             return [replace(word, text=word.text[0], end=word.column + 1)]
@@ -183,6 +188,8 @@ class _Rewriter:
             return self._space()
         if word.text in _SIGNS:
             return [replace(word, kind="operator", text=_SIGNS[word.text])]
+        if word.text == "\\degree":
+            return [replace(word, kind="degree")]
         if word.text in _BARS:
             return [replace(word, kind="bar", text=_BARS[word.text])]
         if word.text == "\\prime":

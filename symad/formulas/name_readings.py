@@ -159,9 +159,9 @@ class NameReadings(Calls):
         first, second = self.tokens[place + 2], self.tokens[min(place + 3, len(self.tokens) - 1)]
         if letter in "fg" and letter not in self.names:
             return True
-        if letter not in _LIKE_FUNCTIONS and letter != "y":
-            return False
         alone = first.kind == "name" and second.text in (")", ",")
+        if letter not in _LIKE_FUNCTIONS and letter != "y":
+            return alone and second.text == ")" and letter in _VARIABLES and known(self.names, first.text) is not None
         inner = first.kind == "name" and len(first.text) == 1 and first.text in _LIKE_FUNCTIONS
         return alone or (inner and first.text not in self.names and second.text == "(")
 
@@ -184,6 +184,14 @@ class NameReadings(Calls):
             return "declare it if it is meant as a name"
         if not word.isascii() and re.search(r"[^\W\d_]\d*[^\W\d_]", word.translate(LOWERED)):
             return f"write {'*'.join(re.findall(r'[^0-9_₀-₉][0-9_₀-₉]*', word))} for a product, or declare {word!r}"
+        indexed = re.fullmatch(r"([A-Za-z]_[A-Za-z])([A-Za-z])", word)
+        if indexed and known(self.names, indexed[2]) is not None:
+            return f"write {indexed[1]}*{indexed[2]} for a product, or declare {word!r}"
+        if re.match(r"[A-Za-z]\d+[A-Za-z]", word):
+            return f"write * between factors, or declare {word!r}"
+        if word.isalpha() and len(word) > 3 and not is_greek(word) and known(self.names, word[-1]) is not None:
+            stem, last = word[:-1], word[-1]
+            return f"write {stem}({last}) for a function, {stem}*{last} for a product, or declare {word!r}"
         short = 1 < len(word) <= 3 and word.isascii() and word.isalpha() and not is_greek(word)
         if short:
             return f"write {'*'.join(word)} for a product, or declare {word!r}"

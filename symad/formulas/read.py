@@ -36,7 +36,7 @@ from symad.formulas.formula_names import (
 from symad.formulas.glued_words import parted
 from symad.formulas.latex_words import plain_words
 from symad.formulas.name_readings import NameReadings
-from symad.formulas.tokens import DerivativeSign, Token, asked_back, refuse, scanned
+from symad.formulas.tokens import STYLED, DerivativeSign, Token, asked_back, refuse, scanned
 
 _LEFT_SIDE = re.compile(r"[\s$]*([A-Za-zφψΦΨ])\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*=(?!=)")
 
@@ -107,10 +107,11 @@ def reading(
     ('3,5 is read as 3.5: a decimal comma',)
     """
     start, end = part
+    text = text.translate(STYLED) if isinstance(text, str) else text
     letter = ""
     if part == (0, None) and isinstance(text, str) and (left := _LEFT_SIDE.match(text, start)):
         letter = left[1]
-        if (left[2] or letter in "yfgh") and letter not in names:
+        if letter not in names:
             start = left.end()
     words = scanned(text, start, end)
     factors, products = parted(text, plain_words(text, words), names, others=others, bare=bare)
@@ -222,7 +223,10 @@ class _Parser(NameReadings):
         if exponent.kind == "name" and exponent.text == "T" and known(self.names, "T") is None:
             refuse(self.text, exponent.column, "a transposed matrix", "give a formula of numbers", "^T has one meaning")
         written = self.written(exponent)
-        half = written == "1" and self.at("/") and not self.token.spaced
+        signed = (
+            base.text == "e" and self.tokens[self.position - 1] is not operator and written.startswith(("-", "−", "–"))
+        )
+        half = self.at("/") and not self.token.spaced and (written.lstrip("-−–") == "1" or signed)
         is_factor = self._is_function(self.token) or self.is_epsilon(self.token)
         glued = self.token.kind == "name" and self.token.column == last.end and not is_factor
         number = last.kind == "number" and exponent.kind != "name"
@@ -248,9 +252,14 @@ class _Parser(NameReadings):
         start, value = self.token, self.operand()
         if start.text in ("(", "["):
             value = self.primed(start, value)
+        if self.token.kind == "degree":
+            return self.computed(self.take(), lambda: product([value, constant(sp.pi / 180)]))
         if self.token.kind != "bang":
             return value
         token = self.take()
+        if token.spaced:
+            do = "write (x)! for a factorial, and leave out the sign of emphasis"
+            refuse(self.text, token.column, "'!' behind a space", do, "it has two readings")
         if len(token.text) > 1:
             what = "a factorial of a factorial, or a double factorial"
             refuse(self.text, token.column, what, "write (n!)! for the first", "the second is not known here")

@@ -16,6 +16,12 @@ _SHOWN = 60  # characters of a refused formula that are shown
 
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺ˣʸᵗⁿᵏᵐ", "0123456789-+xytnkm")
 LOWERED = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+# letters and digits of other styles, which word processors put into formulas, and signs for a product
+STYLED = {
+    code: letter
+    for code in (*range(0x1D400, 0x1D800), 0x210E)
+    if len(letter := unicodedata.normalize("NFKC", chr(code))) == 1
+} | str.maketrans("\u2219\u2022\u2062\u2061", "··· ")
 _OPERATORS = {"^": "**", "·": "*", "×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "÷": "/", "∕": "/"}
 _PRIMES = {"'": 1, "′": 1, "’": 1, "″": 2, "‴": 3}
 _ROOTS = {"√": "2", "∛": "3", "∜": "4"}
@@ -34,6 +40,7 @@ _TOKENS = re.compile(
     r"|(?P<fraction>[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒])"
     r"|(?P<bar>\|)"
     r"|(?P<bang>!+)"
+    r"|(?P<degree>°)"
     r"|(?P<latex>\\[A-Za-z]+|\\[^A-Za-z]|[{}$&~]|(?<=[A-Za-z}])_(?=[A-Za-z0-9{]))"
 )
 _ORDER = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"

@@ -75,7 +75,7 @@ def test_a_file_of_that_name_is_no_matter(library: Path, tmp_path: Path) -> None
 
 
 def test_commands_run(library: Path, tmp_path: Path) -> None:
-    assert "f'(x)[v]" in run(library, tmp_path, "-m", "symad", "expand", "x^2").stdout
+    assert "f′(x)[v]" in run(library, tmp_path, "-m", "symad", "expand", "x^2").stdout
     usage = subprocess.run(
         [sys.executable, "-m", "symad.codegen.bisecting"],
         capture_output=True, text=True, check=False, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(library)},

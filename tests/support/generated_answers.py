@@ -205,7 +205,7 @@ def _differ(left: sp.Expr, right: sp.Expr, source: Random) -> bool:
                 continue
             if mp.im(one) or mp.im(other) or not (mp.isfinite(one) and mp.isfinite(other)):
                 continue
-            if abs(one - other) > mp.mpf(10) ** -40 * (abs(one) + abs(other)):
+            if abs(one - other) > mp.mpf(10) ** -40 * (1 + abs(one) + abs(other)):  # what cancels leaves rounding
                 return True
     return False
 

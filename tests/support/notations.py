@@ -46,6 +46,8 @@ FORMULAS: dict[str, dict[str, str]] = {
         "x^{n}y": "x**n*y",
         "x 2^{x-1}": "x*2**(x - 1)",
         "v/x² ε_1": "v/x**2*ε_1",
+        "x_1x_2^2": "x_1*x_2**2",
+        "log_2x": "log2(x)",
         "1/2 x/y v": "x*v/(2*y)",
     },
     "Signs": {
@@ -54,6 +56,7 @@ FORMULAS: dict[str, dict[str, str]] = {
         "xⁿ": "x**n",
         "e⁻ˣ": "exp(-x)",
         "2·x × y ⋅ v": "2*x*y*v",
+        "2∙𝑥 • 𝑦": "2*x*y",
         "x − 1": "x - 1",
         "x ÷ 2": "x/2",
         "½x²": "x**2/2",
@@ -109,6 +112,9 @@ FORMULAS: dict[str, dict[str, str]] = {
         "2xcos(x^2)": "2*x*cos(x**2)",
         "xsinxcosx": "x*sin(x)*cos(x)",
         "Sin x + Ln x": "sin(x) + log(x)",
+        "COS(x) + Sin[2x]": "cos(x) + sin(2*x)",
+        "sin^n x": "sin(x)**n",
+        "sin 30° + cos(x°)": "1/2 + cos(pi*x/180)",
         "arcsec x": "asec(x)",
         "arcoth x": "acoth(x)",
         "sech^2 x": "sech(x)**2",
@@ -197,6 +203,12 @@ ANSWERS = [
     Answer("x^2", "x^2 + 2x v ε + O(ε²)", ONE),
     Answer("x^2", "x^2 + 2x v \\epsilon + \\mathcal{O}(\\epsilon^2)", ONE),
     Answer("x^2", "x² + 2xv ε₁", ONE),
+    Answer("sin^2 x", "2(cosx)(sinx)"),
+    Answer("x lnx", "1 + (lnx)"),
+    Answer("x^3", "\\dot{y} = 3x^2"),
+    Answer("x^2", "((x+h)^2 - x^2)/h = 2x + h → 2x as h → 0"),
+    Answer("x^2", "lim_{h→0} ((x+h)^2 - x^2)/h = 2x"),
+    Answer("sin x", "sin(x+h) = sin x + h cos x + O(h²)"),
 ]  # fmt: skip
 
 PRECEDENCE = [
@@ -262,5 +274,5 @@ ASKED_BACK = [
     "1/2x", "1/xy", "e^xy", "e^2x", "x^2n", "x^1/2", "√xy", "x3", "2x4", "√2x", "√x/2", "√x²", "2½", "|x|y|n|", "x^n!",
     "n!!", "lg x", "d/dx x^2 + x", "d/dx x · sin x", "d/dx (x+1)(x+2)", "(x y)'", "h(x+1)", "u(2x)", "3,5 max(x, 1)",
     "mu^2 bc", "uz", "x ± 1", "x_1^∞", "\\int x", "{x}", "y'", "x = y", "0.5.2", "sint", "det x", "x^T x", "rate x",
-    "f'(x) = x",
+    "f'(x) = x", "e^-x²/2", "x^-1/2", "√1-x²", "2x !", "acos(x)", "senx", "a_nx^n", "e2x",
 ]  # fmt: skip

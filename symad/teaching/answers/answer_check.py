@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, overload
 
 import sympy as sp
@@ -22,9 +23,11 @@ from symad.teaching.answers.answer_problem import (
     derivative_problem,
     derivative_within,
     expansion_problem,
+    with_decimal_logarithms,
 )
 from symad.teaching.answers.gradient_answers import first_wrong, gradient_problems
 from symad.teaching.answers.implicit_problem import implicit_problem, is_equation
+from symad.teaching.answers.matrix_answers import checked_matrices, is_of_matrices
 from symad.teaching.answers.mistake_rules import Words
 from symad.teaching.answers.mistakes import OF_TERMS, Mistake, mistakes_of
 from symad.teaching.answers.rounded_answers import is_rounded_from
@@ -127,7 +130,8 @@ def check_derivative(
     """Return which line of a pupil's derivative of f of some order is the first wrong one, and why.
 
     An equation such as x^2 + y^2 = 25 asks for dy/dx. In several variables the gradient is asked for, with order=2 the
-    Hessian: ∇f = (2xy, x^2), or lines f_x = 2xy.
+    Hessian: ∇f = (2xy, x^2), or lines f_x = 2xy. Questions such as x^T A x, tr(A X), log det X or ‖Ax - b‖² are of
+    matrices (capital letters) and columns (small ones); an answer may have dX in it.
 
     `mine`, f, x, digits, reveal and each are as in `check_expansion`.
 
@@ -137,6 +141,12 @@ def check_derivative(
     >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
     [True, True, False]
     """
+    if is_of_matrices(f, x, mine):
+        return (
+            _each(mine, partial(checked_matrices, f=f, x=x, order=order, reveal=reveal))
+            if each
+            else (checked_matrices(mine, f, x, order, reveal))
+        )
     equation = is_equation(f)
     problems = None if equation else gradient_problems(f, x, order, digits, reveal)
     if problems is None:
@@ -175,6 +185,9 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
         if bad.right is False and (asked_back := next(filter(is_inverse_note, bad.step.notes), "")):
             do = "write arcsin(x) or 1/sin(x), whichever is meant (so for each function)"
             raise refusal(f"line {bad.step.line}: {asked_back}", why="the exponent -1 has two readings", do=do)
+        if bad.right is False and _is_right_to_base_10(mine, problem):
+            do = "write ln x or log_10 x in the question, whichever is meant"
+            raise refusal("the logarithm 'log', which is read as ln", why="with log_10 the answer is right", do=do)
         return _corrected(problem, judged, bad)
     answers = [found for found in asked if not found.step.restated]
     if not answers:
@@ -194,6 +207,16 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
         last.step.expression, problem
     )
     return CheckedAnswer(problem, judged, True, finished=finished)
+
+
+def _is_right_to_base_10(mine: Any, problem: Problem) -> bool:
+    """Return whether an answer is right where "log" in the question and in the answer is the decimal logarithm."""
+    if problem.otherwise is None or not isinstance(mine, str):
+        return False
+    try:
+        return checked_answer(with_decimal_logarithms(mine), problem.otherwise).right is True
+    except ArgumentError:  # it cannot be read in that way
+        return False
 
 
 def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
@@ -294,6 +317,9 @@ def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, .
         return (_without_value(problem, bad),)
     if bad.step.rounded is not None:
         decimals = problem.coefficients(bad.step.rounded)[levels]
+        at = {symbol: value * sp.pi / 180 for symbol, value in problem.at.items()}
+        if at and is_rounded_from(decimals, problem.general(levels).xreplace(at), bad.step.decimals, 2):
+            return (Mistake("unit of angle", ("You took the number as degrees: derivatives are taken in radians",)),)
         if is_rounded_from(decimals, bad.expected[levels], bad.step.decimals, 1):
             do = f"give {problem.digits} significant digits or more" if problem.digits else "write the number exactly"
             return (Mistake("rounded", (f"You rounded too much: {do}",)),)

@@ -14,7 +14,7 @@ from codegen.records import dataclass
 from symad.checking.equality import agreement
 from symad.display.mathematics import too_large
 from symad.errors import ArgumentError
-from symad.formulas.formula_names import Name, known, plain
+from symad.formulas.formula_names import CONSTANTS, Name, known, plain
 from symad.formulas.read import Reading, reading
 from symad.teaching.answers.answer_problem import Problem, real, undefined
 from symad.teaching.answers.answer_statements import (
@@ -33,13 +33,12 @@ from symad.teaching.answers.answer_text import (
     without_note,
     without_remainder,
 )
+from symad.teaching.answers.step_of_quotients import AS_IT_VANISHES, LIMIT, MOVED, STEP, at_zero, completed
 from symad.teaching.expansion.epsilon import monomial
 from symad.tracing.calling.user_place import refusal
 
 MOST_LINES = 100
-STEP = sp.Dummy("h", real=True)  # the h of f(x + h)
 CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a constant of integration
-_MOVED = re.compile(r"\w\s*\+\s*h\s*\)")
 
 
 @dataclass(frozen=True)
@@ -86,8 +85,9 @@ class Reader:
         if self.function is not None and known(self.names, "y") is None:
             self.names["y"] = self.function
         if not problem.expansion:
-            self.names |= {letter: CONSTANT for letter in "cC" if known(self.names, letter) is None}
+            self.names |= {letter: CONSTANT for letter in ("c", "C", "const") if known(self.names, letter) is None}
         self.equation = False  # whether the statement at hand is an equation for y'
+        self.up_to = 0  # the degree of the remainder O(h^n) of the statement at hand, 0 without one
         self.own: set[str] = set()  # names that the answer gives to parts of the formula
         self.about: sp.Expr | None = None  # what the equations of the line before are about
         self.point: Any | None = problem.symbols[0] if len(problem.symbols) == 1 else None
@@ -112,6 +112,8 @@ class Reader:
         if known(self.names, self.bare.name) is None:
             one = self.problem.epsilons[0] if self.problem.count == 1 else self.bare
             self.names[self.bare.name] = self.problem.epsilon_sum if self.problem.taylor else one
+        if self.problem.taylor:
+            self.names.setdefault("h", self.problem.epsilon_sum)
 
     def steps(self, mine: Any) -> list[Step]:
         """Return the steps of an answer: lines of text, a list of lines or expressions, or a dict of coefficients."""
@@ -119,7 +121,7 @@ class Reader:
             found = [self._coefficients(mine)]
         else:
             lines = lines_of(mine)
-            if any(isinstance(line, str) and _MOVED.search(line) for _, line in lines) and not self.problem.expansion:
+            if any(isinstance(line, str) and MOVED.search(line) for _, line in lines) and not self.problem.expansion:
                 self.names.setdefault("h", STEP)
             if len(lines) > MOST_LINES:
                 raise refusal(f"an answer of {len(lines)} lines", do=f"give at most {MOST_LINES}")
@@ -132,7 +134,7 @@ class Reader:
 
     def _line(self, number: int, line: Any) -> list[Step]:
         if isinstance(line, str):
-            line = without_boxes(as_ratio(line))
+            line = AS_IT_VANISHES.sub("", without_boxes(as_ratio(line)))
             said = statements(line, lambda word: known(self.names, word) is not None)
             return [step for statement in said for step in self._statement(number, line, statement)]
         parts = line.args if isinstance(line, sp.Equality) else [line]
@@ -142,6 +144,7 @@ class Reader:
 
     def _statement(self, number: int, line: str, said: Statement) -> list[Step]:
         """Return the steps of a statement; one that only names something (u = x^2), or says ε² = 0, has none."""
+        self.up_to = 0
         goes_on = line[said.start : said.end].startswith(("=", "≈"))
         cut = sides_of(line, said.start, said.end)
         if len(cut) > 1 and (definition := self._definition(number, line, cut)) is not None:
@@ -165,7 +168,8 @@ class Reader:
             rewritten = (
                 len(sides) > 1 and not self.problem.expansion and concrete == self.concrete(self.problem.formula)
             )
-            self.about = concrete if named or rewritten else None
+            moves = len(sides) > 1 and concrete.has(STEP)  # ((x + h)^2 - x^2)/h = ...
+            self.about = concrete if named or rewritten or moves else None
             of_x = self.function(self.point) if self.function is not None and self.point is not None else sp.S.Zero
             slope = sp.Derivative(of_x, self.point) if self.problem.dependent_name else sp.Dummy()
             sides_with = [read.expression.has(slope) and not read.derivative for read in sides]
@@ -189,15 +193,19 @@ class Reader:
         if found is None or self.point is None or self.problem.expansion or found[2] not in (None, self.point.name):
             return None
         word = found[1].replace("{", "").replace("}", "")
-        if known(self.names, word) is not None or word in (self.problem.name, "f") or (found[2] and len(cut) > 2):
+        if (
+            known(self.names, word) is not None
+            or word in (self.problem.name, "f", *CONSTANTS)
+            or (found[2] and len(cut) > 2)
+        ):
             return None
         try:
-            value = self.concrete(self._read(number, line, start, end).expression)
+            step = self._step(number, line[start:end].strip(), self._read(number, line, start, end))
         except ArgumentError:
             return None
-        self.names[word] = value
+        self.names[word] = step.expression
         self.own.add(word)
-        return Step(number, line[start:end].strip(), value, value, defines=True)
+        return replace(step, about=step.expression, defines=True)
 
     def _step(self, number: int, text: str, read: Reading, about: sp.Expr | None = None, condition: str = "") -> Step:
         expression = read.expression
@@ -214,6 +222,8 @@ class Reader:
     def _determines(self, side: sp.Expr, about: sp.Expr | None) -> bool:
         """Return whether a side of an equation gives what is asked for: y' stands in it, or h, which goes to 0."""
         asked = self.problem.truth[self.problem.terms[0]]
+        if self.up_to > self.problem.count and side.has(STEP):
+            return True
         if about is not None and about.has(STEP) and side.has(STEP) and not self._is_named(side):
             return bool(agreement(side.subs(STEP, 0), asked))
         return self.equation
@@ -273,17 +283,43 @@ class Reader:
         """Return a side of a line: what an equation is about, or a formula, with a note or a remainder behind it."""
         if equation and (about := self._derivative(line[start:end])) is not None:
             return Reading(about, derivative=not self._is_named(about))
-        end = without_note(line, start, end, lambda word: known(self.names, word) is not None)
+        if (limit := LIMIT.match(line, start, end)) is not None:
+            quotient = self.concrete(self._read(number, line, limit.end(), end).expression)
+            return Reading(at_zero(quotient), derives=True)
+        before = without_note(line, start, end, lambda word: known(self.names, word) is not None)
+        if before < end and not self._is_read(number, line, before, end):
+            end = before
         if self.problem.taylor and (dots := re.search(r"[-+−]\s*(?:\.\.\.|…|\\[lc]?dots)\s*$", line[start:end])):
             end = start + dots.start()
         if self.problem.expansion:
             end, remainder = without_remainder(line, start, end)
             if remainder is not None:
                 self._check_remainder(number, line, remainder)
+        elif STEP in self.names.values():
+            end, remainder = without_remainder(line, start, end)
+            if remainder is not None:
+                size = self._read(number, line, *remainder).expression
+                return self._up_to(number, self._read(number, line, start, end), size)
         moved = along_directions(line[start:end])
         if moved != line[start:end] and known(self.names, "D") is None:
             return self._read(number, moved, 0, len(moved))
         return self._read(number, line, start, end)
+
+    def _up_to(self, number: int, read: Reading, size: sp.Expr) -> Reading:
+        """Return a Taylor polynomial in h with the remainder O(size) as f(x + h), where it is right."""
+        if not size.is_polynomial(STEP) or not size.has(STEP):
+            raise refusal(f"the remainder O({size}) in line {number}", do="write a power of h, such as O(h^2)")
+        self.up_to = int(sp.degree(size, STEP))
+        moved = self.concrete(self.problem.formula.subs(self.point, self.point + STEP))
+        return replace(read, expression=completed(self.concrete(read.expression), moved, self.up_to))
+
+    def _is_read(self, number: int, line: str, start: int, end: int) -> bool:
+        """Return whether a part of a line is a formula."""
+        try:
+            self._read(number, line, start, end)
+        except ArgumentError:
+            return False
+        return True
 
     def _check_remainder(self, number: int, line: str, part: tuple[int, int]) -> None:
         """Refuse a remainder that would swallow what is asked for: it is a power or a product that falls away."""
@@ -291,7 +327,7 @@ class Reader:
         names: set[sp.Basic] = {*problem.epsilons, self.bare} & content.free_symbols
         falls_away = 2
         if problem.taylor:
-            falls_away = problem.count + 1
+            falls_away = problem.count + (line[: part[0]].rstrip(" (")[-1:] != "o")
             names = names or set(problem.symbols) & content.free_symbols
         degree = sp.Poly(content, *names).total_degree() if names and content.is_polynomial(*names) else 0
         if degree < falls_away:

@@ -117,7 +117,7 @@ def _lines(answer: CheckedAnswer) -> Table:
         if found.carried and line != answer.line:
             verdict = Marked("follows from the line before", "muted")
         typeset = "\\" in line.text or "$" in line.text
-        understood = found.step.expression if typeset and not found.step.restated else ""
+        understood = answer.problem.named(found.step.expression) if typeset and not found.step.restated else ""
         rows.append((str(line.number), Marked(line.text, "code"), understood, verdict))
     if not any(row[2] for row in rows):
         return Table(("line", "written", ""), tuple((row[0], row[1], row[3]) for row in rows), "rll")
@@ -145,8 +145,9 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
         return [look, *_reasons(answer.mistakes, sp.S.Zero)]
     if not answer.is_revealed:
         return [look, *_witnessed(answer.problem, answer.witness, reveal=False), *_reasons(answer.mistakes, None)]
-    compared = Table(("you wrote", "it is"), ((answer.written, answer.expected),), "ll")
-    gap = answer.written - answer.expected
+    written, expected = map(answer.problem.named, (answer.written, answer.expected))
+    compared = Table(("you wrote", "it is"), ((written, expected),), "ll")
+    gap = written - expected
     return [look, compared, *_witnessed(answer.problem, answer.witness), *_reasons(answer.mistakes, gap)]
 
 
@@ -177,7 +178,9 @@ def _reasons(mistakes: Sequence[Mistake], gap: sp.Expr | None) -> list[Block]:
 
 def _praise(answer: CheckedAnswer) -> list[Block]:
     ways = dict.fromkeys(str(found) for step in answer.steps for found in step.terms.values())
-    blocks: list[Block] = [Paragraph((Marked("Right.", "right"), f" Checked {' and '.join(ways)}."))]
+    blocks: list[Block] = [
+        Paragraph((Marked("Right.", "right"), f" Checked {' and '.join(ways) or 'on random matrices'}."))
+    ]
     if not answer.finished and answer.steps[-1].step.named:
         blocks.append(Paragraph(("It holds for every ", answer.problem.name, ": now put in its formula.")))
     elif not answer.finished and answer.steps[-1].step.derives:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Literal, get_args
@@ -53,6 +54,7 @@ class Problem:
     taylor: bool = False  # one direction for all levels: a polynomial in one epsilon is an answer too
     digits: int = DIGITS  # significant ones that a decimal number needs; 0 where it has to be exact
     reveal: Reveal = "always"
+    otherwise: Problem | None = None  # the problem where "log" means the logarithm to base 10
     epsilons: tuple[sp.Symbol, ...] = field(init=False)
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
@@ -89,7 +91,8 @@ class Problem:
         """Return an expression, or a word, as it is shown: its symbols have the names that were given."""
         if not isinstance(part, sp.Basic):
             return part
-        return part.xreplace({symbol: real(sp.Symbol(symbol.name)) for symbol in self.symbols if symbol.is_Dummy})
+        dummies = part.atoms(sp.Dummy) if isinstance(part, sp.Expr) else ()
+        return part.xreplace({symbol: real(sp.Symbol(symbol.name)) for symbol in dummies})
 
     @property
     def turns_here(self) -> bool:
@@ -175,8 +178,12 @@ def expansion_problem(
     exact = {levels: [real(part) for part in parts] for levels, parts in found.items()}
     apart = _apart(formula, symbols, values, [part for parts in exact.values() for part in parts])
     names, taylor = tuple(called or ()), order is not None
+    other = with_decimal_logarithms(f)
+    otherwise = None if other == f else expansion_problem(other, x, directions, order, called, digits, reveal)
     return _smooth(
-        Problem(*apart, exact, count, True, name=name, called=names, taylor=taylor, digits=digits, reveal=reveal)
+        Problem(
+            *apart, exact, count, True, name, names, taylor=taylor, digits=digits, reveal=reveal, otherwise=otherwise
+        )
     )
 
 
@@ -190,7 +197,21 @@ def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal:
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= MOST_ORDER:
         raise refusal(f"order={order!r}", do=f"give an integer from 1 to {MOST_ORDER}")
     apart = _apart(formula, symbols, values, [])
-    return _smooth(Problem(*apart, _ones(order), order, False, name=name, digits=digits, reveal=reveal))
+    other = with_decimal_logarithms(f)
+    otherwise = None if other == f else derivative_problem(other, x, order, digits, reveal)
+    return _smooth(Problem(*apart, _ones(order), order, False, name, digits=digits, reveal=reveal, otherwise=otherwise))
+
+
+def with_decimal_logarithms(text: Any) -> Any:
+    """Return a text with log_10 for each "log" without a base, and anything else as it is.
+
+    >>> with_decimal_logarithms("x log x + log_2 x + \\\\log x")
+    'x log_10 x + log_2 x + \\\\log_{10} x'
+    """
+    if not isinstance(text, str) or re.search(r"log\s*\([^()]*,", text):
+        return text
+    text = re.sub(r"(?<![\\A-Za-z])log(?![A-Za-z0-9_₀-₉]|\s*_)", "log_10", text)
+    return re.sub(r"\\log(?![A-Za-z_]|\s*_)", r"\\log_{10}", text)
 
 
 def _check_options(digits: int, reveal: str) -> None:

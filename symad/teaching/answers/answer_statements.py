@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from codegen.records import dataclass
+from symad.formulas.tokens import STYLED
 from symad.teaching.answers.answer_text import without_typesetting
 
 _RELATION = re.compile(r"[<>≤≥≠∈∉]|!=|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
-_LABEL = re.compile(r"\s*(?:[A-Za-z][A-Za-z -]+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*[a-h]\)\s+")
+_LABEL = re.compile(r"\s*(?:[A-Za-z][A-Za-z -]+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\))\s+")
 _CONNECTIVE = re.compile(
     r"\s*(?:so|thus|hence|therefore|then|let|where|with|and|also|now|since|because|we get|we have|it follows that|"
     r"put|set|for|giving|gives)\b[\s,:]*",
@@ -36,14 +37,14 @@ _UNIT = re.compile(
     r"\s+(?:m|cm|km|mm|s|kg|g|N|J|W|rad|K|Pa|V|A)"
     r"(?:\s*[/·]\s*(?:s|m|h|kg|K|min)(?:\^\{?-?[0-9]\}?|[²³])?)?$"
 )
-_EQUALS = re.compile(r"==?|≈|≃|≡|\\approx(?![a-z])")
+_EQUALS = re.compile(r":?==?|≈|≃|≡|\\approx(?![a-z])")
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
 _SQUARE = re.compile(
     r"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+"
     r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*$"
 )
-_SPLIT = re.compile(r"[,;]\s+|\s+(?:and|so|⇒|→|\\Rightarrow|\\implies|=>)\s+")
+_SPLIT = re.compile(r"[,;]\s+|\s+(?:and|so|⇒|→|⟶|\\to|\\longrightarrow|\\Rightarrow|\\implies|=>)\s+")
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,11 @@ def _parts(code: str) -> Iterator[tuple[int, int]]:
     start = 0
     for found in cuts:
         rest, before = code[found.end() :], code[start : found.start()]
-        says = "=" in rest.partition(",")[0] or _RELATION.search(rest) is not None
+        says = (
+            found[0].strip() in ("→", "⟶", "\\to", "\\longrightarrow")
+            or "=" in rest.partition(",")[0]
+            or _RELATION.search(rest) is not None
+        )
         if before.strip() and _REMARK.match(code, found.end()):
             yield start, found.start()
             return
@@ -188,7 +193,7 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
     if not isinstance(mine, str):
         return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
     found: list[tuple[int, str]] = []
-    for number, line in enumerate(mine.strip("\n").splitlines(), 1):
+    for number, line in enumerate(mine.translate(STYLED).strip("\n").splitlines(), 1):
         code = without_typesetting(line.partition("#")[0]).rstrip()
         if found and (_GOES_ON.match(code) or _UNFINISHED.search(found[-1][1])):
             found[-1] = (found[-1][0], f"{found[-1][1]} {code.lstrip()}")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from codegen.records import dataclass
 from symad.formulas.formula_names import CONSTANTS, FUNCTIONS
-from symad.formulas.tokens import RAISED, DerivativeSign, scanned
+from symad.formulas.tokens import RAISED
 
 _TIMES = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"
 _PRIMED = re.compile(
@@ -15,11 +15,11 @@ _PRIMED = re.compile(
 )
 _RATIO = re.compile(rf"[d∂]{_TIMES}\s*([A-Za-z])\s*(?:\(\s*[\w, ]+\s*\))?\s*/\s*[d∂]\s?([^\W\d_]\w*?){_TIMES}")
 _MIXED = re.compile(
-    r"(?:∂²|∂\^2|d²|d\^2)\s*([A-Za-z])\s*/\s*\(?\s*[d∂]\s*([^\W\d_])\s*[d∂]\s*([^\W\d_])\s*\)?"
-    r"|\\frac\s*\{\s*\\partial\s*\^\s*\{?2\}?\s*([A-Za-z])\s*\}\s*\{\s*\\partial\s*([^\W\d_])\s*\\partial\s*([^\W\d_])\s*\}"
+    r"(?:∂²|∂\s*\^\s*\{?2\}?|d²|d\s*\^\s*\{?2\}?)\s*([A-Za-z])\s*/\s*\(?\s*[d∂]\s*([^\W\d_])\s*[d∂]\s*([^\W\d_])\s*\)?"
 )
 _LOWERED = re.compile(r"([A-Za-z])_(?:\{\s*([a-z]+)\s*\}|([a-z]+))\s*(?:\([^()]*\))?")
-_BEFORE = re.compile(r"(?:∂|D|\\partial\s*)_(?:\{\s*([a-z]+)\s*\}|([a-z]))\s*([A-Za-z])\s*(?:\([^()]*\))?")
+_FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}")
+_BEFORE = re.compile(r"(?:∂|D)\s*_(?:\{\s*([a-z]+)\s*\}|([a-z]))\s*([A-Za-z])\s*(?:\([^()]*\))?")
 _OPERATOR = re.compile(r"D(?:_\{?[a-z]\}?)?\s*([A-Za-z])\s*((?:\(|\[).*)?", re.DOTALL)
 _REMAINDER = re.compile(
     r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
@@ -45,11 +45,14 @@ def left_side(text: str) -> LeftSide | None:
     (LeftSide(letter='y', order=2, variable=''), 2, 'x', None)
     """
     bare = text.strip(" $\t")
+    if found := re.fullmatch(r"\\(d{1,3})ot\s*\{?\s*([A-Za-z])\s*\}?", bare):
+        return LeftSide(found[2], len(found[1]))
     if found := _PRIMED.fullmatch(bare):
         letter, marks, variable = found.groups()
         order = marks.count("'") + sum(marks.count(mark) for mark in ("′", "’", "\\prime"))
         order += 2 * marks.count("″") + 3 * marks.count("‴")
         return LeftSide(letter, order, variable or "")
+    bare = _FRACTION.sub(r"\1/\2", bare).replace("\\partial", "∂").replace("\\mathrm{d}", "d").replace("\\", "")
     if found := _RATIO.fullmatch(bare):
         above, raised, letter, variable, below, lowered = found.groups()
         orders = {
@@ -57,7 +60,7 @@ def left_side(text: str) -> LeftSide | None:
         }
         return LeftSide(letter, orders.pop(), variable) if len(orders) == 1 else None
     if found := _MIXED.fullmatch(bare):
-        letter, first, second = [part for part in found.groups() if part]
+        letter, first, second = found.groups()
         return LeftSide(letter, 2, first + second)
     if found := _LOWERED.fullmatch(bare):
         variables = found[2] or found[3]
@@ -67,10 +70,6 @@ def left_side(text: str) -> LeftSide | None:
         return LeftSide(found[3], len(variables), variables)
     if (found := _OPERATOR.fullmatch(bare)) and not found[2]:
         return LeftSide(found[1], 1)
-    if bare.startswith("\\"):
-        sign, *rest = scanned(bare)
-        if isinstance(sign, DerivativeSign) and sign.of and len(rest) == 1:
-            return LeftSide(sign.of, sign.order, sign.text)
     return None
 
 
@@ -98,7 +97,7 @@ def without_typesetting(line: str) -> str:
 
 
 def without_note(line: str, start: int, end: int, is_known: Callable[[str], bool]) -> int:
-    """Return where a side ends without a note in brackets, which has a word that stands for nothing.
+    """Return where a side ends without words in brackets that stand for nothing: a note, unless it is a formula.
 
     >>> line = "2x (power rule)"
     >>> line[: without_note(line, 0, len(line), {"x"}.__contains__)]
@@ -109,8 +108,9 @@ def without_note(line: str, start: int, end: int, is_known: Callable[[str], bool
     words = re.findall(r"[^\W\d_]+", (found["round"] or found["square"] or "") if found else "")
     if found is None or found.start() <= start or re.search(r"[0-9+*/=^]", found[0]):
         return end
-    meant = [word for word in words if len(word) > 1 and not (is_known(word) or word in FUNCTIONS or word in CONSTANTS)]
-    return found.start() if any(len(word) > 2 for word in meant) else end
+    known_words = [word for word in words if is_known(word) or word in FUNCTIONS or word in CONSTANTS]
+    others = [word for word in words if len(word) > 2 and word not in known_words]
+    return found.start() if len(others) > bool(known_words) else end
 
 
 def without_remainder(line: str, start: int, end: int) -> tuple[int, tuple[int, int] | None]:

@@ -9,7 +9,9 @@ from typing import Any
 
 import sympy as sp
 
+from symad.errors import ArgumentError
 from symad.formulas.formula_names import plain
+from symad.formulas.read import read_formula
 from symad.teaching.answers.answer_problem import DIGITS, Problem, Reveal, derivative_problem, several_symbols
 from symad.teaching.answers.answer_text import left_side
 from symad.tracing.calling.user_place import refusal
@@ -17,6 +19,7 @@ from symad.tracing.calling.user_place import refusal
 _MOST_ORDER = 2
 _MATRIX = re.compile(r"\\begin\s*\{([pbv]?matrix)\}(.*?)\\end\s*\{\1\}\s*", re.DOTALL)
 _NAME = re.compile(r"\s*(?:∇\s*f|\\nabla\s*f|grad\s*f|H(?:_f)?|Hf|∇²\s*f|f''|f'|J(?:_f)?|Df|D²f)(?:\s*\([^()]*\))?\s*")
+_UNIT = re.compile(r"\\(?:hat|vec|mathbf|boldsymbol)\s*\{?\s*\\?([ijk])(?:math)?\s*\}?")
 _OPENS, _CLOSES = "([{⟨", ")]}⟩"
 
 Place = tuple[int, ...]  # the numbers of the variables of a partial derivative, in order
@@ -68,11 +71,12 @@ def _joined(text: str) -> str:
 
     def rows(found: re.Match[str]) -> str:
         cells = [[cell.strip() for cell in row.split("&")] for row in found[2].split("\\\\") if row.strip()]
-        if all(len(row) == 1 for row in cells):
-            return f"[{', '.join(row[0] for row in cells)}]"
+        if len(cells) == 1 or all(len(row) == 1 for row in cells):
+            return f"[{', '.join(cell for row in cells for cell in row)}]"
         return f"[{', '.join(f'[{chr(44).join(row)}]' for row in cells)}]"
 
-    return _MATRIX.sub(rows, text)
+    text = re.sub(r"\\(?:left|right|[bB]igg?[lr]?)(?=\s*[()\[\]])", "", text)
+    return re.sub(r"\\(?:langle|rangle)\b", lambda sign: "⟨⟩"[sign[0] == "\\rangle"], _MATRIX.sub(rows, text))
 
 
 def _statements(line: str) -> list[str]:
@@ -93,9 +97,31 @@ def _entries(statement: str, symbols: Sequence[sp.Symbol], order: int) -> list[t
         if all(plain(letter) in names for letter in letters):
             place = tuple(sorted(names.index(plain(letter)) for letter in letters))
             return [(place, side.strip()) for side in sides]
+    if order == 1 and (not left or _NAME.fullmatch(left) or re.fullmatch(r"\s*d[a-zA-Z]\s*", left)):
+        sums = [_sum_of_units(side, symbols) for side in sides]
+        if all(sums):
+            return [entry for entries in sums for entry in entries]
     if left and not _NAME.fullmatch(left):
         raise refusal(f"the left side {left.strip()!r}", do="write ∇f = (..., ...), H = [[...], [...]] or f_x = ...")
     return [entry for side in sides for entry in _vector(side, len(symbols), order)]
+
+
+def _sum_of_units(side: str, symbols: Sequence[sp.Symbol]) -> list[tuple[Place, str]]:
+    """Return the entries of 2x i + 3y j, or of 2x dx + 3y dy; none for any other text."""
+    side, names = _UNIT.sub(r" \1 ", side), [symbol.name for symbol in symbols]
+    units = [f"d{name}" for name in names] if f"d{names[0]}" in side else list("ijk"[: len(names)])
+    if set(units) & set(names) or len(units) < len(names) or not re.search("|".join(units), side):
+        return []
+    try:
+        expression = read_formula(side, [*symbols, *units])
+    except ArgumentError:
+        return []
+    places = {sp.Symbol(unit): k for k, unit in enumerate(units)}
+    parts = {k: expression.diff(unit) for unit, k in places.items()}
+    is_sum = expression.xreplace(dict.fromkeys(places, sp.S.Zero)) == 0
+    if not is_sum or any(part.has(*places) for part in parts.values()):
+        return []
+    return [((k,), sp.sstr(part)) for k, part in parts.items()]
 
 
 def _vector(side: str, count: int, order: int) -> list[tuple[Place, str]]:

@@ -16,7 +16,7 @@ from mpmath import mp
 
 from codegen.records import dataclass
 from symad.checking.equality import ATTEMPTS, Sampler, agreement
-from symad.display.mathematics import too_large, written_of
+from symad.display.mathematics import signs_of, too_large
 from symad.teaching.answers.answer_problem import Problem, along
 from symad.teaching.answers.mistake_orders import of_whole_derivatives
 from symad.teaching.answers.mistake_rules import RULES, Rule, Tangents, Words, Wrong, constants, partial, variable
@@ -48,7 +48,7 @@ class Mistake:
     words: Words
 
     def __str__(self) -> str:
-        return f"{self.kind}: " + "".join(part if isinstance(part, str) else written_of(part) for part in self.words)
+        return f"{self.kind}: " + "".join(part if isinstance(part, str) else signs_of(part) for part in self.words)
 
 
 def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mistake, ...]:
@@ -76,7 +76,9 @@ def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tup
 
 def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
     """Return the candidates that agree with what was written wherever a few random points give a value to both."""
-    readable = [wrong for wrong in candidates if not too_large(wrong.value) and not wrong.value.has(sp.nan, sp.zoo)]
+    readable = [
+        wrong for wrong in candidates if not too_large(wrong.value) and not wrong.value.has(sp.nan, sp.zoo, sp.I)
+    ]
     sampler = Sampler([written, *(wrong.value for wrong in readable)])
     looked_at, met = list(range(len(readable))), [0] * len(readable)
     for attempt in range(ATTEMPTS):

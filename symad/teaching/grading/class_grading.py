@@ -13,7 +13,7 @@ from typing import Any
 
 from codegen.records import dataclass
 from symad.display.document import Block, Cell, Code, Document, Heading, Marked, Paragraph, Table
-from symad.display.mathematics import written_of
+from symad.display.mathematics import signs_of
 from symad.display.notation import counted
 from symad.display.shown import Shown, write_text
 from symad.errors import ArgumentError, LimitError, WorkbenchError
@@ -93,7 +93,7 @@ class Graded(Shown):
         """Return its line of a table of marks."""
         found, mark = self.found, "" if self.mark is None else f"{self.mark:g}"
         line = str(found.line.number) if found is not None and found.line is not None else ""
-        term = written_of(found.term) if found is not None and found.term is not None else ""
+        term = signs_of(found.term) if found is not None and found.term is not None else ""
         note = self.problem.split("\n")[0] or "; ".join(map(str, found.mistakes if found is not None else ()))
         kinds = " or ".join(self.mistakes)
         return (self.name, mark, f"{self.question.points:g}", self.verdict, line, term, kinds, note)

@@ -6,7 +6,7 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import field, fields
+from dataclasses import field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,14 @@ from symad.formulas.formula_names import plain, symbol_of, symbols_named
 from symad.formulas.read import read_formula
 from symad.teaching.answers.answer_check import checked_answer
 from symad.teaching.answers.answer_page import CheckedAnswer
-from symad.teaching.answers.answer_problem import DIGITS, Problem, Reveal, derivative_problem, expansion_problem
+from symad.teaching.answers.answer_problem import (
+    DIGITS,
+    Problem,
+    Reveal,
+    derivative_problem,
+    expansion_problem,
+    with_decimal_logarithms,
+)
 
 LARGEST = 1_000_000  # bytes of a file
 MOST_ORDERS = 100
@@ -57,6 +64,11 @@ class Question:
 
     def problem(self) -> Problem:
         """Return what answers are compared with; ArgumentError for a question that has no answer."""
+        other = with_decimal_logarithms(self.formula)
+        problem = self._as_read()
+        return problem if other == self.formula else replace(problem, otherwise=replace(self, formula=other).problem())
+
+    def _as_read(self) -> Problem:
         names = [*self.variables, *(f"{name}(x)" for name in self.functions)]
         formula = read_formula(self.formula, names)
         free = sorted(formula.free_symbols, key=str)

@@ -121,7 +121,7 @@ def _named(expression: Any, x: Any) -> Any:
         return [_named(expression, part) for part in x]
     if not isinstance(x, str):
         return x
-    if not x.isidentifier():
+    if not plain(x).isidentifier():
         raise refusal(f"x = {x!r}", "it is no name of a symbol", f"give {_FORMS}")
     (symbol,) = symbols_named([x], [other for other in _free_symbols(expression) if plain(other.name) == plain(x)])
     return symbol

@@ -31,12 +31,12 @@ def source(tmp_path, text):
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["expand", "x^3", "--directions", "v", "w"], ["6·v·w·x", "[collected]"]),
-        (["expand", "x^3", "--directions", "v", "w", "--style", "rules"], ["6·v·w·x", "power rule"]),
-        (["expand", "x y", "--directions", "1,0", "0,1", "--detail", "result"], ["f''(x, y)[(1, 0), (0, 1)]   1"]),
+        (["expand", "x^3", "--directions", "v", "w"], ["6v·w·x", "[collected]"]),
+        (["expand", "x^3", "--directions", "v", "w", "--style", "rules"], ["6v·w·x", "power rule"]),
+        (["expand", "x y", "--directions", "1,0", "0,1", "--detail", "result"], ["f′′(x, y)[(1, 0), (0, 1)]   1"]),
         (["expand", "x y", "--directions", "v", "--at", "x=2", "y=3"], ["3.0·v₁ + 2.0·v₂", "x = 2.0"]),
         (["expand", "sin(x)", "--order", "3", "--at", "x=0"], ["Taylor polynomial"]),
-        (["expand", "g(h(x))", "--functions", "g", "h"], ["v·h'(x)·g'(h(x))"]),
+        (["expand", "g(h(x))", "--functions", "g", "h"], ["v·h′(x)·g′(h(x))"]),
         (["expand", "a x^2", "--variables", "x", "a"], ["x", "a"]),
         (["expand", ROSENBROCK, "--directions", "1,0,0,0,0", "--detail", "result"], ["ε₁"]),
         (["explain", "x sin(x)", "--transform", "grad"], ["linearized and transposed", "residual"]),

@@ -14,8 +14,10 @@ from sympy.core.symbol import Str
 
 from codegen import heads
 from symad.derivatives.level import Epsilon
-from symad.display.mathematics import latex_of, mathml_of, mathml_pieces, text_of
-from symad.display.notation import in_order
+from symad.display.mathematics import latex_of, mathml_of, mathml_pieces, signs_of, text_of
+from symad.display.notation import STROKE, Struck, in_order
+from symad.errors import ArgumentError
+from symad.formulas.read import read_formula
 from tests.support.cases import HEAD_POINTS
 from tests.support.display_checks import HOSTILE, Read, balanced
 
@@ -245,6 +247,22 @@ def test_plain_text_can_be_read_again(seed: int) -> None:
         assert second == pytest.approx(first, rel=1e-9)
 
 
+def test_what_a_terminal_shows_is_read_as_it_is_meant() -> None:
+    point = {name: sp.Rational(value, 10) for name, value in (("x", 7), ("y", -13), ("z", 21))}
+    read = 0
+    for seed in range(80):
+        expression = plain_expression(random.Random(seed), 4)
+        value = complex(sp.N(expression.subs({symbol: point[symbol.name] for symbol in (x, y, z)}), 30))
+        try:
+            again = read_formula(signs_of(expression), ["x", "y", "z"])
+        except ArgumentError:  # such as √x·(y + 1), which is asked back, and complex numbers
+            continue
+        read += 1
+        put = {symbol: point[symbol.name] for symbol in again.free_symbols}
+        assert complex(sp.N(again.subs(put), 30)) == pytest.approx(value, rel=1e-9), signs_of(expression)
+    assert read > 60
+
+
 @pytest.mark.parametrize("seed", range(150))
 def test_latex_is_read_as_it_is_meant(seed: int) -> None:
     expression = plain_expression(random.Random(seed), 4)
@@ -296,6 +314,11 @@ def test_mathml_is_set_as_it_is_read() -> None:
     assert words(sp.Mod(x, 3)) == "xmod3"
     assert words(sp.floor(x)) == "⌊x⌋"
     assert '<msub class="epsilon level-2">' in mathml_of(x * two)
+
+
+def test_the_sign_of_a_power_that_is_struck_out_stays() -> None:
+    shown = signs_of(Struck(2 * sp.Symbol("v") * sp.Symbol("x") ** sp.Rational(5, 3)))
+    assert shown.replace(STROKE, "") == "2v·x^(5/3)"
 
 
 def test_a_long_sum_comes_in_pieces() -> None:

@@ -105,9 +105,15 @@ def test_a_derivative_that_is_not_carried_out_is_right_and_not_the_end() -> None
 
 def test_a_bracket_of_words_is_a_note_and_one_of_names_is_a_factor() -> None:
     assert check_derivative("2x (the sum of x and x)", "x^2", "x").right
-    assert check_derivative("2x (x)", "x^2", "x").right is False
+    for line in ("2x (x)", "2x (lnx)", "2x(cosx sinx)", "2x + 3 (sinx)"):
+        assert check_derivative(line, "x^2", "x").right is False
     with pytest.raises(ArgumentError, match="'z'"):
         check_derivative("2x (z)", "x^2", "x")
+
+
+def test_a_label_is_left_out_and_a_factor_in_parentheses_is_none() -> None:
+    for line in ("a) 2x", "(a) 2x", "1) 2x", "i) 2x", "(2) x", "𝑓′(𝑥) = 2𝑥"):
+        assert check_derivative(line, "𝑥²", "x").right
 
 
 def test_mutated_notations_are_read_or_refused_quickly() -> None:

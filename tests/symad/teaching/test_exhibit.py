@@ -242,10 +242,3 @@ def test_only_who_asks_for_the_exhibit_reaches_it() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
     assert not {"confusion", "naive"} & set(sa.__all__)
     assert sa.exhibit is exhibit
-
-
-def test_the_module_prints_famous_programs() -> None:
-    command = [sys.executable, "-m", "symad.teaching.confusion", "captured"]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert done.stdout.startswith("Perturbation confusion")
-    assert done.stderr == ""

@@ -111,16 +111,16 @@ def test_pages_have_all_forms(page, detail):
 def test_the_page_of_the_cube():
     text = PAGES["cube by rules"]().text(100)
     for part in (
-        "f(x) = x³", "power rule", "constant factor", "f''(x)[v, w]", "6·v·w·x",
-        "(x³ + 3·v·x²·ε₁) + (3·w·x² + 6·v·w·x·ε₁)·ε₂",
-        "x³ + 3·v·x²·ε₁ + 3·w·x²·ε₂ + 6·v·w·x·ε₁·ε₂",
+        "f(x) = x³", "power rule", "constant factor", "f′′(x)[v, w]", "6v·w·x",
+        "(x³ + 3v·x²·ε₁) + (3w·x² + 6v·w·x·ε₁)·ε₂",
+        "x³ + 3v·x²·ε₁ + 3w·x²·ε₂ + 6v·w·x·ε₁·ε₂",
     ):  # fmt: skip
         assert part in text
     assert text.count("ε₁² = 0") == 1
 
 
 def test_the_page_of_a_moved_direction_names_both_terms():
-    assert "f''(x)[v, w] + f'(x)[u]" in str(expand(x**3, x, {1: v, 2: w, (1, 2): u}))
+    assert "f′′(x)[v, w] + f′(x)[u]" in str(expand(x**3, x, {1: v, 2: w, (1, 2): u}))
 
 
 def test_the_variable_of_taylor_is_not_one_of_the_user():
@@ -131,4 +131,4 @@ def test_the_variable_of_taylor_is_not_one_of_the_user():
 def test_the_page_of_taylor():
     text = PAGES["taylor"](detail="result").text(100)
     assert "t⁴ = 0" in text
-    assert "f''(x)[v, v]/2·t²" in text
+    assert "f′′(x)[v, v]/2·t²" in text
