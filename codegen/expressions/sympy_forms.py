@@ -20,6 +20,7 @@ from codegen.errors import LoweringError
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.heads import Alias, NegativeZero, log_argument
 from codegen.ir.program import Head
+from codegen.special_heads import hyp0f1, hyp1f1, hyp2f1
 
 # A head and its operands; without a head the only operand itself, or the object as a leaf.
 Form = tuple[Head | None, tuple[sp.Basic, ...]]
@@ -224,7 +225,17 @@ def _logarithm(expression: sp.log) -> Form | None:
 
 _DOIT = _not_evaluated("write expression.doit()")
 
+def _hypergeometric(expression: Any) -> Form:
+    """2F1, 1F1 and 0F1 are SciPy's functions of numbers; others have lists as arguments."""
+    upper, lower, u = expression.args
+    head = {(2, 1): hyp2f1, (1, 1): hyp1f1, (0, 1): hyp0f1}.get((len(upper), len(lower)))
+    if head is None:
+        refuse(f"hyper with {len(upper)} and {len(lower)} parameters", "only 2F1, 1F1 and 0F1 have numbers")
+    return head, (*upper, *lower, u)
+
+
 FORMS: dict[type, Callable[[Any], Form | None]] = {
+    sp.hyper: _hypergeometric,
     sp.Sum: _sum,
     sp.Product: _product,
     sp.UnevaluatedExpr: lambda e: (None, e.args),
