@@ -225,6 +225,7 @@ def _logarithm(expression: sp.log) -> Form | None:
 
 _DOIT = _not_evaluated("write expression.doit()")
 
+
 def _hypergeometric(expression: Any) -> Form:
     """2F1, 1F1 and 0F1 are SciPy's functions of numbers; others have lists as arguments."""
     upper, lower, u = expression.args

@@ -69,17 +69,6 @@ def flatten_exactly(args: Any) -> tuple[list[Any], tuple[Any, ...]]:
     return leaves, (structure, *dicts)
 
 
-def argument_leaves(tree: Any) -> tuple[list[Any], Structure]:
-    """Return the leaves of arguments and their structure; a row or column of SymPy's is a vector, as its v[0] has it.
-
-    >>> argument_leaves(sp.Matrix(sp.symbols("x y")))[0]
-    [array([x, y], dtype=object)]
-    """
-    leaves, structure = flatten(tree)
-    is_vector = [isinstance(leaf, sp.MatrixBase) and 1 in leaf.shape for leaf in leaves]
-    return [np.array(list(x), object) if v else x for x, v in zip(leaves, is_vector, strict=True)], structure
-
-
 def is_leaf(value: Any) -> bool:
     """Whether a value is no container.
 

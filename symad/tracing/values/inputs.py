@@ -58,7 +58,7 @@ def lift_inputs(scope: Scope, args: Sequence[Any], names: Sequence[str]) -> tupl
     ArgumentError for arguments that are no containers of real numbers.
     """
     graph, paths = scope.graph, paths_of(args, names)
-    leaves, structure = containers.argument_leaves(tuple(args))
+    leaves, structure = containers.flatten(tuple(args))
     for leaf, path in zip(leaves, paths, strict=True):
         containers.check_differentiable(leaf, path)
     shapes = [
@@ -82,7 +82,7 @@ def symbols_of(args: Sequence[Any], names: Sequence[str]) -> list[sp.Basic]:
     >>> symbols_of((1.0, [sp.Symbol("t"), np.zeros(2)]), ["x", "y"])
     [x, t, y_1_0, y_1_1]
     """
-    leaves, _ = containers.argument_leaves(tuple(args))
+    leaves, _ = containers.flatten(tuple(args))
     return [
         symbol for leaf, path in zip(leaves, paths_of(args, names), strict=True) for symbol in _leaf_symbols(leaf, path)
     ]

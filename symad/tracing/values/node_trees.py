@@ -71,7 +71,7 @@ def lift(
     scope: Scope, value: Any, paths: Sequence[str], *, role: str = "argument", differentiable: bool = False
 ) -> Tree:
     """Return the nodes of a container of values; ArgumentError names (by its path) the leaf that cannot be one."""
-    leaves, structure = containers.flatten(value) if role == "result" else containers.argument_leaves(value)
+    leaves, structure = containers.flatten(value)
     if differentiable:
         for leaf, path in zip(leaves, paths, strict=True):
             containers.check_differentiable(leaf, path)
