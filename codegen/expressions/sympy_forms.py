@@ -171,7 +171,7 @@ def _count(expression: Any, low: sp.Expr, high: sp.Expr) -> int:
     difference = high - low
     if not difference.is_Integer:
         refuse(f"{expression}", f"the bounds {low} and {high} are no whole number apart")
-    if abs(int(difference)) > TERMS:
+    if abs(int(difference) + 1) > TERMS:
         refuse(f"{expression}", f"it has more than {TERMS} terms", "write the loop with while_loop, or find a formula")
     return int(difference)
 

@@ -125,7 +125,7 @@ def beta_shape(build: Builder, first: bool, a: int, b: int, u: int) -> int:
 
 
 def _beta_shape_factor(build: Builder, first: bool, a: int, b: int, u: int) -> int:
-    """The derivative of betainc over u**a (1 - u)**b/(a B(a, b)), or over that with 1/b, as `_gamma_shape_factor` has it."""
+    """The derivative of betainc over u**a (1 - u)**b/(a B(a, b)), or that with 1/b; see `_gamma_shape_factor`."""
     shape = a if first else b
     raised = (build.add(a, build.one), b, u) if first else (a, build.add(b, build.one), u)
     above = _beta_excess(build, first, *raised)
