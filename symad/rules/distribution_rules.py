@@ -204,10 +204,12 @@ def student_density(build: Builder, k: int, t: int) -> int:
 
 
 def student_shape(build: Builder, k: int, t: int) -> int:
-    """The derivative of stdtr in k: of 1/2 + sign(t) I(1/2, k/2; t**2/(k + t**2)) / 2."""
-    square = build.power(t, build.two)
-    share = build.div(square, build.add(k, square))
-    bulk = beta_shape(build, False, build.half, build.mul(build.half, k), share)
+    """The derivative of stdtr in k: of 1/2 + sign(t) I(1/2, k/2; t**2/(k + t**2)) / 2, by the smaller share."""
+    square, freedom = build.power(t, build.two), build.mul(build.half, k)
+    share, rest = (build.div(part, build.add(k, square)) for part in (square, k))
+    beside = build.neg(beta_shape(build, True, freedom, build.half, rest))
+    is_far = build.call(sp.StrictLessThan, k, square)
+    bulk = build.select(is_far, beside, beta_shape(build, False, build.half, freedom, share))
     turned = build.mul(build.number(Fraction(1, 4)), build.call(sp.sign, t), bulk)
     moved = build.div(build.mul(t, student_density(build, k, t)), build.mul(build.two, k))
     return build.sub(turned, moved)

@@ -128,3 +128,16 @@ def test_modified_bessel_functions_of_large_arguments():
     with mpmath.workdps(40):
         wanted = float(mpmath.besselk(1.5, 700)), float(mpmath.diff(lambda u: mpmath.besselk(1.5, u), 700))
     assert sa.value_and_grad(lambda u: special.kv(1.5, u))(700.0) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("t", [0.7, -2.0])
+@pytest.mark.parametrize("freedom", [1e-20, 1e-3, 3.0])
+def test_few_degrees_of_freedom(t, freedom):
+    with mpmath.workdps(100):
+        k, h = mpmath.mpf(freedom), mpmath.mpf(freedom) * mpmath.mpf(10) ** -20
+
+        def tail(k):
+            return mpmath.betainc(k / 2, 0.5, 0, k / (k + mpmath.mpf(t) ** 2), regularized=True) / 2
+
+        wanted = float(-mpmath.sign(t) * (tail(k + h) - tail(k - h)) / (2 * h))
+    assert sa.derivative(lambda k: special.stdtr(k, t))(freedom) == pytest.approx(wanted, rel=1e-12)
