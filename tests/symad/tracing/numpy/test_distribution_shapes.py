@@ -141,3 +141,9 @@ def test_few_degrees_of_freedom(t, freedom):
 
         wanted = float(-mpmath.sign(t) * (tail(k + h) - tail(k - h)) / (2 * h))
     assert sa.derivative(lambda k: special.stdtr(k, t))(freedom) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [special.fdtr, special.fdtrc])
+@pytest.mark.parametrize("point", [(3.0, 1e-20, 1.3), (1e-20, 3.0, 1.3), (3.0, 4.0, 1e-20), (3.0, 4.0, 1e20)])
+def test_ratios_of_variances_have_scipys_values(ratio, point):
+    assert sa.value_and_grad(lambda v: ratio(*v))(np.array(point))[0] == pytest.approx(ratio(*point), rel=1e-12)
