@@ -74,8 +74,16 @@ def reference(exact: Callable[..., Any], point: tuple[float, ...], k: int) -> li
     return [value if isinstance(value, mp.mpf) and mp.isfinite(value) else None for value in found]
 
 
+def _is_defined(row: Row, point: tuple[float, ...]) -> bool:
+    """Whether SciPy's function has a value."""
+    try:
+        return not np.isnan(row.function(*point))
+    except (ValueError, ArithmeticError):
+        return False
+
+
 def _errors(row: Row, point: tuple[float, ...], k: int) -> tuple[float | None, ...]:
-    if np.isnan(row.function(*point)):  # outside of what SciPy defines
+    if not _is_defined(row, point):
         return (None, None, None)
     signal.signal(signal.SIGVTALRM, _raise_late)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
