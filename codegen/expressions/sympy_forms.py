@@ -20,6 +20,7 @@ from codegen.errors import LoweringError
 from codegen.functions.intrinsics import INTRINSICS
 from codegen.heads import Alias, NegativeZero, log_argument
 from codegen.ir.program import Head
+from codegen.special_heads import hyp0f1, hyp1f1, hyp2f1
 
 # A head and its operands; without a head the only operand itself, or the object as a leaf.
 Form = tuple[Head | None, tuple[sp.Basic, ...]]
@@ -170,7 +171,7 @@ def _count(expression: Any, low: sp.Expr, high: sp.Expr) -> int:
     difference = high - low
     if not difference.is_Integer:
         refuse(f"{expression}", f"the bounds {low} and {high} are no whole number apart")
-    if abs(int(difference)) > TERMS:
+    if abs(int(difference) + 1) > TERMS:
         refuse(f"{expression}", f"it has more than {TERMS} terms", "write the loop with while_loop, or find a formula")
     return int(difference)
 
@@ -224,7 +225,18 @@ def _logarithm(expression: sp.log) -> Form | None:
 
 _DOIT = _not_evaluated("write expression.doit()")
 
+
+def _hypergeometric(expression: Any) -> Form:
+    """2F1, 1F1 and 0F1 are SciPy's functions of numbers; others have lists as arguments."""
+    upper, lower, u = expression.args
+    head = {(2, 1): hyp2f1, (1, 1): hyp1f1, (0, 1): hyp0f1}.get((len(upper), len(lower)))
+    if head is None:
+        refuse(f"hyper with {len(upper)} and {len(lower)} parameters", "only 2F1, 1F1 and 0F1 have numbers")
+    return head, (*upper, *lower, u)
+
+
 FORMS: dict[type, Callable[[Any], Form | None]] = {
+    sp.hyper: _hypergeometric,
     sp.Sum: _sum,
     sp.Product: _product,
     sp.UnevaluatedExpr: lambda e: (None, e.args),

@@ -16,6 +16,7 @@ import symad.tracing.values.containers as containers
 from codegen import Kernel
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.records import dataclass
+from codegen.visible import visible
 from symad.checking.verification.verify import exact_values, flat_floats
 from symad.compiling.candidates import Primal
 from symad.compiling.plan import CompilationPlan
@@ -82,7 +83,7 @@ def compile_stages(kernel: Kernel, seconds: float) -> list[Stage]:
 
 def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Return the lines of a table, whose first column stands to the left, the others to the right."""
-    lines = [header, *rows]
+    lines = [header, *(tuple(map(visible, row)) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     padded = ([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in lines)
     return ["  ".join(cells).rstrip() for cells in padded]

@@ -9,6 +9,7 @@ from typing import Any
 
 from codegen.engine import check_processor
 from codegen.machine.storage.cache import Cache, Entry, chosen
+from codegen.visible import visible
 from symad.commands.as_json import print_json
 from symad.commands.build_stages import table
 from symad.commands.names import HELP
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     if options.cpu != "host" and not options.warm:
         raise ArgumentError("--cpu without --warm", do="give the files of kernels")
     if options.warm:
-        print(warm(cache, options.warm, options.cpu))
+        print(visible(warm(cache, options.warm, options.cpu)))
     elif options.json and not options.clear:
         print_json("cache", {"folder": cache.folder, "limit": cache.limit, "entries": cache.entries()[::-1]})
     elif options.path:

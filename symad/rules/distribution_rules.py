@@ -38,11 +38,11 @@ def _excess(build: Builder, a: int, u: int) -> int:
 
 
 def gamma_shape(build: Builder, a: int, u: int) -> int:
-    """The derivative of gammainc in a; 0 at u = 0. Below a = 1 it is u**a exp(-u)/gamma(a + 1) times `_small_shape`."""
+    """The derivative of gammainc in a; 0 at u = 0. Below a = 1 it is made of `_gamma_shape_factor`."""
     low = build.call(sp.StrictGreaterThan, _gamma_moment(build, 0, a, u), build.zero)
     side = build.select(low, build.call(s.gammainc, a, u), build.neg(build.call(s.gammaincc, a, u)))
     term = build.call(s.gamma_kernel, a, build.call(s.gammaln, build.add(a, build.one)), u)
-    small = build.mul(term, _small_shape(build, a, u))
+    small = build.mul(term, _gamma_shape_factor(build, a, u))
     slope = build.select(_is_small(build, a), small, build.mul(side, _excess(build, a, u)))
     return build.select(build.call(sp.Equality, u, build.zero), build.zero, slope)
 
@@ -51,7 +51,7 @@ def _is_small(build: Builder, a: int) -> int:
     return build.call(sp.StrictLessThan, a, build.one)
 
 
-def _small_shape(build: Builder, a: int, u: int) -> int:
+def _gamma_shape_factor(build: Builder, a: int, u: int) -> int:
     """dP/da over u**a exp(-u)/gamma(a + 1), which has no 1/a that psi(a) would cancel.
 
     With P(a) = P(a + 1) + u**a exp(-u)/gamma(a + 1) where u is low, and 1 - P = -u**a exp(-u)/(gamma(a + 1) hazard/a)
@@ -89,10 +89,8 @@ def _gamma_moment_place(build: Builder, p: int, n: int, a: int, u: int) -> int:
 
 
 def _gamma_inverse_shape(build: Builder, p: int, a: int, *_: int) -> int:
-    """- (dP/da) / p(u) = - u (ln u + M - psi(a)) / hazard."""
-    large = build.div(build.mul(p, _excess(build, a, p)), _gamma_moment(build, 0, a, p))
-    small = build.div(build.mul(p, _small_shape(build, a, p)), a)
-    moved = build.select(_is_small(build, a), small, large)
+    """- (dP/da) / p(u), where p(u) = a/u times what `_gamma_shape_factor` is over."""
+    moved = build.div(build.mul(p, _gamma_shape_factor(build, a, p)), a)
     return build.select(build.call(sp.Equality, p, build.zero), build.zero, build.neg(moved))
 
 
@@ -116,18 +114,18 @@ def _beta_excess(build: Builder, first: bool, a: int, b: int, u: int) -> int:
 
 
 def beta_shape(build: Builder, first: bool, a: int, b: int, u: int) -> int:
-    """The derivative of betainc in a or b; 0 at both ends. Below 1 it is made of `_small_beta_shape`."""
+    """The derivative of betainc in a or b; 0 at both ends. Below 1 it is made of `_beta_shape_factor`."""
     low = build.call(sp.StrictGreaterThan, _beta_moment(build, 0, 0, a, b, u), build.zero)
     side = build.select(low, build.call(s.betainc, a, b, u), build.neg(build.call(s.betaincc, a, b, u)))
     large = build.mul(side, _beta_excess(build, first, a, b, u))
     shape, others = (a, b) if first else (b, a)
     scale = build.add(build.call(s.betaln, build.add(shape, build.one), others), build.call(sp.log, build.add(a, b)))
-    small = build.mul(build.call(s.beta_kernel, a, b, scale, u), _small_beta_shape(build, first, a, b, u))
+    small = build.mul(build.call(s.beta_kernel, a, b, scale, u), _beta_shape_factor(build, first, a, b, u))
     return _inside(build, u, build.select(_is_small(build, shape), small, large))
 
 
-def _small_beta_shape(build: Builder, first: bool, a: int, b: int, u: int) -> int:
-    """The derivative of betainc over u**a (1 - u)**b/(a B(a, b)), or over that with 1/b, as `_small_shape` has it."""
+def _beta_shape_factor(build: Builder, first: bool, a: int, b: int, u: int) -> int:
+    """The derivative of betainc over u**a (1 - u)**b/(a B(a, b)), or that with 1/b; see `_gamma_shape_factor`."""
     shape = a if first else b
     raised = (build.add(a, build.one), b, u) if first else (a, build.add(b, build.one), u)
     above = _beta_excess(build, first, *raised)
@@ -183,11 +181,8 @@ def _beta_moment_place(build: Builder, p: int, m: int, n: int, a: int, b: int, u
 def _beta_inverse_shape(first: bool) -> Partial:
     def partial(build: Builder, p: int, a: int, b: int, _: int) -> int:
         spread = build.mul(p, build.sub(build.one, p))
-        excess = _beta_excess(build, first, a, b, p)
-        large = build.div(excess, _beta_moment(build, 0, 0, a, b, p))
-        shape = a if first else b
-        small = build.div(_small_beta_shape(build, first, a, b, p), shape)
-        return _inside(build, p, build.neg(build.mul(spread, build.select(_is_small(build, shape), small, large))))
+        moved = build.div(build.mul(spread, _beta_shape_factor(build, first, a, b, p)), a if first else b)
+        return _inside(build, p, build.neg(moved))
 
     return partial
 
@@ -209,10 +204,12 @@ def student_density(build: Builder, k: int, t: int) -> int:
 
 
 def student_shape(build: Builder, k: int, t: int) -> int:
-    """The derivative of stdtr in k: of 1/2 + sign(t) I(1/2, k/2; t**2/(k + t**2)) / 2."""
-    square = build.power(t, build.two)
-    share = build.div(square, build.add(k, square))
-    bulk = beta_shape(build, False, build.half, build.mul(build.half, k), share)
+    """The derivative of stdtr in k: of 1/2 + sign(t) I(1/2, k/2; t**2/(k + t**2)) / 2, by the smaller share."""
+    square, freedom = build.power(t, build.two), build.mul(build.half, k)
+    share, rest = (build.div(part, build.add(k, square)) for part in (square, k))
+    beside = build.neg(beta_shape(build, True, freedom, build.half, rest))
+    is_far = build.call(sp.StrictLessThan, k, square)
+    bulk = build.select(is_far, beside, beta_shape(build, False, build.half, freedom, share))
     turned = build.mul(build.number(Fraction(1, 4)), build.call(sp.sign, t), bulk)
     moved = build.div(build.mul(t, student_density(build, k, t)), build.mul(build.two, k))
     return build.sub(turned, moved)

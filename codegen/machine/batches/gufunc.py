@@ -15,6 +15,7 @@ from codegen.ir.region import RolledProgram
 from codegen.machine.batches.batch import signature
 from codegen.machine.batches.batch_run import Progress
 from codegen.options import Options
+from codegen.visible import visible
 
 REVIVED = 16  # kernels that one process keeps of those that came to it
 
@@ -76,7 +77,7 @@ class Gufunc:
         }
 
     def __repr__(self) -> str:
-        return f"<Gufunc {self.__name__} {self.signature}>"
+        return visible(f"<Gufunc {self.__name__} {self.signature}>")
 
     def __reduce__(self) -> tuple[Any, ...]:
         revive, (data, *_) = self._revive()

@@ -6,6 +6,7 @@ from codegen.ir.program import Declared
 from codegen.lanes import FLOAT64
 from codegen.machine.calls.statistics import Stats, figures, table
 from codegen.options import Options
+from codegen.visible import visible
 
 
 def heading(program: Declared, options: Options) -> str:
@@ -17,7 +18,8 @@ def heading(program: Declared, options: Options) -> str:
     """
     inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in program.arguments)
     scalar = type(options.number.dtype.type(0).item()).__name__
-    return f"{program.name}({inputs}) -> {', '.join(str(list(array.shape) or scalar) for array in program.outputs)}"
+    results = ", ".join(str(list(array.shape) or scalar) for array in program.outputs)
+    return visible(f"{program.name}({inputs}) -> {results}")
 
 
 def kernel_page(program: Declared, options: Options, signature: str, stats: Stats) -> str:

@@ -37,6 +37,7 @@ from codegen.machine.gpu.point_sums import PointSums, adding_module
 from codegen.machine.storage.kernel_files import write_kernel
 from codegen.machine.storage.portable import decode, encode
 from codegen.options import Options
+from codegen.visible import visible
 
 COMMON = "sm_70"  # where no GPU is there to ask: its code runs on all that came since 2017
 
@@ -304,7 +305,7 @@ class GpuKernel:
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{array.name}{list(array.shape) or ''}" for array in self.program.arguments)
-        return f"<GpuKernel {self.program.name}({inputs}) of {self.options.dtype} for {self.architecture}>"
+        return visible(f"<GpuKernel {self.program.name}({inputs}) of {self.options.dtype} for {self.architecture}>")
 
 
 def revive(

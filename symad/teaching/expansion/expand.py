@@ -147,7 +147,7 @@ class Expansion(Parts, Shown):
 def expand(
     f: Any,
     x: Any,
-    directions: Any,
+    directions: Any = None,
     *,
     order: int | None = None,
     detail: Detail = "steps",
@@ -180,6 +180,9 @@ def expand(
         raise ArgumentError(f"detail={detail!r}", do="use one of " + ", ".join(map(repr, get_args(Detail))))
     if style is not None and style not in get_args(Style):
         raise ArgumentError(f"style={style!r}", do="use one of " + ", ".join(map(repr, get_args(Style))))
+    if directions is None:
+        what = "an expansion without a direction"
+        raise ArgumentError(what, where=user_place(), do="give one for each level: sa.expand('x^3', 'x', ['v'])")
     _check_outside()
     if isinstance(directions, str) and len(names := directions.split()) > 1 and all(map(str.isidentifier, names)):
         directions = names  # "v w" is two of them, and not a product

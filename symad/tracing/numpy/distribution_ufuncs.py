@@ -41,17 +41,17 @@ def _gamma(head: Head) -> Build:
     return composed(lambda graph, rate, shape, u: graph.node(head, shape, op.multiply(graph, rate, u)))
 
 
-def _variance_ratio(graph: Graph, first: int, second: int, u: int) -> int:
-    """The distribution function of F: of the beta distribution at its share."""
-    product = op.multiply(graph, first, u)
-    share = op.divide(graph, product, op.add(graph, second, product))
-    return graph.node(s.betainc, _half(graph, first), _half(graph, second), share)
+def _variance_ratio(below: Head, above: Head) -> Build:
+    """A distribution function of F: of the beta distribution at its share, or at what that leaves if it is smaller."""
 
+    def build(graph: Graph, first: int, second: int, u: int) -> int:
+        product, shapes = op.multiply(graph, first, u), (_half(graph, first), _half(graph, second))
+        whole = op.add(graph, second, product)
+        low = graph.node(below, *shapes, op.divide(graph, product, whole))
+        high = graph.node(above, *shapes[::-1], op.divide(graph, second, whole))
+        return op.select(graph, graph.node(sp.StrictLessThan, product, second), low, high)
 
-def _variance_ratio_above(graph: Graph, first: int, second: int, u: int) -> int:
-    """What the distribution function of F leaves, by the complement of that share."""
-    rest = op.divide(graph, second, op.add(graph, second, op.multiply(graph, first, u)))
-    return graph.node(s.betainc, _half(graph, second), _half(graph, first), rest)
+    return composed(build)
 
 
 def _variance_ratio_inverse(graph: Graph, first: int, second: int, p: int) -> int:
@@ -178,8 +178,8 @@ UFUNCS |= {
     ),
     "gdtr": _gamma(s.gammainc),
     "gdtrc": _gamma(s.gammaincc),
-    "fdtr": composed(_variance_ratio),
-    "fdtrc": composed(_variance_ratio_above),
+    "fdtr": _variance_ratio(s.betainc, s.betaincc),
+    "fdtrc": _variance_ratio(s.betaincc, s.betainc),
     "fdtri": composed(_variance_ratio_inverse),
     "pdtr": _poisson(s.gammaincc),
     "pdtrc": _poisson(s.gammainc),

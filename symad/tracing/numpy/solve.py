@@ -107,24 +107,27 @@ def _slogdet_one(a: Any) -> tuple[Any, Any]:
     if (writer := _writer_of_determinant(a)) is not None:
         logarithm, sign = writer.signed_log_determinant(a.nodes)
         return wrap(sign, a.scope), wrap(logarithm, a.scope)
+    a, exponent = scaled(a) if len(a) > 1 else (a, 0)
     try:
         reduced, sign = _eliminated(a) if len(a) > 3 else (None, 1)
     except np.linalg.LinAlgError:
         reduced = None
+    shift = len(a) * math.log(2.0) * exponent
     if reduced is None:
-        exponent = _exponent(a) if len(a) > 1 else 0
-        value = _det_one(a * 2.0**-exponent)
-        return np.sign(value), np.log(np.abs(value)) + len(a) * math.log(2.0) * exponent
+        value = _det_one(a)
+        return np.sign(value), np.log(np.abs(value)) + shift
     diagonal = np.diagonal(reduced)
-    return np.prod(np.sign(diagonal)) * sign, np.sum(np.log(np.abs(diagonal)))
+    return np.prod(np.sign(diagonal)) * sign, np.sum(np.log(np.abs(diagonal))) + shift
 
 
-def _exponent(a: Any) -> Any:
-    """The power of two at the largest entry, a whole number without a derivative: so scaled, products neither over- nor
-    underflow, and nothing is rounded.
+def scaled(a: Any) -> tuple[Any, Any]:
+    """Return a matrix over the power of two at its largest entry, and the exponent: a number without a derivative.
+
+    So scaled, products neither over- nor underflow, and nothing is rounded.
     """
     exponent = np.floor(np.log2(np.max(np.abs(a))))
-    return np.where(np.isfinite(exponent), np.clip(exponent, -1000.0, 1000.0), 0.0)
+    exponent = np.where(np.isfinite(exponent), np.clip(exponent, -1000.0, 1000.0), 0.0)
+    return a * 2.0**-exponent, exponent
 
 
 @implements(np.linalg.inv)

@@ -13,7 +13,7 @@ import symad.tracing.values.node_arrays as node_arrays
 from codegen.ir.matrix_operation import MatrixOperation
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import implements
-from symad.tracing.numpy.solve import per_matrix
+from symad.tracing.numpy.solve import per_matrix, scaled
 from symad.tracing.values.array import wrap
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.traced import refuse_function
@@ -122,13 +122,14 @@ def _singular(name: str, a: Any) -> list[Any]:
     stack = a.shape[:-2]
     if not size:
         return [np.zeros((*stack, m, 0)), np.zeros((*stack, 0)), np.zeros((*stack, 0, n))]
+    a, exponent = scaled(a)
     packed = per_matrix(
         lambda one: np.concatenate(factors_of(f"np.linalg.{name}", MatrixOperation("singular", (m, n)), one)), a
     )
     left, values, right = packed[..., : m * size], packed[..., m * size : (m + 1) * size], packed[..., (m + 1) * size :]
     return [
         np.matrix_transpose(np.reshape(left, (*stack, size, m))),
-        values,
+        values * 2.0**exponent,
         np.matrix_transpose(np.reshape(right, (*stack, n, size))),
     ]
 
@@ -151,5 +152,5 @@ def singular_condition(x: Any, p: Any) -> Any:
     """The largest singular value by the smallest, or the other way round (-2)."""
     if not np.size(x):
         raise np.linalg.LinAlgError("cond is not defined on empty arrays")
-    values = _singular("cond", traced(x))[1]
+    values = _singular("cond", scaled(traced(x))[0])[1]
     return values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]

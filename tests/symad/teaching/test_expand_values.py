@@ -194,3 +194,8 @@ def test_what_is_linear_in_a_name_is_not_handed_to_sympys_factorization(monkeypa
     shared = sp.expand((a + b) * (x * a + c))
     assert readable(shared) == (a + b) * (x * a + c)
     assert readable(sp.expand((a**2 + b**2) ** 2 * (x**2 + 1))) == (a**2 + b**2) ** 2 * (x**2 + 1)
+
+
+def test_an_expansion_without_a_direction_is_refused_by_name():
+    with pytest.raises(sa.ArgumentError, match="without a direction"):
+        sa.expand("x^3", "x")

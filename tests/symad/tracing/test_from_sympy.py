@@ -295,3 +295,18 @@ def test_a_lambdified_function_is_differentiated():
         sa.ArgumentError, match=r"expression x\*\*2 .*; make a function of it: sa.from_sympy\(\[x\], expression"
     ):
         sa.grad(x**2)
+
+
+@pytest.mark.parametrize("parameters", [((1, 2), (3,)), ((2,), (3,)), ((), (3,))])
+def test_hypergeometric_functions(parameters):
+    x = sp.Symbol("x")
+    expression = sp.hyper(*parameters, x / 4)
+    found = sa.value_and_grad(sa.from_sympy([x], expression))(1.3)
+    wanted = [float(sp.N(part.subs(x, 1.3))) for part in (expression, expression.diff(x))]
+    assert found == pytest.approx(wanted, rel=1e-14)
+
+
+def test_hypergeometric_functions_of_lists_are_refused_by_name():
+    x = sp.Symbol("x")
+    with pytest.raises(sa.WorkbenchError, match="hyper with 2 and 2 parameters"):
+        sa.grad(sa.from_sympy([x], sp.hyper((x, 2), (3, 5), x)))(0.3)

@@ -10,6 +10,7 @@ import sympy as sp
 
 import symad as sa
 from codegen import compile_program, program_from_sympy
+from symad.commands import build_stages
 
 
 def rows(html: str) -> dict[str, str]:
@@ -50,3 +51,15 @@ def test_names_are_escaped() -> None:
     page = compile_program(program_from_sympy([x], [x * x]))._repr_html_()
     assert "<b>" not in page
     assert "a&lt;b&gt;&amp;c" in page
+
+
+def test_names_with_escape_sequences_are_shown_as_numbers(tmp_path):
+    def f(x):
+        return x * x
+
+    f.__name__ = "red\x1b[31m"
+    sa.compile(f, 1.0).save(tmp_path / "kernel.symad")
+    kernel = sa.load(tmp_path / "kernel.symad")
+    assert "\x1b" not in repr(kernel) + str(kernel) + repr(kernel.gufunc())
+    assert r"red\x1b[31m(x)" in repr(kernel)
+    assert build_stages.table(("kernel",), [("red\x1b[31m",)])[1] == r"red\x1b[31m"

@@ -101,3 +101,49 @@ def test_at_the_ends() -> None:
     assert sa.derivative(lambda k: special.stdtr(k, 0.0))(3.0) == 0.0
     assert sa.derivative(lambda a: special.gammaincinv(a, 0.0))(3.0) == 0.0
     assert sa.derivative(lambda a: special.gammainc(a, -1.0))(3.0) != 0.0  # NaN, as the value is
+
+
+@pytest.mark.parametrize("shape", [0.1, 1e-3, 1e-8, 1e-14])
+@pytest.mark.parametrize(
+    ("f", "exact"),
+    [
+        (lambda a: special.gammainc(a, 0.3), lambda a: mpmath.gammainc(a, 0, 0.3, regularized=True)),
+        (lambda a: special.gammaincc(a, 2.5), lambda a: mpmath.gammainc(a, 2.5, regularized=True)),
+        (lambda a: special.betainc(a, 0.6, 0.2), lambda a: mpmath.betainc(a, 0.6, 0, 0.2, regularized=True)),
+        (lambda b: special.betainc(1.4, b, 0.8), lambda b: mpmath.betainc(1.4, b, 0, 0.8, regularized=True)),
+        (lambda b: special.betainc(0.5, b, 0.1), lambda b: mpmath.betainc(0.5, b, 0, 0.1, regularized=True)),
+    ],
+)
+def test_small_shapes_cancel_nothing(f, exact, shape):
+    with mpmath.workdps(80):
+        a, h = mpmath.mpf(shape), mpmath.mpf(shape) * mpmath.mpf(10) ** -15
+        below, here, above = exact(a - h), exact(a), exact(a + h)
+        wanted = float((above - below) / (2 * h)), float((above - 2 * here + below) / h**2)
+    assert sa.derivative(f)(shape) == pytest.approx(wanted[0], rel=1e-10)
+    assert sa.derivative(f, order=2)(shape) == pytest.approx(wanted[1], rel=1e-9)
+    assert sa.compile(sa.derivative(f, order=2), 0.7)(shape) == pytest.approx(wanted[1], rel=1e-9)
+
+
+def test_modified_bessel_functions_of_large_arguments():
+    with mpmath.workdps(40):
+        wanted = float(mpmath.besselk(1.5, 700)), float(mpmath.diff(lambda u: mpmath.besselk(1.5, u), 700))
+    assert sa.value_and_grad(lambda u: special.kv(1.5, u))(700.0) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("t", [0.7, -2.0])
+@pytest.mark.parametrize("freedom", [1e-20, 1e-3, 3.0])
+def test_few_degrees_of_freedom(t, freedom):
+    with mpmath.workdps(100):
+        k, h = mpmath.mpf(freedom), mpmath.mpf(freedom) * mpmath.mpf(10) ** -20
+
+        def tail(k):
+            return mpmath.betainc(k / 2, 0.5, 0, k / (k + mpmath.mpf(t) ** 2), regularized=True) / 2
+
+        wanted = float(-mpmath.sign(t) * (tail(k + h) - tail(k - h)) / (2 * h))
+    assert sa.derivative(lambda k: special.stdtr(k, t))(freedom) == pytest.approx(wanted, rel=1e-12)
+
+
+@pytest.mark.parametrize("ratio", [special.fdtr, special.fdtrc])
+@pytest.mark.parametrize("point", [(3.0, 1e-20, 1.3), (1e-20, 3.0, 1.3), (3.0, 4.0, 1e-20), (3.0, 4.0, 1e20)])
+def test_ratios_of_variances_have_scipys_values(ratio, point):
+    assert sa.value_and_grad(lambda v: ratio(*v))(np.array(point))[0] == pytest.approx(ratio(*point), rel=1e-12)

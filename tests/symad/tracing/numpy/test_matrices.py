@@ -331,3 +331,32 @@ def test_vector_products_of_other_vectors_are_refused_as_by_numpy():
             f(np.ones(4))
         with pytest.raises(ValueError, match="dimension"):
             sa.trace(f, np.ones(4))
+
+
+SCALED = {  # a function of a matrix, and the degree in which it is homogeneous
+    "slogdet": (lambda a: np.linalg.slogdet(a)[1], 0), "svdvals": (lambda a: np.sum(np.linalg.svdvals(a)), 1),
+    "left vectors": (lambda a: np.sum(np.abs(np.linalg.svd(a)[0][:, 0])), 0), "cond": (np.linalg.cond, 0),
+    "R": (lambda a: np.linalg.qr(a)[1][0, 1], 1), "Q": (lambda a: np.linalg.qr(a)[0][0, 1], 0),
+    "pinv": (lambda a: np.sum(np.linalg.pinv(a[:, :2])), -1),
+    "lstsq": (lambda a: np.sum(np.linalg.lstsq(a[:, :2], np.arange(4.0), rcond=None)[0]), -1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_factors_of_matrices_of_any_scale(name):
+    f, degree = SCALED[name]
+    a = np.array([[4.0, 1, 0.3, 0.2], [0.7, 3, 1, 0.1], [0.2, -1, 2, 0.4], [0.5, 0.3, 0.2, 1.5]])
+    gradient, kernel = sa.grad(f)(a), sa.compile(sa.grad(f), a)
+    for power in (-480, 480):  # of two: about 1e-145 and 1e145
+        scale = 2.0**power
+        np.testing.assert_allclose(sa.grad(f)(a * scale) * scale ** (1 - degree), gradient, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(kernel(a * scale) * scale ** (1 - degree), gradient, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("f", [np.linalg.inv, lambda a: np.linalg.solve(a, np.ones(3))])
+def test_a_singular_matrix_of_numbers_is_refused_where_numpy_refuses_it(f):
+    a = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
+    with pytest.raises(np.linalg.LinAlgError):
+        f(a)
+    with pytest.raises(np.linalg.LinAlgError):
+        sa.grad(lambda a: np.sum(f(a)))(a)
