@@ -37,7 +37,7 @@ from codegen.machine.kernel_text import LISTING, Plan, plan, sizes, uses_library
 from codegen.machine.storage.cache import Setting
 from codegen.machine.storage.kernel_files import Restore, read_program
 from codegen.machine.storage.portable import Portable, decode
-from codegen.machine.storage.shelf import ObjectCode, Shelf
+from codegen.machine.storage.program_cache import ObjectCode, ProgramCache
 from codegen.options import LEVELS, OptionFields, Options, Tier, check_names
 from codegen.pricing.price_table import nanoseconds
 from codegen.stages import LOG, Compilation, part, stage, watched, within_compilation
@@ -85,35 +85,35 @@ def compile_program(
     with fewer_collections(), within_compilation(program.name, LISTING) as opened:
         stage("program", program)
         found = codegen.machine.storage.cache.chosen(cache)
-        shelf = Shelf(None if watched() else found, program, chosen)
-        return _kernel(program, chosen, shelf, opened, pack, unpack, planned)
+        program_cache = ProgramCache(None if watched() else found, program, chosen)
+        return _kernel(program, chosen, program_cache, opened, pack, unpack, planned)
 
 
 def _kernel(
     program: Program | RolledProgram,
     chosen: Options,
-    shelf: Shelf,
+    program_cache: ProgramCache,
     opened: Compilation,
     pack: Pack | None,
     unpack: Unpack | None,
     planned: object,
 ) -> Kernel:
-    """Return the kernel, from the shelf or built."""
+    """Return the kernel, from the program_cache or built."""
     bisection = opened.bisection.copy()  # other forms of the code go the same way from here
     first, final = TIERS[chosen.tier]
-    compiled = _stored(final, program, chosen, shelf) or (
-        _stored(first, program, chosen, shelf) if first != final else None
+    compiled = _stored(final, program, chosen, program_cache) or (
+        _stored(first, program, chosen, program_cache) if first != final else None
     )
     write_again = None
     if compiled is None:
         code, write_again = _build(program, chosen)
         made = first if write_again else final  # there is nothing better
-        shelf.store(made, code)
-        compiled = _compiled(made, program, chosen, shelf, code, code.linked())
+        program_cache.store(made, code)
+        compiled = _compiled(made, program, chosen, program_cache, code, code.linked())
     stats = compiled.stats
     kernel = make_kernel(compiled._replace(bisection=bisection, stats=replace(stats, plan=planned)), pack, unpack)
     if compiled.tier != final:
-        kernel.improve_later(partial(_optimised, program, chosen, shelf, stats, compiled.release, write_again))
+        kernel.improve_later(partial(_optimised, program, chosen, program_cache, stats, compiled.release, write_again))
     return kernel
 
 
@@ -164,22 +164,29 @@ def _again(found: Portable, pack: Pack | None, unpack: Unpack | None, cache: Set
     return compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
 
 
-def _stored(tier: Tier, program: Program | RolledProgram, options: Options, shelf: Shelf) -> Compiled | None:
+def _stored(
+    tier: Tier, program: Program | RolledProgram, options: Options, program_cache: ProgramCache
+) -> Compiled | None:
     """Return what the cache has."""
     start = time.perf_counter()
-    found = shelf.load(tier)
+    found = program_cache.load(tier)
     if found is None:
         return None
-    made = _compiled(tier, program, options, shelf, *found)
+    made = _compiled(tier, program, options, program_cache, *found)
     seconds = {"load": time.perf_counter() - start}
     return made._replace(stats=replace(made.stats, seconds=seconds, cached=True))
 
 
 def _compiled(
-    tier: Tier, program: Program | RolledProgram, options: Options, shelf: Shelf, code: ObjectCode, library: MachineCode
+    tier: Tier,
+    program: Program | RolledProgram,
+    options: Options,
+    program_cache: ProgramCache,
+    code: ObjectCode,
+    library: MachineCode,
 ) -> Compiled:
     stats = stats_of(code.facts["stats"])
-    source = Built(program, shelf, revive)
+    source = Built(program, program_cache, revive)
     return Compiled(program, library, options, stats, code.facts["release"], source, tier, code=code)
 
 
@@ -283,7 +290,7 @@ def _with_facts(code: ObjectCode, stats: Stats, release: bool) -> ObjectCode:
 def _optimised(
     program: Program | RolledProgram,
     options: Options,
-    shelf: Shelf,
+    program_cache: ProgramCache,
     stats: Stats,
     release: bool,
     write_again: Write | None,
@@ -292,7 +299,7 @@ def _optimised(
     emitted = write_again() if write_again else write(program, options)  # without it the first code came from the cache
     code = ObjectCode.of(emitted, LEVELS["default"])
     stats = replace(stats, code_bytes=code.code_bytes, cached=False, generator=LLVM)
-    shelf.store("default", _with_facts(code, stats, release))
+    program_cache.store("default", _with_facts(code, stats, release))
     return code.linked()
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from codegen.ir.region import RolledProgram
     from codegen.machine.storage.cache import Setting
     from codegen.machine.storage.portable import Portable
-    from codegen.machine.storage.shelf import Shelf
+    from codegen.machine.storage.program_cache import ProgramCache
 
 Restore = Callable[[Any, Declared], tuple[Pack | None, Unpack | None]]
 UNREADABLE = (OSError, ValueError, TypeError)  # the last two for paths that are none: "", a zero byte, a number
@@ -91,9 +91,9 @@ class Stored:
         return self._portable.program
 
     @cached_property
-    def shelf(self) -> Shelf:
+    def program_cache(self) -> ProgramCache:
         """Where the object code of other forms is: in the cache that the environment names."""
-        return machine.Shelf(machine.chosen(), self.program, self._portable.options)
+        return machine.ProgramCache(machine.chosen(), self.program, self._portable.options)
 
     @property
     def revive(self) -> Revive:

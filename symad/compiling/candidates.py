@@ -29,15 +29,15 @@ from codegen.loops.optimise.draft import select
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.roll import FEWEST_ROWS, repeats_enough, roll_rows, with_loops
 from codegen.records import dataclass
-from symad.derivatives.in_code import Columns, Recipe, recipe_of
+from symad.derivatives.in_code import Columns, TransformRecord, transform_of
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.domain import restricted
 from symad.derivatives.loops.kinds import KINDS
 from symad.derivatives.loops.pullback import EndlessLoopError
 from symad.derivatives.selection import positions_of
 from symad.tracing.calling.function_names import argument_names
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place, written_place
 from symad.tracing.control.array_loops import ArrayLoops
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
@@ -104,10 +104,10 @@ def unrolled_lines(traced: StructuredTrace) -> list[str]:
     ]
 
 
-def taken_apart(f: Function) -> tuple[Function, list[Recipe]]:
+def transforms_of(f: Function) -> tuple[Function, list[TransformRecord]]:
     """Return the function below all transforms, and the transforms, the innermost first."""
-    recipes: list[Recipe] = []
-    while (recipe := recipe_of(f)) is not None:
+    recipes: list[TransformRecord] = []
+    while (recipe := transform_of(f)) is not None:
         recipes.append(recipe)
         f = recipe.function
     return f, recipes[::-1]
@@ -135,7 +135,7 @@ def traced_with_loops(
 
     def differentiate(inner: Inner, kind: str, **options: Any) -> tuple[RolledProgram, Sequence[Loop]] | None:
         try:
-            with forgiving():
+            with discarding_recorded_errors():
                 return _differentiated(inner, kind, checkpoints, options)
         except (StraightError, EndlessLoopError) as reason:
             if inner.loops:
@@ -254,7 +254,7 @@ def _line(traced: StructuredTrace, plain: PlainRows, row: int) -> tuple[str, int
 
 
 def differentiated_loops(
-    primal: Primal, args: tuple[Any, ...], recipes: Sequence[Recipe], checkpoints: Checkpoints = "all"
+    primal: Primal, args: tuple[Any, ...], recipes: Sequence[TransformRecord], checkpoints: Checkpoints = "all"
 ) -> Rolled:
     """Apply transforms, the innermost first; StraightError for one that rolled programs do not have."""
     found = Rolled(primal.program, skeleton(primal.traced), primal, checkpoints)
@@ -278,7 +278,7 @@ def _empty(value: Any) -> Any:
     return containers.unflatten(structure, [0.0] * len(leaves))
 
 
-def _gradient(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | None:
+def _gradient(found: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
     positions = positions_of(recipe.argnums, len(args))
     active = [leaf for position in positions for leaf in _leaves(args, position)]
     both = recipe.transform == "value and gradient"
@@ -290,12 +290,12 @@ def _gradient(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | 
     return replace(found, program=program, result=(found.result, result) if both else result)
 
 
-def _derivative(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | None:
+def _derivative(found: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
     program = KINDS["derivative"](found.program, [0], found.checkpoints)
     return None if program is None else replace(found, program=program)
 
 
-def _matrix(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | None:
+def _matrix(found: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
     """The Hessian or Jacobian of one array in one array."""
     if isinstance(recipe.argnums, tuple) or not isinstance(found.result, float):
         return None
@@ -310,7 +310,7 @@ def _matrix(found: Rolled, args: tuple[Any, ...], recipe: Recipe) -> Rolled | No
     return replace(found, program=program, result=0.0 if pattern is None else SparseMatrix(0.0, pattern))
 
 
-_RESULTS: dict[str, Callable[[Rolled, tuple[Any, ...], Recipe], Rolled | None]] = {
+_RESULTS: dict[str, Callable[[Rolled, tuple[Any, ...], TransformRecord], Rolled | None]] = {
     "value and gradient": _gradient,
     "gradient": _gradient,
     "derivative": _derivative,
@@ -327,7 +327,7 @@ def columns_of(f: Function, args: tuple[Any, ...]) -> int | None:
     >>> columns_of(hessian(lambda x: np.prod(x)), (np.ones(4),))
     4
     """
-    recipe = recipe_of(f)
+    recipe = transform_of(f)
     if recipe is None or recipe.columns is None or not _is_array(args, recipe.columns.argument):
         return None
     return np.size(args[recipe.columns.argument])
@@ -342,7 +342,7 @@ def seeded_program(f: Function, args: tuple[Any, ...], max_paths: int) -> Progra
     >>> program.seeded, program.outputs[0].shape
     (True, (4, 4))
     """
-    recipe = recipe_of(f)
+    recipe = transform_of(f)
     if recipe is None or recipe.columns is None or not _is_array(args, recipe.columns.argument):
         return None
     function, examples = _seeded(f, recipe.columns, args)

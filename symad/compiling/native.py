@@ -37,7 +37,7 @@ from symad.errors import LoweringError, UnknownStateWarning, WorkbenchError
 from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.function_names import name_of, positional
 from symad.tracing.calling.memory import telling
-from symad.tracing.calling.tracebacks import door, leave_out_ours
+from symad.tracing.calling.tracebacks import leave_out_ours, public_api
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.trace import Trace, skeleton, sparse_leaves, to_program, with_place
 from symad.tracing.values.container_types import static_parts
@@ -64,7 +64,7 @@ _NUMBERS = frozenset({float, int, np.float64, np.float32, np.int64, np.int32})  
 KERNELS = 32  # kernels that one jitted function keeps, least recently used first out
 
 
-@door
+@public_api
 def compile(
     f: Callable[..., Any],
     *example_args: Any,

@@ -37,25 +37,25 @@ from symad.compiling.candidates import (
     in_rounds,
     primal_of,
     seeded_program,
-    taken_apart,
     traced_with_loops,
+    transforms_of,
     unrolled_lines,
     written_operations,
 )
 from symad.compiling.plan import WAYS, Candidate, CompilationPlan
-from symad.compiling.recalled import can_be_recalled, recalled
+from symad.compiling.replayed import can_be_replayed, replayed
 from symad.compiling.shared_traces import traces
-from symad.derivatives.in_code import Recipe
+from symad.derivatives.in_code import TransformRecord
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.modes import record
 from symad.errors import ArgumentError, InvariantError, LimitError, WorkbenchError
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.memory import telling
-from symad.tracing.calling.swallowed import forgiving
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import written_at
-from symad.tracing.control.frozen import Watched
 from symad.tracing.control.paths import MAX_PATHS
+from symad.tracing.control.stale_values import StaleValueCheck
 from symad.tracing.control.written_bodies import ENDLESS
 from symad.tracing.trace import StructuredTrace, Trace, to_program, trace, trace_ours
 from symad.tracing.values.complex_points import complex_points
@@ -75,7 +75,7 @@ LEFT_OUT = "SYMAD_BISECT leaves it out"
 WIDTH = 160  # of the text of a plan in a file
 
 
-@door
+@public_api
 def plan(
     f: Function,
     *example_args: Any,
@@ -120,7 +120,7 @@ def plan(
 
 def _planned(f: Function, example_args: tuple[Any, ...], asked: Asked) -> CompilationPlan:
     with complex_points(asked.dtype == "complex128"):
-        watched = None if asked.freeze else Watched(f, *static_parts(example_args))
+        watched = None if asked.freeze else StaleValueCheck(f, *static_parts(example_args))
         search = _Search(f, example_args, asked)
         made = search.plan()
         if watched is not None:
@@ -135,7 +135,7 @@ class _Search:
 
     def __init__(self, f: Function, args: tuple[Any, ...], asked: Asked) -> None:
         self.f, self.args, self.asked, self.name = f, args, asked, name_of(f)
-        self.base, self.recipes = taken_apart(f)
+        self.base, self.recipes = transforms_of(f)
         self.refused: dict[Way, str] = {}
         self.primal: Primal | None = None
         self.notes: tuple[str, ...] = ()
@@ -191,9 +191,9 @@ class _Search:
     @cached_property
     def again(self) -> Function:
         """The function with its transforms, on the nodes of the trace; itself, where they do not say all of it."""
-        if not self.recipes or self.written_down or not can_be_recalled(self.traced):
+        if not self.recipes or self.written_down or not can_be_replayed(self.traced):
             return self.f
-        function = recalled(self.traced, name_of(self.base))
+        function = replayed(self.traced, name_of(self.base))
         for recipe in self.recipes:
             function = _TRANSFORMS[recipe.transform](function, recipe)
         return function
@@ -326,7 +326,7 @@ class _Search:
                 self.refuse("sweep", f"{few} columns of {size} operations are too few")
                 return None
         try:
-            with forgiving():
+            with discarding_recorded_errors():
                 program = seeded_program(self.again, self.args, self.asked.max_paths)
         except (LimitError, InvariantError):
             raise
@@ -401,7 +401,7 @@ def _written_out(program: Program, halves: Halves) -> Candidate:
     return Candidate("straight", size, size, rows_work(rows, len(output.rows) * program.inputs[-1].size).price)
 
 
-_TRANSFORMS: dict[str, Callable[[Function, Recipe], Function]] = {
+_TRANSFORMS: dict[str, Callable[[Function, TransformRecord], Function]] = {
     "value and gradient": lambda f, recipe: value_and_grad(f, recipe.argnums),
     "gradient": lambda f, recipe: grad(f, recipe.argnums),
     "derivative": lambda f, recipe: derivative(f),

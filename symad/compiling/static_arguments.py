@@ -19,7 +19,7 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError
-from symad.reach.exactly import Exactly
+from symad.reach.strict_key import StrictKey
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.values.traced import Traced
 
@@ -44,7 +44,7 @@ class Variants:
 
     def of(self, static: Mapping[int, Any]) -> Function:
         """Return what is made of the function with arguments at these positions."""
-        key = tuple((position, Exactly(value)) for position, value in sorted(static.items()))
+        key = tuple((position, StrictKey(value)) for position, value in sorted(static.items()))
         with self._lock:
             made = self._made.get(key)
             if made is None:

@@ -71,7 +71,7 @@ def _image_numbers(linear: ArrayLinear, count: int, size: int) -> NDArray[np.flo
     return found
 
 
-def pays(level: Level, result: Tree, direction: Direction | Literal["hessian"] | None) -> bool:
+def is_cheaper(level: Level, result: Tree, direction: Direction | Literal["hessian"] | None) -> bool:
     """Whether a dense matrix of a level with array nodes is to be made by them, and not element by element."""
     inputs, outputs, arrays = level.parameters.nodes.size, result.nodes.size, level.scope.graph.arrays
     own_nodes = arrays.nodes[level.arrays_before :]

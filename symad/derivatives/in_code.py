@@ -156,7 +156,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TransformRecord:
     """A transform of `function` in arguments `argnums`, with the layout of its matrix, and how its columns are made.
 
     Only a dense matrix in one argument has columns.
@@ -170,18 +170,18 @@ class Recipe:
     columns: Columns | None = None
 
 
-def noted(function: Function, recipe: Recipe) -> Function:
+def noted(function: Function, recipe: TransformRecord) -> Function:
     """Return a function with its recipe noted on it."""
     function.__recipe__ = (ref(function), recipe)  # type: ignore[attr-defined]
     return function
 
 
-def recipe_of(function: Function) -> Recipe | None:
+def transform_of(function: Function) -> TransformRecord | None:
     """Return how a transform made this very function, None for any other function.
 
     >>> from functools import wraps
-    >>> f = noted(lambda x: x, Recipe("gradient", abs))
-    >>> recipe_of(f).transform, recipe_of(wraps(f)(lambda x: 2 * x))
+    >>> f = noted(lambda x: x, TransformRecord("gradient", abs))
+    >>> transform_of(f).transform, transform_of(wraps(f)(lambda x: 2 * x))
     ('gradient', None)
     """
     owner, recipe = getattr(function, "__recipe__", (None, None))

@@ -34,11 +34,11 @@ from symad.errors import InvariantError, RuleError
 from symad.graph.array_operands import Asked, Nodes, Reading
 from symad.graph.array_values import read, values_of_array
 from symad.graph.repeated_schedules import schedule_again
-from symad.reach.exactly import same_bytes
 from symad.reach.reachable_state import ReachableState, generator_states
+from symad.reach.strict_key import same_bytes
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.recorded_errors import discard_recorded_error
 from symad.tracing.calling.scope import innermost_scope
-from symad.tracing.calling.swallowed import forgive
 from symad.tracing.values.container_types import static_parts
 from symad.tracing.values.node_operands import SymbolMetArraysError
 from symad.tracing.values.node_trees import Tree
@@ -112,7 +112,7 @@ class KeptTraces:
         try:
             found, traced = _traced(chosen, called)
         except SymbolMetArraysError as error:
-            forgive(error)
+            discard_recorded_error(error)
             self._note(key, "it has symbols")
             return None
         size = read.bytes + sum(leaf.nbytes for leaf in others if _is_array(leaf))
@@ -140,7 +140,7 @@ class KeptTraces:
         except InvariantError:
             raise
         except Exception as error:  # a traced array may not do what an array does
-            forgive(error)
+            discard_recorded_error(error)
             LOG.debug("%s does not run with traced arrays in place of large ones: %s", name_of(self._f), error)
             return None
         if size > traced.compared or traced.read_otherwise != size or not _are_same(found, right):

@@ -34,8 +34,8 @@ from symad.graph.sympy_io import from_sympy, to_sympy
 from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, check_function, name_of
 from symad.tracing.calling.memory import telling
+from symad.tracing.calling.recorded_errors import discard_recorded_error
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
-from symad.tracing.calling.swallowed import forgive
 from symad.tracing.calling.user_place import is_library, user_frame
 from symad.tracing.control.array_graph import ArrayGraph, array_graph
 from symad.tracing.control.paths import followed
@@ -250,7 +250,7 @@ def in_level(
         except SymbolMetArraysError as error:
             if innermost_scope() is not None:
                 raise
-            forgive(error)
+            discard_recorded_error(error)
     with open_level(arguments, names) as level:
         return carried_out(level)
 

@@ -33,7 +33,7 @@ from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_let, from_sympy
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.given import given
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import Trace, sparse_leaves, trace
 from symad.tracing.values.node_trees import Tree
@@ -246,7 +246,7 @@ TREE = 60  # boxes of an expression tree
 LARGEST = 2000  # boxes that are drawn when folding is turned off
 
 
-@door
+@public_api
 def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
     """Return the picture of a computation as a graph: a box for each operation, an arrow for each use of a value.
 

@@ -25,7 +25,7 @@ from symad.graph.graph import Graph, Sharing
 from symad.graph.sympy_io import from_let, from_sympy, to_sympy
 from symad.limits import time_limit
 from symad.tracing.calling.given import Given, given
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import trace
 from symad.transforms.first_order import derivative
@@ -81,7 +81,7 @@ class Growth(Shown):
         return self.chart().svg
 
 
-@door
+@public_api
 def growth(f: Any, x: Any, orders: int = 8) -> Growth:
     """Return how many operations the derivatives of f at the number x need, up to an order, by five ways.
 

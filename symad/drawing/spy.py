@@ -14,7 +14,7 @@ import codegen.ir.sparsity as sparsity_pattern
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import SparsityPattern
 from codegen.records import dataclass
-from symad.derivatives.in_code import recipe_of
+from symad.derivatives.in_code import transform_of
 from symad.display.document import Document, Paragraph
 from symad.display.shown import Shown
 from symad.drawing.labels import count_label, symbol_label
@@ -22,7 +22,7 @@ from symad.drawing.svg import Canvas, text_width
 from symad.errors import ArgumentError
 from symad.formulas.read import read_formula
 from symad.tracing.calling.given import given
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import trace
 from symad.tracing.values.sparse_matrix import SparseMatrix
@@ -122,7 +122,7 @@ class Spy(Shown):
         return self.svg()
 
 
-@door
+@public_api
 def spy(f: Any, x: Any = None, order: Literal[1, 2] = 1) -> Spy:
     """Return the spy plot of a matrix, or of the derivatives of f at x: the Jacobian, or with order 2 the Hessian.
 
@@ -163,7 +163,7 @@ def spy(f: Any, x: Any = None, order: Literal[1, 2] = 1) -> Spy:
 
 def _of_matrix(f: Callable[..., Any], point: Any) -> tuple[SparsityPattern | None, str]:
     """Return the pattern of the matrix that f gives, and what it is called; None where f gives no matrix."""
-    recipe = recipe_of(f)
+    recipe = transform_of(f)
     kind = recipe.transform if recipe is not None else ""
     if recipe is not None and kind in ("Hessian", "Jacobian") and not recipe.sparse:
         order: Literal[1, 2] = 2 if kind == "Hessian" else 1

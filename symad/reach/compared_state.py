@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from symad.reach.exactly import same_bytes
+from symad.reach.strict_key import same_bytes
 
 PutBack = Callable[[Any], Any]
 Space = dict[str, Any]

@@ -20,7 +20,7 @@ from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_let
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import written_place
 
 SHOWN_LOOPS = 12
@@ -143,7 +143,7 @@ class LoopReport(Shown):
         return f"{float(atom):.6g}" if isinstance(atom, sp.Float) else str(atom)
 
 
-@door
+@public_api
 def loops(f: Callable[..., Any], *args: Any) -> LoopReport:
     """Return what repeats in a function: loops that were found in its trace, or written down (`sum_over`, `scan`, ...).
 

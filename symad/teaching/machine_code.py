@@ -20,7 +20,7 @@ from codegen.records import dataclass
 from symad.display.document import Document, Heading, Marked, Table
 from symad.display.shown import Shown
 from symad.errors import ArgumentError, LimitError
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 
 MAX_LINES = 400  # more are not read
 _PIECE = re.compile(r"^define internal void @kernel\.\d+\(", re.MULTILINE)
@@ -61,7 +61,7 @@ class CodeReading(Shown):
         return (Heading(self.title), Table(header, rows))
 
 
-@door
+@public_api
 def read_llvm(kernel: Kernel) -> CodeReading:
     """Return the lines of LLVM IR of a kernel that is straight-line code, each with the formula that it computes.
 
@@ -86,7 +86,7 @@ def is_one_function(kernel: Kernel) -> bool:
     return kernel.stats.strategy == "straight" and len(_PIECE.findall(kernel.llvm)) == 1
 
 
-@door
+@public_api
 def read_assembly(kernel: Kernel) -> CodeReading:
     """Return the lines of assembly of a kernel, each with its kind; LimitError for more than 400 lines.
 

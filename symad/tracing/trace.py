@@ -28,12 +28,12 @@ from symad.tracing.calling.attempts import attempted
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
 from symad.tracing.calling.jitted import traced_form
 from symad.tracing.calling.scope import Scope, open_scope
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import located, user_frame, written_place
 from symad.tracing.control.bounded_loops import tell
-from symad.tracing.control.frozen import Watched
 from symad.tracing.control.path_results import with_nan
 from symad.tracing.control.paths import MAX_PATHS, Paths
+from symad.tracing.control.stale_values import StaleValueCheck
 from symad.tracing.values.container_types import NAMESPACE, static_parts
 from symad.tracing.values.inputs import input_symbols, lift_inputs, symbols_of
 from symad.tracing.values.node_trees import Tree, expressions, lift_result, paths_of, wrap
@@ -147,7 +147,7 @@ class StructuredTrace(Trace):
         self.loops, self.carried_out = list(loops), carried_out
 
 
-@door
+@public_api
 def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS, freeze: bool = False) -> Trace:
     """Trace a function on symbols of the structure and shapes of example arguments.
 
@@ -168,7 +168,7 @@ def trace(f: Callable[..., Any], *args: Any, max_paths: int = MAX_PATHS, freeze:
     >>> trace(lambda x: x**2 if x > 0 else -x, 1.0).expr()
     Piecewise((x**2, x > 0), (-x, True))
     """
-    watched = None if freeze else Watched(f, *static_parts(args))
+    watched = None if freeze else StaleValueCheck(f, *static_parts(args))
     found = _traced(f, args, max_paths, None, {})
     if watched is not None:
         watched.tell(found, lambda: _traced(f, args, max_paths, None, {}))

@@ -25,8 +25,8 @@ from symad.derivatives.application import (
     close_blocks,
     require_scalar,
 )
-from symad.derivatives.array_matrices import array_hessian, array_jacobian, pays
-from symad.derivatives.in_code import Columns, Recipe, recipe_of
+from symad.derivatives.array_matrices import array_hessian, array_jacobian, is_cheaper
+from symad.derivatives.in_code import Columns, TransformRecord, transform_of
 from symad.derivatives.kept_traces import KeptTraces
 from symad.derivatives.level import FunctionResultError, Level
 from symad.derivatives.selection import FIRST, Argnums, Paths, check_argnums, select_arguments
@@ -35,7 +35,13 @@ from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import check_function
 from symad.tracing.values.sparse_matrix import SparseMatrix, Triangle, triangle_of
 from symad.transforms.linear_transforms import jvp as jvp
-from symad.transforms.transformed import close_matrix, described, either_way, known_options, storage_of
+from symad.transforms.transformed import (
+    close_matrix,
+    described,
+    in_level_of_arrays_or_elements,
+    known_options,
+    storage_of,
+)
 
 HessianMode = Literal["auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd"]
 JacobianMode = Literal["auto", "fwd", "rev", "cross-country"]
@@ -76,7 +82,7 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
         found = kept.gradient(chosen, lambda level, function: call_scalar(level, function, f))
         return found[0], chosen.as_asked(found[1])
 
-    recipe = Recipe("value and gradient", f, argnums) if wrt is None else None
+    record = TransformRecord("value and gradient", f, argnums) if wrt is None else None
     return described(apply, f, "value and gradient", recipe)
 
 
@@ -110,7 +116,7 @@ def grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) -> Functio
                 return error.each(f, lambda part: grad(part, argnums, wrt=wrt)(*args, **keywords))
             return lambda *more: grad(wraps(f)(lambda *p: f(*p, **keywords)(*more)), argnums, wrt=wrt)(*args)
 
-    return described(apply, f, "gradient", Recipe("gradient", f, argnums) if wrt is None else None)
+    return described(apply, f, "gradient", TransformRecord("gradient", f, argnums) if wrt is None else None)
 
 
 @known_options
@@ -138,12 +144,12 @@ def derivative(f: Callable[P, R], order: int = 1, *, wrt: str | None = None) -> 
                 )
             return jvp(partial(g, **keywords) if keywords else g, (x,), (1.0 if isinstance(x, float) else 1,))[1]
 
-        return described(apply, g, "derivative", Recipe("derivative", g))
+        return described(apply, g, "derivative", TransformRecord("derivative", g))
 
     result = f
     for _ in range(order):
         result = once(result)
-    return described(result, f, f"derivative of order {order}", recipe_of(result)) if order else f
+    return described(result, f, f"derivative of order {order}", transform_of(result)) if order else f
 
 
 def _derivative_in_part(f: Function, order: int, wrt: str) -> Function:
@@ -233,17 +239,19 @@ def jacobian(
             if not sparse:
                 check_dense(f, "Jacobian", result.nodes.size, level.parameters.nodes.size)
             if level.has_array_nodes:
-                if not pays(level, result, direction):
+                if not is_cheaper(level, result, direction):
                     return None
                 return close_blocks(level, array_jacobian(level, result, direction), result, chosen)
             return close_matrix(level, modes.jacobian_entries(level, result, mode), result, chosen, storage)
 
         direction = None if sparse or mode == "cross-country" else mode
-        return either_way(chosen, made, direction is not None)
+        return in_level_of_arrays_or_elements(chosen, made, direction is not None)
 
     columns = None if sparse else _columns(f, argnums)
-    recipe = Recipe("Jacobian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
-    return described(apply, f, "Jacobian", recipe)
+    record = (
+        TransformRecord("Jacobian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
+    )
+    return described(apply, f, "Jacobian", record)
 
 
 @overload
@@ -301,18 +309,18 @@ def hessian(
             if not sparse:
                 check_dense(f, "Hessian", level.parameters.nodes.size, level.parameters.nodes.size)
             if level.has_array_nodes:
-                if not pays(level, result, "hessian"):
+                if not is_cheaper(level, result, "hessian"):
                     return None
                 matrix = array_hessian(level, modes.gradient(level, result, again=True))
                 return close_blocks(level, matrix, level.parameters, chosen)
             lower = modes.hessian_entries(level, result, mode)
             return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)
 
-        return either_way(chosen, made, not sparse and mode == "auto")
+        return in_level_of_arrays_or_elements(chosen, made, not sparse and mode == "auto")
 
     check_function(f)
     columns = None if sparse else _columns(grad(require_scalar(f), argnums), argnums)
-    recipe = Recipe("Hessian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
+    record = TransformRecord("Hessian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
     return described(apply, f, "Hessian", recipe)
 
 

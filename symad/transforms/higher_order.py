@@ -35,7 +35,7 @@ from symad.derivatives.tensor import (
 )
 from symad.errors import ArgumentError, LimitError
 from symad.tracing.calling.function_names import argument_names
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.values.node_trees import Tree
 from symad.transforms.first_order import JacobianMode, grad
 from symad.transforms.linear_transforms import jvp
@@ -50,7 +50,7 @@ LARGEST_SYSTEM = 3_000  # unknowns of a dense linear system
 LARGEST_FACTORIAL = 170  # 171! is no float
 
 
-@door
+@public_api
 def taylor(
     f: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], order: int, *,
     curve: Sequence[Sequence[Any]] = (),
@@ -81,7 +81,7 @@ def taylor(
         return level.close(*(_filled(level, result, nodes) for nodes in found))
 
 
-@door
+@public_api
 def derivative_along(
     f: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], order: int, *, mode: DirectionalMode = "auto"
 ) -> R:
@@ -102,7 +102,7 @@ def derivative_along(
         return found
 
 
-@door
+@public_api
 def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """Return the Hessian-vector product of a scalar f along tangents, forward over reverse, no matrix formed.
 
@@ -115,7 +115,7 @@ def hvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return jvp(grad(f, 0 if len(primals) == 1 else tuple(range(len(primals)))), primals, tangents)[1]
 
 
-@door
+@public_api
 def vhv(f: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], *, mode: DirectionalMode = "auto") -> R:
     """Return v^T H v of a scalar function, the second derivative along v; no matrix is formed. See `hvp` for H v.
 
@@ -206,7 +206,7 @@ def derivative_tensor(
     return described(apply, f, f"derivative tensor of order {order}")
 
 
-@door
+@public_api
 def mixed_partials(f: Function, x: Any, order: int) -> MixedPartials:
     """Return all partial derivatives of one order of a scalar f, interpolated from directional Taylor coefficients.
 
@@ -236,7 +236,7 @@ def mixed_partials(f: Function, x: Any, order: int) -> MixedPartials:
     return MixedPartials(indices, coefficients, interpolated, values, operations)
 
 
-@door
+@public_api
 def taylor_polynomial(f: Function, x: Any, degree: int = 2, *, mode: PolynomialMode = "auto") -> TaylorPolynomial:
     """Return the full Taylor polynomial of f around x: value, gradient, Hessian..., callable at other points.
 

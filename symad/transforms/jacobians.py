@@ -19,7 +19,7 @@ from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
 from symad.derivatives.signatures import P
 from symad.errors import ArgumentError
 from symad.graph.array_values import values_of_nodes
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.trace import trace
 from symad.transforms.first_order import JacobianMode, grad, hessian, jacobian
 from symad.transforms.linear_transforms import linearize, vjp
@@ -119,7 +119,7 @@ def sum_gradient(f: Callable[P, Any], argnums: Argnums = FIRST, *, wrt: Paths = 
     return found
 
 
-@door
+@public_api
 def hutchinson_trace(f: Function, x: Any, probes: Any, *, mode: Literal["fwd", "rev"] = "fwd") -> Any:
     """Return the mean of v . f'(x) v over the probes v: an estimate of the trace of the Jacobian, which is not formed.
 
@@ -147,7 +147,7 @@ def hutchinson_trace(f: Function, x: Any, probes: Any, *, mode: Literal["fwd", "
     return mean.item() if isinstance(mean, np.floating) else mean
 
 
-@door
+@public_api
 def sparsity(f: Function, *args: Any, order: Order = 1, argnums: Argnums = FIRST, wrt: Paths = None) -> SparsityPattern:
     """Return the exact pattern of the Jacobian (order 1) or of a scalar's Hessian (order 2) over flat inputs.
 
@@ -170,7 +170,7 @@ def sparsity(f: Function, *args: Any, order: Order = 1, argnums: Argnums = FIRST
     return pattern
 
 
-@door
+@public_api
 def verify_sparsity(
     f: Function,
     pattern: SparsityPattern,

@@ -11,10 +11,10 @@ from symad.derivatives.application import Function, LinearFunction, as_tuple, fi
 from symad.derivatives.level import FunctionResultError, Level, in_level
 from symad.derivatives.signatures import R
 from symad.tracing.calling.function_names import argument_names
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 
 
-@door
+@public_api
 def jvp(f: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[R, R]:
     """Return `(f(*primals), directional derivative along tangents)`: the pushforward, one forward pass.
 
@@ -49,7 +49,7 @@ def _pushed(f: Function, tangents: tuple[Any, ...], level: Level) -> tuple[Any, 
     return value, tangent
 
 
-@door
+@public_api
 def linearize(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[..., R]]:
     """Return `(f(*primals), pushforward)`; the pushforward may be called with many tangents, f is traced once.
 
@@ -64,7 +64,7 @@ def _linearize(f: Function, primals: tuple[Any, ...]) -> tuple[Any, Function]:
     return in_level(primals, argument_names(f, len(primals)), partial(_linear_map, f, pullback=False))
 
 
-@door
+@public_api
 def vjp(f: Callable[..., R], *primals: Any) -> tuple[R, Callable[[R], tuple[Any, ...]]]:
     """Return `(f(*primals), pullback)`; `pullback(cotangent)` returns one cotangent for each primal, as a tuple.
 

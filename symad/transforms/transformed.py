@@ -14,14 +14,14 @@ from codegen.ir.sparsity import Format
 from codegen.options import check_names
 from symad.derivatives import modes
 from symad.derivatives.application import Function, check_choice, close_blocks, close_sparse
-from symad.derivatives.in_code import Recipe, noted
+from symad.derivatives.in_code import TransformRecord, noted
 from symad.derivatives.level import Level, in_level
 from symad.derivatives.selection import Selection
 from symad.derivatives.signatures import P, R
 from symad.errors import ArgumentError, UncompiledWarning
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.scope import innermost_scope
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import is_symad
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import Entries, Triangle
@@ -51,10 +51,10 @@ def known_options(transform: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def described(apply: Function, f: Function, what: str, recipe: Recipe | None = None) -> Function:
+def described(apply: Function, f: Function, what: str, recipe: TransformRecord | None = None) -> Function:
     """Return `apply` as the function that a transform made of f: with a name, a docstring, its recipe, f behind it."""
     check_function(f)
-    transformed: Any = door(_counted(apply, f"the {what} of {name_of(f)}"))
+    transformed: Any = public_api(_counted(apply, f"the {what} of {name_of(f)}"))
     transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
     transformed.__doc__ = f"The {what} of {name_of(f)}."
     transformed.__wrapped__ = f
@@ -77,7 +77,7 @@ def _counted(apply: Function, what: str) -> Function:
     return wraps(apply)(counted)
 
 
-def either_way(chosen: Selection, made: Callable[[Level], Any], arrays: bool) -> Any:
+def in_level_of_arrays_or_elements(chosen: Selection, made: Callable[[Level], Any], arrays: bool) -> Any:
     """Return what is made in a level with array nodes, where it may have some; element by element if that is None."""
     found = in_level(chosen.arguments, chosen.names, made) if arrays else None
     return in_level(chosen.arguments, chosen.names, made, arrays=False) if found is None else found

@@ -27,7 +27,7 @@ from codegen.ir.program import Input, Output, Program
 from codegen.lanes import SCALAR
 from codegen.lowering.halves import Split, split
 from codegen.lowering.lower import Lowered
-from codegen.machine.storage.shelf import ObjectCode
+from codegen.machine.storage.program_cache import ObjectCode
 from tests.support.draws import SEEDS, Draw
 from tests.support.fuzzing import counted
 

@@ -29,7 +29,7 @@ from codegen.machine.batches.batch_layouts import MOST, Layout, key_of, layout_o
 from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
 from codegen.machine.calls.arguments import Array, as_numbers, results_of
 from codegen.machine.kernel_text import planned
-from codegen.machine.storage.shelf import ObjectCode, Shelf
+from codegen.machine.storage.program_cache import ObjectCode, ProgramCache
 from codegen.options import LEVELS, Options
 from codegen.pricing.price_table import SECONDS
 from codegen.stages import stage
@@ -211,22 +211,22 @@ class Batch:
         "nanoseconds",
         "options",
         "program",
-        "shelf",
+        "program_cache",
     )
 
     program: Program | RolledProgram
     options: Options
-    shelf: Shelf
+    program_cache: ProgramCache
 
     def __init__(
         self,
         program: Program | RolledProgram,
         options: Options,
         operations: Mapping[str, int],
-        shelf: Shelf,
+        program_cache: ProgramCache,
         again: Callable[[str], AbstractContextManager[object]],
     ) -> None:
-        self.program, self.options, self.shelf = program, options, shelf
+        self.program, self.options, self.program_cache = program, options, program_cache
         self.nanoseconds: float = nanoseconds_alone(program, operations)
         self._lanes: Lanes | None = None
         if not isinstance(program, RolledProgram):
@@ -323,7 +323,7 @@ class Batch:
 
     def _compiled(self) -> MachineCode:
         tier = "fast" if self.options.tier == "fast" else "default"
-        return self.shelf.library(f"{tier}, {self.lanes.type}", lambda: self._object_code(LEVELS[tier]))
+        return self.program_cache.library(f"{tier}, {self.lanes.type}", lambda: self._object_code(LEVELS[tier]))
 
     def _object_code(self, level: int) -> ObjectCode:
         options = replace(self.options, chunk=self.options.chunk or CHUNK)

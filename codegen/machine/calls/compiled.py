@@ -13,7 +13,7 @@ from codegen.stages import Bisection
 
 if TYPE_CHECKING:  # a kernel that was saved is called without what compiles it
     from codegen.ir.region import RolledProgram
-    from codegen.machine.storage.shelf import ObjectCode, Shelf
+    from codegen.machine.storage.program_cache import ObjectCode, ProgramCache
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
 Unpack = Callable[[list[Any]], Any]
@@ -28,7 +28,7 @@ class Source(Protocol):
         """The program that was compiled."""
 
     @property
-    def shelf(self) -> Shelf | None:
+    def program_cache(self) -> ProgramCache | None:
         """Where the object code of other forms is."""
 
     @property
@@ -44,7 +44,7 @@ class Built(NamedTuple):
     """The source of what was compiled here."""
 
     program: Program | RolledProgram
-    shelf: Shelf | None = None
+    program_cache: ProgramCache | None = None
     revive: Revive | None = None
     file: bytes | None = None
 

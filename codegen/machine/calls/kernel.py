@@ -212,10 +212,10 @@ class Kernel(KeptKernel):
     def _batched(self) -> Batch:
         if self._batch is None:
             compiled = self._compiled
-            shelf, operations = compiled.source.shelf, compiled.stats.machine_operations
-            assert shelf is not None
+            program_cache, operations = compiled.source.program_cache, compiled.stats.machine_operations
+            assert program_cache is not None
             self._batch = forms.Batch(
-                compiled.program, compiled.options, operations, shelf, lambda what: again(compiled, what)
+                compiled.program, compiled.options, operations, program_cache, lambda what: again(compiled, what)
             )
         return self._batch
 

@@ -17,7 +17,7 @@ from codegen.machine.storage.native_code import KIND, NEWEST, PROGRAM, VERSION, 
 from codegen.machine.storage.own_functions import own_object, wrappers
 from codegen.machine.storage.own_key import mark_of, own_key
 from codegen.machine.storage.portable_rows import Arrays
-from codegen.machine.storage.shelf import ObjectCode
+from codegen.machine.storage.program_cache import ObjectCode
 from codegen.object_files import Placed, UnknownObjectError, placed
 from codegen.sealed import seal, unseal
 from codegen.stages import LOG

@@ -26,7 +26,7 @@ from symad.drawing.chart import line_chart
 from symad.drawing.growth import Growth, growth
 from symad.errors import ArgumentError, InvariantError, WorkbenchError
 from symad.limits import time_limit
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import Trace
 
@@ -64,7 +64,7 @@ class StepErrors(Shown):
         )
 
 
-@door
+@public_api
 def step_errors(f: Any, x: Any, order: int = 1) -> StepErrors:
     """Return the relative error of differences at a point for many steps: the V curve. f and x as for `compare`.
 
@@ -107,7 +107,7 @@ def _methods(problem: Problem) -> Iterator[tuple[str, Callable[[Any], Any], floa
         yield "complex step", partial(call, problem.flat), COMPLEX_STEP
 
 
-@door
+@public_api
 def compare(
     f: Any, x: Any, order: int = 1, *, only: Sequence[str] | None = None, max_seconds: float = 10.0,
     times: bool = True, plots: bool = False, progress: Progress | None = None,

@@ -39,7 +39,7 @@ from symad.checking.verification.balls_functions import (
 )
 from symad.checking.verification.balls_special import SPECIAL
 from symad.errors import ArgumentError
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.trace import Trace
 
 NUMBERS = {**ARITHMETIC, **ELEMENTARY, **SPECIAL, **DISTRIBUTIONS, **COMPARISONS}
@@ -74,7 +74,7 @@ def enclosures(rows: Rows, wanted: Sequence[int], inputs: Mapping[int, Any], pre
         return [value if isinstance(value, flint().arb) else ball(value) for value in (values[row] for row in wanted)]
 
 
-@door
+@public_api
 def enclose(kernel_or_trace: Kernel | Trace, *args: Any, digits: int = 50) -> list[Ball]:
     """Return balls around the exact results at a point, in flat order, with `digits` digits where that is possible.
 

@@ -20,7 +20,7 @@ from symad.display.document import Document, Heading, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 
 BITS = 64
 DEEPEST = 40  # halvings of a piece without an enclosure, after which it stays without
@@ -67,7 +67,7 @@ class RangeEnclosure(Shown):
         return (Heading(self.title, 1), Paragraph(self.statement + "."), Table(header, rows, "lrrrr", caption))
 
 
-@door
+@public_api
 def enclose_range(kernel: Kernel, box: Any, *, pieces: int = 1000, max_seconds: float = 10.0) -> RangeEnclosure:
     """Return proven bounds of a kernel's exact results over a box (extra "rigorous").
 

@@ -46,7 +46,7 @@ from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.limits import LONGEST
 from symad.tracing.calling.function_names import name_of
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.trace import Trace, trace
 
 __all__ = [
@@ -138,7 +138,7 @@ def verify(
 ) -> BoxVerification: ...
 
 
-@door
+@public_api
 def verify(
     kernel: Kernel,
     *args: Any,

@@ -21,9 +21,9 @@ from codegen.ir.program import reachable
 from codegen.ir.region import Gather, Region, Result, RolledProgram, regions_of
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Places, distinct
+from codegen.loops.optimise.outlining import with_outlined_sums
 from codegen.loops.optimise.reaching_definitions import FIXED, ZERO, ReachingDefinitions
 from codegen.loops.optimise.reductions import with_reductions
-from codegen.loops.optimise.waists import with_waists
 from codegen.records import dataclass
 from symad.derivatives.loops.patterns import reordered, retabled, table_of, uniform
 from symad.graph.builder import Builder
@@ -111,19 +111,19 @@ def pieces_of(
 ) -> tuple[RolledProgram, list[Piece], Inner] | None:
     """Return a program of sums and maps, the pieces that make its outputs as they run, and its inner values.
 
-    The program is the one given, with accumulations as sums and bodies cut at waists. Slots are active that read the
-    input `wrt`; a waist is an inner value in any case. None where there are too many ways to read, or too many inner
+    The program is the one given, with accumulations as sums and bodies cut at outlined sums. Slots are active that read
+    the input `wrt`; an outlined sum is an inner value in any case. None where there are too many ways to read, or too many inner
     values, of which a `packed` matrix may have more; for nests and chains too.
     """
     program = checked(with_reductions(program), "writing accumulations as sums", program)
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
     if len(regions) < len(program.steps):
         return None
-    cut, waists = with_waists(program, [wrt])
-    program = checked(cut, "cutting bodies at waists", program)
+    cut, outlined = with_outlined_sums(program, [wrt])
+    program = checked(cut, "cutting bodies at outlined sums", program)
     regions = [region for region, _ in regions_of(program.steps)]
     most = MOST_INNER_PACKED if packed else MOST_INNER
-    finder = _Finder(program, ReachingDefinitions(program, regions, [wrt], waists), most)
+    finder = _Finder(program, ReachingDefinitions(program, regions, [wrt], outlined), most)
     for region in reversed(regions):
         if not finder.visit(region):
             return None

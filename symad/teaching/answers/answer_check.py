@@ -33,7 +33,7 @@ from symad.teaching.answers.mistakes import OF_TERMS, Mistake, mistakes_of
 from symad.teaching.answers.rounded_answers import is_rounded_from
 from symad.teaching.expansion.displayed import Definitions, check_equality
 from symad.teaching.expansion.epsilon import Levels, monomial, readable
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import refusal
 
 
@@ -67,7 +67,7 @@ def check_expansion(
 ) -> list[CheckedAnswer | ArgumentError]: ...
 
 
-@door
+@public_api
 def check_expansion(
     mine: Any,
     f: Any,
@@ -123,7 +123,7 @@ def check_derivative(
 ) -> list[CheckedAnswer | ArgumentError]: ...
 
 
-@door
+@public_api
 def check_derivative(
     mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, reveal: Reveal = "always", each: bool = False
 ) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:

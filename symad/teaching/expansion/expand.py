@@ -29,7 +29,7 @@ from symad.teaching.expansion.page import document_of, why_no_book
 from symad.teaching.expansion.steps import Parts, Step
 from symad.tracing.calling.given import Given, given
 from symad.tracing.calling.scope import innermost_scope
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.node_trees import object_array
 
@@ -143,7 +143,7 @@ class Expansion(Parts, Shown):
         return containers.unflatten(self.result.structure, leaves)
 
 
-@door
+@public_api
 def expand(
     f: Any,
     x: Any,

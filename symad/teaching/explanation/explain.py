@@ -21,7 +21,7 @@ from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
 from symad.tracing.calling.given import given
 from symad.tracing.calling.scope import open_scope
-from symad.tracing.calling.tracebacks import door
+from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import is_defect
 from symad.tracing.trace import input_symbols, trace
 from symad.tracing.values.node_trees import lift, lift_result, paths_of, wrap
@@ -52,7 +52,7 @@ class Explanation(Explained, Shown):
         return document_of(self, self.title, short=self.detail == "short")
 
 
-@door
+@public_api
 def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = "short") -> Explanation:
     """Return what f, any composition of transforms, does for arguments of these shapes: stage by stage, line by line.
 

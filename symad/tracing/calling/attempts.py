@@ -23,10 +23,7 @@ from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import PathsError
 from symad.tracing.calling.raised import watching_raised
 from symad.tracing.calling.reached_code import reached_code
-from symad.tracing.calling.rewriting import Style, key_of
-from symad.tracing.calling.running import callee, running
-from symad.tracing.calling.stand_ins import arrays_are_traced
-from symad.tracing.calling.swallowed import (
+from symad.tracing.calling.recorded_errors import (
     Note,
     Watch,
     innermost_watch,
@@ -37,6 +34,9 @@ from symad.tracing.calling.swallowed import (
     swallowed_error,
     watching,
 )
+from symad.tracing.calling.rewriting import Style, key_of
+from symad.tracing.calling.running import callee, running
+from symad.tracing.calling.stand_ins import arrays_are_traced
 from symad.tracing.calling.user_place import (
     in_library_of_objects,
     library_function,

@@ -11,7 +11,7 @@ import numpy as np
 
 from codegen.errors import UnboundSymbolError
 from symad.tracing.calling.handlers import is_caught
-from symad.tracing.calling.swallowed import forgiving
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.array import wrap
@@ -31,7 +31,10 @@ def of_math(original: Function, form: Function) -> Function:
 
     def apply(*args: Any, **keywords: Any) -> Any:
         if not any(isinstance(arg, Scalar) and is_symbolic(arg.scope, arg.node) for arg in args):
-            with contextlib.suppress(UnboundSymbolError, TypeError), forgiving():  # TypeError: of a list
+            with (
+                contextlib.suppress(UnboundSymbolError, TypeError),
+                discarding_recorded_errors(),
+            ):  # TypeError: of a list
                 numbers = [number_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args]
                 original(*numbers, **keywords)
                 return as_pythons(form(*args, **keywords), own=True)

@@ -21,7 +21,7 @@ from weakref import ref
 import numpy as np
 
 from symad.tracing.calling.conversions import is_conversion
-from symad.tracing.calling.swallowed import Note, Watch
+from symad.tracing.calling.recorded_errors import Note, Watch
 from symad.tracing.calling.user_place import is_library, is_passed_over, is_raise, is_symad, raised_by_user, segment_at
 from symad.tracing.values.traced import Traced
 

@@ -38,8 +38,8 @@ from symad.tracing.calling.complex_numbers import (
 from symad.tracing.calling.makers import arange, as_array, as_new_array, from_iterable, full, required
 from symad.tracing.calling.math_forms import MATH, STATISTICS, of_math
 from symad.tracing.calling.memory import check_made
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import innermost_scope
-from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.numpy.complex_arrays import made as complex_made
 from symad.tracing.numpy.distributions import MODULES
 from symad.tracing.numpy.reduce import traced
@@ -181,7 +181,7 @@ def _as_float(value: Any) -> Any:
 
 def _as_int(value: Any, *base: Any) -> Any:
     try:
-        with forgiving():
+        with discarding_recorded_errors():
             number = traced(value)
             return int(value_of(number.scope, number.node) if isinstance(number, Scalar) else value, *base)
     except SymbolicValueError:  # not of int(value), which would follow every number as a path

@@ -24,10 +24,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def door(f: Callable[P, R]) -> Callable[P, R]:
+def public_api(f: Callable[P, R]) -> Callable[P, R]:
     """Return a public function, out of which errors come with the user's lines.
 
-    >>> @door
+    >>> @public_api
     ... def squared(x):
     ...     return x * x
     >>> squared(3), squared.__name__

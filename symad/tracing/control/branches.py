@@ -11,8 +11,8 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope, open_scope
-from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.merging import merged
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
@@ -63,7 +63,7 @@ def truth(predicate: Any) -> bool | None:
     """Return the truth value that a predicate has, None when it depends on a symbol."""
     if isinstance(predicate, Traced):
         try:
-            with forgiving():
+            with discarding_recorded_errors():
                 return bool(value_of(predicate.scope, predicate.node))  # type: ignore[attr-defined]
         except SymbolicValueError:
             return None

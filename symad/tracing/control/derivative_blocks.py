@@ -32,8 +32,8 @@ from symad.graph.graph import Graph
 from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
-from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame, user_place
 from symad.tracing.control.paths import Paths
 from symad.tracing.control.written_bodies import leaves, result_of
@@ -93,7 +93,7 @@ class Inner:
         `seeds` are further inputs of the program, such as tangents.
         """
         try:
-            with forgiving():
+            with discarding_recorded_errors():
                 made = self.scope.differentiate.make(self, kind, **options)
                 if made is None:
                     return None
@@ -162,7 +162,7 @@ def inner_function(
         return None
     written = len(scope.loops)
     try:
-        with forgiving():
+        with discarding_recorded_errors():
             return _traced(scope, f, arguments, names, state, key)
     except LimitError:
         raise

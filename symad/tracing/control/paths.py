@@ -28,8 +28,8 @@ from symad.graph.builder import Builder
 from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.conversions import asks_for_numbers
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.recorded_errors import discard_recorded_error, excuse, library_refusal, noted
 from symad.tracing.calling.scope import Scope, innermost_scope
-from symad.tracing.calling.swallowed import excuse, forgive, library_refusal, noted
 from symad.tracing.calling.user_place import (
     called_by_user,
     is_defect,
@@ -290,7 +290,7 @@ class Paths:
         except (NotFollowedError, ArgumentError, UnsteadyError) as error:
             if isinstance(error, ArgumentError) and error is not paths.unlike:
                 raise
-            forgive(error)
+            discard_recorded_error(error)
         finally:
             scope.paths = self
         if state is not None:

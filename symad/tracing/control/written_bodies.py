@@ -26,8 +26,8 @@ from symad.errors import LimitError
 from symad.graph.graph import Graph
 from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
-from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import is_defect, user_frame, user_place
 from symad.tracing.control.equal_bodies import digest, key_of, rows_of, without_aliases
 from symad.tracing.control.gathers import gathered
@@ -145,7 +145,7 @@ def body_of(
         reason_of = "it uses an iterator, which gives another value each time" if state.runs_out else ""
         raise NotOneBodyError(reason_of or f"it may change what nobody sees: {state.unknown[0].reason}")
     try:
-        with forgiving(), open_scope() as inner:
+        with discarding_recorded_errors(), open_scope() as inner:
             body = Body(scope, inner, count, start=len(scope.graph), home=home)
             inner.gather, inner.loops = body.gather, {} if nested else None
             yield body

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from symad.errors import TraceError
-from symad.tracing.calling.swallowed import innermost_watch
+from symad.tracing.calling.recorded_errors import innermost_watch
 from symad.tracing.calling.user_place import is_numpy, is_ours, is_scipy, stores_item, user_place
 from symad.tracing.numpy.reduce import is_traced
 from symad.tracing.numpy.registry import FUNCTIONS

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing.calling.swallowed import forgiving
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.numpy.reduce import delivered, traced
 from symad.tracing.numpy.registry import implements
 from symad.tracing.numpy.select import values
@@ -81,7 +81,7 @@ ANSWERING: dict[Callable[..., Any], Callable[..., Any]] = {
 def _answering(function: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
     def handler(*args: Any, **keywords: Any) -> Any:
         try:
-            with forgiving():
+            with discarding_recorded_errors():
                 plain, named = list(map(values, args)), {name: values(value) for name, value in keywords.items()}
         except SymbolicValueError:
             return form(*args, **keywords)
@@ -106,7 +106,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: Any = "raise") -> Any:
     scope = scope_of(a, out, *choices)
     parts = np.broadcast_arrays(*homogeneous(scope.graph, [nodes_of(choice, scope) for choice in choices]))
     try:
-        with forgiving():
+        with discarding_recorded_errors():
             plain = plain_index(a)
     except SymbolicValueError:
         return delivered(_chosen(a, [wrap(part, scope) for part in parts], mode), out)
@@ -127,7 +127,7 @@ def _chosen(a: Any, choices: list[Any], mode: Any) -> Any:
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Any:
     """Sums of the weights (or counts) by bin number; the numbers follow their values."""
     try:
-        with forgiving():
+        with discarding_recorded_errors():
             places = np.asarray(plain_index(x))
     except SymbolicValueError:
         return _counted(traced(x), weights, minlength)

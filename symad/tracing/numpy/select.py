@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.node_builders as op
-from symad.tracing.calling.swallowed import forgiving
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.numpy.reduce import delivered, given, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import wrap
@@ -168,7 +168,7 @@ def values(value: Any) -> Any:
 def known(value: Any) -> Any:
     """Return the plain values of what is traced, None where they depend on symbols."""
     try:
-        with forgiving():
+        with discarding_recorded_errors():
             return values(value)
     except SymbolicValueError:
         return None

@@ -13,8 +13,8 @@ import symad.tracing.values.node_arrays as node_arrays
 from symad.errors import LimitError, TraceError
 from symad.graph.array_operands import Question
 from symad.tracing.calling.handlers import is_caught
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.swallowed import forgiving
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.reduce import is_traced, together, traced
 from symad.tracing.numpy.registry import implements
@@ -373,7 +373,7 @@ def known_values(array: Any, question: Question | None = None) -> Any:
     if root is not None and reaches(root.graph, array.nodes, root.parameters, root.reaching):
         return None  # known without computing what the others are
     try:
-        with forgiving():
+        with discarding_recorded_errors():
             return values_of(array.scope, array.nodes, question).astype(float)
     except TraceError:
         return None

@@ -16,8 +16,8 @@ import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
 from symad.reach.reach_trails import Trail
 from symad.reach.reach_walk import ROWS, ReachWalk
+from symad.tracing.calling.recorded_errors import discard_recorded_error, innermost_watch
 from symad.tracing.calling.scope import Scope, innermost_scope, join
-from symad.tracing.calling.swallowed import forgive, innermost_watch
 from symad.tracing.calling.user_place import has_labels, is_library, stores_item, user_place
 from symad.tracing.values.array_form import ArrayForm
 from symad.tracing.values.computed_places import picked, stored
@@ -96,7 +96,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
                 gathered = self._selected(key, error)
             if gathered is None:
                 raise
-            forgive(error)
+            discard_recorded_error(error)
             return gathered
         return Array(found, self.scope) if isinstance(found, np.ndarray) else Scalar(int(found), self.scope)
 
@@ -117,7 +117,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         parts = key if isinstance(key, tuple) else (key,)
         if not any(_is_axis_mask(part) for part in parts):
             return None
-        forgive(error)
+        discard_recorded_error(error)
         return self[tuple([_places_in(part) if _is_axis_mask(part) else part for part in parts])]
 
     def _at_selected(self, key: Any) -> Any:
@@ -158,12 +158,12 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
             plain = plain_index(key)
         except SymbolicValueError as error:
             if _is_axis_mask(key) and key.shape == self.shape:
-                forgive(error)
+                discard_recorded_error(error)
                 key = _places_in(key)
             made = stored(scope, self.nodes, key, new)
             if made is None:
                 raise
-            forgive(error)
+            discard_recorded_error(error)
             self.nodes[...] = made
         else:
             self.nodes[plain] = new
@@ -227,11 +227,11 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         except SymbolicValueError as error:
             watch = innermost_watch()
             if stores_item() and all_truths(self.scope.graph, self.nodes):
-                forgive(error)
+                discard_recorded_error(error)
                 raise store_error() from None
             if watch is None or watch.makes_arrays:
                 raise
-            forgive(error)
+            discard_recorded_error(error)
             refuse_number(
                 "places or a mask", "write np.take(data, places), or np.where(mask, data, 0)", IndexNumberError
             )

@@ -24,7 +24,7 @@ import optree
 import sympy as sp
 
 from symad.errors import ArgumentError
-from symad.reach.exactly import Exactly
+from symad.reach.strict_key import StrictKey
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.labelled import labelled_form
 
@@ -37,7 +37,7 @@ _STATIC = (
 _registering = Lock()
 _registered: dict[type, Callable[[Any], Any]] = {}  # how instances are taken apart
 
-Static = tuple[tuple[str, Exactly], ...]
+Static = tuple[tuple[str, StrictKey], ...]
 Flattened = tuple[list[Any], tuple[tuple[str, ...], Static], tuple[str, ...]]
 
 
@@ -73,7 +73,7 @@ def register_container(
         parts, static = flatten(value)
         named = isinstance(parts, Mapping)
         entries = tuple(parts) if named else tuple(range(len(parts)))
-        kept = (named, entries, Exactly(static))
+        kept = (named, entries, StrictKey(static))
         return list(parts.values() if isinstance(parts, Mapping) else parts), kept, entries
 
     def put_together(metadata: Any, parts: Iterable[Any]) -> Any:
@@ -157,7 +157,7 @@ def static_parts(tree: Any) -> list[Any]:
     def look(value: Any) -> bool:
         if type(value) in _registered:
             static = _registered[type(value)](value)[1][-1]
-            found.extend([static.value] if isinstance(static, Exactly) else [part.value for _, part in static])
+            found.extend([static.value] if isinstance(static, StrictKey) else [part.value for _, part in static])
         return False
 
     optree.tree_leaves(tree, is_leaf=look, namespace=NAMESPACE)
@@ -168,13 +168,13 @@ def _flatten_record(value: Any, fields: Sequence[_Field]) -> Flattened:
     """Return the parts with numbers, their names and the static fields; fields that are not set are left out."""
     names: list[str] = []
     parts: list[Any] = []
-    static: list[tuple[str, Exactly]] = []
+    static: list[tuple[str, StrictKey]] = []
     for field in fields:
         if not hasattr(value, field.name):
             continue
         part = getattr(value, field.name)
         if field.static or isinstance(part, _STATIC):
-            static.append((field.name, Exactly(_hashable(part, value, field.name))))
+            static.append((field.name, StrictKey(_hashable(part, value, field.name))))
             continue
         if not field.given and optree.tree_leaves(part, namespace=NAMESPACE):
             raise _derived_field(value, field.name)
@@ -194,7 +194,7 @@ def _unflatten_record(cls: type, metadata: Any, parts: Iterable[Any]) -> Any:
     return made
 
 
-def _static(kept: Iterable[tuple[str, Exactly]]) -> list[tuple[str, Any]]:
+def _static(kept: Iterable[tuple[str, StrictKey]]) -> list[tuple[str, Any]]:
     return [(name, part.value) for name, part in kept]
 
 

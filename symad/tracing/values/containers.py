@@ -18,7 +18,7 @@ import optree
 import sympy as sp
 
 from symad.errors import ArgumentError, TraceError
-from symad.reach.exactly import Exactly
+from symad.reach.strict_key import StrictKey
 from symad.tracing.calling.scope import Scope, join
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.array import Array, wrap
@@ -57,11 +57,11 @@ def flatten_exactly(args: Any) -> tuple[list[Any], tuple[Any, ...]]:
     False
     """
     leaves, structure = flatten(args)
-    dicts: list[Exactly] = []
+    dicts: list[StrictKey] = []
 
     def look(value: Any) -> bool:
         if isinstance(value, dict):
-            dicts.append(Exactly(tuple(value)))
+            dicts.append(StrictKey(tuple(value)))
         return False
 
     if structure.num_nodes > structure.num_leaves + 1:  # there are containers among them

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing.calling.swallowed import forgive
+from symad.tracing.calling.recorded_errors import discard_recorded_error
 from symad.tracing.values.array import plain_index, wrap
 from symad.tracing.values.computed_places import decide_outside
 from symad.tracing.values.known_numbers import SymbolicValueError
@@ -28,7 +28,7 @@ class Indexed(np.ndarray):
         try:
             plain = plain_index(key)
         except (SymbolicValueError, IndexNumberError) as error:
-            forgive(error)
+            discard_recorded_error(error)
             scope = scope_of(key)
             if isinstance(key, Scalar):
                 decide_outside(scope, [np.array(key.node)], self.shape[:1])

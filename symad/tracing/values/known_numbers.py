@@ -21,8 +21,8 @@ from symad.graph.array_operands import Question
 from symad.graph.array_values import values_of_array, values_of_nodes
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_let
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors, innermost_watch
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.swallowed import forgiving, innermost_watch
 from symad.tracing.calling.user_place import calls_back, scipy_calls, user_place
 from symad.tracing.numpy.registry import SOLVERS, STAND_INS
 from symad.tracing.values.constant_nodes import constant
@@ -124,7 +124,7 @@ def truth_of(scope: Scope, node: int) -> bool:
     if paths is not None and is_symbolic(scope, node):
         return paths.decide(node)
     try:
-        with forgiving():
+        with discarding_recorded_errors():
             return bool(number_of(scope, node))
     except UnboundSymbolError:
         if paths is None:
@@ -135,7 +135,7 @@ def truth_of(scope: Scope, node: int) -> bool:
 def shown_value(scope: Scope, node: int) -> float | bool | str:
     """Return what to print for a node: its value, or its let form as a text when it is symbolic. Never fails."""
     try:
-        with forgiving():
+        with discarding_recorded_errors():
             return value_of(scope, node)
     except EscapedValueError:
         return "of a closed level"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from symad.reach.exactly import Exactly
+from symad.reach.strict_key import StrictKey
 from symad.tracing.calling.running import callee
 from symad.tracing.values.traced import Traced
 
@@ -83,7 +83,7 @@ def _frame_apart(frame: Any) -> Any:
     """The columns with numbers are parts, the others static."""
     columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
     moving = [k for k, column in enumerate(columns) if column.dtype.kind in "fiu"]
-    static = tuple((k, Exactly(tuple(columns[k]))) for k in range(len(columns)) if k not in moving)
+    static = tuple((k, StrictKey(tuple(columns[k]))) for k in range(len(columns)) if k not in moving)
     parts = [_numbers(columns[k]) for k in moving]
     return parts, (_Index(frame.index), _Index(frame.columns), static), tuple(frame.columns[k] for k in moving)
 
@@ -103,7 +103,7 @@ def _frame(kind: Any, static: Any, parts: Sequence[Any]) -> Any:
 
 def _array_apart(array: Any) -> Any:
     coordinates = tuple(
-        (name, part.dims, Exactly(tuple(part.values.ravel().tolist()))) for name, part in array.coords.items()
+        (name, part.dims, StrictKey(tuple(part.values.ravel().tolist()))) for name, part in array.coords.items()
     )
     return [array.data], (array.dims, array.shape, coordinates, _Kept(array.coords)), (0,)
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.calling.compiled_code import compiled_function_beside
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors, innermost_watch
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.swallowed import forgiving, innermost_watch
 from symad.tracing.calling.user_place import in_scipy, is_numpy, is_ours, is_scipy, source_segment, user_place
 from symad.tracing.numpy.registry import STAND_INS
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
@@ -133,7 +133,7 @@ def _known(scope: Scope, node: int | None) -> float | None:
     if node is None:
         return None
     try:
-        with forgiving():
+        with discarding_recorded_errors():
             return float(value_of(scope, node))
     except SymbolicValueError:
         return None

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from symad.errors import TraceError
-from symad.tracing.calling.swallowed import innermost_watch
+from symad.tracing.calling.recorded_errors import innermost_watch
 from symad.tracing.calling.user_place import is_installed, is_library, user_place
 
 

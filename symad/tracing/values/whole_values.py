@@ -14,9 +14,9 @@ from types import FrameType
 from typing import Any
 
 from symad.tracing.calling.handlers import is_caught
+from symad.tracing.calling.recorded_errors import discard_recorded_error, innermost_watch
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.subscripts import places_of, subscripted
-from symad.tracing.calling.swallowed import forgive, innermost_watch
 from symad.tracing.calling.user_place import is_installed, is_library, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.bounds import Bounds, bounds_of
@@ -100,7 +100,7 @@ def no_value_at(scope: Scope, node: int, error: NoNumberError | OutsideError) ->
         paths.has_no_value((node,))
     elif paths.decide(node):
         if (refusal := sys.exception()) is not None:  # of plain numbers: why this is asked
-            forgive(refusal)
+            discard_recorded_error(refusal)
         raise error
 
 

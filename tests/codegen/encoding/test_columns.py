@@ -17,7 +17,7 @@ from codegen.encoding.columns import Columns, lanes_of_columns
 from codegen.encoding.disassembly import instructions
 from codegen.lowering.halves import columns_at_once, executed, executed_halves, split
 from codegen.machine.calls.kernel import Kernel
-from codegen.machine.storage.shelf import ObjectCode
+from codegen.machine.storage.program_cache import ObjectCode
 from codegen.options import Tier
 from codegen.processor import features
 from tests.support.draws import seeded

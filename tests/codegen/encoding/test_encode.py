@@ -28,7 +28,7 @@ from codegen.functions.libraries import vector_symbol
 from codegen.heads import copysign
 from codegen.lowering.passes import prepare
 from codegen.machine.storage.own_functions import complete, own_addresses
-from codegen.machine.storage.shelf import ObjectCode
+from codegen.machine.storage.program_cache import ObjectCode
 from codegen.options import Options, Tier
 from tests.support.draws import seeded
 from tests.support.encoded_fuzz import ENTRY, Operations, check, make, pointers

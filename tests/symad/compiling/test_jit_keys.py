@@ -18,7 +18,7 @@ import pytest
 import symad as sa
 from symad.compiling import native
 from symad.errors import ArgumentError
-from symad.reach.exactly import Exactly, same
+from symad.reach.strict_key import StrictKey, same
 
 FACTOR = 2.0
 SETTINGS = types.SimpleNamespace(scale=1.0)
@@ -339,8 +339,8 @@ def test_exactly() -> None:
     other.append(other)
     assert same(loop, loop)
     assert not same(loop, other)  # it ends, and says no
-    assert Exactly((1, "a", None)) == Exactly((1, "a", None))
-    assert Exactly(lambda: 1) != Exactly(lambda: 1)
+    assert StrictKey((1, "a", None)) == StrictKey((1, "a", None))
+    assert StrictKey(lambda: 1) != StrictKey(lambda: 1)
     assert same(np.array([math.nan, -0.0]), np.array([math.nan, -0.0]))
     assert not same(np.array([0.0]), np.array([-0.0]))
     assert not same(np.zeros(2), np.zeros(2, np.float32))

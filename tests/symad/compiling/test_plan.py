@@ -12,7 +12,7 @@ import symad as sa
 from codegen.loops import roll
 from codegen.pricing.price_table import Price, cheapest
 from symad.compiling.plan import time_text
-from symad.compiling.recalled import can_be_recalled, recalled
+from symad.compiling.replayed import can_be_replayed, replayed
 from symad.tracing.calling.user_place import written_place
 from symad.tracing.trace import to_program, trace
 
@@ -103,8 +103,8 @@ def test_a_recalled_trace_is_the_trace(f, transform):
     """Row by row, under transforms too, and with the user's lines."""
     x = np.linspace(0.5, 1.5, 8 if f is network else 9)
     traced = trace(f, x)
-    assert can_be_recalled(traced)
-    first, again = (trace(TRANSFORMS[transform](g), x) for g in (f, recalled(traced, f.__name__)))
+    assert can_be_replayed(traced)
+    first, again = (trace(TRANSFORMS[transform](g), x) for g in (f, replayed(traced, f.__name__)))
     one, two = to_program(first), to_program(again)
     assert (one.heads, one.operands, one.atoms) == (two.heads, two.operands, two.atoms)
     assert lines(first) == lines(again)

@@ -267,7 +267,7 @@ PASSES = {
     "codegen.loops.emit.rolled_code.pack": "packing",
     "codegen.loops.place.place_nodes._Placer.rolled": "placing loops",
     "symad.derivatives.loops.hessian_pieces.with_reductions": "writing accumulations as sums",
-    "symad.derivatives.loops.hessian_pieces.with_waists": "cutting bodies at waists",
+    "symad.derivatives.loops.hessian_pieces.with_outlined_sums": "cutting bodies at outlined sums",
     "symad.derivatives.loops.pullback.expanded": "expanding what rounds use again",
     "symad.derivatives.loops.pullback.cut_nests": "cutting nests into segments",
     "symad.derivatives.loops.pullback._cut": "cutting chains into segments",

@@ -14,7 +14,7 @@ from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, Rolle
 from codegen.ir.tables import Affine, table
 from codegen.ir.unroll import unroll
 from codegen.loops.emit.rolled_code import RolledPlan
-from codegen.machine.storage.shelf import ObjectCode
+from codegen.machine.storage.program_cache import ObjectCode
 from codegen.options import Options
 
 A, B, C, D, E, F = sp.symbols("a:f")

@@ -45,7 +45,7 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any) -> Any:
         raise AssertionError("compiled")
 
-    monkeypatch.setattr("codegen.machine.storage.shelf.compile_modules", refuse)
+    monkeypatch.setattr("codegen.machine.storage.program_cache.compile_modules", refuse)
     monkeypatch.setattr("codegen.machine.build.prepare", refuse)
     monkeypatch.setattr("codegen.machine.batches.batch.planned", refuse)
 

@@ -1,7 +1,7 @@
-"""Waists: a long linear sum inside a body becomes a value of its own, through which all its slots act together.
+"""Outline a long linear sum, so that its Hessian is a scaled outer product.
 
-The Hessian of g(w . x) in 64 inputs has 2080 different entries, but it is one number times a dyad: with w . x as an
-inner value (see `pieces`) a body has one entry, and the dyad is written by a loop.
+The Hessian of g(w . x) in 64 inputs has 2080 different entries, but it is one number times an outer product. With w . x
+as an inner value (see `pieces`) a body has one entry, and a loop writes the outer product.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ FEWEST_SLOTS = 12  # of a sum that becomes a value
 MOST_VALUES = 32  # in all repetitions of all regions
 
 
-def with_waists(program: RolledProgram, inputs: Collection[int]) -> tuple[RolledProgram, frozenset[int]]:
+def with_outlined_sums(program: RolledProgram, inputs: Collection[int]) -> tuple[RolledProgram, frozenset[int]]:
     """Return a program whose long linear sums have buffers, and these buffers; regions know nothing of each other."""
     draft, left = Draft(program), MOST_VALUES
     for at, region in enumerate(program.steps):
         assert isinstance(region, Region)
-        rows = _waists(region.body, _variable(program, region, inputs)) if region.count <= left else []
+        rows = _outlined_sums(region.body, _variable(program, region, inputs)) if region.count <= left else []
         if not rows or region.count * len(rows) > left:
             continue
         left -= region.count * len(rows)
@@ -45,7 +45,7 @@ def _variable(program: RolledProgram, region: Region, inputs: Collection[int]) -
     }
 
 
-def _waists(body: Program, variable: set[int]) -> list[int]:
+def _outlined_sums(body: Program, variable: set[int]) -> list[int]:
     """Return the rows that are linear in many slots, and that are used in a way that is not."""
     support: list[frozenset[int]] = []
     linear: list[bool] = []

@@ -1,6 +1,6 @@
-"""Recalled: a traced function as a function again, whose nodes are copied; what it computes is not run once more.
+"""Replayed: a traced function as a function again, whose nodes are copied; what it computes is not run once more.
 
-So the ways in which a function may be compiled share one trace of it: a transform of the recalled function sees the
+So the ways in which a function may be compiled share one trace of it: a transform of the replayed function sees the
 nodes, aliases included, in the order in which the user's code made them, and the same lines stand behind them.
 """
 
@@ -27,12 +27,12 @@ from symad.tracing.values.node_trees import wrap
 Function = Callable[..., Any]
 
 
-def can_be_recalled(traced: Trace) -> bool:
+def can_be_replayed(traced: Trace) -> bool:
     """Whether the nodes of a trace say all about it: it has no rules of single nodes."""
     return not traced.graph.rules
 
 
-def recalled(traced: Trace, name: str) -> Function:
+def replayed(traced: Trace, name: str) -> Function:
     """Return a traced function as a function of traced values, under the names of its arguments.
 
     It has one path; the paths of its user's code are merged in it.
@@ -40,7 +40,7 @@ def recalled(traced: Trace, name: str) -> Function:
     >>> from symad.tracing.trace import trace
     >>> calls = []
     >>> square = trace(lambda x: (calls.append(1), x * x)[1], 1.0)
-    >>> trace(recalled(square, "square"), 1.0).expr(), len(calls)
+    >>> trace(replayed(square, "square"), 1.0).expr(), len(calls)
     (x**2, 1)
     """
 
@@ -48,7 +48,7 @@ def recalled(traced: Trace, name: str) -> Function:
         scope = innermost_scope()
         leaves, structure = containers.flatten(args)
         if scope is None or structure != traced.inputs.structure:
-            raise ArgumentError("a recalled function, called with other arguments than it was traced with")
+            raise ArgumentError("a replayed function, called with other arguments than it was traced with")
         given = np.concatenate([np.empty(0, dtype=np.int64), *(nodes_of(leaf, scope).ravel() for leaf in leaves)])
         copied = _copied(traced, scope.graph, given.tolist())
         if traced.raised is not None and isinstance(scope.paths, Paths):

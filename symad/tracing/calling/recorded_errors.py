@@ -1,8 +1,8 @@
-"""Swallowed errors: those of ours that were made while a user's function ran, and did not come out of it.
+"""Errors that tracing causes are recorded where they are raised, until the traced function ends.
 
-A traced value answers some questions by an error, upon which the function is run again in another way. Where the
-function, or a library that it calls, catches that error, it goes on along a path that no number takes, and what it
-returns is wrong. So every error of ours is noted where it is made, in the watch of the call that is running.
+A traced value refuses some questions by an error, and the function runs again in another form. If the function or a
+library catches that error, it continues on a path that no number takes, and its result is wrong. So each error of ours
+is recorded in the watch of the running call. A run whose recorded errors did not come out does not count.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _all_open() -> list[Watch]:
     return [watch for entry in list(_open) if (watch := entry()) is not None and watch.is_open]
 
 
-class forgiving:
+class discarding_recorded_errors:
     """A block whose errors our own code catches: where one comes out of it, what was noted in it is forgotten."""
 
     def __enter__(self) -> None:
@@ -109,12 +109,12 @@ class forgiving:
         if error is None:
             return
         if self.watch is None:
-            forgive(error)
+            discard_recorded_error(error)
         else:
             del self.watch.notes[self.start :]
 
 
-def forgive(error: BaseException) -> None:
+def discard_recorded_error(error: BaseException) -> None:
     """Forget an error that our own code has caught, and its causes."""
     own = innermost_watch()
     for watch in _all_open() if own is None else [own]:

@@ -1,9 +1,8 @@
-"""Frozen: what a function asked of the world, or changed, while it was traced, and a kernel keeps as it was.
+"""Stale values: what a trace read or changed outside of the function, and a kernel keeps as a constant.
 
-A function that may have done so is run once more while it is looked at (`outside_inputs`). Random numbers, files and
-the environment are told then, as are the date, the hour, and which files there are; clocks, and what the function
-itself changes, where the second trace is another one: so a function that keeps results, or measures how long it takes,
-is left alone.
+A function that may do so is traced a second time and watched (`outside_inputs`). Random draws, files, environment
+variables, the date and questions for files always warn. The clock and mutated state warn only if the second trace
+differs, so memoization and timing do not warn.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from codegen.machine.storage.portable import rolled_data
 from codegen.records import dataclass
 from symad.errors import FrozenValueWarning, WorkbenchError
 from symad.graph.graph import Graph
-from symad.reach.exactly import same_bytes
 from symad.reach.object_classes import RANDOM
 from symad.reach.reachable_state import ReachableState, generator_states
+from symad.reach.strict_key import same_bytes
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.outside_inputs import noting_inputs
-from symad.tracing.calling.swallowed import forgive
+from symad.tracing.calling.recorded_errors import discard_recorded_error
 from symad.tracing.calling.user_place import is_library, line_of, segment_at
 from symad.tracing.values.node_trees import Tree
 
@@ -111,7 +110,7 @@ class _Place:
         return self.text and f" ('{self.text}')"
 
 
-class Watched:
+class StaleValueCheck:
     """A function that is about to be traced, and what it reads before that."""
 
     def __init__(self, f: Callable[..., Any], *static: Any) -> None:
@@ -135,7 +134,7 @@ class Watched:
             try:
                 node = _first_difference(traced, again())
             except Exception as error:
-                forgive(error)
+                discard_recorded_error(error)
                 LOG.debug("%s is not traced once more: %s", name_of(self._f), error)
                 node = UNKNOWN
         seen = [each for each in noted.inputs if each.kind != "clock" or node is not None]

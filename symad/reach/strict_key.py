@@ -1,4 +1,4 @@
-"""Exactly: values as keys that are equal only where they are the same, types, order and signs of zeros included."""
+"""Keys of values that are equal only if their types, their order and the signs of zeros agree."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _BY_IDENTITY = (type, types.FunctionType, types.BuiltinFunctionType, types.Modul
 MOST = 10_000  # parts that are compared
 
 
-class Exactly:
+class StrictKey:
     """A value as a key.
 
-    >>> Exactly(2) == Exactly(2.0), Exactly((1, "a")) == Exactly((1, "a")), Exactly(0.0) == Exactly(-0.0)
+    >>> StrictKey(2) == StrictKey(2.0), StrictKey((1, "a")) == StrictKey((1, "a")), StrictKey(0.0) == StrictKey(-0.0)
     (False, True, False)
     """
 
@@ -27,7 +27,7 @@ class Exactly:
         self.value: Any = value
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Exactly) and same(self.value, other.value)
+        return isinstance(other, StrictKey) and same(self.value, other.value)
 
     def __hash__(self) -> int:
         return hash(self.value)

@@ -1,4 +1,4 @@
-"""Object code before it is linked, and the shelf where a disk cache keeps that of one program."""
+"""Object code before it is linked, and the part of the disk cache that holds the object code of one program."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class ObjectCode:
         return MappedCode(self.image.code, self.places.called, addresses, self.places.entries)
 
 
-class Shelf:
+class ProgramCache:
     """Where a cache keeps the object code of one program, with a label for each form; without a cache, nowhere."""
 
     __slots__ = ("_cache", "_key", "_name")
