@@ -83,7 +83,7 @@ def value_and_grad(f: Function, argnums: Argnums = FIRST, *, wrt: Paths = None) 
         return found[0], chosen.as_asked(found[1])
 
     record = TransformRecord("value and gradient", f, argnums) if wrt is None else None
-    return described(apply, f, "value and gradient", recipe)
+    return described(apply, f, "value and gradient", record)
 
 
 @overload
@@ -321,7 +321,7 @@ def hessian(
     check_function(f)
     columns = None if sparse else _columns(grad(require_scalar(f), argnums), argnums)
     record = TransformRecord("Hessian", f, argnums, sparse, format, columns) if wrt is None and mode == "auto" else None
-    return described(apply, f, "Hessian", recipe)
+    return described(apply, f, "Hessian", record)
 
 
 def _columns(f: Function, argnums: Argnums) -> Columns | None:

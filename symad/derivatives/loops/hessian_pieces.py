@@ -112,8 +112,8 @@ def pieces_of(
     """Return a program of sums and maps, the pieces that make its outputs as they run, and its inner values.
 
     The program is the one given, with accumulations as sums and bodies cut at outlined sums. Slots are active that read
-    the input `wrt`; an outlined sum is an inner value in any case. None where there are too many ways to read, or too many inner
-    values, of which a `packed` matrix may have more; for nests and chains too.
+    the input `wrt`; an outlined sum is an inner value in any case. None where there are too many ways to read, or too
+    many inner values, of which a `packed` matrix may have more; for nests and chains too.
     """
     program = checked(with_reductions(program), "writing accumulations as sums", program)
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
