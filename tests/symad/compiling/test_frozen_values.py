@@ -27,7 +27,7 @@ import pytest
 import symad as sa
 from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.outside_inputs import noting_inputs
-from symad.tracing.control import frozen
+from symad.tracing.control import stale_values
 
 FOLDER = Path(tempfile.gettempdir())
 GENERATOR = np.random.default_rng(0)
