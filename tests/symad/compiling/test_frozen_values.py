@@ -431,7 +431,7 @@ def test_what_has_no_such_word_runs_once(function: Callable[..., Any], monkeypat
     def never() -> noting_inputs:
         raise AssertionError("it was traced once more")
 
-    monkeypatch.setattr(frozen, "noting_inputs", never)
+    monkeypatch.setattr(stale_values, "noting_inputs", never)
     assert not ReachableState(function).effects
     sa.compile(function, np.ones(2))
 
