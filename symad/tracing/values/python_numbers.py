@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from codegen.errors import UnboundSymbolError
 from symad.graph.graph import Graph
 from symad.tracing.calling.handlers import is_caught
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import FILES, is_library, user_frame
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import constant, is_boolean
-from symad.tracing.values.known_numbers import is_symbolic, truth_of
+from symad.tracing.values.known_numbers import is_symbolic, number_of, truth_of
 
 NUMBERS = frozenset({int, float, bool})
 
@@ -81,8 +83,21 @@ def raises_where(scope: Scope, condition: int) -> bool:
     Where all paths are followed it is a path if a handler of the user's is around; otherwise infinity or NaN goes on.
     Expressions of symbols stand for where it does not hold.
     """
-    followed = not is_symbolic(scope, condition) or (scope.deciding() is not None and is_caught())
-    return followed and truth_of(scope, condition)
+    if scope.deciding() is None:
+        return bool(_truth(scope, condition))
+    return (not is_symbolic(scope, condition) or is_caught()) and truth_of(scope, condition)
+
+
+def _truth(scope: Scope, node: int) -> bool | None:
+    """Return the truth value of a node, None for one that depends on a symbol.
+
+    Conditions only: a kept trace holds for other arguments as long as the answers are the same.
+    """
+    try:
+        with discarding_recorded_errors():
+            return bool(number_of(scope, node))
+    except UnboundSymbolError:
+        return None
 
 
 def check_division(scope: Scope, divisor: int, frame: FrameType) -> None:
@@ -126,7 +141,10 @@ def as_truth(value: Any, frame: FrameType | None) -> Any:
     scope, node = value.scope, value.node
     if frame is None or is_library(frame.f_code.co_filename) or not is_boolean(scope.graph, node):
         return value
-    if not is_symbolic(scope, node) or (scope.deciding() is not None and _asks_for_identity(frame.f_code)):
+    if scope.deciding() is None:
+        truth = _truth(scope, node)
+        return value if truth is None else truth
+    if not is_symbolic(scope, node) or _asks_for_identity(frame.f_code):
         return truth_of(scope, node)
     return value
 
