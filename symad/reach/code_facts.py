@@ -11,6 +11,7 @@ import re
 import types
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 from weakref import ref
 
@@ -212,6 +213,20 @@ def is_hidden(name: str) -> bool:
     (True, False, True, False)
     """
     return name in _HIDDEN
+
+
+@lru_cache(maxsize=CODES)
+def asks_for_identity(code: types.CodeType) -> bool:
+    """Whether code, or code inside of it, compares something with True or False by `is`.
+
+    >>> asks_for_identity((lambda x: x is True).__code__), asks_for_identity((lambda x: x is None).__code__)
+    (True, False)
+    """
+    return any(
+        second.opname == "IS_OP" and first.opname == "LOAD_CONST" and isinstance(first.argval, bool)
+        for part in codes_of(code)
+        for first, second in pairwise(dis.get_instructions(part))
+    )
 
 
 def line_of_name(code: types.CodeType, name: str) -> int:

@@ -82,6 +82,7 @@ def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = Fals
         error, result = None, None
         with watching(has_stand_ins=attempt.style is not None, makes_objects=attempt.objects,
                       makes_arrays=attempt.arrays) as watch:  # fmt: skip
+            watch.asks_for_identity = reached.asks_for_identity
             try:
                 with _carried_out(attempt), watching_raised(watch, handles=reached.handles):
                     result = run(callee(f))

@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakSet
 
 from codegen.records import dataclass
-from symad.reach.code_facts import codes_of, facts_of, original_of
+from symad.reach.code_facts import asks_for_identity, codes_of, facts_of, original_of
 from symad.reach.known_packages import FILES, is_library
 from symad.reach.reachable_state import reached_functions
 
@@ -20,10 +20,11 @@ FUNCTIONS = 100  # that are looked at: what is not known of more is taken for so
 
 @dataclass(frozen=True)
 class ReachedCode:
-    """Whether code that a function reaches may catch an error, and whether it may ask for types."""
+    """Whether code that a function reaches may catch an error, ask for types, or is seen to ask what `is True`."""
 
     handles: bool
     asks_for_types: bool
+    asks_for_identity: bool = False
 
 
 _BOTH = ReachedCode(handles=True, asks_for_types=True)
@@ -37,7 +38,7 @@ def reached_code(f: Any) -> ReachedCode:
     walk does not come to an end, both are taken for so.
 
     >>> reached_code(lambda x: 2 * x)
-    ReachedCode(handles=False, asks_for_types=False)
+    ReachedCode(handles=False, asks_for_types=False, asks_for_identity=False)
     """
     code: Any = getattr(unwrap(f), "__code__", None)
     is_users = isinstance(code, CodeType) and not is_library(code.co_filename)
@@ -46,8 +47,9 @@ def reached_code(f: Any) -> ReachedCode:
     functions, complete = reached_functions(f, _Enough())
     parts = [_asked_in(function.__code__) for function in functions]
     handles = any(part.handles for part in parts)
-    found = ReachedCode(handles or not complete, any(part.asks_for_types for part in parts))
-    if len(functions) < FUNCTIONS and found != _BOTH:
+    identity = any(asks_for_identity(function.__code__) for function in functions)
+    found = ReachedCode(handles or not complete, any(part.asks_for_types for part in parts), identity)
+    if identity or (len(functions) < FUNCTIONS and found != _BOTH):
         return found
     if is_users:
         _handling.add(original_of(code))

@@ -50,7 +50,8 @@ class Watch:
     """What was noted during a call.
 
     `has_stand_ins` says whether calls are answered by stand-ins, `makes_objects` that NumPy may make object arrays
-    nevertheless, `makes_arrays` that the user's float arrays are made as traced ones.
+    nevertheless, `makes_arrays` that the user's float arrays are made as traced ones, `asks_for_identity` that code of
+    the run asks whether something `is True`.
     """
 
     has_stand_ins: bool
@@ -59,7 +60,7 @@ class Watch:
     def __init__(self, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool) -> None:
         self.has_stand_ins, self.makes_objects, self.makes_arrays = has_stand_ins, makes_objects, makes_arrays
         self.notes: list[Note] = []
-        self.is_open = True
+        self.is_open, self.asks_for_identity = True, False
 
 
 _innermost: ContextVar[Watch | None] = ContextVar("symad_swallowed_errors", default=None)

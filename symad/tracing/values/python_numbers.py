@@ -6,12 +6,9 @@ A float argument is one, and so is what operators and `math` make of such. `1 / 
 
 from __future__ import annotations
 
-import dis
 import math
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from itertools import pairwise
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -19,10 +16,11 @@ import numpy.typing as npt
 
 from codegen.errors import UnboundSymbolError
 from symad.graph.graph import Graph
+from symad.reach.code_facts import asks_for_identity
 from symad.tracing.calling.handlers import is_caught
-from symad.tracing.calling.recorded_errors import discarding_recorded_errors
+from symad.tracing.calling.recorded_errors import discarding_recorded_errors, innermost_watch
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.user_place import FILES, is_library, user_frame
+from symad.tracing.calling.user_place import is_library, is_symad, user_frame
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import constant, is_boolean
 from symad.tracing.values.known_numbers import is_symbolic, number_of, truth_of
@@ -135,8 +133,8 @@ def check_rounding(scope: Scope, node: int) -> None:
 def as_truth(value: Any, frame: FrameType | None) -> Any:
     """Return the truth value that a comparison of Python's numbers is.
 
-    On numbers it is True or False. Where paths are followed it stays traced, unless the code asks whether something
-    `is True`, as `match` does: there it is a path.
+    On numbers it is True or False. Where paths are followed it stays traced, unless code that may get it asks whether
+    something `is True`, as `match` does: there it is a path.
     """
     scope, node = value.scope, value.node
     if frame is None or is_library(frame.f_code.co_filename) or not is_boolean(scope.graph, node):
@@ -144,15 +142,19 @@ def as_truth(value: Any, frame: FrameType | None) -> Any:
     if scope.deciding() is None:
         truth = _truth(scope, node)
         return value if truth is None else truth
-    if not is_symbolic(scope, node) or _asks_for_identity(frame.f_code):
+    if not is_symbolic(scope, node) or _may_ask_for_identity(frame):
         return truth_of(scope, node)
     return value
 
 
-@lru_cache(maxsize=FILES)
-def _asks_for_identity(code: CodeType) -> bool:
-    """Whether code compares something with True or False by `is`."""
-    return any(
-        second.opname == "IS_OP" and first.opname == "LOAD_CONST" and isinstance(first.argval, bool)
-        for first, second in pairwise(dis.get_instructions(code))
-    )
+def _may_ask_for_identity(frame: FrameType) -> bool:
+    """Whether a function of the run, or one of a frame's callers, compares something with True or False by `is`."""
+    watch = innermost_watch()
+    if watch is not None and watch.asks_for_identity:
+        return True
+    caller: FrameType | None = frame
+    while caller is not None and not is_symad(caller.f_code.co_filename):
+        if asks_for_identity(caller.f_code):
+            return True
+        caller = caller.f_back
+    return False

@@ -127,7 +127,26 @@ def matched(x):
     return 0.0 * x
 
 
+def is_large(x):
+    return x > 1
+
+
+def squared_if(condition, x):
+    return x**2 if condition is True else x**3
+
+
+def matches_a_helper(x):
+    match (is_large(x), x):
+        case (True, _):
+            return x**2
+        case _:
+            return x**3
+
+
 TESTS = {
+    "is True, of a helper": lambda x: x**2 if is_large(x) is True else x**3,
+    "is True, in a helper": lambda x: squared_if(x > 1, x),
+    "match, of a helper": matches_a_helper,
     "match": matched,
     "is True": lambda x: x**2 if (x > 1) is True else x**3,
     "is False": lambda x: x**2 if (x == 1) is False else x**3,
