@@ -15,10 +15,11 @@ import __future__
 import ast
 import linecache
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from codegen.records import dataclass
 from symad.reach.code_facts import codes_of, note_original, original_of
@@ -54,14 +55,12 @@ def is_rewritten(code: CodeType) -> bool:
 def rewritten(file: str, code: CodeType, style: Style) -> CodeType | None:
     """Return the code of a file in another style; None where its source cannot be had."""
     source = _source(file)
-    for start, end in source.statements:
-        if start <= code.co_firstlineno <= end:
-            text = "".join(source.lines[start - 1 : end])
-            place = _place_of(code, _parsed(text, start, code, source.imported))
-            tree = None if place is None else _parsed(text, start, code, source.imported)
-            if place is not None and tree is not None:
-                return _rewritten_at(place, tree, code, style)
-    return None
+    statement = source.statement_at(code.co_firstlineno)
+    if statement is None:
+        return None
+    place = _place_of(code, source.parsed(statement))
+    tree = None if place is None else source.parsed(statement)
+    return None if place is None or tree is None else _rewritten_at(place, tree, code, style)
 
 
 def evaluated(source: str, mode: str) -> CodeType:
@@ -82,16 +81,44 @@ def key_of(code: CodeType) -> tuple[str, str, int]:
     return code.co_filename, code.co_qualname, code.co_firstlineno
 
 
+class _Statement(NamedTuple):
+    """A statement of a file or class: its first and last lines, and the headers of the classes around it."""
+
+    start: int
+    end: int
+    headers: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class _Source:
-    """The first and last lines of the statements of a file, and the names that it imports.
+    """The statements of a file in order, those of classes one by one, and the names that the file imports.
 
     Python 3.11 compiles `np.sin(x)` in another way where `np` is imported.
     """
 
     lines: list[str]
-    statements: list[tuple[int, int]]
+    statements: list[_Statement]
     imported: list[str]
+
+    def statement_at(self, line: int) -> _Statement | None:
+        """Return the statement on a line."""
+        place = bisect_right(self.statements, line, key=lambda one: one.start) - 1
+        return self.statements[place] if place >= 0 and line <= self.statements[place].end else None
+
+    def parsed(self, statement: _Statement) -> ast.Module | None:
+        """Return the tree of a statement after imports, in its classes, with the lines that it has in the file."""
+        start, end, headers = statement
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse("".join([*headers, *self.lines[start - 1 : end]]))
+        except _FAILURES:
+            return None
+        ast.increment_lineno(tree, start - 1 - len(headers))
+        if self.imported:
+            imports = ast.Import([ast.alias("a", name) for name in self.imported])
+            tree.body.insert(0, ast.fix_missing_locations(imports))
+        return tree
 
 
 def _source(file: str) -> _Source:
@@ -105,14 +132,24 @@ def _source(file: str) -> _Source:
             body = ast.parse("".join(lines)).body
     except _FAILURES:
         body = []
-    ranges = [(_first_line(statement), statement.end_lineno or statement.lineno) for statement in body]
     while len(_sources) >= TREES:
         _sources.pop(next(iter(_sources)), None)
-    _sources[file] = source = _Source(lines, ranges, sorted(set(_imported(body))))
+    _sources[file] = source = _Source(lines, sorted(_statements(body)), sorted(set(_imported(body))))
     return source
 
 
 _sources: dict[str, _Source] = {}  # by file; bound: TREES
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[_Statement]:
+    """Yield the statements of a module, and in the place of a class those in it."""
+    waiting: list[tuple[ast.stmt, tuple[str, ...]]] = [(statement, ()) for statement in body]
+    for statement, headers in waiting:  # which grows
+        if isinstance(statement, ast.ClassDef) and statement.body[0].lineno > statement.lineno:
+            within = (*headers, f"{' ' * statement.col_offset}class {statement.name}:\n")
+            waiting += [(one, within) for one in statement.body]
+        else:
+            yield _Statement(_first_line(statement), statement.end_lineno or statement.lineno, headers)
 
 
 def _imported(body: list[ast.stmt]) -> Iterator[str]:
@@ -129,29 +166,6 @@ def _imported(body: list[ast.stmt]) -> Iterator[str]:
 def _first_line(statement: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
     return min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-
-
-def _parsed(text: str, start: int, code: CodeType, imported: list[str]) -> ast.Module | None:
-    """Return the tree of a statement after imports; of a class only the member that the code stands in."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(text)
-    except _FAILURES:
-        return None
-    ast.increment_lineno(tree, start - 1)
-    holder: ast.Module | ast.ClassDef = tree
-    while True:
-        holder.body = [one for one in holder.body if _first_line(one) <= code.co_firstlineno <= (one.end_lineno or 0)]
-        if len(holder.body) != 1 or not isinstance(holder.body[0], ast.ClassDef):
-            break
-        holder = holder.body[0]
-        if code.co_firstlineno == _first_line(holder):
-            break
-    if imported:
-        imports = ast.Import([ast.alias("a", name) for name in imported])
-        tree.body.insert(0, ast.fix_missing_locations(imports))
-    return tree
 
 
 def _compiled(tree: ast.Module, code: CodeType) -> CodeType | None:
