@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from symad import solving
 from symad.errors import ArgumentError
@@ -60,7 +61,7 @@ class CompiledProblem:
         >>> made.gradient(np.ones(3)), made.hessian.sparsity.nnz
         (array([4., 4., 4.]), 5)
         """
-        examples = (np.asarray(x, dtype=np.float64), *(parameters or self.parameters))
+        examples = (numbers_of(x, "x0"), *(parameters or self.parameters))
         if not examples[0].ndim:
             raise ArgumentError(
                 f"x0 is the number {x!r}", why="solvers take vectors", do="give an array: np.array([x0]), and f(x[0])"
@@ -157,7 +158,7 @@ class CompiledProblem:
         >>> sorted(problem.export(tempfile.mkdtemp(), np.zeros(2), abi="ipopt", name="nearest").files)
         ['cmake', 'example', 'header', 'ipopt', 'library', 'object', 'pkg-config']
         """
-        start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
+        start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
         callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
         box, limits = self._bounds(start.shape, callbacks.kernels.rows)
         slopes = self._slopes(callbacks) if abi == "casadi" else None
@@ -177,7 +178,7 @@ class CompiledProblem:
         names = [*get_args(Method), "ipopt"]
         if solver not in names:
             raise ArgumentError(f"solver={solver!r}", do=f"use one of {', '.join(names)}")
-        start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
+        start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
         callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
         box, limits = self._bounds(start.shape, callbacks.kernels.rows)
         solve = solved_by_ipopt if solver == "ipopt" else solved_by_scipy

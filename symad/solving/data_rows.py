@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
@@ -34,7 +35,7 @@ class Rowwise:
 
     def __init__(self, f: Callable[..., Any], parameters: Any, row: tuple[Any, ...]) -> None:
         self._f = f
-        self._examples = tuple(np.asarray(example, dtype=np.float64) for example in (parameters, *row))
+        self._examples = tuple(numbers_of(example, "an example") for example in (parameters, *row))
         if self._examples[0].ndim != 1:
             raise ArgumentError(
                 f"parameters of shape {self._examples[0].shape}",
@@ -86,7 +87,7 @@ class Rowwise:
         """Return data with the rows in front, all as many; ArgumentError where they do not fit the example."""
         if len(data) != len(self._examples) - 1:
             raise ArgumentError(f"{len(data)} arrays of data", why=f"a row has {len(self._examples) - 1}")
-        arrays = [np.asarray(values, dtype=np.float64) for values in data]
+        arrays = [numbers_of(values, f"data {k}") for k, values in enumerate(data)]
         for k, (array, example) in enumerate(zip(arrays, self._examples[1:], strict=True)):
             if array.shape[1:] != example.shape or array.ndim != example.ndim + 1:
                 why = f"a row of it has shape {example.shape}, and the rows are in front"

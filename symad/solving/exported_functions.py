@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.exports.bindings import Binding, export_binding
 from codegen.machine.exports.c_interface import check_name
@@ -54,7 +55,7 @@ def export(
     if abi != "casadi":
         raise ArgumentError(f"abi={abi!r}", do='"casadi" is for functions; problems have abi="ipopt" too')
     chosen = check_name(name_of(function) if name is None else name)
-    made = _Derivatives(function, chosen, [np.asarray(example, dtype=np.float64) for example in examples])
+    made = _Derivatives(function, chosen, [numbers_of(example, "an example") for example in examples])
     functions = [made.values(), made.jacobian(), made.adjoint(), made.adjoint_jacobian()]
     called = {step.member for function in functions for step in function.steps}
     members = {symbol: kernel.material for symbol, kernel in made.members.items() if symbol in called}

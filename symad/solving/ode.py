@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import UnboundSymbolError
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.exports.export import Exported
 from codegen.records import dataclass
 from symad.derivatives.implicit import TOLERANCE, Equation, solve
@@ -256,7 +257,7 @@ class InitialValueProblem:
             lambda y, q: objective(np.reshape(y, (len(y), *self.shape)), *self._laid.split(q)),
             np.asarray(times, dtype=np.float64), q, by,
         )  # fmt: skip
-        slopes = tuple(part if part.ndim else float(part) for part in map(np.asarray, self._laid.split(slope)))
+        slopes = self._laid.split(slope, number=float)
         return value, slopes[0] if len(slopes) == 1 else slopes
 
     def functions(self, *parameters: Any) -> tuple[Function, Function]:
@@ -348,7 +349,7 @@ def _stacked(value: Any) -> Any:
 
 
 def _constant(y0: Any) -> Function:
-    values = np.asarray(y0, dtype=np.float64)
+    values = numbers_of(y0, "y0")
     return lambda *_: values
 
 

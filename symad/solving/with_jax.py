@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.xla_calls import HANDLER
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
@@ -50,7 +51,7 @@ def to_jax(f: Function, *examples: Any, calls: Literal["native", "python"] = "na
     if calls == "native":
         _require_interface(jax)
     shapes = tuple(map(np.shape, examples))
-    given = tuple(np.asarray(example, dtype=np.float64) for example in examples)
+    given = tuple(numbers_of(example, "an example") for example in examples)
     function = _Called(jax, f, given, calls == "native").function
 
     def called(*args: Any) -> Any:

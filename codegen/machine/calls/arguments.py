@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Sequence
+from inspect import Parameter, Signature
+from keyword import iskeyword
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.array_rules import ruled_part, way_out
 from codegen.errors import ArgumentError, WorkspaceError
 from codegen.ir.program import Input, Output
 from codegen.lanes import FLOAT64, NumberType
@@ -32,13 +36,28 @@ def as_numbers(value: Any, declared: Input, position: int, number: NumberType = 
     >>> as_numbers([True, 2], Input("x", (2,)), 0)
     array([1., 2.])
     """
-    where = f"argument {position} ({declared.name})"
+    return numbers_of(
+        value, f"argument {position} ({declared.name})", number, f"give an array of shape {declared.shape}"
+    )
+
+
+def numbers_of(value: Any, where: str, number: NumberType = FLOAT64, do: str = "give an array") -> Array:
+    """Return a value as array of a dtype; ArgumentError for what is no such number, or more than its numbers.
+
+    >>> numbers_of([1, 2], "x0")
+    array([1., 2.])
+    """
+    part = ruled_part(value)
+    if part is not None:
+        kind = type(part)
+        raise ArgumentError(
+            f"a value of type {kind.__name__}", where=where, do=way_out(kind),
+            why=f"what {kind.__module__.partition('.')[0]} keeps beside the numbers (labels, units...) would be lost",
+        )  # fmt: skip
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ArgumentError(
-            "a ragged nested list", where=where, do=f"give an array of shape {declared.shape}"
-        ) from error
+        raise ArgumentError("a ragged nested list", where=where, do=do) from error
     derived = isinstance(value, np.ndarray) and type(value) is not np.ndarray
     if derived and np.ma.is_masked(value):  # NumPy imports masked arrays when they are asked for
         raise ArgumentError("a masked array", where=where, why="kernels know no masks", do="fill it first")
@@ -124,6 +143,28 @@ def writable(array: Array, others: Sequence[Array]) -> Array:
 def pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
     """Return the table of data pointers of arrays."""
     return (ctypes.c_void_p * max(len(arrays), 1))(*[array.ctypes.data for array in arrays])
+
+
+def signature_of(names: Sequence[str]) -> Signature:
+    """Return the signature of a function of these names; a name that is none of Python's is numbered.
+
+    >>> signature_of(["x", "y(t)", "lambda"])
+    <Signature (x, argument_1, argument_2)>
+    """
+    taken = [name if name.isidentifier() and not iskeyword(name) else f"argument_{k}" for k, name in enumerate(names)]
+    if len(set(taken)) < len(taken):
+        taken = [f"argument_{k}" for k in range(len(taken))]
+    return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in taken])
+
+
+class CallSignature:
+    """`__signature__` of a kernel: a parameter for each argument of the function that was compiled."""
+
+    def __get__(self, kernel: Any, owner: Any = None) -> Signature | None:
+        if kernel is None:
+            return None
+        names = [re.split(r"[.\[]", array.name)[0] for array in kernel.declared.arguments]
+        return signature_of(list(dict.fromkeys(names)))
 
 
 def in_positions(args: tuple[Any, ...], keywords: dict[str, Any], names: Sequence[str]) -> tuple[Any, ...]:

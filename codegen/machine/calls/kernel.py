@@ -19,6 +19,7 @@ from codegen.lanes import FLOAT64
 from codegen.machine import forms
 from codegen.machine.calls.arguments import (
     Array,
+    CallSignature,
     as_input,
     check_output,
     empty_results,
@@ -75,6 +76,7 @@ class Kernel(KeptKernel):
         "unpack",
     )
 
+    __signature__ = CallSignature()
     _compiled: Compiled
     pack: Pack | None
     unpack: Unpack | None
