@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from codegen.records import dataclass
+from symad import solving
 from symad.errors import ArgumentError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -32,6 +34,11 @@ class Kernels(NamedTuple):
     jacobian: Kernel | None = None
 
     @property
+    def parameters(self) -> int:
+        """How many arrays the parameters are."""
+        return len(self.value.declared.arguments) - 1
+
+    @property
     def rows(self) -> int:
         """How many constraints there are."""
         return 0 if self.constraints is None else self.constraints.declared.outputs[0].size
@@ -49,6 +56,11 @@ class Callbacks(NamedTuple):
     shape: tuple[int, ...]
     parameters: tuple[Any, ...]
 
+    @property
+    def leaves(self) -> tuple[Any, ...]:
+        """The parameters as arrays, those in containers too."""
+        return tuple(self.parameters if all(map(_is_number, self.parameters)) else solving.flatten(self.parameters)[0])
+
     def at(self, x: Array) -> tuple[Any, ...]:
         """Return the arguments of kernels."""
         return x.reshape(self.shape), *self.parameters
@@ -59,8 +71,7 @@ class Callbacks(NamedTuple):
 
     def gradient(self, x: Array) -> Array:
         """Return its gradient, flat."""
-        found: Array = self.kernels.gradient(*self.at(x))
-        return found.ravel()
+        return np.ravel(self.kernels.gradient(*self.at(x)))
 
     def constraints(self, x: Array) -> Array:
         """Return the constraints."""
@@ -78,6 +89,13 @@ class Callbacks(NamedTuple):
         found: Array = self.kernels.hessian(*self.at(x), *weights)
         return found if weights else sigma * found
 
+    def pull(self, x: Array, multipliers: Array) -> Array:
+        """Return the gradient of the Lagrangian without bounds of x."""
+        pattern = self.jacobian_pattern
+        pulled = np.bincount(pattern.columns, self.jacobian(x) * multipliers[pattern.rows], minlength=len(x))
+        slope: Array = self.gradient(x) + pulled
+        return slope
+
     @property
     def jacobian_pattern(self) -> SparsityPattern:
         """Where the Jacobian may be non-zero."""
@@ -92,6 +110,26 @@ class Callbacks(NamedTuple):
         """Where the lower triangle of the Hessian may be non-zero, whatever the multipliers."""
         pattern: SparsityPattern = self.kernels.hessian.sparsity
         return pattern
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.ndarray | np.generic)
+
+
+def key_of(examples: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the key of kernels: the shapes of x and parameters; of containers their structure and the shapes in it.
+
+    >>> key_of((np.zeros(2), {"a": 1.0}))
+    ((2,), ("PyTreeSpec({'a': *})", ()))
+    """
+    return tuple([np.shape(value) if _is_number(value) else _key_of(value) for value in examples])
+
+
+def _key_of(container: Any) -> tuple[Any, ...]:
+    leaves, structure = solving.flatten(container)
+    return (
+        np.shape(container) if len(leaves) == 1 and leaves[0] is container else (str(structure), *map(np.shape, leaves))
+    )
 
 
 class Bounds(NamedTuple):
@@ -131,7 +169,9 @@ def bounds_of(given: Any, shape: tuple[int, ...], name: str) -> Bounds:
 
 def _side(side: Any, nothing: float, shape: tuple[int, ...], name: str) -> Array:
     try:
-        ends = np.asarray(nothing if side is None else side, dtype=np.float64)
+        several = isinstance(side, list | tuple) or (isinstance(side, np.ndarray) and side.ndim == 1)
+        each = [nothing if end is None else end for end in side] if several else nothing if side is None else side
+        ends = numbers_of(each, name)
         is_flat = ends.ndim == 1 and ends.size == np.prod(shape, dtype=int)
         found = ends if is_flat else np.broadcast_to(ends, shape).ravel()
     except (TypeError, ValueError) as error:
@@ -157,6 +197,7 @@ class Solution:
 
     `x` has the shape of the start, `multipliers` are those of the constraints (the gradient of the objective plus
     their multiples of the gradients of constraints is 0 where no bound of x holds); None where the solver gives none.
+    `bound_multipliers` are those of the bounds of x, which make that sum 0 everywhere: Ipopt gives them.
     `status` and `message` are the solver's own; `violation` is by how much constraints and bounds are missed at most.
 
     >>> import symad as sa
@@ -175,16 +216,17 @@ class Solution:
     violation: float
     multipliers: Array | None
     solver: str
+    bound_multipliers: Array | None = None
 
 
 def solution(
     solver: str, callbacks: Callbacks, x: Array, box: Bounds, limits: Bounds, *, success: bool, status: int,
-    message: str, nit: int, multipliers: Array | None,
+    message: str, nit: int, multipliers: Array | None, bound_multipliers: Array | None = None,
 ) -> Solution:  # fmt: skip
     """Return what was found at x, with values of the problem there."""
     values = callbacks.constraints(x)
     violation = max(box.violation(x), limits.violation(values))
     return Solution(
         x.reshape(callbacks.shape), callbacks.value(x), success, status, message, nit, values, violation,
-        multipliers, solver,
+        multipliers, solver, bound_multipliers,
     )  # fmt: skip

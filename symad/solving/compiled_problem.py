@@ -21,6 +21,7 @@ from symad.solving.callbacks import (
     Solution,
     bounds_of,
     every_kernel,
+    key_of,
 )
 from symad.solving.saved_problems import Saved, write_problem
 from symad.solving.with_ipopt import solved_by_ipopt
@@ -62,11 +63,7 @@ class CompiledProblem:
         (array([4., 4., 4.]), 5)
         """
         examples = (numbers_of(x, "x0"), *(parameters or self.parameters))
-        if not examples[0].ndim:
-            raise ArgumentError(
-                f"x0 is the number {x!r}", why="solvers take vectors", do="give an array: np.array([x0]), and f(x[0])"
-            )
-        key = tuple(map(np.shape, examples))
+        key = key_of(examples)
         if key not in self._kernels:
             self._kernels[key] = self._compiled(*examples)
         return self._kernels[key]
@@ -79,7 +76,7 @@ class CompiledProblem:
         """Return kernels for other shapes, of which there are none here."""
         shapes = " or ".join(", ".join(map(str, shapes)) for shapes in self._kernels)
         raise ArgumentError(
-            f"x and parameters of shapes {', '.join(str(np.shape(example)) for example in examples)}",
+            f"x and parameters of shapes {', '.join(map(str, key_of(examples)))}",
             why=f"a loaded problem has kernels for {shapes}, and no functions to make others of",
             do="make the problem of its functions",
         )
@@ -122,10 +119,11 @@ class CompiledProblem:
     ) -> Solution:
         """Return what a solver finds from x0 on: "ipopt" (the extra `ipopt`), or a method of `scipy.optimize`.
 
-        `multipliers` of the constraints let Ipopt start warm; `options` go to the solver as they are; `progress(
-        iteration, value, violation)` is called after each iteration. What the solver says of its end is in the
-        solution: an infeasible problem, or too many iterations, raise nothing. ArgumentError for bounds that cross,
-        hold NaN or do not fit, for a solver that has no bounds or constraints, or that is not installed.
+        `multipliers` of the constraints, or the solution of a problem nearby, let Ipopt start warm; `options` go to the
+        solver as they are; `progress(iteration, value, violation)` is called after each iteration. What the solver says
+        of its end is in the solution: an infeasible problem, or too many iterations, raise nothing. ArgumentError for
+        bounds that cross, hold NaN or do not fit, for a solver that has no bounds or constraints, or that is not
+        installed.
 
         >>> import symad as sa
         >>> problem = sa.Problem(lambda x, a: np.sum((x - a) ** 2), bounds=(0.0, 1.0))
@@ -160,6 +158,8 @@ class CompiledProblem:
         """
         start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
         callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
+        if len(callbacks.leaves) != len(given) or any(a is not b for a, b in zip(callbacks.leaves, given, strict=True)):
+            raise ArgumentError("containers of parameters in an export", do="give parameters that are arrays")
         box, limits = self._bounds(start.shape, callbacks.kernels.rows)
         slopes = self._slopes(callbacks) if abi == "casadi" else None
         asked = solving.ExportRequest(abi, start.ravel(), box, limits, slopes)

@@ -41,12 +41,8 @@ def as_numbers(value: Any, declared: Input, position: int, number: NumberType = 
     )
 
 
-def numbers_of(value: Any, where: str, number: NumberType = FLOAT64, do: str = "give an array") -> Array:
-    """Return a value as array of a dtype; ArgumentError for what is no such number, or more than its numbers.
-
-    >>> numbers_of([1, 2], "x0")
-    array([1., 2.])
-    """
+def refuse_rules(value: Any, where: str) -> None:
+    """Raise ArgumentError for an array with labels or units, which its plain numbers would lose."""
     part = ruled_part(value)
     if part is not None:
         kind = type(part)
@@ -54,6 +50,15 @@ def numbers_of(value: Any, where: str, number: NumberType = FLOAT64, do: str = "
             f"a value of type {kind.__name__}", where=where, do=way_out(kind),
             why=f"what {kind.__module__.partition('.')[0]} keeps beside the numbers (labels, units...) would be lost",
         )  # fmt: skip
+
+
+def numbers_of(value: Any, where: str, number: NumberType = FLOAT64, do: str = "give an array") -> Array:
+    """Return a value as array of a dtype; ArgumentError for what is no such number, or more than its numbers.
+
+    >>> numbers_of([1, 2], "x0")
+    array([1., 2.])
+    """
+    refuse_rules(value, where)
     try:
         array = np.asarray(value)
     except ValueError as error:

@@ -144,7 +144,7 @@ class Kernel(KeptKernel):
     def scipy(self, *args: Any) -> Any:
         """Evaluate, with a `scipy.sparse` array for each sparse result (`pip install symad[special]`).
 
-        All results share the index arrays of `kernel.sparsity`; `into` writes into the values of such an array.
+        `into` writes into the values of such an array.
         """
         return self.with_matrices(lambda data, pattern: pattern.scipy(data), *args)
 
