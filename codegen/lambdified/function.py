@@ -20,11 +20,12 @@ from codegen.lambdified.argument_lists import Arguments, CallError
 from codegen.lambdified.modules import SCIPY, Theirs, tell
 from codegen.lambdified.number_kinds import COMPLEX, FLOAT, INTEGER, OTHER, kinds_of
 from codegen.lambdified.result_shapes import MATRIX, NUMBER, Results
-from codegen.lanes import NumberType
+from codegen.lanes import FLOAT64, NumberType
 from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers, in_positions, signature_of
 from codegen.machine.calls.kernel import Kernel
 
+_DOUBLE = np.dtype(np.float64)
 _FAST = frozenset({FLOAT, INTEGER})
 _OTHERS = frozenset({OTHER})
 
@@ -63,6 +64,8 @@ class Lambdified:
         self._listed: Any = type(shape) if numbers and set(shape) == {NUMBER} else None  # floats and nothing else
         declared = kernel.program.arguments
         self._first = declared[0].shape if declared else ()  # an array of this shape is one point
+        self._numbers = results.shape == NUMBER and all(array.shape == () for array in declared)
+        self._numbers &= kernel.options.number is FLOAT64
         self._direct = results.shape in (NUMBER, MATRIX)  # what a kernel returns is the result
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -81,6 +84,8 @@ class Lambdified:
                     return self._results.fill(found) if self._listed is None else self._listed(found.tolist())
             except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
                 pass
+        elif self._numbers and all(type(value) is np.ndarray and value.dtype == _DOUBLE for value in args):
+            return self.kernel.batch(*args)
         if len(args) != len(self.kernel.program.arguments):
             self._arguments.apart(args)  # which refuses it
         return self._of_any(args, given)
