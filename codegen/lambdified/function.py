@@ -64,7 +64,8 @@ class Lambdified:
         self._listed: Any = type(shape) if numbers and set(shape) == {NUMBER} else None  # floats and nothing else
         declared = kernel.program.arguments
         self._first = declared[0].shape if declared else ()  # an array of this shape is one point
-        self._numbers = results.shape == NUMBER and all(array.shape == () for array in declared)
+        of_numbers = all(array.shape == () for array in declared)
+        self._numbers = of_numbers and (results.shape == NUMBER or self._listed is not None)
         self._numbers &= kernel.options.number is FLOAT64
         self._direct = results.shape in (NUMBER, MATRIX)  # what a kernel returns is the result
 
@@ -85,7 +86,8 @@ class Lambdified:
             except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
                 pass
         elif self._numbers and all(type(value) is np.ndarray and value.dtype == _DOUBLE for value in args):
-            return self.kernel.batch(*args)
+            found = self.kernel.batch(*args)
+            return found if self._listed is None else self._listed(np.moveaxis(found, -1, 0))
         if len(args) != len(self.kernel.program.arguments):
             self._arguments.apart(args)  # which refuses it
         return self._of_any(args, given)

@@ -16,6 +16,7 @@ from codegen.processor import has_fma, vector_bits
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
 FEW, SHORT = 64, 1000  # numbers and rows of straight lines that may fill two registers: they stay in the nearest cache
 CHEAP = 16  # operations of code whose numbers fit into the registers eight times
+CALLED = 8.0  # nanoseconds of a call for one point, beside its arithmetic (that of a block of points is one too)
 ARITHMETIC = frozenset({"add", "mul", "sub", "neg", "fma", "div", "sqrt", "abs", "compare", "select"})
 ROOM = 1 << 20  # bytes of workspace of the points that loops run side by side: what is beyond waits for memory
 
@@ -43,6 +44,7 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
     if single and not one_by_one:
         return _of_single_numbers(program, number, operations)
     arithmetic = nanoseconds_alone(program, operations) - nanoseconds({"call": one_by_one})
+    arithmetic += 0.0 if one_by_one else CALLED
     if arithmetic * (1 - 1 / lanes.width) <= nanoseconds_moving(program, number):
         return number.lanes()
     return number.lanes(2 * lanes.width) if _has_to_wait(program, number, lanes.width) else lanes
