@@ -57,12 +57,17 @@ class Rowwise:
         return compile(hessian(lambda *arguments: np.sum(callee(self._f)(*arguments))), *self._examples)
 
     def residuals(self, parameters: Any, *data: Any) -> Array:
-        """Return the results of all rows in one vector, as `scipy.optimize.least_squares` takes them."""
+        """Return the results of all rows in one vector, as `scipy.optimize.least_squares` takes them.
+
+        Also called as `curve_fit` does, residuals(data, *parameters), where the function is a model of data.
+        """
+        parameters, data = self._in_order(parameters, data)
         found: Array = self._values.batch(parameters, *self._rows(data))
         return found.ravel()
 
     def jacobian(self, parameters: Any, *data: Any) -> Array:
         """Return their Jacobian in the parameters: a row for each result, a column for each parameter."""
+        parameters, data = self._in_order(parameters, data)
         found: Array = self._slopes.batch(parameters, *self._rows(data))
         return found.reshape(-1, self._examples[0].size)
 
@@ -82,6 +87,12 @@ class Rowwise:
         for part in _parts(self._rows(data), max(CHUNK // size**2, 1)):
             found += np.sum(self._bend.batch(parameters, *part), axis=0)
         return found
+
+    def _in_order(self, parameters: Any, data: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """Return parameters and data; data have rows, so where numbers are in their place, these are parameters."""
+        if not data or any(map(np.ndim, data)):
+            return parameters, data
+        return np.array(data), (parameters,) if len(self._examples) == 2 else tuple(parameters)
 
     def _rows(self, data: tuple[Any, ...]) -> list[Array]:
         """Return data with the rows in front, all as many; ArgumentError where they do not fit the example."""
