@@ -330,3 +330,25 @@ def test_signatures_are_those_of_sympy() -> None:
     times = np.linspace(0, 3, 30)
     np.testing.assert_allclose(curve_fit(f, times, 2 * np.exp(-0.7 * times))[0], [2.0, 0.7], rtol=1e-6)
     assert list(inspect.signature(f.kernel).parameters) == ["t", "a", "b"]
+
+
+def test_pydys_system_integrates_with_a_generator_of_kernels() -> None:
+    generators = pytest.importorskip(
+        "pydy.codegen.ode_function_generators", reason="pydy is no part of the environment"
+    )
+    from pydy.models import n_link_pendulum_on_cart  # noqa: PLC0415 - optional
+
+    class KernelGenerator(generators.LambdifyODEFunctionGenerator):  # type: ignore[misc,name-defined]
+        def _lambdify(self, outputs: Any) -> Any:
+            return lambdify(self.inputs, outputs)
+
+    ends = []
+    for generator in ("lambdify", KernelGenerator):
+        system = n_link_pendulum_on_cart(1, cart_force=True)
+        system.constants = dict.fromkeys(system.constants_symbols, 1.0)
+        system.specifieds = {symbol: lambda x, t: 0.5 for symbol in system.specifieds_symbols}
+        system.initial_conditions = dict.fromkeys((*system.coordinates, *system.speeds), 0.1)
+        system.times = np.linspace(0.0, 1.0, 5)
+        system.generate_ode_function(generator=generator)
+        ends.append(system.integrate()[-1])
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-6)
