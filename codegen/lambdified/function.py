@@ -18,15 +18,13 @@ from codegen.ir.region import RolledProgram
 from codegen.ir.unroll import unroll
 from codegen.lambdified.argument_lists import Arguments, CallError
 from codegen.lambdified.modules import SCIPY, Theirs, tell
-from codegen.lambdified.number_kinds import COMPLEX, FLOAT, INTEGER, OTHER, kinds_of
+from codegen.lambdified.number_kinds import COMPLEX, INTEGER, OTHER, are_doubles, kinds_of
 from codegen.lambdified.result_shapes import MATRIX, NUMBER, Results
 from codegen.lanes import FLOAT64, NumberType
 from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers, in_positions, signature_of
 from codegen.machine.calls.kernel import Kernel
 
-_DOUBLE = np.dtype(np.float64)
-_FAST = frozenset({FLOAT, INTEGER})
 _OTHERS = frozenset({OTHER})
 
 
@@ -78,14 +76,14 @@ class Lambdified:
             args = tuple(self._arguments.apart(args))
         if args and (type(args[0]) is float or (type(args[0]) is np.ndarray and args[0].shape == self._first)):
             try:
-                if kinds_of(args) <= _FAST:
+                if are_doubles(args):
                     found = self.kernel(*args)
                     if self._direct:
                         return found
                     return self._results.fill(found) if self._listed is None else self._listed(found.tolist())
             except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
                 pass
-        elif self._numbers and all(type(value) is np.ndarray and value.dtype == _DOUBLE for value in args):
+        elif args and self._numbers and type(args[0]) is np.ndarray and are_doubles(args):
             found = self.kernel.batch(*args)
             return found if self._listed is None else self._listed(np.moveaxis(found, -1, 0))
         if len(args) != len(self.kernel.program.arguments):

@@ -9,7 +9,24 @@ import numpy as np
 FLOAT, COMPLEX, INTEGER, OTHER = "float", "complex", "integer", "other"
 _EXACT = 2**53  # integers up to here are doubles
 _BY_TYPE = {float: FLOAT, np.float64: FLOAT, complex: COMPLEX, np.complex128: COMPLEX}
-_BY_DTYPE = {np.dtype(float): FLOAT, np.dtype(complex): COMPLEX}
+_DOUBLE = np.dtype(float)
+_BY_DTYPE = {_DOUBLE: FLOAT, np.dtype(complex): COMPLEX}
+
+
+def are_doubles(values: Any) -> bool:
+    """Whether all are floats, arrays of float64, or integers that are doubles: at every call of a lambdified function.
+
+    >>> are_doubles((1.0, 2, np.ones(2))), are_doubles((1.0, 2**60)), are_doubles((1.0, np.float32(1)))
+    (True, False, False)
+    """
+    for value in values:
+        kind = type(value)
+        if kind is np.ndarray:
+            if value.dtype is not _DOUBLE:
+                return False
+        elif kind is not float and not (kind is int and -_EXACT <= value <= _EXACT):
+            return False
+    return True
 
 
 def kinds_of(values: Any) -> set[str]:
