@@ -49,6 +49,7 @@ from symad.tracing.values.traced import CALLING_METHODS, has_operators
 Function = Callable[..., Any]
 Key = tuple[str, str, int]
 
+_OF_UFUNCS = ("__name__", "nin", "nout", "signature", "reduce", "accumulate", "reduceat", "outer", "at")
 _CACHED = functools._lru_cache_wrapper
 _CALLBACKS = frozenset(map(id, (map, filter, sorted, min, max, iter, functools.reduce)))  # call what they are given
 _ASKING = frozenset(  # functions that call methods of their arguments; lists are repeated by an operator only
@@ -152,7 +153,10 @@ class Run:
             return form
 
         def call(*args: Any, **keywords: Any) -> Any:
-            return (self._twin(code) if any(has_operators(type(arg)) for arg in args) else form)(*args, **keywords)
+            others = [type(arg) for arg in args if has_operators(type(arg))]
+            if any(hasattr(kind, "__array_function__") for kind in others):
+                return f(*args, **keywords)  # which asks them
+            return (self._twin(code) if others else form)(*args, **keywords)
 
         return call
 
@@ -168,6 +172,8 @@ class Run:
                     return self.callee(method)(arg, f, "__call__", *args, **keywords)
             return form(*args, **keywords)
 
+        for name in _OF_UFUNCS:
+            setattr(call, name, getattr(f, name))
         return call
 
     def _of_object(self, f: Any) -> Any:

@@ -51,7 +51,8 @@ def test_quantities_among_data_keep_their_units() -> None:
     lengths = np.array([1.0, 2.0]) * u.km
 
     def attenuation(p):
-        return np.sum(np.exp(-p * lengths / (1000 * u.m))).m_as("") + (lengths * p + 1 * u.m).sum().m_as("m")
+        total = np.sum(np.exp(-p * lengths / (1000 * u.m))).m_as("") + (lengths * p + 1 * u.m).sum().m_as("m")
+        return total + np.sum(p * (2 * u.minute)).to_base_units().magnitude
 
     assert sa.compile(attenuation, 0.7)(0.7) == pytest.approx(attenuation(0.7), rel=1e-15)
     slope = (attenuation(0.7 + 1e-6) - attenuation(0.7 - 1e-6)) / 2e-6
