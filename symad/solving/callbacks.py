@@ -13,7 +13,6 @@ from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from codegen.records import dataclass
-from symad import solving
 from symad.errors import ArgumentError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -55,11 +54,7 @@ class Callbacks(NamedTuple):
     kernels: Kernels
     shape: tuple[int, ...]
     parameters: tuple[Any, ...]
-
-    @property
-    def leaves(self) -> tuple[Any, ...]:
-        """The parameters as arrays, those in containers too."""
-        return tuple(self.parameters if all(map(_is_number, self.parameters)) else solving.flatten(self.parameters)[0])
+    leaves: tuple[Any, ...]  # the parameters as arrays, those in containers too
 
     def at(self, x: Array) -> tuple[Any, ...]:
         """Return the arguments of kernels."""
@@ -110,26 +105,6 @@ class Callbacks(NamedTuple):
         """Where the lower triangle of the Hessian may be non-zero, whatever the multipliers."""
         pattern: SparsityPattern = self.kernels.hessian.sparsity
         return pattern
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.ndarray | np.generic)
-
-
-def key_of(examples: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the key of kernels: the shapes of x and parameters; of containers their structure and the shapes in it.
-
-    >>> key_of((np.zeros(2), {"a": 1.0}))
-    ((2,), ("PyTreeSpec({'a': *})", ()))
-    """
-    return tuple([np.shape(value) if _is_number(value) else _key_of(value) for value in examples])
-
-
-def _key_of(container: Any) -> tuple[Any, ...]:
-    leaves, structure = solving.flatten(container)
-    return (
-        np.shape(container) if len(leaves) == 1 and leaves[0] is container else (str(structure), *map(np.shape, leaves))
-    )
 
 
 class Bounds(NamedTuple):

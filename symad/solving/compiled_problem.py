@@ -21,7 +21,6 @@ from symad.solving.callbacks import (
     Solution,
     bounds_of,
     every_kernel,
-    key_of,
 )
 from symad.solving.saved_problems import Saved, write_problem
 from symad.solving.with_ipopt import solved_by_ipopt
@@ -32,6 +31,30 @@ if TYPE_CHECKING:
     from symad.solving.exported_problems import Abi
 
 SolverName = Literal[Method, "ipopt"]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.ndarray | np.generic)
+
+
+def key_of(examples: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the key of kernels: the shapes of x and parameters; of containers their structure and the shapes in it.
+
+    >>> key_of((np.zeros(2), {"a": 1.0}))
+    ((2,), ("PyTreeSpec({'a': *})", ()))
+    """
+    return tuple([np.shape(value) if _is_number(value) else _key_of(value) for value in examples])
+
+
+def _key_of(container: Any) -> tuple[Any, ...]:
+    leaves, structure = solving.flatten(container)
+    return (
+        np.shape(container) if len(leaves) == 1 and leaves[0] is container else (str(structure), *map(np.shape, leaves))
+    )
+
+
+def _leaves(parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+    return parameters if all(map(_is_number, parameters)) else tuple(solving.flatten(parameters)[0])
 
 
 class CompiledProblem:
@@ -157,7 +180,7 @@ class CompiledProblem:
         ['cmake', 'example', 'header', 'ipopt', 'library', 'object', 'pkg-config']
         """
         start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
-        callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
+        callbacks = Callbacks(self.kernels(start, *given), start.shape, given, _leaves(given))
         if len(callbacks.leaves) != len(given) or any(a is not b for a, b in zip(callbacks.leaves, given, strict=True)):
             raise ArgumentError("containers of parameters in an export", do="give parameters that are arrays")
         box, limits = self._bounds(start.shape, callbacks.kernels.rows)
@@ -179,7 +202,7 @@ class CompiledProblem:
         if solver not in names:
             raise ArgumentError(f"solver={solver!r}", do=f"use one of {', '.join(names)}")
         start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
-        callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
+        callbacks = Callbacks(self.kernels(start, *given), start.shape, given, _leaves(given))
         box, limits = self._bounds(start.shape, callbacks.kernels.rows)
         solve = solved_by_ipopt if solver == "ipopt" else solved_by_scipy
         return solve(solver, callbacks, start.ravel(), box, limits, asked), callbacks

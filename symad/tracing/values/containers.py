@@ -17,7 +17,7 @@ import numpy as np
 import optree
 import sympy as sp
 
-from codegen.array_rules import has_rules, way_out
+from codegen.machine.calls.arguments import has_rules, way_out
 from symad.errors import ArgumentError, TraceError
 from symad.reach.strict_key import StrictKey
 from symad.tracing.calling.scope import Scope, join

@@ -14,9 +14,9 @@ import numpy as np
 import sympy as sp
 from sympy.logic.boolalg import Boolean
 
-from codegen.array_rules import has_rules, way_out
 from codegen.expressions.sympy_forms import Form, array_of, is_input_head, read_form
 from codegen.expressions.sympy_in import entries, walk
+from codegen.machine.calls.arguments import has_rules, way_out
 from symad.errors import LoweringError, TraceError
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope, innermost_scope, join

@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import sympy as sp
 
-from codegen.array_rules import has_rules, way_out
+from codegen.machine.calls.arguments import has_rules, way_out
 from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, is_ours, is_scipy, source_segment, user_frame, user_place
