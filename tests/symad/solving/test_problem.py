@@ -227,7 +227,7 @@ def luksan_vlcek(n: int) -> tuple[sa.Problem, Any]:
 def test_ctrl_c_comes_out_of_ipopt(capfd: pytest.CaptureFixture[str]) -> None:
     """Also where it comes between two lines of Python, which ipyopt prints and turns into a status."""
     problem, start = luksan_vlcek(10_000)
-    problem.kernels(start)
+    problem.minimize(start, solver="ipopt", max_iterations=1)  # which compiles the callbacks
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     ended = []
     try:
