@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 import codegen
-from codegen.lambdified import lambdify
+from codegen.lambdified.modules import Theirs
 
 REASONS = {
     "test_Sum": "asks for the integer 462; machine code gives 462.0, which SymPy calls unequal",
@@ -55,20 +55,20 @@ def outcomes(only: Sequence[str] = ()) -> Iterator[Outcome]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tests = import_module("sympy.utilities.tests.test_lambdify")
-        theirs, by_sympy, python = tests.lambdify, lambdify.by_sympy, []
+        theirs, function, python = tests.lambdify, Theirs.function, []
 
-        def counted(*args: Any, **keywords: Any) -> Any:
-            python.append(args)
-            return by_sympy(*args, **keywords)
+        def counted(self: Theirs, modules: Any) -> Any:
+            python.append(modules)
+            return function(self, modules)
 
-        tests.lambdify, lambdify.by_sympy = codegen.lambdify, counted
+        tests.lambdify, Theirs.function = codegen.lambdify, counted  # type: ignore[method-assign]
         try:
             for name in only or names(tests):
                 python.clear()
                 kind, error = _outcome(tests, name)
                 yield Outcome(name, kind, kind == "passed" and not python, error)
         finally:
-            tests.lambdify, lambdify.by_sympy = theirs, by_sympy
+            tests.lambdify, Theirs.function = theirs, function  # type: ignore[method-assign]
 
 
 def _outcome(tests: ModuleType, name: str) -> tuple[str, str]:

@@ -105,9 +105,8 @@ class SparsityPattern:
     def scipy(self, data: ArrayLike) -> Any:
         """Return packed values as `scipy.sparse.coo_array` (of "regions" too), `csr_array` or `csc_array`, not copied.
 
-        All arrays of a pattern share its index arrays, which are read-only: take a `.copy()` before a method that
-        changes them in place. ArgumentError for other values than `nnz` numbers, and without SciPy
-        (`pip install symad[special]`).
+        The index arrays are the matrix's own, so that it can be pruned. ArgumentError for other values than `nnz`
+        numbers, and without SciPy (`pip install symad[special]`).
 
         >>> SparsityPattern([0, 1], [1, 1], (2, 2), "csc").scipy([2.0, 3.0]).toarray()
         array([[0., 2.],
@@ -121,6 +120,10 @@ class SparsityPattern:
             )
         made = copy.copy(self._template)
         made.data = values
+        if made.format == "coo":
+            made.coords = tuple([places.copy() for places in made.coords])
+        else:
+            made.indices, made.indptr = made.indices.copy(), made.indptr.copy()
         return made
 
     def data_of(self, matrix: Any, where: str = "matrix") -> Any:

@@ -14,7 +14,6 @@ from sympy.utilities.exceptions import sympy_deprecation_warning
 
 from codegen.errors import ArgumentError
 from codegen.expressions.sympy_forms import can_be_input
-from codegen.machine.calls.arguments import in_positions
 from codegen.records import dataclass
 
 
@@ -38,7 +37,7 @@ class Arguments:
 
     >>> x, y, z = sp.symbols("x y z")
     >>> taken = Arguments.of((x, (y, [z])))
-    >>> taken.inputs, taken.apart((1, (2, [3])), {})
+    >>> taken.inputs, taken.apart((1, (2, [3])))
     ([x, y, z], [1, 2, 3])
     """
 
@@ -84,10 +83,8 @@ class Arguments:
         """Whether the kernel takes all arguments as they are."""
         return not any(self.structures)
 
-    def apart(self, args: Sequence[Any], keywords: dict[str, Any]) -> list[Any]:
+    def apart(self, args: Sequence[Any]) -> list[Any]:
         """Return the kernel's arguments of a call; CallError where there are too many, or others."""
-        if keywords:
-            args = in_positions(tuple(args), keywords, self.names)
         if len(args) != len(self.names):
             raise CallError(f"{len(args)} arguments", why=f"the function takes {len(self.names)}")
         found: list[Any] = []

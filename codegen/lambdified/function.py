@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import pickle
+import sys
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,19 +17,23 @@ from codegen.ir.program import Input
 from codegen.ir.region import RolledProgram
 from codegen.ir.unroll import unroll
 from codegen.lambdified.argument_lists import Arguments, CallError
-from codegen.lambdified.modules import tell
+from codegen.lambdified.modules import SCIPY, Theirs, tell
+from codegen.lambdified.number_kinds import COMPLEX, INTEGER, OTHER, are_doubles, kinds_of
 from codegen.lambdified.result_shapes import MATRIX, NUMBER, Results
-from codegen.lanes import NumberType
+from codegen.lanes import FLOAT64, NumberType
 from codegen.machine.build import compile_program
-from codegen.machine.calls.arguments import Array, as_numbers
+from codegen.machine.calls.arguments import Array, as_numbers, in_positions, signature_of
 from codegen.machine.calls.kernel import Kernel
+
+_OTHERS = frozenset({OTHER})
 
 
 class Lambdified:
     """What `lambdify` returns: call it with numbers or arrays; `kernel` is the compiled kernel.
 
     Complex numbers are computed by a kernel of its own, which is compiled when the first ones come; symbols and
-    expressions give expressions.
+    expressions give expressions. Integers alone, float32, labels, units and whatever else NumPy does not compute in
+    doubles is given to SymPy's own function.
 
     >>> from codegen import lambdify
     >>> x, y = sp.symbols("x y")
@@ -41,63 +48,80 @@ class Lambdified:
 
     def __init__(
         self, kernel: Kernel, arguments: Arguments, results: Results, told: tuple[str, str],
-        symbolic: Callable[..., Any] | None, numeric: Callable[..., Any] | None,
+        theirs: Theirs | None, *, symbolic: bool = True,
     ) -> None:  # fmt: skip
         self.kernel, self._arguments, self._results = kernel, arguments, results
         self._text, self.__doc__ = told
-        self._symbolic, self._numeric = symbolic, numeric  # which make SymPy's functions
+        self._theirs, self._symbolic = theirs, symbolic
         self._complex: Kernel | None = None
         self._plain = arguments.plain
+        self.__name__ = self.__qualname__ = "lambdified"
+        self.__signature__ = signature_of(arguments.names)
         shape = results.shape
         numbers = type(shape) in (list, tuple) and len(shape) > 0 and all(type(part) is str for part in shape)
         self._listed: Any = type(shape) if numbers and set(shape) == {NUMBER} else None  # floats and nothing else
         declared = kernel.program.arguments
         self._first = declared[0].shape if declared else ()  # an array of this shape is one point
+        of_numbers = all(array.shape == () for array in declared)
+        self._numbers = of_numbers and (results.shape == NUMBER or self._listed is not None)
+        self._numbers &= kernel.options.number is FLOAT64
         self._direct = results.shape in (NUMBER, MATRIX)  # what a kernel returns is the result
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Evaluate at one point, or at all points of arrays that broadcast against each other."""
-        if keywords or not self._plain:
-            args = tuple(self._arguments.apart(args, keywords))
+        if keywords:
+            args = in_positions(args, keywords, self._arguments.names)
+        given = args
+        if not self._plain:
+            args = tuple(self._arguments.apart(args))
         if args and (type(args[0]) is float or (type(args[0]) is np.ndarray and args[0].shape == self._first)):
             try:
-                found = self.kernel(*args)
-                if self._direct:
-                    return found
-                return self._results.fill(found) if self._listed is None else self._listed(found.tolist())
+                if are_doubles(args):
+                    found = self.kernel(*args)
+                    if self._direct:
+                        return found
+                    return self._results.fill(found) if self._listed is None else self._listed(found.tolist())
             except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
                 pass
+        elif args and self._numbers and type(args[0]) is np.ndarray and are_doubles(args):
+            found = self.kernel.batch(*args)
+            return found if self._listed is None else self._listed(np.moveaxis(found, -1, 0))
         if len(args) != len(self.kernel.program.arguments):
-            self._arguments.apart(args, {})  # which refuses it
-        return self._of_any(args)
+            self._arguments.apart(args)  # which refuses it
+        return self._of_any(args, given)
 
-    def _of_any(self, args: tuple[Any, ...]) -> Any:
-        """Evaluate at arrays, at expressions, or at complex numbers."""
+    def _of_any(self, args: tuple[Any, ...], given: tuple[Any, ...]) -> Any:
+        """Evaluate at arrays, at expressions, at complex numbers, or at what NumPy does not compute in doubles."""
         if any(isinstance(value, sp.Basic) for value in args):
             numbers = [_number(value) for value in args]
             if any(isinstance(value, sp.Basic) for value in numbers):
-                return self._symbols(args)
-            args = tuple(numbers)
-        real = self.kernel.options.number.parts == 1
-        if real and any(np.iscomplexobj(value) for value in args):
+                return self._in_python("expressions as arguments", "sympy" if self._symbolic else "", given)
+            args = given = tuple(numbers)
+        library, args = _of_library(args)
+        kinds = kinds_of(args)
+        if kinds & _OTHERS or kinds == {INTEGER}:
+            native = self._theirs is None or self._theirs.modules == "native"
+            if not (native or self._has_matrices_at_points(args)):
+                return self._in_python("these arguments", SCIPY, given)
+        if self.kernel.options.number.parts == 1 and COMPLEX in kinds:
             return self._complex_numbers(args)
-        library = _library(args)
-        if library is not None:
-            return _in_library(library, self._results.fill(self._broadcast(self.kernel, args)))
-        try:
-            return self._results.fill(self._broadcast(self.kernel, args))
-        except ArgumentError:
-            if self._numeric is None or not any(map(_has_ufuncs, args)):
-                raise
-            return self._numeric()(*args)  # values of others that know NumPy's functions, such as traced ones
+        found = self._results.fill(self._broadcast(self.kernel, args))
+        return found if library is None else _in_library(library, found)
 
-    def _symbols(self, args: tuple[Any, ...]) -> Any:
-        if self._symbolic is None:
+    def _has_matrices_at_points(self, args: Sequence[Any]) -> bool:
+        """Whether matrices are asked for at many points, which SymPy's functions do not give."""
+        declared = self.kernel.program.arguments
+        many = any(np.ndim(value) > len(array.shape) for value, array in zip(args, declared, strict=True))
+        return many and bool(self._results.matrices)
+
+    def _in_python(self, what: str, modules: Any, args: Sequence[Any]) -> Any:
+        """Evaluate by SymPy's own function."""
+        if self._theirs is None or not modules:
             raise CallError(
-                "expressions as arguments", why="the function computes with numbers",
+                what, why="the function computes with numbers",
                 do="make it without modules='math', where it is made, and not of a pickle",
             )  # fmt: skip
-        return self._symbolic()(*args)
+        return self._theirs.function(modules)(*args)
 
     def _complex_numbers(self, args: tuple[Any, ...]) -> Any:
         """Evaluate by a kernel for complex numbers; by SymPy's own code where a function has no native form of them."""
@@ -109,10 +133,10 @@ class Lambdified:
                     straight, **(asdict(self.kernel.options) | {"dtype": "complex128", "tier": "default"})
                 )
             except (LoweringError, ArgumentError) as error:
-                if self._numeric is None:
+                if self._theirs is None or self._theirs.modules == "native":
                     raise
                 tell(str(error))
-                return self._numeric()(*args)
+                return self._in_python("complex numbers", SCIPY, args)
         return self._results.fill(self._broadcast(self._complex, args))
 
     def _broadcast(self, kernel: Kernel, args: Sequence[Any]) -> Any:
@@ -141,23 +165,35 @@ class Lambdified:
         return f"<Lambdified f({', '.join(self._arguments.names)}) = {self._text}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but SymPy's functions and the expressions."""
-        kept = {"_symbolic": None, "_numeric": None, "_complex": None}
-        return self.__dict__ | kept
+        """Everything but the kernel for complex numbers, and the expressions where they are too deep for a pickle."""
+        kept = self._theirs
+        try:
+            pickle.dumps(kept)
+        except (RecursionError, pickle.PicklingError, AttributeError, TypeError):
+            kept = None
+        return self.__dict__ | {"_theirs": kept, "_complex": None}
 
 
-def _library(args: Sequence[Any]) -> Any:
-    """Return the functions of another library of which there is an array (Python's array API standard), or None."""
-    others = (value for value in args if hasattr(type(value), "__array_namespace__"))
-    found = next((value for value in others if not isinstance(value, np.ndarray | np.generic)), None)
-    return None if found is None else found.__array_namespace__()
+def _of_library(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Return what makes arrays of JAX of results, None where there are none, and arguments as NumPy's arrays."""
+    jax = sys.modules.get("jax")
+    if jax is None or not any(_is_of_jax(value, jax) for value in args):
+        return None, args
+    dtype = np.result_type(*[value.dtype for value in args if isinstance(value, jax.Array)])
+    plain = tuple(np.asarray(value, float) if _is_of_jax(value, jax) else value for value in args)
+    return partial(jax.numpy.asarray, dtype=dtype), plain
+
+
+def _is_of_jax(value: Any, jax: Any) -> bool:
+    """Whether a value is an array of floats of JAX's, and not one that JAX traces."""
+    return isinstance(value, jax.Array) and not isinstance(value, jax.core.Tracer) and value.dtype.kind == "f"
 
 
 def _in_library(library: Any, value: Any) -> Any:
     if isinstance(value, list | tuple):
         parts = [_in_library(library, part) for part in value]
         return parts if isinstance(value, list) else tuple(parts)
-    return library.asarray(value)
+    return library(value)
 
 
 def _number(value: Any) -> Any:
@@ -165,14 +201,6 @@ def _number(value: Any) -> Any:
     if isinstance(value, sp.Expr) and value.is_number and value.is_extended_real:
         return float(value)
     return value
-
-
-def _has_ufuncs(value: Any) -> bool:
-    """Whether a value, or one in a list, takes NumPy's functions in its own way."""
-    if isinstance(value, list | tuple):
-        return any(map(_has_ufuncs, value))
-    own = getattr(type(value), "__array_ufunc__", None)
-    return own not in (None, np.ndarray.__array_ufunc__)
 
 
 def _points(value: Any, declared: Input, position: int, number: NumberType) -> Array:

@@ -15,7 +15,7 @@ from codegen.ir.region import RolledProgram
 from codegen.lambdified.argument_lists import Arguments
 from codegen.lambdified.docstrings import docstring, shown
 from codegen.lambdified.function import Lambdified
-from codegen.lambdified.modules import SCIPY, by_sympy, implemented, is_native, keeps_sparse, tell
+from codegen.lambdified.modules import SCIPY, Theirs, implemented, is_native, keeps_sparse, tell
 from codegen.lambdified.result_shapes import Results
 from codegen.loops.loop import StraightError
 from codegen.loops.roll import Roll, repeats_enough, roll_program
@@ -90,15 +90,14 @@ def lambdify(
     expressions = by_others(expressions)
     kept = _copied(expressions)  # a matrix may be written later
 
-    def theirs(modules: Any) -> Any:
-        return by_sympy(
-            args, kept, None if modules == "native" else modules, printer=printer, use_imps=use_imps,
-            dummify=dummify or False, cse=cse, docstring_limit=docstring_limit,
-        )  # fmt: skip
-
+    theirs = Theirs(
+        args, kept, modules,
+        {"printer": printer, "use_imps": use_imps, "dummify": dummify or False, "cse": cse,
+         "docstring_limit": docstring_limit},
+    )  # fmt: skip
     if not is_native(modules) or printer is not None:
         _refuse_options(modules, {**options, **({"roll": roll} if roll != "auto" else {})})
-        return theirs(modules)
+        return theirs.function(None if modules == "native" else modules)
     taken, results, replacements = read(args, expressions, sparse=keeps_sparse(modules))
     if callable(cse):
         replacements, reduced = cse(results.flat())
@@ -114,13 +113,9 @@ def lambdify(
                 raise UnboundDerivativeError(error.what, where=error.where, why=error.why, do=error.do) from None
             raise
         tell(f"{named} is a Python function" if named else error)
-        return theirs(SCIPY if modules is None else modules)
+        return theirs.function(SCIPY if modules is None else modules)
     text = docstring(taken.names, expressions, docstring_limit), shown(expressions, docstring_limit)
-    return Lambdified(
-        kernel, taken, results, (text[1], text[0]),
-        None if modules == "math" else lambda: theirs("sympy"),
-        None if modules == "native" else lambda: theirs(SCIPY),
-    )  # fmt: skip
+    return Lambdified(kernel, taken, results, (text[1], text[0]), theirs, symbolic=modules != "math")
 
 
 def by_others(value: Any) -> Any:

@@ -51,10 +51,24 @@ def implemented(expressions: list[Any]) -> str:
     return ""
 
 
-def by_sympy(args: Any, expressions: Any, modules: Any, **options: Any) -> Callable[..., Any]:
-    """Return SymPy's own function."""
-    made: Callable[..., Any] = sp.lambdify(args, expressions, modules, **options)
-    return made
+class Theirs:
+    """SymPy's own functions of some expressions, which are made when they are asked for."""
+
+    def __init__(self, args: Any, expressions: Any, modules: Any, options: dict[str, Any]) -> None:
+        self.modules: Any = modules
+        self._given: tuple[Any, Any, dict[str, Any]] = args, expressions, options
+        self._made: dict[str, Callable[..., Any]] = {}
+
+    def function(self, modules: Any) -> Callable[..., Any]:
+        """Return SymPy's function for some modules."""
+        key = repr(modules)
+        if key not in self._made:
+            args, expressions, options = self._given
+            self._made[key] = sp.lambdify(args, expressions, modules, **options)
+        return self._made[key]
+
+    def __reduce__(self) -> Any:
+        return Theirs, (self._given[0], self._given[1], self.modules, self._given[2])
 
 
 def tell(why: str | Exception) -> None:

@@ -15,18 +15,11 @@ import codegen
 LINKS = 8
 
 
-class KernelGenerator(generators.ODEFunctionGenerator):
-    """Evaluates with machine code of `codegen.lambdify`."""
+class KernelGenerator(generators.LambdifyODEFunctionGenerator):
+    """Evaluates with machine code of `codegen.lambdify`, whatever form the system's equations have."""
 
-    def generate_full_mass_matrix_function(self):
-        self.define_inputs()
-        function = codegen.lambdify(self.inputs, [self.mass_matrix, self.right_hand_side])
-
-        def eval_arrays(*arguments):
-            mass, right = function(*arguments)
-            return mass, right[:, 0]
-
-        self.eval_arrays = eval_arrays
+    def _lambdify(self, outputs):
+        return codegen.lambdify(self.inputs, outputs)
 
 
 def built(generator, system):

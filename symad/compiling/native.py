@@ -253,6 +253,9 @@ class _Kernels:
         self._lock = Lock()
         self._warns = not options.get("freeze", False)
 
+    def __reduce__(self) -> Any:
+        return _Kernels, (self._function, self._options, self._read_too)
+
     def at_hand(self, args: tuple[Any, ...]) -> Callable[..., Any] | None:
         """Return the kernel that arguments of these classes, shapes and numbers met before, if nothing has changed."""
         found = self._at_hand.get(_met(args))

@@ -65,7 +65,7 @@ def lambdify(
     kernel = compile(given, *[np.ones(shape) for shape in given.shapes], **options)
     text = shown(expressions, 1000)
     told = f"{text}, {' and '.join(given.names)}", f"Value and derivatives of:\n\n{text}"
-    return Lambdified(kernel, taken, given.described(), told, None, None)
+    return Lambdified(kernel, taken, given.described(), told, None)
 
 
 @dataclass(eq=False)

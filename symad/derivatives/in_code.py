@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import factorial
 from typing import Any, Literal
-from weakref import ref
 
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import Format
@@ -171,18 +170,19 @@ class TransformRecord:
 
 
 def noted(function: Function, recipe: TransformRecord) -> Function:
-    """Return a function with its recipe noted on it."""
-    function.__recipe__ = (ref(function), recipe)  # type: ignore[attr-defined]
+    """Return a function with its recipe noted on it, and the function that it was made of."""
+    function.__recipe__, function.__wrapped__ = recipe, recipe.function  # type: ignore[attr-defined]
     return function
 
 
 def transform_of(function: Function) -> TransformRecord | None:
-    """Return how a transform made this very function, None for any other function.
+    """Return how a transform made this very function, None for any other function, also one that wraps it.
 
     >>> from functools import wraps
     >>> f = noted(lambda x: x, TransformRecord("gradient", abs))
     >>> transform_of(f).transform, transform_of(wraps(f)(lambda x: 2 * x))
     ('gradient', None)
     """
-    owner, recipe = getattr(function, "__recipe__", (None, None))
-    return recipe if owner is not None and owner() is function else None
+    recipe: TransformRecord | None = getattr(function, "__recipe__", None)
+    is_its_own = recipe is not None and getattr(function, "__wrapped__", None) is recipe.function
+    return recipe if is_its_own else None

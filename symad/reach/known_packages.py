@@ -21,8 +21,9 @@ FILES = 4096  # bound of the cache of what files are, by their names
 STANDARD = sysconfig.get_path("stdlib")
 
 _PACKAGES = (symad.errors.__file__, codegen.__file__, np.__file__, sp.__file__, optree.__file__)
+_BESIDE_NUMPY = Path(np.__file__).absolute().parents[1]
 _BESIDE = {  # optional, so not imported; they are installed beside NumPy
-    name: str(Path(np.__file__).absolute().parents[1] / name) for name in ("numba", "scipy")
+    name: str(_BESIDE_NUMPY / name) for name in ("numba", "scipy")
 }
 _OWN_FOLDERS = (
     *[str(Path(file).absolute().parent) for file in _PACKAGES],
@@ -30,7 +31,8 @@ _OWN_FOLDERS = (
     contextlib.__file__,
     *_BESIDE.values(),
 )
-_WITH_LABELS = tuple(str(Path(np.__file__).absolute().parents[1] / name) for name in ("pandas", "xarray", "pydantic"))
+_WITH_LABELS = tuple(str(_BESIDE_NUMPY / name) for name in ("pandas", "xarray", "pydantic"))
+_CONVERTING = tuple(str(_BESIDE_NUMPY / name) for name in ("xarray", "jax"))
 _NUMPY = (str(Path(np.__file__).absolute().parent), str(Path(np.__file__).resolve().parent))
 _SCIPY = _BESIDE["scipy"]
 _OUR_FOLDERS = (*_OWN_FOLDERS[:2], *_OWN_FOLDERS[len(_PACKAGES) : len(_PACKAGES) + 2])  # symad and codegen
@@ -112,6 +114,11 @@ def is_scipy(file: str) -> bool:
 def has_labels(file: str) -> bool:
     """Whether a file belongs to pandas, xarray or pydantic, which hold a user's numbers in objects of theirs."""
     return file.startswith(_WITH_LABELS)
+
+
+def converts_numbers(file: str) -> bool:
+    """Whether a file belongs to xarray or JAX, which make arrays of their own of NumPy's numbers."""
+    return file.startswith(_CONVERTING)
 
 
 def is_numpy(file: str) -> bool:

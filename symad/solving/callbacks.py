@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from codegen.records import dataclass
 from symad.errors import ArgumentError
@@ -32,6 +33,11 @@ class Kernels(NamedTuple):
     jacobian: Kernel | None = None
 
     @property
+    def parameters(self) -> int:
+        """How many arrays the parameters are."""
+        return len(self.value.declared.arguments) - 1
+
+    @property
     def rows(self) -> int:
         """How many constraints there are."""
         return 0 if self.constraints is None else self.constraints.declared.outputs[0].size
@@ -48,6 +54,7 @@ class Callbacks(NamedTuple):
     kernels: Kernels
     shape: tuple[int, ...]
     parameters: tuple[Any, ...]
+    leaves: tuple[Any, ...]  # the parameters as arrays, those in containers too
 
     def at(self, x: Array) -> tuple[Any, ...]:
         """Return the arguments of kernels."""
@@ -59,8 +66,7 @@ class Callbacks(NamedTuple):
 
     def gradient(self, x: Array) -> Array:
         """Return its gradient, flat."""
-        found: Array = self.kernels.gradient(*self.at(x))
-        return found.ravel()
+        return np.ravel(self.kernels.gradient(*self.at(x)))
 
     def constraints(self, x: Array) -> Array:
         """Return the constraints."""
@@ -77,6 +83,13 @@ class Callbacks(NamedTuple):
         weights = (multipliers, sigma) if self.kernels.rows else ()
         found: Array = self.kernels.hessian(*self.at(x), *weights)
         return found if weights else sigma * found
+
+    def pull(self, x: Array, multipliers: Array) -> Array:
+        """Return the gradient of the Lagrangian without bounds of x."""
+        pattern = self.jacobian_pattern
+        pulled = np.bincount(pattern.columns, self.jacobian(x) * multipliers[pattern.rows], minlength=len(x))
+        slope: Array = self.gradient(x) + pulled
+        return slope
 
     @property
     def jacobian_pattern(self) -> SparsityPattern:
@@ -131,7 +144,9 @@ def bounds_of(given: Any, shape: tuple[int, ...], name: str) -> Bounds:
 
 def _side(side: Any, nothing: float, shape: tuple[int, ...], name: str) -> Array:
     try:
-        ends = np.asarray(nothing if side is None else side, dtype=np.float64)
+        several = isinstance(side, list | tuple) or (isinstance(side, np.ndarray) and side.ndim == 1)
+        each = [nothing if end is None else end for end in side] if several else nothing if side is None else side
+        ends = numbers_of(each, name)
         is_flat = ends.ndim == 1 and ends.size == np.prod(shape, dtype=int)
         found = ends if is_flat else np.broadcast_to(ends, shape).ravel()
     except (TypeError, ValueError) as error:
@@ -157,6 +172,7 @@ class Solution:
 
     `x` has the shape of the start, `multipliers` are those of the constraints (the gradient of the objective plus
     their multiples of the gradients of constraints is 0 where no bound of x holds); None where the solver gives none.
+    `bound_multipliers` are those of the bounds of x, which make that sum 0 everywhere: Ipopt gives them.
     `status` and `message` are the solver's own; `violation` is by how much constraints and bounds are missed at most.
 
     >>> import symad as sa
@@ -175,16 +191,17 @@ class Solution:
     violation: float
     multipliers: Array | None
     solver: str
+    bound_multipliers: Array | None = None
 
 
 def solution(
     solver: str, callbacks: Callbacks, x: Array, box: Bounds, limits: Bounds, *, success: bool, status: int,
-    message: str, nit: int, multipliers: Array | None,
+    message: str, nit: int, multipliers: Array | None, bound_multipliers: Array | None = None,
 ) -> Solution:  # fmt: skip
     """Return what was found at x, with values of the problem there."""
     values = callbacks.constraints(x)
     violation = max(box.violation(x), limits.violation(values))
     return Solution(
         x.reshape(callbacks.shape), callbacks.value(x), success, status, message, nit, values, violation,
-        multipliers, solver,
+        multipliers, solver, bound_multipliers,
     )  # fmt: skip

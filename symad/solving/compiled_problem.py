@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from symad import solving
 from symad.errors import ArgumentError
@@ -30,6 +31,30 @@ if TYPE_CHECKING:
     from symad.solving.exported_problems import Abi
 
 SolverName = Literal[Method, "ipopt"]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.ndarray | np.generic)
+
+
+def key_of(examples: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the key of kernels: the shapes of x and parameters; of containers their structure and the shapes in it.
+
+    >>> key_of((np.zeros(2), {"a": 1.0}))
+    ((2,), ("PyTreeSpec({'a': *})", ()))
+    """
+    return tuple([np.shape(value) if _is_number(value) else _key_of(value) for value in examples])
+
+
+def _key_of(container: Any) -> tuple[Any, ...]:
+    leaves, structure = solving.flatten(container)
+    return (
+        np.shape(container) if len(leaves) == 1 and leaves[0] is container else (str(structure), *map(np.shape, leaves))
+    )
+
+
+def _leaves(parameters: tuple[Any, ...]) -> tuple[Any, ...]:
+    return parameters if all(map(_is_number, parameters)) else tuple(solving.flatten(parameters)[0])
 
 
 class CompiledProblem:
@@ -60,12 +85,8 @@ class CompiledProblem:
         >>> made.gradient(np.ones(3)), made.hessian.sparsity.nnz
         (array([4., 4., 4.]), 5)
         """
-        examples = (np.asarray(x, dtype=np.float64), *(parameters or self.parameters))
-        if not examples[0].ndim:
-            raise ArgumentError(
-                f"x0 is the number {x!r}", why="solvers take vectors", do="give an array: np.array([x0]), and f(x[0])"
-            )
-        key = tuple(map(np.shape, examples))
+        examples = (numbers_of(x, "x0"), *(parameters or self.parameters))
+        key = key_of(examples)
         if key not in self._kernels:
             self._kernels[key] = self._compiled(*examples)
         return self._kernels[key]
@@ -78,7 +99,7 @@ class CompiledProblem:
         """Return kernels for other shapes, of which there are none here."""
         shapes = " or ".join(", ".join(map(str, shapes)) for shapes in self._kernels)
         raise ArgumentError(
-            f"x and parameters of shapes {', '.join(str(np.shape(example)) for example in examples)}",
+            f"x and parameters of shapes {', '.join(map(str, key_of(examples)))}",
             why=f"a loaded problem has kernels for {shapes}, and no functions to make others of",
             do="make the problem of its functions",
         )
@@ -121,10 +142,11 @@ class CompiledProblem:
     ) -> Solution:
         """Return what a solver finds from x0 on: "ipopt" (the extra `ipopt`), or a method of `scipy.optimize`.
 
-        `multipliers` of the constraints let Ipopt start warm; `options` go to the solver as they are; `progress(
-        iteration, value, violation)` is called after each iteration. What the solver says of its end is in the
-        solution: an infeasible problem, or too many iterations, raise nothing. ArgumentError for bounds that cross,
-        hold NaN or do not fit, for a solver that has no bounds or constraints, or that is not installed.
+        `multipliers` of the constraints, or the solution of a problem nearby, let Ipopt start warm; `options` go to the
+        solver as they are; `progress(iteration, value, violation)` is called after each iteration. What the solver says
+        of its end is in the solution: an infeasible problem, or too many iterations, raise nothing. ArgumentError for
+        bounds that cross, hold NaN or do not fit, for a solver that has no bounds or constraints, or that is not
+        installed.
 
         >>> import symad as sa
         >>> problem = sa.Problem(lambda x, a: np.sum((x - a) ** 2), bounds=(0.0, 1.0))
@@ -157,8 +179,10 @@ class CompiledProblem:
         >>> sorted(problem.export(tempfile.mkdtemp(), np.zeros(2), abi="ipopt", name="nearest").files)
         ['cmake', 'example', 'header', 'ipopt', 'library', 'object', 'pkg-config']
         """
-        start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
-        callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
+        start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
+        callbacks = Callbacks(self.kernels(start, *given), start.shape, given, _leaves(given))
+        if len(callbacks.leaves) != len(given) or any(a is not b for a, b in zip(callbacks.leaves, given, strict=True)):
+            raise ArgumentError("containers of parameters in an export", do="give parameters that are arrays")
         box, limits = self._bounds(start.shape, callbacks.kernels.rows)
         slopes = self._slopes(callbacks) if abi == "casadi" else None
         asked = solving.ExportRequest(abi, start.ravel(), box, limits, slopes)
@@ -177,8 +201,8 @@ class CompiledProblem:
         names = [*get_args(Method), "ipopt"]
         if solver not in names:
             raise ArgumentError(f"solver={solver!r}", do=f"use one of {', '.join(names)}")
-        start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
-        callbacks = Callbacks(self.kernels(start, *given), start.shape, given)
+        start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
+        callbacks = Callbacks(self.kernels(start, *given), start.shape, given, _leaves(given))
         box, limits = self._bounds(start.shape, callbacks.kernels.rows)
         solve = solved_by_ipopt if solver == "ipopt" else solved_by_scipy
         return solve(solver, callbacks, start.ravel(), box, limits, asked), callbacks

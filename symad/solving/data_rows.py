@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
@@ -34,7 +35,7 @@ class Rowwise:
 
     def __init__(self, f: Callable[..., Any], parameters: Any, row: tuple[Any, ...]) -> None:
         self._f = f
-        self._examples = tuple(np.asarray(example, dtype=np.float64) for example in (parameters, *row))
+        self._examples = tuple(numbers_of(example, "an example") for example in (parameters, *row))
         if self._examples[0].ndim != 1:
             raise ArgumentError(
                 f"parameters of shape {self._examples[0].shape}",
@@ -56,12 +57,17 @@ class Rowwise:
         return compile(hessian(lambda *arguments: np.sum(callee(self._f)(*arguments))), *self._examples)
 
     def residuals(self, parameters: Any, *data: Any) -> Array:
-        """Return the results of all rows in one vector, as `scipy.optimize.least_squares` takes them."""
+        """Return the results of all rows in one vector, as `scipy.optimize.least_squares` takes them.
+
+        Also called as `curve_fit` does, residuals(data, *parameters), where the function is a model of data.
+        """
+        parameters, data = self._in_order(parameters, data)
         found: Array = self._values.batch(parameters, *self._rows(data))
         return found.ravel()
 
     def jacobian(self, parameters: Any, *data: Any) -> Array:
         """Return their Jacobian in the parameters: a row for each result, a column for each parameter."""
+        parameters, data = self._in_order(parameters, data)
         found: Array = self._slopes.batch(parameters, *self._rows(data))
         return found.reshape(-1, self._examples[0].size)
 
@@ -82,11 +88,17 @@ class Rowwise:
             found += np.sum(self._bend.batch(parameters, *part), axis=0)
         return found
 
+    def _in_order(self, parameters: Any, data: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+        """Return parameters and data; data have rows, so where numbers are in their place, these are parameters."""
+        if not data or any(map(np.ndim, data)):
+            return parameters, data
+        return np.array(data), (parameters,) if len(self._examples) == 2 else tuple(parameters)
+
     def _rows(self, data: tuple[Any, ...]) -> list[Array]:
         """Return data with the rows in front, all as many; ArgumentError where they do not fit the example."""
         if len(data) != len(self._examples) - 1:
             raise ArgumentError(f"{len(data)} arrays of data", why=f"a row has {len(self._examples) - 1}")
-        arrays = [np.asarray(values, dtype=np.float64) for values in data]
+        arrays = [numbers_of(values, f"data {k}") for k, values in enumerate(data)]
         for k, (array, example) in enumerate(zip(arrays, self._examples[1:], strict=True)):
             if array.shape[1:] != example.shape or array.ndim != example.ndim + 1:
                 why = f"a row of it has shape {example.shape}, and the rows are in front"

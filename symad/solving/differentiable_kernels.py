@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from codegen.records import dataclass
 from symad.compiling.native import compile
@@ -42,7 +43,7 @@ class DifferentiableKernel:
                 do="give the function, and examples of its arguments",
             )  # fmt: skip
         check_call(f, tuple(examples))
-        self._examples: tuple[Array, ...] = tuple(np.asarray(example, dtype=np.float64) for example in examples)
+        self._examples: tuple[Array, ...] = tuple(numbers_of(example, "an example") for example in examples)
         self.kernel = compile(f, *self._examples)
         if self.kernel.unpack is not None or self.kernel.pack is not None:
             raise ArgumentError(

@@ -103,7 +103,7 @@ class Conditions:
         found, callbacks = self.minimize(start[0], *equation.plain)
         if not found.success:
             raise ConvergenceError(f"{found.solver} found no solution", where=user_place(), why=found.message)
-        x = found.x.ravel()
+        x = np.ravel(found.x)
         slope, near = callbacks.gradient(x), Side.of(np.concatenate([found.constraints, x]), self.bounds)
         least = _PUSHES * (1 + float(np.max(np.abs(slope), initial=0.0)))
         multipliers = _multipliers(slope, callbacks, found, near)
@@ -115,8 +115,9 @@ class Conditions:
     def _check(self, callbacks: Callbacks, solution: Any, least: float) -> None:
         """Raise ConvergenceError where something is at a bound and is not pushed there."""
         x, multipliers = solution
-        limits, at = callbacks.constraints(x.ravel()), self.at
-        values, bounds = np.concatenate([limits, x.ravel()]), self.bounds
+        flat = np.ravel(x)
+        limits, at = callbacks.constraints(flat), self.at
+        values, bounds = np.concatenate([limits, flat]), self.bounds
         weak = at.is_at & (at.side != 0) & (at.side * multipliers <= least)
         beside = (values < bounds.low + _TOUCHES) | (values > bounds.high - _TOUCHES)
         kinks = np.nonzero(weak | (~at.is_at & beside))[0]
@@ -133,13 +134,11 @@ class Conditions:
 
 def _multipliers(slope: Array, callbacks: Callbacks, found: Solution, near: Side) -> Array:
     """Return multipliers that make up for the slope of the objective, of what is near its bounds."""
-    x, pattern = found.x.ravel(), callbacks.jacobian_pattern
-    entries = callbacks.jacobian(x)
+    x, pattern = np.ravel(found.x), callbacks.jacobian_pattern
     if found.multipliers is not None:
-        pulled = np.bincount(pattern.columns, entries * found.multipliers[pattern.rows], minlength=len(x))
-        return np.concatenate([found.multipliers, -(slope + pulled)])
+        return np.concatenate([found.multipliers, -callbacks.pull(x, found.multipliers)])
     jacobian = np.zeros(pattern.shape)
-    jacobian[pattern.rows, pattern.columns] = entries
+    jacobian[pattern.rows, pattern.columns] = callbacks.jacobian(x)
     multipliers = np.zeros(len(near.is_at))
     columns = np.vstack([jacobian, np.eye(len(x))])[near.is_at].T
     multipliers[near.is_at] = np.linalg.lstsq(columns, -slope, rcond=None)[0]

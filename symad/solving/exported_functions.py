@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.exports.bindings import Binding, export_binding
 from codegen.machine.exports.c_interface import check_name
@@ -54,8 +55,8 @@ def export(
     if abi != "casadi":
         raise ArgumentError(f"abi={abi!r}", do='"casadi" is for functions; problems have abi="ipopt" too')
     chosen = check_name(name_of(function) if name is None else name)
-    made = _Derivatives(function, chosen, [np.asarray(example, dtype=np.float64) for example in examples])
-    functions = [made.values(), made.jacobian(), made.adjoint(), made.adjoint_jacobian()]
+    made = _Derivatives(function, chosen, [numbers_of(example, "an example") for example in examples])
+    functions = [made.values(), made.jacobian(), made.jacobian_jacobian(), made.adjoint(), made.adjoint_jacobian()]
     called = {step.member for function in functions for step in function.steps}
     members = {symbol: kernel.material for symbol, kernel in made.members.items() if symbol in called}
     source = casadi_source(f"{chosen}.h", functions, members)
@@ -94,6 +95,37 @@ class _Derivatives:
                 results.append(slot)
                 steps += self._steps(symbol, self._readings(), writing, len(results) - 1)
         return CasadiFunction(f"jac_{self.name}", arguments, tuple(results), tuple(steps))
+
+    def jacobian_jacobian(self) -> CasadiFunction:
+        """Return the Jacobian of the Jacobian: of each of its matrices, column by column, in each argument."""
+        results: list[Slot] = []
+        steps: list[Step] = []
+        matrices: list[Slot] = []
+        for o, rows in enumerate(self.outputs):
+            for i, columns in enumerate(self.inputs):
+                pattern: SparsityPattern = self.members[f"{self.name}_jacobian_{o}_{i}"].sparsity
+                name, size = f"jac_{rows.name}_{columns.name}", rows.size * columns.size
+                places = rows.places[pattern.rows] + rows.size * columns.places[pattern.columns]
+                matrices.append(Slot(f"out_{name}", (rows.size, columns.size), no_entries(rows.size, columns.size)))
+                for j, moved in enumerate(self.inputs):
+                    symbol, kernel = f"jacobian_{o}_{i}_{j}", self._slopes_of_entries(o, i, j)
+                    self._member(symbol, kernel)
+                    entries: SparsityPattern = kernel.sparsity
+                    slot, writing = arranged(f"jac_{name}_{moved.name}", entries.nnz, places[entries.rows],
+                                             moved.places[entries.columns], (size, moved.size))  # fmt: skip
+                    results.append(slot)
+                    steps += self._steps(symbol, self._readings(), writing, len(results) - 1)
+                results += [
+                    Slot(f"jac_{name}_out_{output.name}", (size, output.size), no_entries(size, output.size))
+                    for output in self.outputs
+                ]
+        nominal = (found.absent("out_") for found in self.outputs)
+        arguments = (*self._slots(self.inputs), *nominal, *matrices)
+        return CasadiFunction(f"jac_jac_{self.name}", arguments, tuple(results), tuple(steps))
+
+    def _slopes_of_entries(self, o: int, i: int, j: int) -> Kernel:
+        matrix = jacobian(self._part(o), argnums=i, sparse=True, format="csc")
+        return compile(jacobian(lambda *at: matrix(*at).data, argnums=j, sparse=True, format="csc"), *self.examples)
 
     def adjoint(self) -> CasadiFunction:
         """Return one cotangent of each argument for one of each result."""

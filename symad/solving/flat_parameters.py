@@ -1,14 +1,18 @@
-"""Parameters as one vector of numbers: how arrays and numbers lie in it."""
+"""Parameters as one vector of numbers: how arrays, numbers and containers of them lie in it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.records import dataclass
 from symad.errors import ArgumentError
+from symad.tracing.values.containers import Structure, flatten, unflatten
+from symad.tracing.values.node_operands import holds_traced
 
 
 @dataclass(frozen=True)
@@ -21,15 +25,17 @@ class FlatParameters:
     """
 
     shapes: tuple[tuple[int, ...], ...]
+    structure: Structure
 
     @classmethod
     def of(cls, parameters: Any) -> FlatParameters:
         """Return the shapes of parameters; ArgumentError for what is no tuple of them."""
         if not isinstance(parameters, tuple):
             raise ArgumentError(
-                f"parameters of type {type(parameters).__name__}", do="give a tuple of arrays and numbers, such as (p,)"
+                f"parameters of type {type(parameters).__name__}", do="give a tuple of them, such as (p,)"
             )
-        return cls(tuple(map(np.shape, parameters)))
+        leaves, structure = flatten(parameters)
+        return cls(tuple(map(np.shape, leaves)), structure)
 
     @property
     def sizes(self) -> list[int]:
@@ -46,18 +52,22 @@ class FlatParameters:
 
         ArgumentError for others than those of these shapes.
         """
-        given = tuple(map(np.shape, values))
-        if given != self.shapes:
+        leaves, structure = flatten(values)
+        given = tuple(map(np.shape, leaves))
+        if given != self.shapes or structure != self.structure:
             raise ArgumentError(
                 f"parameters of shapes {', '.join(map(str, given)) or 'none'}",
                 why=f"the system was made for {', '.join(map(str, self.shapes)) or 'none'}",
+                do="give parameters of the same shapes in the same containers",
             )
-        return np.concatenate([np.ravel(value) for value in values]) if values else np.zeros(1)
+        numbers = [leaf if holds_traced((leaf,)) else numbers_of(leaf, "a parameter") for leaf in leaves]
+        return np.concatenate([np.ravel(value) for value in numbers]) if numbers else np.zeros(1)
 
-    def split(self, vector: Any) -> tuple[Any, ...]:
-        """Return the parameters that lie in a vector."""
+    def split(self, vector: Any, number: Callable[[Any], Any] = lambda element: element) -> tuple[Any, ...]:
+        """Return the parameters that lie in a vector, those without axes by `number`."""
         ends = np.cumsum([0, *self.sizes]).tolist()
         parts = [vector[start:end] for start, end in pairwise(ends)]
-        return tuple(
-            np.reshape(part, shape) if shape else part[0] for part, shape in zip(parts, self.shapes, strict=True)
-        )
+        pairs = zip(parts, self.shapes, strict=True)
+        leaves = [np.reshape(part, shape) if shape else number(part[0]) for part, shape in pairs]
+        values: tuple[Any, ...] = unflatten(self.structure, leaves)
+        return values

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import UnboundSymbolError
+from codegen.machine.calls.arguments import refuse_rules
 from codegen.machine.exports.export import Exported
 from codegen.records import dataclass
 from symad.derivatives.implicit import TOLERANCE, Equation, solve
@@ -119,7 +120,8 @@ class InitialValueProblem:
         `method` and `options` are those of `scipy.integrate.solve_ivp`; without a method it is "LSODA" below 100
         numbers (sensitivities count), and "BDF" beyond, which factorizes sparse matrices. `sensitivities=1` integrates
         the variational equations along, 2 the second ones too; they are under error control like y. What the
-        integrator says of its end is in the result. ArgumentError for a state or a right-hand side that is NaN at the
+        integrator says of its end is in the result. An event that is 0 at the start happens when it passes 0 again.
+        ArgumentError for a state or a right-hand side that is NaN at the
         start, ConvergenceError where SciPy stops with an error, as for a Jacobian of NaN.
 
         >>> found = ode(lambda t, y, k: [y[1], -k * y[0]], [1.0, 0.0], (4.0,)).solve((0.0, 1.0), times=[0.5, 1.0])
@@ -138,8 +140,11 @@ class InitialValueProblem:
             kernels, q, _span(span), start, by, t_eval=None if times is None else np.asarray(times, dtype=np.float64),
             events=[event.of(q) for event in self._events] or None,
         )  # fmt: skip
-        if found.t_events is None:
-            found.t_events, found.y_events = [], []
+        later = [np.asarray(times) != span[0] for times in found.t_events or ()]  # an event at the start is none
+        found.t_events, found.y_events = (
+            [np.asarray(values)[of] for values, of in zip(every or (), later, strict=True)]
+            for every in (found.t_events, found.y_events)
+        )
         moves = (
             moved(self._events, found, kernels.of(q), rows.shape, q, (float(span[0]), start)) if sensitivities else []
         )
@@ -256,7 +261,7 @@ class InitialValueProblem:
             lambda y, q: objective(np.reshape(y, (len(y), *self.shape)), *self._laid.split(q)),
             np.asarray(times, dtype=np.float64), q, by,
         )  # fmt: skip
-        slopes = tuple(part if part.ndim else float(part) for part in map(np.asarray, self._laid.split(slope)))
+        slopes = self._laid.split(slope, number=float)
         return value, slopes[0] if len(slopes) == 1 else slopes
 
     def functions(self, *parameters: Any) -> tuple[Function, Function]:
@@ -348,6 +353,7 @@ def _stacked(value: Any) -> Any:
 
 
 def _constant(y0: Any) -> Function:
+    refuse_rules(y0, "y0")
     values = np.asarray(y0, dtype=np.float64)
     return lambda *_: values
 

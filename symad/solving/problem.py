@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from symad.compiling.native import compile
 from symad.compiling.shared_traces import shared_traces
@@ -129,7 +130,7 @@ class Problem(CompiledProblem):
         def minimize(start: Any, *values: Any) -> tuple[Solution, Callbacks]:
             return self._found(start, values, solver, Request(None, tolerance, max_iterations, options or {}))
 
-        start, given = np.array(x0, dtype=np.float64), parameters or self.parameters
+        start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
         rows = 0 if self.constraints is None else np.size(self.constraints(start, *given))
         if self._parts:
             self.constraint_bounds = bounds_at(self._parts, start)

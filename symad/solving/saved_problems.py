@@ -32,7 +32,7 @@ KIND, VERSION = b"problem", 1
 NAME = "problem.symad"
 _PARTS = Kernels._fields
 _FILE = re.compile(rf"({'|'.join(_PARTS)})-[0-9a-f]{{32}}\.symad")
-Shapes = tuple[tuple[int, ...], ...]
+Shapes = tuple[tuple[Any, ...], ...]
 
 
 class Saved(NamedTuple):
@@ -60,8 +60,8 @@ def write_problem(folder: str | os.PathLike[str], saved: Saved, *, code: bool = 
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         files = [
-            {name: _written(place, name, _data(name, kernel, len(shapes) - 1, code)) for name, kernel in _named(made)}
-            for shapes, made in saved.kernels.items()
+            {name: _written(place, name, _data(name, kernel, made.parameters, code)) for name, kernel in _named(made)}
+            for made in saved.kernels.values()
         ]
         header = {"values": described, "kernels": list(zip(saved.kernels, files, strict=True))}
         write_atomically(place / NAME, seal(KIND, VERSION, header, arrays))
@@ -80,10 +80,7 @@ def read_problem(folder: Path, cache: Setting) -> Saved:
     try:
         values = [_value(shape, array) for shape, array in zip(header["values"], arrays, strict=True)]
         low, high, least, most, *parameters = values
-        kernels = {
-            tuple(tuple(map(int, shape)) for shape in shapes): _kernels(folder, files, cache)
-            for shapes, files in header["kernels"]
-        }
+        kernels = {tuple(map(_key, shapes)): _kernels(folder, files, cache) for shapes, files in header["kernels"]}
         for shapes, made in kernels.items():
             _check(shapes, made)
     except ArgumentError:
@@ -96,6 +93,13 @@ def read_problem(folder: Path, cache: Setting) -> Saved:
 def restored(data: Any, declared: Declared) -> tuple[Pack | None, Unpack | None]:
     """Return what a file says of containers; whoever has none needs nothing of what knows them."""
     return compiling.restored(data, declared)
+
+
+def _key(shape: Any) -> tuple[Any, ...]:
+    """Return the key of an argument: lengths of axes, or the structure of a container and the shapes in it."""
+    return tuple(
+        part if isinstance(part, str) else _key(part) if isinstance(part, list) else int(part) for part in shape
+    )
 
 
 def _named(kernels: Kernels) -> list[tuple[str, Kernel]]:

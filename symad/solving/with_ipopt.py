@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.callables import Callback
 from symad.errors import ArgumentError
 from symad.extras import optional
@@ -58,14 +59,14 @@ def solved_by_ipopt(
         )  # fmt: skip
     except (TypeError, ValueError) as error:
         raise ArgumentError("options of ipopt", why=str(error), do="use those of Ipopt's manual") from error
-    multipliers = _multipliers(request.multipliers, callbacks.kernels.rows)
-    low, high = np.zeros(start.size), np.zeros(start.size)
+    multipliers, beside = _multipliers(request.multipliers, callbacks, start)
+    low, high = np.maximum(-beside, 0.0), np.maximum(beside, 0.0)
     x, _value, status = problem.solve(start.copy(), mult_g=multipliers, mult_x_L=low, mult_x_U=high)
     guard.raise_again(int(status))
     return solution(
         "ipopt", callbacks, x, box, limits, success=status in SOLVED, status=int(status),
         message=ENDS.get(int(status), f"status {status} of Ipopt"), nit=guard.iterations,
-        multipliers=multipliers if callbacks.kernels.rows else None,
+        multipliers=multipliers if callbacks.kernels.rows else None, bound_multipliers=high - low,
     )  # fmt: skip
 
 
@@ -74,9 +75,9 @@ def _functions(callbacks: Callbacks) -> list[Callback | None]:
 
     They live as long as the list.
     """
-    kernels = callbacks.kernels
+    kernels, parameters = callbacks.kernels, callbacks.leaves
     return [
-        None if kernel is None else kernel.callback(SIGNATURES[kind], *callbacks.parameters)
+        None if kernel is None else kernel.callback(SIGNATURES[kind], *parameters)
         for kind, kernel in (
             ("value", kernels.value), ("gradient", kernels.gradient), ("constraints", kernels.constraints),
             ("jacobian", kernels.jacobian), ("hessian", kernels.hessian),
@@ -119,8 +120,17 @@ def _numbers(bounds: Bounds) -> tuple[Array, Array]:
     return np.maximum(bounds.low, -NOWHERE), np.minimum(bounds.high, NOWHERE)
 
 
-def _multipliers(given: Any, rows: int) -> Array:
-    found = np.zeros(rows) if given is None else np.array(given, dtype=np.float64).ravel()
-    if found.size != rows:
-        raise ArgumentError(f"{found.size} multipliers", why=f"there are {rows} constraints")
-    return found
+def _multipliers(given: Any, callbacks: Callbacks, start: Array) -> tuple[Array, Array]:
+    """Return multipliers of the constraints and of the bounds, which stationarity says where they are not given."""
+    rows = callbacks.kernels.rows
+    if given is None:
+        return np.zeros(rows), np.zeros(start.size)
+    if isinstance(given, Solution):
+        values, beside = np.zeros(0) if given.multipliers is None else given.multipliers, given.bound_multipliers
+    else:
+        values, beside = numbers_of(given, "multipliers").ravel(), None
+    if values.size != rows:
+        raise ArgumentError(f"{values.size} multipliers", why=f"there are {rows} constraints")
+    if beside is None:
+        beside = -callbacks.pull(start, values)
+    return values.copy(), beside.ravel()

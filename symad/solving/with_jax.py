@@ -16,11 +16,14 @@ from uuid import uuid4
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
+from codegen.machine.calls.kernel import Kernel
 from codegen.machine.calls.xla_calls import HANDLER
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
 from symad.extras import optional
-from symad.tracing.calling.function_names import check_call, name_of
+from symad.solving.flat_functions import Flat
+from symad.tracing.calling.function_names import check_call
 from symad.transforms.first_order import jacobian
 
 Function = Callable[..., Any]
@@ -30,12 +33,12 @@ def to_jax(f: Function, *examples: Any, calls: Literal["native", "python"] = "na
     """Return a function of JAX that evaluates f by a kernel, for arguments of the shapes of the examples.
 
     `jax.jit`, `vmap` (which is one batch of the kernel), `grad`, `jvp`, `jacobian` and `hessian` work on it as on any
-    other, and mixed: f may be a part of what JAX differentiates. f returns one array or number. JAX computes in float32
-    unless `jax_enable_x64` is set, and then hands over float32.
+    other, and mixed: f may be a part of what JAX differentiates. Arguments and results may be containers. JAX computes
+    in float32 unless `jax_enable_x64` is set, and then hands over float32.
 
     XLA calls the kernel's machine code, which stays in memory until the process ends. In float32, on other devices than
     the processor, and for the points of a `vmap` it calls Python; with `calls="python"` it always does. ArgumentError
-    without JAX (the extra `jax`), where its XLA has another interface, and for containers.
+    without JAX (the extra `jax`), where its XLA has another interface, and for complex numbers.
 
     >>> import jax, symad as sa
     >>> jax.config.update("jax_enable_x64", True)
@@ -49,23 +52,31 @@ def to_jax(f: Function, *examples: Any, calls: Literal["native", "python"] = "na
         raise ArgumentError(f"calls={calls!r}", do='use "native" or "python"')
     if calls == "native":
         _require_interface(jax)
-    shapes = tuple(map(np.shape, examples))
-    given = tuple(np.asarray(example, dtype=np.float64) for example in examples)
-    function = _Called(jax, f, given, calls == "native").function
+    flat = Flat(f, examples)
+    given = tuple(numbers_of(example, "an example") for example in flat.leaves)
+    shapes = tuple(map(np.shape, given))
+    function = _Called(jax, flat.function, given, calls == "native", flat.kernel).function
 
     def called(*args: Any) -> Any:
-        values = [
-            value if isinstance(value, jax.Array) and value.dtype.kind == "f" else jax.numpy.asarray(value, dtype=float)
-            for value in args
-        ]  # whole numbers have no tangents
+        values = [_floats(jax, value, k) for k, value in enumerate(flat.apart(args))]
         if tuple(value.shape for value in values) != shapes:
             raise ArgumentError(
                 f"arguments of shapes {', '.join(str(value.shape) for value in values) or 'none'}",
                 why=f"the function was made for {', '.join(map(str, shapes))}", do="use jax.vmap for many points",
             )  # fmt: skip
-        return function(*values)
+        return flat.together(function(*values))
 
     return update_wrapper(called, f)
+
+
+def _floats(jax: Any, value: Any, number: int) -> Any:
+    """Return an argument as JAX's array of floats: whole numbers have no tangents. ArgumentError for complex ones."""
+    array = value if isinstance(value, jax.Array) else numbers_of(value, f"argument {number}")
+    if array.dtype.kind == "c":
+        raise ArgumentError(
+            f"argument {number} of dtype {array.dtype}", why="the function is one of real numbers", do="give x.real"
+        )
+    return array if isinstance(array, jax.Array) and array.dtype.kind == "f" else jax.numpy.asarray(array, dtype=float)
 
 
 def _require_interface(jax: Any) -> None:
@@ -83,13 +94,10 @@ def _require_interface(jax: Any) -> None:
 class _Called:
     """One order of derivatives: a kernel, and the function of JAX that calls it."""
 
-    def __init__(self, jax: Any, f: Function, examples: tuple[Any, ...], native: bool) -> None:
-        kernel = compile(f, *examples)
-        if len(kernel.declared.outputs) != 1 or kernel.unpack is not None or kernel.pack is not None:
-            raise ArgumentError(
-                f"{name_of(f)} for JAX", why="it takes or returns several arrays in a container",
-                do="give a function of arrays that returns one",
-            )  # fmt: skip
+    def __init__(
+        self, jax: Any, f: Function, examples: tuple[Any, ...], native: bool, kernel: Kernel | None = None
+    ) -> None:
+        kernel = compile(f, *examples) if kernel is None else kernel
         self.jax, self.f, self.examples, self.native = jax, f, examples, native
         self.gufunc: Any = kernel.gufunc()
         self.shape: tuple[int, ...] = kernel.declared.outputs[0].shape

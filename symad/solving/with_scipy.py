@@ -29,7 +29,7 @@ def solved_by_scipy(
         if asked and method not in methods:
             raise ArgumentError(f"{what} with solver={method!r}", do=f"use one of {', '.join([*methods, 'ipopt'])}")
     options = dict(request.options)
-    if request.max_iterations is not None:
+    if request.max_iterations is not None and method != "tnc":
         options["maxiter"] = request.max_iterations
     given: dict[str, Any] = {}
     if method in SECOND:
@@ -40,11 +40,18 @@ def solved_by_scipy(
         given["bounds"] = scipy.Bounds(box.low, box.high)
     if constrained:
         given["constraints"] = _constraints(scipy, callbacks, limits, method)
-    if request.progress is not None:
-        given["callback"] = _told(callbacks, box, limits, request)
-    found = scipy.minimize(
-        callbacks.value, start, jac=callbacks.gradient, method=method, tol=request.tolerance, options=options, **given
-    )
+    if request.progress is not None or method == "tnc":
+        most = request.max_iterations if method == "tnc" else None
+        given["callback"] = _told(callbacks, box, limits, request, most)
+    try:
+        found = scipy.minimize(
+            callbacks.value, start, jac=callbacks.gradient, method=method, tol=request.tolerance, options=options,
+            **given,
+        )  # fmt: skip
+    except _TooManyError as error:
+        found = scipy.OptimizeResult(
+            x=error.x, success=False, status=3, message="Maximum number of iterations reached", nit=error.iterations
+        )
     multipliers = found.v[0] if constrained and method == "trust-constr" else None
     return solution(
         method, callbacks, np.asarray(found.x), box, limits, success=bool(found.success), status=int(found.status),
@@ -52,13 +59,24 @@ def solved_by_scipy(
     )  # fmt: skip
 
 
-def _told(callbacks: Callbacks, box: Bounds, limits: Bounds, request: Request) -> Any:
+class _TooManyError(Exception):
+    """The largest number of iterations is reached; SciPy's tnc has no option for it."""
+
+    def __init__(self, x: Array, iterations: int) -> None:
+        super().__init__()
+        self.x, self.iterations = x.copy(), iterations
+
+
+def _told(callbacks: Callbacks, box: Bounds, limits: Bounds, request: Request, most: int | None) -> Any:
     numbers = count(1)
 
     def told(x: Array, *_: Any) -> None:
-        assert request.progress is not None
-        violation = max(box.violation(x), limits.violation(callbacks.constraints(x)))
-        request.progress(next(numbers), callbacks.value(x), violation)
+        number = next(numbers)
+        if request.progress is not None:
+            violation = max(box.violation(x), limits.violation(callbacks.constraints(x)))
+            request.progress(number, callbacks.value(x), violation)
+        if number == most:
+            raise _TooManyError(x, number)
 
     return told
 

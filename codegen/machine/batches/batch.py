@@ -254,7 +254,7 @@ class Batch:
             raise ArgumentError(f"threads={threads!r}", do="give a number of threads, 1 or more")
         key = None if progress is not None else key_of(form, threads, args, out, self.options.number)
         known = self._layouts.get(key)
-        if known is not None and known.code is self._code and self._lasting(point):
+        if known is not None and known.code is self._code and self._lasting(point, known.count):
             at_once = known.run(args, out)
             if at_once is not None:
                 return at_once
@@ -293,12 +293,15 @@ class Batch:
         assert self._lanes is not None
         return self._lanes
 
-    def _lasting(self, point: MachineCode) -> bool:
-        """Whether the code that was used last is used again."""
+    def _lasting(self, point: MachineCode, count: int) -> bool:
+        """Whether the code that was used last is used again, for so many points."""
         code = self._code
         if code is None or code.lanes.width > 1:
             return code is not None
-        return code.library is point and self._lanes is not None and self._lanes.width == 1
+        if code.library is not point or self._lanes is None:
+            return False
+        self._patience -= count * self.nanoseconds
+        return self._lanes.width == 1 or self._patience >= 0
 
     def _keep(self, key: Hashable, layout: Layout | None) -> None:
         if layout is not None:

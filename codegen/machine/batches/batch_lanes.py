@@ -15,6 +15,9 @@ from codegen.processor import has_fma, vector_bits
 
 LARGEST = 100_000  # operations; beyond this a second compilation costs more than most batches take
 FEW, SHORT = 64, 1000  # numbers and rows of straight lines that may fill two registers: they stay in the nearest cache
+CHEAP = 16  # operations of code whose numbers fit into the registers eight times
+CALLED = 8.0  # nanoseconds of a call for one point, beside its arithmetic (that of a block of points is one too)
+ARITHMETIC = frozenset({"add", "mul", "sub", "neg", "fma", "div", "sqrt", "abs", "compare", "select"})
 ROOM = 1 << 20  # bytes of workspace of the points that loops run side by side: what is beyond waits for memory
 
 
@@ -36,11 +39,22 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
     lanes = _register(number)
     if sum(operations.values()) > LARGEST:
         return number.lanes()
-    arithmetic = nanoseconds_alone(program, operations)
-    if options.accuracy != "fast":
-        arithmetic -= nanoseconds({"call": _called_one_by_one(program, operations)})
+    one_by_one = 0 if options.accuracy == "fast" else _called_one_by_one(program, operations)
+    single = _numbers(program, number) == len(program.arguments) + len(program.outputs)
+    if single and not one_by_one:
+        return _of_single_numbers(program, number, operations)
+    arithmetic = nanoseconds_alone(program, operations) - nanoseconds({"call": one_by_one})
+    arithmetic += 0.0 if one_by_one else CALLED
     if arithmetic * (1 - 1 / lanes.width) <= nanoseconds_moving(program, number):
         return number.lanes()
+    return number.lanes(2 * lanes.width) if _has_to_wait(program, number, lanes.width) else lanes
+
+
+def _of_single_numbers(program: Program, number: NumberType, operations: Mapping[str, int]) -> Lanes:
+    """Arrays of points are blocks already, and short code fills several registers, so that a call of it is worth it."""
+    lanes, plain = _register(number), set(operations) <= ARITHMETIC
+    if plain and sum(operations.values()) <= CHEAP:
+        return number.lanes(8 * lanes.width)
     return number.lanes(2 * lanes.width) if _has_to_wait(program, number, lanes.width) else lanes
 
 

@@ -65,6 +65,11 @@ class Layout:
         self._table = ctypes.create_string_buffer(struct.pack(f"{len(words + task.words)}q", *words, *task.words))
         self._free, self._threads = [ctypes.addressof(self._table)], 1
 
+    @property
+    def count(self) -> int:
+        """How many points there are."""
+        return self._points[1]
+
     def run(self, args: Sequence[Array], out: Any) -> list[Array] | None:
         """Return the results; None where these arrays have to be copied, or another thread is at work."""
         try:

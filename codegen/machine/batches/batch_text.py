@@ -45,9 +45,9 @@ def driver_text(lanes: Lanes) -> str:
 
 # Modes: arrays that all points share are gathered once (0), the others block by block (1); the kernel gets pointers to
 # the results (2), whose lines may be fetched, and which are scattered after it (3). It works on the user's arrays
-# themselves where they are blocks, or where with one lane the elements stand side by side (DIRECT). Many numbers are
-# best read and written in one sequence of lines: the rows of a block are copied to the buffer and gathered there, or
-# scattered there and copied (rows).
+# themselves where they are blocks, where with one lane the elements stand side by side (DIRECT), and where the points
+# of a whole block have one number each, side by side. Many numbers are best read and written in one sequence of lines:
+# the rows of a block are copied to the buffer and gathered there, or scattered there and copied (rows).
 DRIVER = """
 def gather(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
 def scatter(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
@@ -63,8 +63,13 @@ def arrays(mode: int, table: ints, n: int, numbers: pointers, buffer: bytes, at:
         block = buffer[entry[4]:]
         copied = buffer[rows:]
         side = copied if rows != 0 else user
-        numbers[k] = user if element == DIRECT else block
-        if element != DIRECT:
+        placed = element
+        if elements == 1:
+            if point == NUMBER:
+                if valid == WIDTH:
+                    placed = DIRECT
+        numbers[k] = user if placed == DIRECT else block
+        if placed != DIRECT:
             if mode < 2:
                 if (point == 0) == (mode == 0):
                     if rows != 0:
@@ -153,7 +158,8 @@ def batch_at_once(head: ints, arrays: pointers, parallel: pointer) -> int32:
 
 def _driver(lanes: Lanes) -> str:
     direct = lanes.size if lanes.width == 1 else IN_PLACE
-    numbers: Numbers = {"WORDS": WORDS, "HEAD": HEAD, "WIDTH": lanes.width, "DIRECT": direct, **OBJECTS, **SHARED}
+    numbers: Numbers = {"WORDS": WORDS, "HEAD": HEAD, "WIDTH": lanes.width, **OBJECTS, **SHARED}
+    numbers |= {"DIRECT": direct, "NUMBER": lanes.size}
     routines = Routines({"": DRIVER}, lambda scalar: numbers)
     return routines.text(
         Lanes(1, lanes.scalar),

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Sequence
+from inspect import Parameter, Signature
+from keyword import iskeyword
 from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +18,49 @@ from codegen.ir.program import Input, Output
 from codegen.lanes import FLOAT64, NumberType
 
 Array: TypeAlias = NDArray[Any]  # of the kernel's dtype
+
+# What arrays of other libraries keep beside their numbers (labels, units, masks, laziness) plain numbers would lose.
+_OWN = ("__array_ufunc__", "__array_finalize__", "__array_wrap__", "__mul__")
+
+
+def has_rules(kind: type[Any]) -> bool:
+    """Whether a class computes with arrays by rules of its own; NumPy's own classes do not.
+
+    >>> has_rules(float), has_rules(np.ndarray), has_rules(np.matrix), has_rules(type("Metres", (np.ndarray,), {}))
+    (False, False, False, False)
+    >>> has_rules(type("Metres", (np.ndarray,), {"__array_finalize__": lambda self, source: None}))
+    True
+    """
+    if kind not in _known:
+        _known[kind] = _has_rules(kind)
+    return _known[kind]
+
+
+_known: WeakKeyDictionary[type[Any], bool] = WeakKeyDictionary()
+
+
+def _has_rules(kind: type[Any]) -> bool:
+    derived = issubclass(kind, np.ndarray)
+    owners = [next((base for base in kind.__mro__ if name in vars(base)), None) for name in _OWN[: 4 if derived else 1]]
+    foreign = [owner for owner in owners if owner and owner.__module__.partition(".")[0] not in ("numpy", "symad")]
+    return bool(foreign) and (derived or getattr(kind, "__array_ufunc__", None) is not None)
+
+
+def ruled_part(value: Any) -> Any:
+    """Return a value with rules of its own, or the first such part of a list; None where there is none."""
+    if isinstance(value, list | tuple):
+        return next((part for item in value if (part := ruled_part(item)) is not None), None)
+    return value if has_rules(type(value)) else None
+
+
+def way_out(kind: type) -> str:
+    """Return what to write in place of an array of a class with rules of its own."""
+    package = kind.__module__.partition(".")[0]
+    ways = {
+        "pandas": "give its numbers, s.to_numpy()", "xarray": "give its numbers, a.to_numpy()",
+        "pint": "give q.m_as(unit)", "astropy": "give q.to_value(unit)", "dask": "give a.compute(), or kernel.gufunc()",
+    }  # fmt: skip
+    return ways.get(package, "give plain numbers: np.asarray(value) where nothing is lost in it")
 
 
 def empty_results(shapes: Sequence[tuple[int, ...]], number: NumberType, name: str) -> list[Array]:
@@ -32,13 +79,33 @@ def as_numbers(value: Any, declared: Input, position: int, number: NumberType = 
     >>> as_numbers([True, 2], Input("x", (2,)), 0)
     array([1., 2.])
     """
-    where = f"argument {position} ({declared.name})"
+    return numbers_of(
+        value, f"argument {position} ({declared.name})", number, f"give an array of shape {declared.shape}"
+    )
+
+
+def refuse_rules(value: Any, where: str) -> None:
+    """Raise ArgumentError for an array with labels or units, which its plain numbers would lose."""
+    part = ruled_part(value)
+    if part is not None:
+        kind = type(part)
+        raise ArgumentError(
+            f"a value of type {kind.__name__}", where=where, do=way_out(kind),
+            why=f"what {kind.__module__.partition('.')[0]} keeps beside the numbers (labels, units...) would be lost",
+        )  # fmt: skip
+
+
+def numbers_of(value: Any, where: str, number: NumberType = FLOAT64, do: str = "give an array") -> Array:
+    """Return a value as array of a dtype; ArgumentError for what is no such number, or more than its numbers.
+
+    >>> numbers_of([1, 2], "x0")
+    array([1., 2.])
+    """
+    refuse_rules(value, where)
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ArgumentError(
-            "a ragged nested list", where=where, do=f"give an array of shape {declared.shape}"
-        ) from error
+        raise ArgumentError("a ragged nested list", where=where, do=do) from error
     derived = isinstance(value, np.ndarray) and type(value) is not np.ndarray
     if derived and np.ma.is_masked(value):  # NumPy imports masked arrays when they are asked for
         raise ArgumentError("a masked array", where=where, why="kernels know no masks", do="fill it first")
@@ -124,6 +191,28 @@ def writable(array: Array, others: Sequence[Array]) -> Array:
 def pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
     """Return the table of data pointers of arrays."""
     return (ctypes.c_void_p * max(len(arrays), 1))(*[array.ctypes.data for array in arrays])
+
+
+def signature_of(names: Sequence[str]) -> Signature:
+    """Return the signature of a function of these names; a name that is none of Python's is numbered.
+
+    >>> signature_of(["x", "y(t)", "lambda"])
+    <Signature (x, argument_1, argument_2)>
+    """
+    taken = [name if name.isidentifier() and not iskeyword(name) else f"argument_{k}" for k, name in enumerate(names)]
+    if len(set(taken)) < len(taken):
+        taken = [f"argument_{k}" for k in range(len(taken))]
+    return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in taken])
+
+
+class CallSignature:
+    """`__signature__` of a kernel: a parameter for each argument of the function that was compiled."""
+
+    def __get__(self, kernel: Any, owner: Any = None) -> Signature | None:
+        if kernel is None:
+            return None
+        names = [re.split(r"[.\[]", array.name)[0] for array in kernel.declared.arguments]
+        return signature_of(list(dict.fromkeys(names)))
 
 
 def in_positions(args: tuple[Any, ...], keywords: dict[str, Any], names: Sequence[str]) -> tuple[Any, ...]:

@@ -10,8 +10,10 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
-from codegen.engine import compile_text
+from codegen.code_memory import MachineCode
+from codegen.engine import Library, compile_text
 from codegen.errors import ArgumentError
 from codegen.ir.program import Declared
 from codegen.lanes import FLOAT64
@@ -119,8 +121,7 @@ def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
     owners: list[Any] = [compiled]
     address = known.get(label_of(convention.signature, bound), 0)
     if not address:
-        text = DECLARATION + _text(program, convention, bound)
-        library = compile_text(text, ("adapter",), {"kernel": known["kernel"]})
+        library = _library(compiled, DECLARATION + _text(program, convention, bound))
         address = library.addresses["adapter"]
         owners.append(library)
     types = [CTYPES[name] for name in (convention.result, *convention.types)]
@@ -130,12 +131,22 @@ def adapter(compiled: Compiled, signature: str | None, bound: int = 0) -> Any:
     return function
 
 
+_LIBRARIES: WeakKeyDictionary[MachineCode, dict[str, Library]] = WeakKeyDictionary()  # solvers ask at every solve
+
+
+def _library(compiled: Compiled, text: str) -> Library:
+    """Return the machine code of an adapter, which is compiled once for a kernel's machine code."""
+    known = _LIBRARIES.setdefault(compiled.library, {})
+    if text not in known:
+        known[text] = compile_text(text, ("adapter",), {"kernel": compiled.library.addresses["kernel"]})
+    return known[text]
+
+
 def _handler(compiled: Compiled, bound: int) -> Any:
     """Return the ctypes function of a handler for XLA."""
     if bound:
         raise ArgumentError(f"signature {HANDLER!r} with values for inputs", why="it has no user data (void *)")
-    text = DECLARATION + handler_text(compiled.declared, "adapter")
-    library = compile_text(text, ("adapter",), {"kernel": compiled.library.addresses["kernel"]})
+    library = _library(compiled, DECLARATION + handler_text(compiled.declared, "adapter"))
     function: Any = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)(library.addresses["adapter"])
     function.owners, function.signature, function.first = [compiled, library], HANDLER, 0
     return function

@@ -19,6 +19,7 @@ from codegen.lanes import FLOAT64
 from codegen.machine import forms
 from codegen.machine.calls.arguments import (
     Array,
+    CallSignature,
     as_input,
     check_output,
     empty_results,
@@ -75,6 +76,7 @@ class Kernel(KeptKernel):
         "unpack",
     )
 
+    __signature__ = CallSignature()
     _compiled: Compiled
     pack: Pack | None
     unpack: Unpack | None
@@ -142,7 +144,7 @@ class Kernel(KeptKernel):
     def scipy(self, *args: Any) -> Any:
         """Evaluate, with a `scipy.sparse` array for each sparse result (`pip install symad[special]`).
 
-        All results share the index arrays of `kernel.sparsity`; `into` writes into the values of such an array.
+        `into` writes into the values of such an array.
         """
         return self.with_matrices(lambda data, pattern: pattern.scipy(data), *args)
 

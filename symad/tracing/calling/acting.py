@@ -16,6 +16,7 @@ import numpy as np
 
 from symad.tracing.calling.stand_ins import modules_with_methods, replacements
 from symad.tracing.calling.user_place import is_library, is_standard
+from symad.tracing.values.traced import CALLING_METHODS
 
 Function = Callable[..., Any]
 
@@ -34,16 +35,20 @@ _METHODS = frozenset(f"__{prefix}{name}__" for name in _BINARY for prefix in (""
 _PRIORITIES = ("__array_priority__", "__pandas_priority__")  # by which an operator is left to the other operand
 _STANDARD = frozenset({"statistics", "functools", "contextlib", "fractions"})  # of which the code is rewritten too
 
+PANDAS_OPERATORS = "pandas.core.roperator"  # pandas finds these functions in tables, so they stay as they are
+
 
 def is_users(f: FunctionType) -> bool:
     """Whether the code of a function is rewritten: the user's, that of packages in Python, a few of the standard's.
 
-    Of SciPy's modules those are that define classes with stand-ins for methods.
+    Of SciPy's modules those are that define classes with stand-ins for methods, of NumPy's those that call methods.
     """
     file, module = f.__code__.co_filename, f.__globals__.get("__name__", "")
     if is_standard(file):
         return module in _STANDARD
-    return not is_library(file) or module in modules_with_methods()
+    if module == PANDAS_OPERATORS:
+        return False
+    return not is_library(file) or module in modules_with_methods() or module in CALLING_METHODS
 
 
 def acting_class(kind: type, callee: Callable[[Any], Any], known: dict[type, Any]) -> type[Acting] | None:

@@ -24,6 +24,7 @@ _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "'float' object has no attribute 'dtype'",
     "can't convert type 'Scalar'",
     "object __array__ method not producing an array",  # of what holds a traced array
+    "has no attribute '__array_interface__'",
     "No matching signature found",  # by Cython, for types that are several
     "Function call with ambiguous argument types",
     "Iterator operand or requested dtype holds references",
@@ -61,7 +62,8 @@ def is_conversion(error: BaseException) -> bool:
 _PLACES = ("object has no attribute 'ndim'", "Cannot index by location index")  # pandas' words for a traced place
 _OUR_TYPES = (
     "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
-    "not Scalar", "not Array", "Object of type float64 is not JSON",
+    "not Scalar", "not Array", "got Scalar", "got Array", "scalar.Scalar'", "array.Array'",
+    "numeric or string argument",     "Object of type float64 is not JSON",
 )  # fmt: skip
 
 

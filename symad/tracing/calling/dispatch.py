@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from symad.tracing.calling.acting import acting_class, is_users
+from symad.tracing.calling.acting import PANDAS_OPERATORS, acting_class, is_users
 from symad.tracing.calling.jitted import python_form, traced_through
 from symad.tracing.calling.merged_calls import EXTREMA, merged
 from symad.tracing.calling.overlay import copied, overlaid, with_forms
@@ -44,10 +44,12 @@ from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.indexed import Indexed, is_table
 from symad.tracing.values.node_operands import holds_traced
+from symad.tracing.values.traced import CALLING_METHODS, has_operators
 
 Function = Callable[..., Any]
 Key = tuple[str, str, int]
 
+_OF_UFUNCS = ("__name__", "nin", "nout", "signature", "reduce", "accumulate", "reduceat", "outer", "at")
 _CACHED = functools._lru_cache_wrapper
 _CALLBACKS = frozenset(map(id, (map, filter, sorted, min, max, iter, functools.reduce)))  # call what they are given
 _ASKING = frozenset(  # functions that call methods of their arguments; lists are repeated by an operator only
@@ -124,7 +126,7 @@ class Run:
             return self._handing(EXTREMA[f.__name__])
         original, form = replacements().get(id(f), (None, None))
         if original is f and not isinstance(f, ModuleType):
-            return self._ufunc(f, form) if isinstance(f, np.ufunc) else self._handing(form)
+            return self._ufunc(f, form) if isinstance(f, np.ufunc) else self._of_numpy(f, self._handing(form))
         if f is type:
             return kind_of
         if id(f) in _BY_ID:
@@ -144,6 +146,20 @@ class Run:
             return f if hasattr(f, "_dispatcher") else traced_through(f, self.callee(function))
         return self._of_object(f)
 
+    def _of_numpy(self, f: Any, form: Function) -> Function:
+        """Return the form of a function; where np.sum and its like get labels, NumPy's own code calls their methods."""
+        code: Any = getattr(f, "_implementation", None)
+        if getattr(code, "__module__", "") not in CALLING_METHODS:
+            return form
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            others = [type(arg) for arg in args if has_operators(type(arg))]
+            if any(hasattr(kind, "__array_function__") for kind in others):
+                return f(*args, **keywords)  # which asks them
+            return (self._twin(code) if others else form)(*args, **keywords)
+
+        return call
+
     def _ufunc(self, f: np.ufunc, form: Any) -> Any:
         """Return the form of a ufunc, which asks the rewritten method of an argument that has one for ufuncs."""
         if not self._style.operators:
@@ -156,6 +172,8 @@ class Run:
                     return self.callee(method)(arg, f, "__call__", *args, **keywords)
             return form(*args, **keywords)
 
+        for name in _OF_UFUNCS:
+            setattr(call, name, getattr(f, name))
         return call
 
     def _of_object(self, f: Any) -> Any:
@@ -312,7 +330,8 @@ def _has_stand_in(value: Any) -> bool:
 
 def _hands_on(f: Any) -> bool:
     """Whether a function of a library may call what it is given."""
-    return id(f) in _CALLBACKS or _package(f) in _HANDING
+    handing = _package(f) in _HANDING and getattr(f, "__module__", "") != PANDAS_OPERATORS
+    return handing or id(f) in _CALLBACKS
 
 
 def _package(f: Any) -> str:

@@ -54,7 +54,7 @@ from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.python_numbers import as_pythons, check_rounding
 from symad.tracing.values.scalar import Scalar
-from symad.tracing.values.traced import Traced, TracedComplex
+from symad.tracing.values.traced import Traced, TracedComplex, has_operators
 from symad.tracing.values.traced_text import TracedText, refuse_text
 from symad.tracing.values.whole_numbers import as_integer
 
@@ -116,7 +116,8 @@ class _Ufunc:
         self._ufunc = ufunc
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        if not any(isinstance(value, sp.Basic) for value in inputs) and not holds_traced(inputs):
+        is_traced = any(isinstance(value, sp.Basic) for value in inputs) or holds_traced(inputs)
+        if not is_traced or any(has_operators(type(value)) for value in inputs):
             return self._ufunc(*inputs, **keywords)
         inputs, out = inputs[: self._ufunc.nin], inputs[self._ufunc.nin :]
         if out:

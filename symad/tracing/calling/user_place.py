@@ -18,6 +18,7 @@ from symad.errors import ArgumentError, InvariantError, WorkbenchError
 from symad.graph.graph import Graph
 from symad.reach.known_packages import (
     FILES as FILES,
+    converts_numbers as converts_numbers,
     has_labels as has_labels,
     is_installed as is_installed,
     is_library as is_library,

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from symad.tracing.calling.running import value
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
 from symad.tracing.values.traced import refuse_function
@@ -90,12 +91,28 @@ def na_accum_func(values: Any, accum_func: Any, *, skipna: bool) -> Any:
     return np.where(missing, np.nan, accum_func(np.where(missing, nothing, numbers)))
 
 
+_OPERATORS: dict[np.ufunc, Callable[..., Any]] = {
+    np.add: operator.add, np.subtract: operator.sub, np.multiply: operator.mul, np.true_divide: operator.truediv,
+    np.floor_divide: operator.floordiv, np.remainder: operator.mod, np.power: operator.pow, np.matmul: operator.matmul,
+    np.less: operator.lt, np.less_equal: operator.le, np.greater: operator.gt, np.greater_equal: operator.ge,
+    np.equal: operator.eq, np.not_equal: operator.ne, np.bitwise_and: operator.and_, np.bitwise_or: operator.or_,
+    np.bitwise_xor: operator.xor, np.negative: operator.neg, np.positive: operator.pos, np.absolute: abs,
+}  # fmt: skip
+
+
+@stands_in_for("pandas._libs.ops_dispatch.maybe_dispatch_ufunc_to_dunder_op")
+def as_operator(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+    """The operator of a ufunc that has one."""
+    answers = ufunc in _OPERATORS and method == "__call__" and not keywords
+    return _OPERATORS[ufunc](*map(value, inputs)) if answers else NotImplemented
+
+
 @stands_in_for("pandas.core.algorithms.map_array")
 def map_array(arr: Any, mapper: Any, na_action: Any = None) -> Any:
     """A function of each element."""
     if not callable(mapper) or na_action is not None:
         refuse_function("pandas' map", "it looks values up, or for NaN", "give it a function")
-    return np.stack([mapper(value) for value in traced(arr)])
+    return np.stack([mapper(element) for element in traced(arr)])
 
 
 @stands_in_for("pandas.core.algorithms.diff")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Callable, Iterator
+from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from symad.tracing.values.traced import (
     IndexNumberError,
     NumberError,
     StoreError,
+    is_left_to,
     refuse_attribute,
     refuse_number,
     store_error,
@@ -59,13 +60,6 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
-
-    def __mul__(self, other: Any) -> Any:
-        """Multiply elementwise; a SymPy matrix answers itself, with the matrix product (as for ndarrays)."""
-        return NotImplemented if isinstance(other, sp.MatrixBase) else np.multiply(self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, sp.MatrixBase) else np.multiply(other, self)
 
     def _made(self, nodes: Nodes) -> Array:
         return Array(nodes, self.scope)
@@ -267,7 +261,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         whole = getattr(np, name, None) if name in _METHODS else None
         if whole is None:
             refuse_attribute("a traced array", np.ndarray, name)
-        return partial(whole, self)
+        return MethodType(whole, self)
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """Sort in place, following the values."""
@@ -287,6 +281,24 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         if self.size != 1 or self.ndim:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return Scalar(int(self.nodes.flat[0]), self.scope)
+
+
+def _left_to_others(name: str) -> Callable[[Array, Any], Any]:
+    """Return an operator that leaves operands with rules of their own to them: labels, units, SymPy's matrices."""
+    method, of_matrices = vars(NDArrayOperatorsMixin)[name], name in ("__mul__", "__rmul__")
+
+    def operator(self: Array, other: Any) -> Any:
+        others = is_left_to(other) or (of_matrices and isinstance(other, sp.MatrixBase))
+        return NotImplemented if others else method(self, other)
+
+    return operator
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul", "and", "or", "xor"):
+    for _method in (f"__{_name}__", f"__r{_name}__"):
+        setattr(Array, _method, _left_to_others(_method))
+for _method in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
+    setattr(Array, _method, _left_to_others(_method))
 
 
 class Picked(Array):

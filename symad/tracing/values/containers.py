@@ -17,6 +17,7 @@ import numpy as np
 import optree
 import sympy as sp
 
+from codegen.machine.calls.arguments import has_rules, way_out
 from symad.errors import ArgumentError, TraceError
 from symad.reach.strict_key import StrictKey
 from symad.tracing.calling.scope import Scope, join
@@ -204,8 +205,10 @@ def _unsuitable(value: Any) -> str:
     for kind, why in _REASONS:
         if isinstance(value, kind):
             return why
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not has_rules(type(value)):
         return _KINDS.get(value.dtype.kind, "" if value.dtype.kind in "biufO" else f"its dtype is {value.dtype}")
+    if has_rules(type(value)) and not isinstance(value, Traced):
+        return "what its class keeps beside the numbers (labels, units...) would be lost"
     if isinstance(value, sp.Expr) and value.is_number and value.is_real is False and not value.is_extended_real:
         return _COMPLEX
     return ""
@@ -221,7 +224,8 @@ def _refusal(value: Any, path: str, role: str, why: str, do: str = "") -> Argume
     error = ArgumentError if role == "argument" else TraceError
     kind = f"an array of {value.dtype}" if type(value) is np.ndarray else f"of type {type(value).__name__}"
     subject = path if path.startswith(role) else f"{role} {path}"
-    return error(f"{subject} is {kind}", where=user_place(), why=why, do=do or _DO[role])
+    do = do or (way_out(type(value)) if has_rules(type(value)) else _DO[role])
+    return error(f"{subject} is {kind}", where=user_place(), why=why, do=do)
 
 
 def real_parts(tree: Any) -> Any:

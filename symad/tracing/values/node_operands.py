@@ -16,6 +16,7 @@ from sympy.logic.boolalg import Boolean
 
 from codegen.expressions.sympy_forms import Form, array_of, is_input_head, read_form
 from codegen.expressions.sympy_in import entries, walk
+from codegen.machine.calls.arguments import has_rules, way_out
 from symad.errors import LoweringError, TraceError
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope, innermost_scope, join
@@ -86,11 +87,18 @@ def nodes_of(value: Any, scope: Scope) -> Nodes:
 
 
 def held_in(value: Any) -> Traced | None:
-    """Return the traced array that a Series or a DataFrame of pandas holds, None for everything else."""
-    if not hasattr(type(value), "__pandas_priority__"):
+    """Return the traced array that an object with labels holds, None for everything else."""
+    if not has_labels(value):
         return None
-    held = value._values
+    held = value._values if hasattr(type(value), "__pandas_priority__") else value.data
     return held if isinstance(held, Traced) else None
+
+
+def has_labels(value: Any) -> bool:
+    """Whether a value is a Series or DataFrame of pandas, or a DataArray of xarray: NumPy's functions drop labels."""
+    kind = type(value)
+    of_xarray = str(kind.__module__).startswith("xarray.") and hasattr(kind, "data")
+    return of_xarray or hasattr(kind, "__pandas_priority__")
 
 
 def has_own_rules(value: Any) -> bool:
@@ -104,6 +112,8 @@ def has_own_rules(value: Any) -> bool:
 
 
 def _array_nodes(value: Any, scope: Scope) -> Nodes:
+    if has_rules(type(value)) and not has_labels(value):
+        raise _refusal(f"a {type(value).__name__}", "its units or its own rules would be lost", way_out(type(value)))
     try:
         array = np.asarray(value)
     except ValueError as error:

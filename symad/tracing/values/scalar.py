@@ -14,7 +14,7 @@ import sympy.core.cache
 
 from symad.tracing.calling.scope import Scope, join
 from symad.tracing.calling.subscripts import subscripted
-from symad.tracing.calling.user_place import formats_text, is_library, stores_item, user_place
+from symad.tracing.calling.user_place import converts_numbers, formats_text, is_library, stores_item, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant, is_boolean
@@ -93,8 +93,12 @@ class Scalar(TracedNumber):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """For the user's code, which asks isinstance(x, float): the type that an element of an array has."""
-        if is_library(sys._getframe(1).f_code.co_filename):
+        """For the user's code, which asks isinstance(x, float): the type that an element of an array has.
+
+        Xarray and JAX make arrays of NumPy's numbers, and leave others as they are.
+        """
+        asking = sys._getframe(1).f_code.co_filename
+        if is_library(asking) or converts_numbers(asking):
             return Scalar
         return self.apparent_kind()
 
@@ -336,7 +340,13 @@ class Scalar(TracedNumber):
         return np.compress(condition, self, axis)
 
     def item(self, *index: Any) -> Any:
-        """Return the number as one of Python's; an index is 0 or ()."""
+        """Return the number as one of Python's; an index is 0 or ().
+
+        Compiled code, which may ask again and again until it has a float, gets none.
+        """
+        code = sys._getframe(1).f_code
+        if not _ITEMS & {*code.co_names, *filter(lambda text: type(text) is str, code.co_consts)}:
+            refuse_number("a float")
         return np.ravel(self).item(*index) if index else as_pythons(self)
 
     tolist = item
@@ -374,6 +384,7 @@ def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:
     return nodes
 
 
+_ITEMS = {"item", "tolist"}  # names in Python code that asks for an item
 # NumPy sees no `dtype`: np.mean of a list of traced scalars would then call np.float64 on their sum.
 _ARRAY_METHODS = frozenset(
     {"all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot", "max"}

@@ -31,7 +31,7 @@ from symad.tracing.values.python_numbers import (
     is_pythons,
     note_result,
 )
-from symad.tracing.values.traced import Traced
+from symad.tracing.values.traced import Traced, is_left_to
 from symad.tracing.values.whole_numbers import are_whole, keeping_integers
 
 Operator = Callable[..., Any]  # a method of traced numbers
@@ -67,7 +67,8 @@ def binary(ufunc: np.ufunc) -> Operator:
         elif isinstance(other, sp.MatrixBase):
             return NotImplemented  # SymPy's rules for matrices: 2 * M is a matrix, and its * is the matrix product
         else:
-            return ufunc(self, other) if getattr(kind, "__array_ufunc__", True) is not None else NotImplemented
+            answers = is_left_to(other) or getattr(kind, "__array_ufunc__", True) is None
+            return NotImplemented if answers else ufunc(self, other)
         if not scope.open:
             scope.check_open()
         node = build(scope.graph, self.node, right)

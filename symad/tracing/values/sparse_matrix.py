@@ -65,7 +65,7 @@ class SparseMatrix:
     def to_scipy(self) -> Any:
         """Return a `scipy.sparse` array in the pattern's format (needs SciPy: `pip install symad[special]`).
 
-        It shares the data with this matrix, and its index arrays with all others of the pattern.
+        It shares the data with this matrix.
         """
         if np.asarray(self.data).dtype == object:
             raise ArgumentError(

@@ -10,6 +10,7 @@ from typing import Any, NoReturn, Self
 import numpy as np
 import sympy as sp
 
+from codegen.machine.calls.arguments import has_rules, way_out
 from symad.errors import TraceError
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, is_ours, is_scipy, source_segment, user_frame, user_place
@@ -18,6 +19,7 @@ from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.layouts import AS_NUMPY, IN_C_ORDER, set_c_order, set_numpys_order
 from symad.tracing.values.sympy_symbols import Equal, equality_asks, expression_of, operator_asks
 
+CALLING_METHODS = frozenset({"numpy._core.fromnumeric", "numpy.lib._ufunclike_impl"})  # whose functions call methods
 SPARSE: list[Callable[..., Any]] = []  # answers ufuncs of traced values and SciPy's sparse matrices
 _CARELESS = {"bisplev", "_root_hybr", "leastsq"}
 
@@ -113,11 +115,15 @@ class Traced:
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
-        if not all(issubclass(kind, Traced | np.ndarray) for kind in types):
+        if any(has_operators(kind) or not issubclass(kind, Traced | np.ndarray) for kind in types):
             return NotImplemented
         handler = FUNCTIONS.get(function)
         if handler is None:
             refuse_function(numpy_name(function), "it has no traced form")
+        if getattr(function, "_implementation", function).__module__ in CALLING_METHODS and any(
+            map(has_operators, map(type, args))
+        ):
+            refuse_function(numpy_name(function), "another argument has labels, which would be lost")
         start = len(self.scope.graph.marks)
         result = handler(*args, **kwargs)
         if function in IN_C_ORDER:
@@ -128,12 +134,12 @@ class Traced:
         return result
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        if any(isinstance(value, TracedComplex) or hasattr(type(value), "is_acting") for value in inputs):
+        if any(isinstance(value, TracedComplex) for value in inputs):
             return NotImplemented
         if any(hasattr(type(value), "_rmatmul_dispatch") for value in inputs):
             return SPARSE[0](ufunc, inputs)
-        if any(hasattr(type(value), "__pandas_priority__") for value in inputs):
-            return NotImplemented  # pandas aligns labels, and asks again for what is in them
+        if any(map(is_left_to, inputs)):
+            return NotImplemented  # such a class aligns labels or converts units, and asks again for what is in them
         start = len(self.scope.graph.marks)
         result = UFUNC_METHODS[method](ufunc, inputs, kwargs)
         self.scope.graph.place_all(start, user_frame)
@@ -154,6 +160,31 @@ class Traced:
                 do="use the NumPy function (np.sin instead of sympy.sin), or give it one element at a time",
             )
         return expression_of(self.scope, node)
+
+
+def has_operators(kind: type) -> bool:
+    """Whether a class of the user's or of another library answers NumPy's functions and operators by rules of its own.
+
+    Labels (pandas, xarray), units (pint, astropy), objects that stand for the user's (`acting`).
+
+    >>> has_operators(np.ndarray), has_operators(Traced), has_operators(float)
+    (False, False, False)
+    """
+    return hasattr(kind, "is_acting") or (has_rules(kind) and not issubclass(kind, Traced | TracedComplex))
+
+
+def is_left_to(value: Any) -> bool:
+    """Whether an operator is left to the class of its other operand; TraceError where that holds plain numbers only."""
+    if not has_operators(type(value)):
+        return False
+    if isinstance(value, np.ndarray):
+        raise TraceError(
+            f"a {type(value).__name__} met a traced value",
+            where=user_place(),
+            why="its units, or what else its class keeps beside the numbers, would be lost",
+            do=way_out(type(value)),
+        )
+    return True
 
 
 def numpy_name(function: Callable[..., Any]) -> str:

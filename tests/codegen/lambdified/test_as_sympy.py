@@ -7,6 +7,7 @@ import itertools
 import math
 import pickle
 import warnings
+from fractions import Fraction
 from typing import Any
 
 import mpmath as mp
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import sympy as sp
+from scipy.optimize import curve_fit
 from sympy.physics.mechanics import dynamicsymbols
 from sympy.printing.codeprinter import PrintMethodNotImplementedError
 from sympy.printing.pycode import PythonCodePrinter
@@ -31,7 +33,7 @@ def test_sympys_own_tests_pass_or_have_a_reason() -> None:
     assert {outcome.name for outcome in found if outcome.kind in ("failed", "refused")} <= set(REASONS)
     passed = [outcome for outcome in found if outcome.kind == "passed"]
     assert len(passed) >= 125
-    assert sum(outcome.native for outcome in passed) >= 60
+    assert sum(outcome.native for outcome in passed) >= 25  # most call with integers, which stay integers
 
 
 def test_the_parameters_are_those_of_sympy() -> None:
@@ -212,12 +214,13 @@ def test_a_function_its_gradient_and_hessian_share_parts() -> None:
     assert operations < 1.3 * max(single.kernel.stats.operations_after for single in apart)
 
 
-def test_a_pickled_function_says_that_it_has_no_expressions() -> None:
+def test_a_pickled_function_has_its_expressions_where_they_are_not_too_deep() -> None:
     assert pickle.loads(pickle.dumps(lambdify([X, Y], [X + Y, X > Y])))(1.0, y=2.0) == [3.0, False]
     again = pickle.loads(pickle.dumps(lambdify([X, Y], [X + Y])))
     assert again(1j, 2.0) == [2 + 1j]
+    assert again(Z, 1) == [Z + 1]
     with pytest.raises(TypeError, match="and not of a pickle"):
-        again(Z, 1)
+        pickle.loads(pickle.dumps(lambdify(X, deep(10**4))))(Z)
 
 
 def test_nothing_is_told_where_all_is_machine_code() -> None:
@@ -282,3 +285,70 @@ def test_numba_compiles_a_function_that_takes_the_kernel() -> None:
 
     points = np.linspace(0.0, 1.0, 50)
     assert total(f.kernel, points) == pytest.approx(np.sum(np.exp(points) * points), rel=1e-14)
+
+
+VALUES: dict[str, tuple[Any, Any]] = {
+    "integers": (2, 3),
+    "an integer beyond doubles": (2**60, 1),
+    "arrays of integers": (np.array([2**60, 3]), np.array([1, 2])),
+    "float32": (np.float32([1, 2]), np.float32(0.1)),
+    "a float beside float32": (0.5, np.float32([1, 2])),
+    "truth values": (np.array([True, False]), 1),
+    "fractions": (Fraction(1, 3), Fraction(1, 7)),
+    "masked": (np.ma.masked_array([1.0, 2.0], [True, False]), np.ones(2)),
+    "sparse": (scipy.sparse.eye(2, format="csr"), scipy.sparse.eye(2, format="csr")),
+    "doubles": (np.linspace(0, 1, 3), 2.0),
+    "a double beside an integer": (0.5, 2),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_numbers_have_the_types_of_sympys_function(name: str) -> None:
+    expression = X * Y + X
+    found, wanted = (make([X, Y], expression)(*VALUES[name]) for make in (lambdify, sp.lambdify))
+    assert type(found) is type(wanted)
+    assert getattr(found, "dtype", None) == getattr(wanted, "dtype", None)
+    plain = [value.toarray() if scipy.sparse.issparse(value) else value for value in (found, wanted)]
+    np.testing.assert_array_equal(*plain)
+
+
+def test_labels_and_lazy_arrays_are_computed_by_their_libraries() -> None:
+    pd, xr = pytest.importorskip("pandas"), pytest.importorskip("xarray")
+    da = pytest.importorskip("dask.array")
+    f, theirs = (make([X, Y], sp.sin(X) * Y) for make in (lambdify, sp.lambdify))
+    series = pd.Series([1.0, 2.0], index=["a", "b"]), pd.Series([10.0, 20.0], index=["b", "a"])
+    pd.testing.assert_series_equal(f(*series), theirs(*series))
+    arrays = xr.DataArray([1.0, 2.0], dims="i"), xr.DataArray([10.0, 20.0], dims="j")
+    xr.testing.assert_identical(f(*arrays), theirs(*arrays))
+    assert isinstance(f(da.ones(4, chunks=2), 1.0), da.Array)
+
+
+def test_signatures_are_those_of_sympy() -> None:
+    t, a, b = sp.symbols("t a b")
+    f = lambdify([t, a, b], a * sp.exp(-b * t))
+    assert inspect.signature(f) == inspect.signature(sp.lambdify([t, a, b], a))
+    times = np.linspace(0, 3, 30)
+    np.testing.assert_allclose(curve_fit(f, times, 2 * np.exp(-0.7 * times))[0], [2.0, 0.7], rtol=1e-6)
+    assert list(inspect.signature(f.kernel).parameters) == ["t", "a", "b"]
+
+
+def test_pydys_system_integrates_with_a_generator_of_kernels() -> None:
+    generators = pytest.importorskip(
+        "pydy.codegen.ode_function_generators", reason="pydy is no part of the environment"
+    )
+    from pydy.models import n_link_pendulum_on_cart  # noqa: PLC0415 - optional
+
+    class KernelGenerator(generators.LambdifyODEFunctionGenerator):  # type: ignore[misc,name-defined]
+        def _lambdify(self, outputs: Any) -> Any:
+            return lambdify(self.inputs, outputs)
+
+    ends = []
+    for generator in ("lambdify", KernelGenerator):
+        system = n_link_pendulum_on_cart(1, cart_force=True)
+        system.constants = dict.fromkeys(system.constants_symbols, 1.0)
+        system.specifieds = {symbol: lambda x, t: 0.5 for symbol in system.specifieds_symbols}
+        system.initial_conditions = dict.fromkeys((*system.coordinates, *system.speeds), 0.1)
+        system.times = np.linspace(0.0, 1.0, 5)
+        system.generate_ode_function(generator=generator)
+        ends.append(system.integrate()[-1])
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-6)

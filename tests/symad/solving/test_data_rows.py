@@ -93,3 +93,13 @@ def test_second_derivatives_of_many_rows_are_added_in_parts(model: Any, monkeypa
 def test_what_is_refused(call: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         call()
+
+
+def test_curve_fit_takes_a_model_and_its_jacobian() -> None:
+    t = np.linspace(0.0, 3.0, 50)
+    model = sa.rowwise(lambda p, t: p[0] * np.exp(-p[1] * t), np.ones(2), 0.0)
+    found = curve_fit(model.residuals, t, 2.0 * np.exp(-0.7 * t), [1.0, 1.0], jac=model.jacobian)[0]
+    assert found == pytest.approx([2.0, 0.7], rel=1e-6)
+    plane = sa.rowwise(lambda p, u, v: p[0] * u + p[1] * v, np.ones(2), 0.0, 0.0)
+    found = curve_fit(plane.residuals, np.stack([t, t**2]), 3.0 * t - t**2, [1.0, 1.0], jac=plane.jacobian)[0]
+    assert found == pytest.approx([3.0, -1.0], rel=1e-6)

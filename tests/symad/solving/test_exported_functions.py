@@ -167,3 +167,26 @@ def test_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(WorkbenchError, match="functions of casadi: no C compiler driver"):
         sa.export(lambda x: x * x, tmp_path, 1.0, name="square")
     assert not list(tmp_path.iterdir())
+
+
+@needs_compiler
+def test_jacobians_are_differentiated_again(functions: tuple[Any, Any]) -> None:
+    again = [function.jacobian().jacobian() for function in functions]
+    given = [np.zeros(again[1].size_in(k)) for k in range(again[1].n_in())]
+    given[:3] = POINT
+    for found, expected in zip(*(function(*given) for function in again), strict=True):
+        assert found.shape == expected.shape
+        assert np.array(ca.densify(found)) == pytest.approx(np.array(ca.densify(expected)), rel=1e-13, abs=1e-14)
+
+
+@needs_compiler
+def test_sensitivities_of_casadis_integrators(tmp_path: Path) -> None:
+    def rhs(y: Any, k: Any) -> Any:
+        return np.stack([-k * y[0] + y[1] ** 2, -y[1]])
+
+    made = sa.export(rhs, tmp_path, np.ones(2), 1.0, abi="casadi", name="rhs")
+    ours, y, k = ca.external("rhs", str(made.files["library"])), ca.MX.sym("y", 2), ca.MX.sym("k")
+    flow = ca.integrator("flow", "cvodes", {"x": y, "p": k, "ode": ours(y, k)}, 0, 1)
+    end = flow(x0=ca.DM([1, 0]), p=k)["xf"]
+    slope = ca.Function("slope", [k], [ca.jacobian(end, k)])(2.0)
+    assert float(slope[0]) == pytest.approx(-np.exp(-2.0), rel=1e-4)

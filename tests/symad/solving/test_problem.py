@@ -227,7 +227,7 @@ def luksan_vlcek(n: int) -> tuple[sa.Problem, Any]:
 def test_ctrl_c_comes_out_of_ipopt(capfd: pytest.CaptureFixture[str]) -> None:
     """Also where it comes between two lines of Python, which ipyopt prints and turns into a status."""
     problem, start = luksan_vlcek(10_000)
-    problem.kernels(start)
+    problem.minimize(start, solver="ipopt", max_iterations=1)  # which compiles the callbacks
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     ended = []
     try:
@@ -352,5 +352,49 @@ def test_what_is_no_constraint_or_no_vector_is_refused() -> None:
         sa.Problem(distance, {"type": "neq", "fun": distance})
     with pytest.raises(ArgumentError, match="these have bounds of their own"):
         sa.Problem(distance, CONSTRAINTS[0], constraint_bounds=(0, 1))
-    with pytest.raises(ArgumentError, match="solvers take vectors"):
-        sa.Problem(lambda x: x**2).minimize(3.0)
+
+
+def test_a_number_is_minimised_over() -> None:
+    problem = sa.Problem(lambda x, a: x**4 / 4 - a * x)
+    for solver in ("ipopt", "slsqp", "l-bfgs-b"):
+        assert problem.minimize(1.5, 2.0, solver=solver).x == pytest.approx(2 ** (1 / 3), rel=1e-3)
+    slope = sa.derivative(lambda a: problem.solution(1.5, a, solver="ipopt"))(2.0)
+    assert slope == pytest.approx(2 ** (-2 / 3) / 3, rel=1e-9)
+
+
+def test_a_limit_of_iterations_holds_for_tnc() -> None:
+    found = sa.Problem(rosenbrock).minimize(np.full(4, -1.2), solver="tnc", max_iterations=3)
+    assert (found.success, found.nit, found.status) == (False, 3, 3)
+
+
+@pytest.mark.parametrize("warm", [lambda found: found, lambda found: found.multipliers])
+def test_ipopt_starts_warm_from_a_solution_or_its_multipliers(warm: Any) -> None:
+    cold = HS71.minimize([1.0, 5.0, 5.0, 1.0], solver="ipopt")
+    assert HS71.minimize(cold.x, solver="ipopt", multipliers=warm(cold)).nit <= 4
+    slope = sa.grad(hs71)(cold.x) + cold.bound_multipliers
+    slope += cold.multipliers @ sa.jacobian(lambda x: np.stack(hs71_constraints(x)))(cold.x)
+    assert slope == pytest.approx(0.0, abs=1e-6)
+
+
+def test_ipopt_compiles_nothing_at_the_second_solve(monkeypatch: pytest.MonkeyPatch) -> None:
+    HS71.minimize([1.0, 5.0, 5.0, 1.0], solver="ipopt")
+    monkeypatch.setattr("codegen.machine.calls.conventions.compile_text", None)
+    assert HS71.minimize([1.1, 5.0, 5.0, 1.0], solver="ipopt").success
+
+
+def test_parameters_in_containers() -> None:
+    problem = sa.Problem(
+        lambda x, q: np.sum((x - q["a"]) ** 2) + q["b"] * x[0],
+        lambda x, q: x[0] - q["c"][0],
+        constraint_bounds=(None, 0),
+    )
+    for solver in CONSTRAINED:
+        found = problem.minimize(np.zeros(2), {"a": np.ones(2), "b": 2.0, "c": (1.0,)}, solver=solver)
+        assert found.x == pytest.approx([0.0, 1.0], abs=1e-4)
+
+
+def test_none_among_bounds_is_no_bound() -> None:
+    found = sa.Problem(distance, lambda x: [x[0], x[1]], constraint_bounds=([None, 0.0], [1.0, None]))
+    assert found.minimize(np.zeros(2), solver="slsqp").x == pytest.approx(
+        sa.Problem(distance, bounds=[(None, 1.0), (0.0, None)]).minimize(np.zeros(2), solver="slsqp").x, abs=1e-6
+    )

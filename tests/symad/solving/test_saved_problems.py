@@ -86,7 +86,7 @@ def test_several_shapes_and_containers(tmp_path: Path) -> None:
     for n in (2, 3):
         assert loaded.minimize(np.zeros(n), {"a": 4.0}, solver="bfgs").x == pytest.approx(np.full(n, 4.0))
     with pytest.raises(
-        ArgumentError, match=r"shapes \(4,\), \(\): a loaded problem has kernels for \(2,\), \(\) or \(3,\)"
+        ArgumentError, match=r"shapes \(4,\), \(.*: a loaded problem has kernels for \(2,\), \(.* or \(3,\), "
     ):
         loaded.minimize(np.zeros(4), {"a": 4.0})
     loaded.save(tmp_path / "again")

@@ -146,7 +146,25 @@ def test_what_does_not_fit_is_refused() -> None:
         ArgumentError, match=r"arguments of shapes \(3,\): the function was made for \(2,\); use jax.vmap"
     ):
         f(np.zeros(3))
-    with pytest.raises(ArgumentError, match="for JAX: it takes or returns several arrays in a container"):
-        sa.to_jax(lambda x: {"a": x}, 1.0)
+    for given in (np.array([1j, 2.0]), jax.numpy.array([1j, 2.0])):
+        with pytest.raises(ArgumentError, match="dtype complex128"):
+            f(given)
     with pytest.raises(ArgumentError, match="with 2 example arguments"):
         sa.to_jax(lambda x: x, 1.0, 2.0)
+
+
+def test_containers() -> None:
+    def both(p: Any) -> Any:
+        return {"product": p["a"] * p["b"][0], "squares": (p["a"] ** 2, p["b"][0] ** 2)}
+
+    point = {"a": 2.0, "b": [np.array([3.0, 1.0])]}
+    f = sa.to_jax(both, point)
+    found, expected = f(point), both(point)
+    assert jax.tree.structure(found) == jax.tree.structure(expected)
+    for ours, plain in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_array_equal(ours, plain)
+    slope = jax.jit(jax.grad(lambda p: f(p)["product"].sum() + f(p)["squares"][0]))(point)
+    np.testing.assert_allclose(slope["a"], 4.0 + 4.0, rtol=1e-15)
+    np.testing.assert_allclose(slope["b"][0], [2.0, 2.0], rtol=1e-15)
+    with pytest.raises(ArgumentError, match="arguments of structure"):
+        f({"a": 2.0})

@@ -384,3 +384,20 @@ def test_vector_functions_make_lanes_worthwhile() -> None:
     program = program_from_sympy([X], [[sp.erf(x) for x in X]])
     assert compile_program(program).lanes == 1
     assert compile_program(program, accuracy="fast").lanes > 1
+
+
+@pytest.mark.parametrize("count", [1, 63, 64, 65, 1000])
+def test_blocks_of_single_numbers_are_computed_in_place(count: int) -> None:
+    x, y = sp.symbols("x y")
+    program = program_from_sympy([x, y], [x**3 + y**2 + x * y])
+    wide, narrow = compile_program(program), compile_program(program, lanes=1)
+    assert wide.lanes > 1
+    a, b = np.random.default_rng(count).normal(size=(2, count))
+    expected = narrow.batch(a, b)
+    for left, right in ((a, b), (np.repeat(a, 2)[::2], b), (a.copy(), np.stack([b, b], 1)[:, 0])):
+        for _ in range(3):
+            np.testing.assert_array_equal(wide.batch(left, right), expected)
+    np.testing.assert_array_equal(wide.batch(a, 2.0), narrow.batch(a, 2.0))
+    room = np.concatenate([a, [0.0]])
+    np.testing.assert_array_equal(wide.batch(room[:-1], b, out=room[1:]), expected)  # which overlap
+    np.testing.assert_array_equal(wide.batch(a, b, out=a), expected)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import symad as sa
+from tests.support.labelled_expressions import expression, outcome
 
 LABELS = list("abcd")
 DATA = pd.Series([1.0, 2.0, 3.0, 4.0], index=LABELS)
@@ -138,6 +139,34 @@ def test_a_frame_has_a_frame_of_derivatives(transform: Callable[..., Any]) -> No
     np.testing.assert_allclose(made["b"], a**2 * b[1] + [0, total], rtol=1e-14)
 
 
+OTHERS = pd.Series([10.0, np.nan, 30.0, 1.0], index=list("dcbe"))
+CLOSURES: dict[str, Callable[[Any], Any]] = {
+    "alignment": lambda p: np.sum((p * DATA) * OTHERS) + (DATA * p + OTHERS).mean(),
+    "NumPy's functions": lambda p: (
+        np.sum(np.exp(-p * DATA) * OTHERS) + np.std(p * OTHERS) + np.multiply(p, OTHERS).sum()
+    ),
+    "frames": lambda p: np.sum(((TABLE - p) * TABLE[["w", "u"]]).mean()) + np.mean(p * TABLE["u"] - TABLE["v"][::-1]),
+}
+
+
+@pytest.mark.parametrize("name", CLOSURES)
+def test_a_traced_number_keeps_the_labels_of_what_it_meets(name: str) -> None:
+    assert outcome(CLOSURES[name]) == "right"
+
+
+@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.wide
+def test_random_expressions_have_the_values_of_the_libraries(seed: int) -> None:
+    assert not outcome(expression(seed)[1]).startswith("wrong")
+
+
+def test_a_kernel_refuses_labels_that_it_was_not_compiled_for() -> None:
+    kernel = sa.compile(lambda a, b: np.sum(a * b), np.ones(4), np.ones(4))
+    for call in (kernel, kernel.batch, lambda a, b: kernel(list(a), [b])):
+        with pytest.raises(sa.ArgumentError, match=r"a value of type Series: .*give its numbers, s.to_numpy\(\)"):
+            call(DATA, OTHERS)
+
+
 def test_series_and_frames_are_made_inside() -> None:
     def made(x):
         frame = pd.DataFrame({"a": x, "b": x**2})
@@ -156,7 +185,7 @@ def test_series_and_frames_are_made_inside() -> None:
             lambda p: p.groupby([0, 0, 1, 1]).sum().iloc[0],
             "pandas got a traced value where its compiled code takes plain",
         ),
-        (lambda p: p[p > 0.5].sum(), "the value of a traced array was asked for: it depends on a symbolic value"),
+        (lambda p: p[p > 0.5].sum(), "pandas got a traced value where its compiled code takes plain"),
         (lambda p: p.map({0.7: 1.0}).sum(), "pandas' map was called with a traced value: it looks values up"),
     ],
 )
@@ -183,6 +212,27 @@ def test_arrays_of_xarray() -> None:
     expected[0] += np.exp(array[0]) / 3
     xr.testing.assert_allclose(gradient, expected)
     xr.testing.assert_allclose(sa.compile(sa.grad(energy), array)(array), expected)
+
+
+XARRAY: dict[str, Callable[[Any, Any], Any]] = {
+    "dimensions": lambda xr, p: np.sum((p * xr.DataArray([1.0, 2.0], dims="i")) * xr.DataArray([10.0, 20.0], dims="j")),
+    "transposed": lambda xr, p: np.sum(
+        np.exp(p * xr.DataArray([[1.0, 2.0], [3.0, 4.0]], dims=("i", "j")))
+        * xr.DataArray([[10.0, 20.0], [30.0, 40.0]], dims=("j", "i"))
+    ),
+    "coordinates": lambda xr, p: (
+        xr.DataArray([1.0, 2.0], dims="i", coords={"i": [0, 1]}) * p
+        - xr.DataArray([3.0, 5.0], dims="i", coords={"i": [1, 2]})
+    ).sum(),
+    "NaN": lambda xr, p: (p * xr.DataArray([1.0, np.nan, 3.0], dims="x")).mean(),
+    "a number": lambda xr, p: p * xr.DataArray(2.0) + p**2,
+}
+
+
+@pytest.mark.parametrize("name", XARRAY)
+def test_a_traced_number_keeps_the_dimensions_of_what_it_meets(name: str) -> None:
+    xr = pytest.importorskip("xarray", reason="xarray is no part of the tests' environment")
+    assert outcome(lambda p: XARRAY[name](xr, p)) == "right"
 
 
 def test_models_of_pydantic_are_arguments_and_refused_where_they_are_made() -> None:

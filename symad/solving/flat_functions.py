@@ -1,0 +1,81 @@
+"""Functions of containers as functions of arrays, for tools that know arrays only."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from codegen.machine.calls.kernel import Kernel
+from symad.compiling.native import compile
+from symad.errors import ArgumentError
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.running import callee
+from symad.tracing.values.containers import Structure, flatten, unflatten
+
+
+class FlatFunction:
+    """A function of containers of arrays, called with the arrays; with `joined` its result is one vector.
+
+    >>> flat = FlatFunction(lambda p: (p["a"], 2 * p["b"]), flatten(({"a": 1.0, "b": 2.0},))[1], joined=True)
+    >>> flat(1.0, 2.0)
+    array([1., 4.])
+    """
+
+    def __init__(self, f: Callable[..., Any], structure: Structure, *, joined: bool) -> None:
+        self.f, self.structure, self.joined = f, structure, joined
+        self.__name__ = name_of(f)
+
+    def __call__(self, *leaves: Any) -> Any:
+        """Return the result for these arrays."""
+        result = callee(self.f)(*unflatten(self.structure, leaves))
+        return np.concatenate([np.ravel(part) for part in flatten(result)[0]]) if self.joined else result
+
+
+class Flat:
+    """A function as a tool calls it: of arrays; and how its arguments come apart and its results together.
+
+    >>> made = Flat(lambda p: {"sum": p["a"] + p["b"], "both": np.stack([p["a"], p["b"]])}, ({"a": 1.0, "b": 2.0},))
+    >>> made.together(made.function(*made.apart(({"a": 3.0, "b": 4.0},))))
+    {'sum': array(7.), 'both': array([3., 4.])}
+    """
+
+    def __init__(self, f: Callable[..., Any], examples: tuple[Any, ...]) -> None:
+        self.leaves, self._structure = flatten(examples)
+        self._plain: bool = len(self.leaves) == len(examples) and all(map(operator.is_, self.leaves, examples))
+        self.function: Callable[..., Any] = f if self._plain else FlatFunction(f, self._structure, joined=False)
+        self.kernel: Kernel = compile(self.function, *self.leaves)
+        self._shapes: list[tuple[int, ...]] = [output.shape for output in self.kernel.declared.outputs]
+        is_array = self.kernel.unpack is None and len(self._shapes) == 1
+        self._result: Structure | None = None if is_array else _of(self.kernel)
+        if not is_array:
+            self.function = FlatFunction(f, self._structure, joined=True)
+            self.kernel = compile(self.function, *self.leaves)
+
+    def apart(self, args: tuple[Any, ...]) -> list[Any]:
+        """Return the arrays among arguments; ArgumentError for those of another structure."""
+        if self._plain:
+            return list(args)
+        leaves, structure = flatten(args)
+        if structure != self._structure:
+            raise ArgumentError(f"arguments of structure {structure}", why=f"the function takes {self._structure}")
+        return leaves
+
+    def together(self, result: Any) -> Any:
+        """Return the containers of the user's function; their arrays are parts of the tool's vector."""
+        if self._result is None:
+            return result
+        ends = np.cumsum([0, *(int(np.prod(shape)) for shape in self._shapes)]).tolist()
+        parts = [
+            result[start:end].reshape(shape)
+            for start, end, shape in zip(ends[:-1], ends[1:], self._shapes, strict=True)
+        ]
+        return unflatten(self._result, parts)
+
+
+def _of(kernel: Kernel) -> Structure:
+    """Return the structure of a kernel's result."""
+    arrays = [np.zeros(output.shape) for output in kernel.declared.outputs]
+    return flatten(tuple(arrays) if kernel.unpack is None else kernel.unpack(arrays))[1]
