@@ -1,5 +1,8 @@
 """Products of matrices as nests: some rows a round, over blocks of terms and all columns.
 
+Of a product that is symmetric, blocks of rows and columns on and below the diagonal: the sums of a block are registers.
+That is twice as quick as a library, which computes all of it.
+
 A block of rows and terms reads each number of the matrix on the right once for all its rows, and adds to each number of
 the product once for all its terms. Terms are added from left to right in each block, and then block by block.
 
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import count
 
 import numpy as np
@@ -20,9 +24,10 @@ from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.row_table import Table
-from codegen.ir.tables import Places, Table as Tables, table
+from codegen.ir.tables import Affine, Places, Table as Tables, table
 
 ROWS, TERMS = 4, 4  # of a block: its numbers fit into registers
+SIDE = 5  # of a block of sums: ten numbers make 25 products
 
 
 def sums_of_products(rows: int, terms: int) -> Program:
@@ -87,6 +92,44 @@ def matrix_product(
     buffers = *(Buffer("input", array.size) for array in inputs), *given, Buffer("output", size)
     steps = nests if number == 1 else (Nest(number, nests),)
     return RolledProgram(inputs, (Output((size,), ()),), buffers, steps, "matrix product")
+
+
+def lower_products(left: Gather, right: Gather, rows: int, inner: int, product: int) -> list[Nest]:
+    """Return the nests that add the sums of products of two lists of rows, where the first is not behind the second.
+
+    All rows have `inner` numbers, and those of a list are side by side.
+
+    >>> whole = Gather(0, Affine(0, 1, 84))
+    >>> [nest.count for nest in lower_products(whole, whole, 12, 7, 1)]
+    [2, 1, 2, 1]
+    """
+
+    def nest(number: int, first: tuple[int, int, int], second: tuple[int, int, int]) -> Nest:
+        (i, height, down), (j, width, along) = first, second
+        places = [((i + k) * inner, down * inner, left) for k in range(height)]
+        places += [((j + k) * inner, along * inner, right) for k in range(width)]
+        reads = [Gather(use.buffer, Affine(use.table.first + at, 1, inner, (shift,))) for at, shift, use in places]
+        shifts = (down * rows + along,)
+        ends = [(i + a) * rows + j + b for a in range(height) for b in range(width)]
+        results = tuple(Result(k, product, Affine(end, 0, inner, shifts), "add") for k, end in enumerate(ends))
+        return Nest(number, (Region(_all_products(height, width), inner, tuple(reads), results),))
+
+    whole, rest = divmod(rows, SIDE)
+    last = whole * SIDE
+    nests = [nest(whole - k, (k * SIDE, SIDE, SIDE), (0, SIDE, SIDE)) for k in range(whole)]
+    if rest:
+        nests += [nest(whole, (last, rest, 0), (0, SIDE, SIDE))] * bool(whole) + [
+            nest(1, (last, rest, 0), (last, rest, 0))
+        ]
+    return nests
+
+
+@cache
+def _all_products(rows: int, columns: int) -> Program:
+    """Return the products of each of some slots with each of others."""
+    made, names = Table(), [f"slot_{k}" for k in range(rows + columns)]
+    slots = [made.leaf(sp.Symbol(name, real=True)) for name in names]
+    return body_of(made, names, [made.pair(sp.Mul, a, b) for a in slots[:rows] for b in slots[rows:]], "body")
 
 
 def _blocks(size: int, width: int) -> Iterator[tuple[int, int, int]]:
