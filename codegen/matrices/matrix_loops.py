@@ -32,6 +32,8 @@ from codegen.matrices.factorization_loops import (
 from codegen.matrices.order_loops import order_loops
 from codegen.matrices.product_loops import matrix_product
 
+PRODUCTS = 1 << 15  # of numbers in a product of matrices from which on a library carries it out
+FEWEST_COLUMNS = 8  # side by side in its loops
 LARGEST = 320  # rows of a matrix that is factorized by loops: these keep n**3 numbers, 260 MB
 
 
@@ -120,6 +122,15 @@ def only_whole(program: RolledProgram) -> bool:
 def without_library(program: RolledProgram) -> RolledProgram:
     """Return a program with loops in the place of what a library is asked for; LimitError where these are too large."""
     return _replaced(program, lambda operation: operation.kind not in OWN)
+
+
+def with_short_products(program: RolledProgram) -> RolledProgram:
+    """Return a program with loops in the place of short products of matrices: to call a library would take longer."""
+    return _replaced(program, _is_short)
+
+
+def _is_short(operation: MatrixOperation) -> bool:
+    return operation.kind == "product" and operation.sizes[3] >= FEWEST_COLUMNS and prod(operation.sizes) < PRODUCTS
 
 
 def without_matrices(program: RolledProgram) -> RolledProgram:
