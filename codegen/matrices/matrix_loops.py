@@ -82,8 +82,7 @@ def loops_of(operation: MatrixOperation) -> RolledProgram:
             do=f"have SciPy installed ({EXTRA}); in exported code and in loops give these numbers as arguments",
         )
     if operation.kind == "product":
-        number, rows, inner, columns = operation.sizes
-        return matrix_product(number, rows, inner, columns, [None, None])
+        return matrix_product(*operation.sizes)
     if operation.kind in OWN:
         return order_loops(operation)
     kept = n**3 if operation.kind != "qr" else n * sum(operation.sizes) * operation.sizes[1] // 2

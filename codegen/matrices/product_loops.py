@@ -11,14 +11,12 @@ Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplicatio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from itertools import count
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
 from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Input, Output, Program
@@ -49,21 +47,14 @@ def sums_of_products(rows: int, terms: int) -> Program:
     return body_of(made, names, sums, "body")
 
 
-def matrix_product(
-    number: int, rows: int, inner: int, columns: int, values: Sequence[NDArray[np.float64] | None]
-) -> RolledProgram:
-    """Return the products of some matrices; those with values are constants, the others inputs.
+def matrix_product(number: int, rows: int, inner: int, columns: int) -> RolledProgram:
+    """Return the products of some matrices, stacks of rows.
 
-    >>> program = matrix_product(1, 9, 6, 3, [None, None])
+    >>> program = matrix_product(1, 9, 6, 3)
     >>> [(nest.count, [(step.count, len(step.results)) for step in nest.steps]) for nest in program.steps]
     [(2, [(3, 4), (3, 4)]), (1, [(3, 1), (3, 1)])]
     """
-    sizes = number * rows * inner, number * inner * columns
-    inputs = tuple(Input(f"matrix_{k}", (sizes[k],)) for k in range(2) if values[k] is None)
-    given = [Buffer("constant", found.size, found) for found in values if found is not None]
-    numbers = {True: count(), False: count(len(inputs))}
-    left, right = (next(numbers[found is None]) for found in values)
-    size, product = number * rows * columns, len(inputs) + len(given)
+    sizes = number * rows * inner, number * inner * columns, number * rows * columns
 
     def region(first: int, its: int, start: int, blocks: int, terms: int) -> Region:
         """Return the loop over some blocks of terms, and all columns, of the first rows of a block."""
@@ -74,13 +65,13 @@ def matrix_product(
             return replace(table(places), shifts=(each, row) if number > 1 else (row,))
 
         rows_read = [
-            Gather(left, moving((first + row) * inner + inside + k, rows * inner, its * inner))
+            Gather(0, moving((first + row) * inner + inside + k, rows * inner, its * inner))
             for row in range(its)
             for k in range(terms)
         ]
-        read = [Gather(right, moving((inside + k) * columns + column, inner * columns, 0)) for k in range(terms)]
+        read = [Gather(1, moving((inside + k) * columns + column, inner * columns, 0)) for k in range(terms)]
         results = tuple(
-            Result(row, product, moving((first + row) * columns + column, rows * columns, its * columns), "add")
+            Result(row, 2, moving((first + row) * columns + column, rows * columns, its * columns), "add")
             for row in range(its)
         )
         return Region(sums_of_products(its, terms), blocks * columns, (*rows_read, *read), results)
@@ -89,9 +80,10 @@ def matrix_product(
         Nest(rounds, tuple(region(first, its, *block) for block in _blocks(inner, TERMS)))
         for first, rounds, its in _blocks(rows, ROWS)
     )
-    buffers = *(Buffer("input", array.size) for array in inputs), *given, Buffer("output", size)
+    buffers = Buffer("input", sizes[0]), Buffer("input", sizes[1]), Buffer("output", sizes[2])
+    inputs = Input("matrix_0", sizes[:1]), Input("matrix_1", sizes[1:2])
     steps = nests if number == 1 else (Nest(number, nests),)
-    return RolledProgram(inputs, (Output((size,), ()),), buffers, steps, "matrix product")
+    return RolledProgram(inputs, (Output(sizes[2:], ()),), buffers, steps, "matrix product")
 
 
 def lower_products(left: Gather, right: Gather, rows: int, inner: int, product: int) -> list[Nest]:
