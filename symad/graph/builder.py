@@ -17,6 +17,7 @@ from itertools import chain, product
 import sympy as sp
 
 from codegen.evaluation.constant_folding import plain_number
+from codegen.heads import NegativeZero
 from codegen.ir.program import Head
 from symad.graph.graph import Graph
 
@@ -66,6 +67,10 @@ class Builder:
                 return None
             self._constants[node] = plain_number(atom) if isinstance(atom, sp.Rational | sp.Float) else None
         return self._constants[node]
+
+    def is_zero(self, node: int) -> bool:
+        """Whether a node is the constant 0, of either sign."""
+        return self.constant(node) == 0 or self.graph.heads[node] is NegativeZero
 
     def even_integer(self, node: int) -> int | None:
         """Return the value of a leaf that is an even Integer, else None."""

@@ -181,6 +181,8 @@ class Template:
 def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge]:
     """Return the edges from the active operands of a node, at most one for each source and guard.
 
+    A factor that is the constant 0 leaves none: it is a structural zero.
+
     >>> graph = Graph()
     >>> build = Builder(graph)
     >>> x = graph.leaf(sp.Symbol("x"))
@@ -197,9 +199,9 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
     elif head is sp.Mul and len(operands) == 2 and is_plain_product(build, operands):
         left, right = operands
         found = []
-        if active(left):
+        if active(left) and not build.is_zero(right):
             found.append((None if right == build.one else right, left, None))
-        if active(right):
+        if active(right) and not build.is_zero(left):
             found.append((None if left == build.one else left, right, None))
         return found
     else:
@@ -238,7 +240,8 @@ def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, po
     if head is sp.Add:
         return build.one
     if head is sp.Mul:
-        return _product_of(build, operands[:position] + operands[position + 1 :])
+        others = operands[:position] + operands[position + 1 :]
+        return None if any(map(build.is_zero, others)) else _product_of(build, others)
     rules = OVERRIDES.get(head) or COMPOSITES.get(head)
     if rules is not None:
         return rules[position](build, node, *operands)

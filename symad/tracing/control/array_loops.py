@@ -46,7 +46,9 @@ from symad.tracing.values.whole_numbers import note_whole
 
 LARGE = 4096  # elements of the first operation that is a loop; before it what repeats is found
 SMALL = 256  # elements of those after it, and of one that reads arguments in even steps (`in_lines`)
-SHORT = 16  # a product of a matrix and a vector has sums of so few terms in one body
+SHORT = 32  # terms of a reduction, and different exponents, that are taken together
+FEW_TERMS = 16  # of the sums of a product of a matrix and a vector that stand in one body
+SPARSE = 4  # a matrix that has as many times more entries than nonzeros is gone through by these
 NARROW = 64  # sums side by side; fewer are added one after the other
 
 
@@ -262,10 +264,14 @@ class ArrayLoops:
     def product(self, left: Nodes, right: Nodes) -> Nodes:
         """Return the products of as many matrices on the right as on the left."""
         (number, rows, inner), columns = left.shape, right.shape[2]
-        if number * rows * columns == 1 and inner > SHORT:  # a sum, as any other
+        if number * rows * columns == 1 and inner > FEW_TERMS:  # a sum, as any other
             operands = [self.column(left.ravel()), self.column(right.ravel())]
             return self.written(sums_of_products(1, 1), operands, "sum").reshape(1, 1, 1)
-        if inner <= SHORT and (1 in (rows, columns) or inner * columns < NARROW):
+        if number == 1 in (rows, columns):
+            matrix, vector = (left[0], right[0, :, 0]) if columns == 1 else (right[0].T, left[0, 0])
+            if (found := self.sparse_product(matrix, vector)) is not None:
+                return found.reshape(1, rows, columns)
+        if inner <= FEW_TERMS and (1 in (rows, columns) or inner * columns < NARROW):
             shape = number, rows, columns
             parts = [np.broadcast_to(left[:, :, k, None], shape).ravel() for k in range(inner)]
             parts += [np.broadcast_to(right[:, None, k], shape).ravel() for k in range(inner)]
@@ -273,6 +279,20 @@ class ArrayLoops:
         (left, first), (right, second) = map(_by_rows, (left, right))
         operation = MatrixOperation("product", (number, rows, inner, columns), (first, second))
         return self.carried_out(operation, left, right)[0]
+
+    def sparse_product(self, matrix: Nodes, vector: Nodes) -> Nodes | None:
+        """Return the product of a matrix of constants, most of which are 0, and a vector; None for any other."""
+        if self.kind(matrix) != "constant":
+            return None
+        numbers, number = self.column(matrix), self.scope.graph.number
+        zeros = np.isin(numbers, [number(0), number(0.0), number(-0.0)]) if is_nodes(numbers) else numbers == 0
+        rows, columns = np.nonzero(~zeros.reshape(matrix.shape))
+        if not len(rows) or len(rows) * SPARSE > matrix.size:
+            return None
+        found = np.full(len(matrix), number(0.0))
+        reads = self.column(matrix[rows, columns]), self.column(vector[columns])
+        found[rows] = self.written(sums_of_products(1, 1), reads, "add", rows)
+        return found
 
     def solution(self, matrix: Nodes, right: Nodes) -> Nodes:
         """Return the solution of linear systems; a Cholesky factor has no zero on its diagonal, and needs no pivots."""
