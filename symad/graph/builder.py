@@ -17,7 +17,6 @@ from itertools import chain, product
 import sympy as sp
 
 from codegen.evaluation.constant_folding import plain_number
-from codegen.heads import NegativeZero
 from codegen.ir.program import Head
 from symad.graph.graph import Graph
 
@@ -39,11 +38,24 @@ class Builder:
     3/2
     """
 
-    __slots__ = ("_alternatives", "_constants", "graph", "half", "minus_one", "never", "one", "true", "two", "zero")
+    __slots__ = (
+        "_alternatives",
+        "_constants",
+        "finite",
+        "graph",
+        "half",
+        "minus_one",
+        "never",
+        "one",
+        "true",
+        "two",
+        "zero",
+    )
 
     def __init__(self, graph: Graph) -> None:
         self.graph: Graph = graph
         self._constants: dict[int, Exact | float | None] = {}
+        self.finite: dict[int, bool] = {}  # what `symad.rules.partials` knows of nodes
         self._alternatives: dict[int, tuple[Literals, ...]] = {}
         self.zero: int = graph.number(0)
         self.one: int = graph.number(1)
@@ -67,10 +79,6 @@ class Builder:
                 return None
             self._constants[node] = plain_number(atom) if isinstance(atom, sp.Rational | sp.Float) else None
         return self._constants[node]
-
-    def is_zero(self, node: int) -> bool:
-        """Whether a node is the constant 0, of either sign."""
-        return self.constant(node) == 0 or self.graph.heads[node] is NegativeZero
 
     def even_integer(self, node: int) -> int | None:
         """Return the value of a leaf that is an even Integer, else None."""

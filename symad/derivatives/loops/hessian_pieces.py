@@ -16,7 +16,6 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from codegen.heads import Alias
 from codegen.ir.copy_rows import copied, program_over
 from codegen.ir.program import reachable
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step, regions_of
@@ -32,6 +31,7 @@ from codegen.records import dataclass
 from symad.derivatives.loops.patterns import is_uniform, reordered, retabled, table_of, uniform
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
+from symad.rules.partials import is_finite
 
 MOST_PIECES = 64  # of one region
 MOST_INNER, MOST_INNER_PACKED = 64, 128  # a dense matrix can be taken by columns, a packed one in no other way
@@ -106,19 +106,28 @@ class RegionDraft:
         """Let a node go to places."""
         self.results.append((node, Result(0, buffer, table_of(places), kind)))
 
-    def zeros(self, buffers: Sequence[Buffer]) -> dict[int, NDArray[np.bool_]]:
-        """Return the nodes that are products with constants that are 0, and in which repetitions they are."""
+    def zeros(self, buffers: Sequence[Buffer], primal: Sequence[int]) -> dict[int, NDArray[np.bool_]]:
+        """Return the nodes that are products with constants that are 0, and in which repetitions they are.
+
+        In the nodes that `primal` ones need, these constants are factors of what is finite, and nothing else.
+        """
         graph, found = self.build.graph, dict[int, NDArray[np.bool_]]()
         for node, buffer, places in self.slots:
             values = buffers[buffer].values
             if values is not None and (vanishes := values[places] == 0).any():
                 found[node] = vanishes
+        for node in reachable(graph, primal) if found else ():
+            parts = graph.operands[node]
+            for part in found.keys() & set(parts):
+                others = [other for other in parts if other != part]
+                if graph.heads[node] is not sp.Mul or not all(is_finite(self.build, other) for other in others):
+                    del found[part]
         for node in range(len(graph)) if found else ():
-            parts = [found[part] for part in graph.operands[node] if part in found]
-            if parts and graph.heads[node] is sp.Mul:
-                found[node] = np.logical_or.reduce(parts)
-            elif len(parts) == len(graph.operands[node]) > 0 and graph.heads[node] in (sp.Add, Alias):
-                found[node] = np.logical_and.reduce(parts)
+            zeros = [found[part] for part in graph.operands[node] if part in found]
+            if zeros and graph.heads[node] is sp.Mul:
+                found[node] = np.logical_or.reduce(zeros)
+            elif len(zeros) == len(graph.operands[node]) > 0 and graph.heads[node] is sp.Add:
+                found[node] = np.logical_and.reduce(zeros)
         return found
 
     def part(self, chosen: Places) -> RegionDraft:
@@ -141,13 +150,17 @@ class RegionDraft:
 
 
 def apart(
-    draft: RegionDraft, buffers: Sequence[Buffer], entries: dict[Key, int], slots_of: Callable[[Key], list[Places]]
+    piece: Piece,
+    draft: RegionDraft,
+    buffers: Sequence[Buffer],
+    entries: dict[Key, int],
+    slots_of: Callable[[Key], list[Places]],
 ) -> Iterator[tuple[Key, int, RegionDraft, Places | None]]:
     """Yield entries with the region that makes them, and its repetitions where these are not all.
 
     An entry is left out where a constant factor of it is 0: it is no entry of the pattern.
     """
-    zeros, parts = draft.zeros(buffers), dict[bytes, RegionDraft]()
+    zeros, parts = draft.zeros(buffers, [term.node for term in piece.terms]), dict[bytes, RegionDraft]()
     for key, node in entries.items():
         vanishes = zeros.get(node)
         if vanishes is None or (not vanishes.all() and all(map(is_uniform, slots_of(key)))):

@@ -157,7 +157,7 @@ class _Sweep:
         total = sum_of(build, weighted)
         sweep = linearize(build, [total], [slot.node for slot in slots])
         entries = dict(sorted(edge_pushing(build, sweep, total).items()))
-        parts = list(apart(draft, self.assembly.buffers, entries, lambda pair: [slots[k].places for k in pair]))
+        parts = list(apart(piece, draft, self.assembly.buffers, entries, lambda pair: [slots[k].places for k in pair]))
         for (p, q), node, part, chosen in parts:
             met = {k: slots[k] if chosen is None else slots[k].part(chosen) for k in (p, q)}
             self.second(part, node, met[p], met[q])

@@ -115,7 +115,9 @@ class _Writer:
         draft, slots = draft_of(piece), parameters_of(piece)
         entries = dict(sorted(partials(piece, [term.node for term in terms]).items()))
         parts = list(
-            apart(draft, self.assembly.buffers, entries, lambda key: [terms[key[0]].places, slots[key[1]].places])
+            apart(
+                piece, draft, self.assembly.buffers, entries, lambda key: [terms[key[0]].places, slots[key[1]].places]
+            )
         )
         for (term, slot), node, part, chosen in parts:
             found = (

@@ -111,7 +111,7 @@ class InnerJacobian:
         pairs = list[tuple[RegionDraft, int, Places]]()  # coefficients of other rows: row times all + column
         parts = [draft]
         met, buffers = partials(piece, nodes), self.assembly.buffers
-        entries = apart(draft, buffers, met, lambda key: [numbers[key[0]], slots[key[1]].places])
+        entries = apart(piece, draft, buffers, met, lambda key: [numbers[key[0]], slots[key[1]].places])
         for (term, number), node, part, chosen in entries:
             slot = slots[number] if chosen is None else slots[number].part(chosen)
             rows = numbers[term] if chosen is None else numbers[term][chosen]
