@@ -61,6 +61,7 @@ class ArrayLoops:
 
     scope: Scope
     least: int = LARGE
+    products: int = LARGE  # terms of a first product of matrices
     at_once: bool = True  # whether a first operation on arguments in even steps needs SMALL elements only
     written_down: int = 0  # loops, with those of scopes inside
     around: ArrayLoops | None = None
@@ -250,7 +251,7 @@ class ArrayLoops:
         stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         rows, inner, columns = *left.shape[-2:], right.shape[-1]
         number = math.prod(stack)
-        if number * rows * inner * columns < self.least or not self.moves((left, right)):
+        if number * rows * inner * columns < min(self.least, self.products) or not self.moves((left, right)):
             return None
         if "truth" in map(self.kind, (left, right)):
             return None
