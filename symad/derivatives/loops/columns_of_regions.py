@@ -22,7 +22,7 @@ from codegen.ir.readdress import all_readdressed, each_region, moved
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step
 from codegen.ir.tables import Affine, Table, table
 from codegen.loops.optimise.draft import Draft
-from codegen.loops.optimise.waists import split
+from codegen.loops.optimise.outlining import split
 from codegen.matrices.matrix_loops import has_matrices, matrix_region
 from codegen.matrices.product_loops import lower_products
 from codegen.records import dataclass
