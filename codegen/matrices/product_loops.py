@@ -19,12 +19,10 @@ import numpy as np
 import sympy as sp
 
 from codegen.ir.copy_rows import body_of
-from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.row_table import Table
 from codegen.ir.tables import Affine, Places, Table as Tables, table
-from codegen.loops.optimise.draft import Draft
 
 ROWS, TERMS = 4, 4  # of a block: its numbers fit into registers
 SIDE = 5  # of a block of sums: ten numbers make 25 products
@@ -86,24 +84,6 @@ def matrix_product(number: int, rows: int, inner: int, columns: int) -> RolledPr
     inputs = Input("matrix_0", sizes[:1]), Input("matrix_1", sizes[1:2])
     steps = nests if number == 1 else (Nest(number, nests),)
     return RolledProgram(inputs, (Output(sizes[2:], ()),), buffers, steps, "matrix product")
-
-
-def vector_product(draft: Draft, region: Region, operation: MatrixOperation) -> Region:
-    """Return the loop over the entries of the product of a matrix and a vector, each a sum in the body.
-
-    A matrix of constants is stored anew where the loop would read it in long steps.
-    """
-    (_, rows, inner, columns), (left_turned, right_turned) = operation.sizes, operation.transposed
-    matrix, vector = region.gathers if columns == 1 else region.gathers[::-1]
-    count, by_rows = (rows, not left_turned) if columns == 1 else (columns, right_turned)
-    values = draft.buffers[matrix.buffer].values
-    if by_rows and values is not None:
-        turned = values[matrix.table.places()].reshape(count, inner).T.ravel()
-        matrix, by_rows = Gather(draft.constants(turned), Affine(0, 1, count * inner)), False
-    along, down = (1, inner) if by_rows else (count, 1)
-    reads = [Gather(matrix.buffer, Affine(matrix.table.first + k * along, down, count)) for k in range(inner)]
-    reads += [Gather(vector.buffer, Affine(vector.table.first + k, 0, count)) for k in range(inner)]
-    return replace(region, body=sums_of_products(1, inner), count=count, gathers=tuple(reads), matrix=None)
 
 
 def lower_products(left: Gather, right: Gather, rows: int, inner: int, product: int) -> list[Nest]:

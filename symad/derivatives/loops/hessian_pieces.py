@@ -20,13 +20,13 @@ from codegen.ir.copy_rows import copied, program_over
 from codegen.ir.program import reachable
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked
-from codegen.ir.tables import Places, distinct
+from codegen.ir.tables import Affine, Places, distinct
 from codegen.loops.optimise.draft import Draft, select
 from codegen.loops.optimise.outlining import with_outlined_sums
 from codegen.loops.optimise.reaching_definitions import FIXED, ZERO, ReachingDefinitions
 from codegen.loops.optimise.reductions import with_reductions
 from codegen.matrices.matrix_loops import has_matrices
-from codegen.matrices.product_loops import vector_product
+from codegen.matrices.product_loops import sums_of_products
 from codegen.records import dataclass
 from symad.derivatives.loops.patterns import is_uniform, reordered, retabled, table_of, uniform
 from symad.graph.builder import Builder
@@ -199,12 +199,25 @@ def pieces_of(
 
 
 def _written(draft: Draft, step: Step) -> Step:
-    """Return a step; where it is the product of a matrix and a vector of few terms, as sums in a body."""
-    if not isinstance(step, Region) or (product := step.matrix) is None:
+    """Return a step; where it is the product of a matrix and a vector of few terms, as a loop of sums in a body.
+
+    A matrix of constants is stored anew where the loop would read it in long steps.
+    """
+    if not isinstance(step, Region) or step.matrix is None or step.matrix.kind != "product":
         return step
-    if product.kind != "product" or product.sizes[0] > 1 or 1 not in product.sizes[1::2]:
+    (number, rows, inner, columns), (left_turned, right_turned) = step.matrix.sizes, step.matrix.transposed
+    if number > 1 or 1 not in (rows, columns) or inner > MOST_TERMS:
         return step
-    return vector_product(draft, step, product) if product.sizes[2] <= MOST_TERMS else step
+    matrix, vector = step.gathers if columns == 1 else step.gathers[::-1]
+    count, by_rows = (rows, not left_turned) if columns == 1 else (columns, right_turned)
+    values = draft.buffers[matrix.buffer].values
+    if by_rows and values is not None:
+        turned = values[matrix.table.places()].reshape(count, inner).T.ravel()
+        matrix, by_rows = Gather(draft.constants(turned), Affine(0, 1, count * inner)), False
+    along, down = (1, inner) if by_rows else (count, 1)
+    reads = [Gather(matrix.buffer, Affine(matrix.table.first + k * along, down, count)) for k in range(inner)]
+    reads += [Gather(vector.buffer, Affine(vector.table.first + k, 0, count)) for k in range(inner)]
+    return replace(step, body=sums_of_products(1, inner), count=count, gathers=tuple(reads), matrix=None)
 
 
 @dataclass(eq=False)
