@@ -38,19 +38,8 @@ class Builder:
     3/2
     """
 
-    __slots__ = (
-        "_alternatives",
-        "_constants",
-        "finite",
-        "graph",
-        "half",
-        "minus_one",
-        "never",
-        "one",
-        "true",
-        "two",
-        "zero",
-    )
+    __slots__ = ("_alternatives", "_constants", "finite", "graph", "half", "minus_one", "never", "one", "true", "two",
+                 "zero")  # fmt: skip
 
     def __init__(self, graph: Graph) -> None:
         self.graph: Graph = graph

@@ -226,7 +226,7 @@ def is_finite(build: Builder, node: int) -> bool:
     for row in needed(graph, [node], known):
         head, operands = graph.heads[row], graph.operands[row]
         exponent = build.constant(operands[1]) if head is sp.Pow else None
-        known[row] = head is Alias or (
+        known[row] = (head is Alias and row not in graph.rules) or (
             (head is sp.exp or is_finite_operation(graph, row, exponent)) and all(known[part] for part in operands)
         )
     return known[node]

@@ -73,3 +73,16 @@ def test_other_products_with_zero():
     for no_value in (lambda x: np.zeros(3) / x, lambda x: 0.0 * np.log(x)):  # at 0: there the derivative is NaN
         assert sa.sparsity(no_value, x).nnz == 3
     np.testing.assert_array_equal(sa.jacobian(lambda x: np.array([0.0, 1.0, -0.0]) * x)(x), np.diag([0.0, 1.0, 0.0]))
+
+
+@pytest.mark.parametrize("size", [3, 100])
+def test_a_zero_beside_what_has_no_value_has_no_derivative(size):
+    x = np.linspace(0.1, 0.9, size)
+    x[1] = -1.0
+    with np.errstate(all="ignore"):
+        for found in (
+            sa.grad(lambda x: np.sum(0.0 * np.log(x)))(x),
+            sa.compile(sa.grad(lambda x: np.sum(0.0 * np.log(x))), x)(x),
+        ):
+            assert np.isnan(found[1])
+            assert not np.any(found[2:])
