@@ -6,9 +6,11 @@ entries, and where SciPy is missing. What a kernel carries out itself has loops 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,12 +122,15 @@ def only_whole(program: RolledProgram) -> bool:
 
 def without_library(program: RolledProgram) -> RolledProgram:
     """Return a program with loops in the place of what a library is asked for; LimitError where these are too large."""
-    return _replaced(program, lambda operation: operation.kind not in OWN)
+    return _replaced(program, lambda operation, depth: operation.kind not in OWN)
 
 
 def with_short_products(program: RolledProgram) -> RolledProgram:
-    """Return a program with loops in the place of short products of matrices: to call a library would take longer."""
-    return _replaced(program, _is_short)
+    """Return a program with loops in the place of short products of matrices: to call a library would take longer.
+
+    Those in nests stay as they are: their loops would have places for every round.
+    """
+    return _replaced(program, lambda operation, depth: not depth and _is_short(operation))
 
 
 def _is_short(operation: MatrixOperation) -> bool:
@@ -141,16 +146,20 @@ def without_matrices(program: RolledProgram) -> RolledProgram:
     >>> has_matrices(written), len(written.steps)
     (False, 3)
     """
-    return _replaced(program, lambda operation: True)
+    return _replaced(program, lambda operation, depth: True)
 
 
-def _replaced(program: RolledProgram, chosen: Callable[[MatrixOperation], bool]) -> RolledProgram:
+Chosen: TypeAlias = Callable[[MatrixOperation, int], bool]  # of an operation, in so many nests
+
+
+def _replaced(program: RolledProgram, chosen: Chosen) -> RolledProgram:
     """Return a program with loops in the place of operations that are chosen."""
-    if not any(region.matrix is not None and chosen(region.matrix) for region, _ in regions_of(program.steps)):
+    regions = regions_of(program.steps)
+    if not any(region.matrix is not None and chosen(region.matrix, len(counts)) for region, counts in regions):
         return program
     first = program.first_output
     steps = renumbered(program.steps, lambda buffer: buffer if buffer < first else ~(buffer - first))
-    made = _WrittenOut(list(program.buffers[:first]), chosen)
+    made = _WrittenOut(list(program.buffers[:first]), steps, chosen)
     written = made.steps(steps, ())
     behind = len(made.buffers)
     numbered = renumbered(written, lambda buffer: buffer if buffer >= 0 else behind + ~buffer)
@@ -170,8 +179,9 @@ def written_out(program: Program | RolledProgram) -> Program:
 class _WrittenOut:
     """The buffers of a program whose matrix operations become loops; its outputs are not among them."""
 
-    def __init__(self, buffers: list[Buffer], chosen: Callable[[MatrixOperation], bool]) -> None:
+    def __init__(self, buffers: list[Buffer], steps: Sequence[Step], chosen: Chosen) -> None:
         self.buffers, self.chosen = buffers, chosen
+        self.results = Counter(use.buffer for region, _ in regions_of(steps) for use in region.results)
 
     def steps(self, steps: Sequence[Step], counts: tuple[int, ...]) -> list[Step]:
         """Return steps with loops in the place of operations; `counts` are those of the nests around."""
@@ -179,7 +189,7 @@ class _WrittenOut:
         for step in steps:
             if isinstance(step, Nest):
                 made.append(replace(step, steps=tuple(self.steps(step.steps, (*counts, step.count)))))
-            elif step.matrix is None or not self.chosen(step.matrix):
+            elif step.matrix is None or not self.chosen(step.matrix, len(counts)):
                 made.append(step)
             else:
                 made += self.loops(step, step.matrix, counts)
@@ -201,9 +211,9 @@ class _WrittenOut:
             at[number] = self.workspace(buffer.size, counts) if buffer.values is None else self.constants(buffer)
         for number, result in enumerate(region.results, program.first_output):
             at[number] = result.buffer, result.table
-            if result.kind != "store":
+            if result.kind != "store" or counts or self.results[result.buffer] > 1:  # loops add to what is 0 only once
                 at[number] = self.workspace(result.table.count, counts)
-                after.append(copy(Gather(*at[number]), result.buffer, result.table, "add"))
+                after.append(copy(Gather(*at[number]), result.buffer, result.table, result.kind))
 
         def where(buffer: int, places: Table) -> tuple[int, Table]:
             there, whole = at[buffer]
