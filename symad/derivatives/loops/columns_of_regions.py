@@ -8,6 +8,7 @@ the Hessian of g(X w) is X' D X.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import takewhile
@@ -19,7 +20,7 @@ from codegen.ir.body_parts import copy, outputs_of
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Output, reachable
 from codegen.ir.readdress import all_readdressed, each_region, moved
-from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step
+from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine, Table, table
 from codegen.loops.optimise.draft import Draft
 from codegen.loops.optimise.outlining import split
@@ -34,7 +35,7 @@ from symad.derivatives.loops.pushforward import pushforward
 FEWEST_OPERATIONS = 20_000  # of one call, below which straight lines, or sweeps over columns, are faster
 MOST_ROUNDS = 4096
 ACROSS = range(16, 32)  # repetitions that are run for all columns, so that these are stored to lines at hand
-MOST_NUMBERS = 2**24  # in the buffers of all rounds
+MOST_NUMBERS = 2**26  # in the buffers of all rounds
 
 
 def worth_columns(program: RolledProgram) -> bool:
@@ -142,9 +143,11 @@ class _Rounds:
     triangle: int | None
     across: bool  # whether the rounds are the columns of what is made
     turned: dict[Hashable, Gather] = field(default_factory=dict)  # matrices by columns
+    uses: Counter[int] = field(default_factory=Counter)  # of buffers
 
     def write(self, steps: Sequence[Step]) -> None:
         """Write the steps of all rounds."""
+        self.uses.update(use.buffer for region, _ in regions_of(steps) for use in region.uses)
         waiting: list[tuple[int, Step]] = []  # with what a chunk of it is
         for step in steps:
             product = self.product(step) if isinstance(step, Region) else None
@@ -165,7 +168,28 @@ class _Rounds:
         parts = [Nest(self.count, tuple(step for _, step in part)) for part in (before, end[::-1]) if part]
         self.draft.steps += parts[:1] if before else []
         together = [*(parts[1:] if before else parts), *then]
-        self.draft.steps += in_chunks(together, sizes) if together else []
+        chunks = in_chunks(together, sizes) if together else []
+        rows = next(regions_of(then))[0].gathers[0].buffer if then else -1
+        own = [use for region, _ in regions_of(parts[-1:]) for use in region.uses if use.buffer == rows]
+        if own and chunks != together and self.uses[rows] == len(own) + 1:
+            chunks = self.short_rows(chunks, last, rows)
+        self.draft.steps += chunks
+
+    def short_rows(self, chunks: Sequence[Step], length: int, rows: int) -> list[Step]:
+        """Return chunks that keep rows of numbers, which nothing else uses, for a chunk only: in the caches."""
+        found: list[Step] = []
+        for chunk in chunks[:1], chunks[1:]:
+            size = max((region.count for region, _ in regions_of(chunk)), default=0)
+            short = self.draft.workspace(self.count * size) if size else rows
+
+            def where(buffer: int, places: Table, short: int = short, size: int = size) -> tuple[int, Table]:
+                if buffer != rows or not isinstance(places, Affine):
+                    return buffer, places
+                shifts = tuple(shift // length * size for shift in places.shifts)
+                return short, Affine(places.start // length * size, 1, size, shifts)
+
+            found += all_readdressed(chunk, where)
+        return found
 
     def own(self, step: Step) -> int:
         """Return how many repetitions a loop has that know nothing of each other; 0 for any other."""

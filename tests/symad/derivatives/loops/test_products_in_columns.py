@@ -12,6 +12,7 @@ from codegen.matrices.product_loops import lower_products
 
 RANDOM = np.random.default_rng(0)
 X, A, B = (RANDOM.normal(size=shape) for shape in ((1000, 40), (220, 150), (220, 150)))
+LONG = RANDOM.normal(size=(4999, 20))
 Y, W, V = (RANDOM.normal(size=size) * 0.3 for size in (1000, 40, 150))
 
 HESSIANS = {
@@ -22,6 +23,8 @@ HESSIANS = {
     "two layers": (lambda x: np.sum(np.exp(B.T @ np.tanh(A @ x) / 150)), V),
     "multinomial": (lambda w: np.sum(np.log(np.sum(np.exp(X[:, :20] @ w.reshape(20, 4)), axis=1))), V[:80]),
     "matrix of parameters": (lambda w: np.sum(np.tanh(w.reshape(4, 40) @ X.T) ** 2), np.tile(W, 4)),
+    "many rows": (lambda w: np.sum(np.log1p(np.exp(LONG @ w))), W[:20]),
+    "rows used twice": (lambda w: np.sum(np.tanh(LONG @ w) ** 2) + np.sum(np.cumsum(LONG @ w) ** 2) / 1e5, W[:20]),
     "quadratic": (lambda x: x @ (A.T @ (B @ x)) + np.sum(np.sin(x)), V),
 }
 
@@ -73,6 +76,12 @@ def test_one_column_more_is_hardly_more_work(columns):
     few, more, many = map(of_columns, (columns, columns + 1, 10 * columns))
     assert few.executed < more.executed < 1.35 * few.executed
     assert many.executed < 110 * more.executed
+
+
+def test_many_rows_are_kept_for_a_chunk_only():
+    data = RANDOM.normal(size=(10_007, 20))
+    program = sa.plan(sa.hessian(lambda w: np.sum(np.log1p(np.exp(data @ w)))), W[:20]).candidate.rolled.program
+    assert max(buffer.size for buffer in program.buffers if buffer.kind == "workspace") <= 20 * 2048
 
 
 def test_functions_are_not_computed_again_for_each_column():
