@@ -20,8 +20,8 @@ from codegen.functions.libraries import EXTRA
 from codegen.functions.routine_values import LETTERS
 
 OPERANDS = {
-    "blas.{}gemm": 13, "blas.{}trsm": 11, "lapack.{}potrf": 5, "lapack.{}getrf": 6, "lapack.{}getrs": 9,
-    "lapack.{}geqrf": 8, "lapack.{}orgqr": 9, "lapack.{}syevd": 11, "lapack.{}gesdd": 14,
+    "blas.{}gemm": 13, "blas.{}gemv": 11, "blas.{}trsm": 11, "lapack.{}potrf": 5, "lapack.{}getrf": 6,
+    "lapack.{}getrs": 9, "lapack.{}geqrf": 8, "lapack.{}orgqr": 9, "lapack.{}syevd": 11, "lapack.{}gesdd": 14,
 }  # fmt: skip
 ROUTINES = {name.format(letter): count for name, count in OPERANDS.items() for letter in LETTERS.values()}
 

@@ -252,11 +252,23 @@ def product(
     a: reals, b: reals, c: reals, number: int, rows: int, inner: int, columns: int, ta: bool, tb: bool, beta: real
 ):
     for k in range(number):
-        blas.gemm(
-            "T" if tb else "N", "T" if ta else "N", columns, rows, inner, 1.0,
-            b[k * inner * columns:], inner if tb else columns, a[k * rows * inner:], rows if ta else inner,
-            beta, c[k * rows * columns:], columns,
-        )
+        left = a[k * rows * inner:]
+        right = b[k * inner * columns:]
+        to = c[k * rows * columns:]
+        if columns == 1:
+            vector(left, right, to, rows, inner, ta, beta)
+        else:
+            if rows == 1:
+                vector(right, left, to, columns, inner, not tb, beta)
+            else:
+                blas.gemm(
+                    "T" if tb else "N", "T" if ta else "N", columns, rows, inner, 1.0,
+                    right, inner if tb else columns, left, rows if ta else inner, beta, to, columns,
+                )
+
+def vector(a: reals, x: reals, to: reals, rows: int, inner: int, turned: bool, beta: real):
+    first = rows if turned else inner
+    blas.gemv("N" if turned else "T", first, inner if turned else rows, 1.0, a, first, x, 1, beta, to, 1)
 
 def cholesky(a: reals, l: reals, n: int):
     lower(a, l, n)

@@ -160,7 +160,7 @@ class Expressions:
     def call(self, node: ast.Call) -> Value:
         match node:
             case ast.Call(ast.Name("room"), [ast.Name(kind), size]):
-                return self.reserved(self.kinds[kind][1:], self.value(size).text)
+                return self.put(self.kinds[kind], f"alloca {self.kinds[kind][1:]},{self.value(size).typed},align 8")
         given = [self.value(each) for each in node.args]
         match node.func:
             case ast.Name(word) if word in self.variables:
@@ -235,9 +235,9 @@ class Expressions:
         self.put_call("void", name, *operands, info := self.reserved("i32"))
         return self.load(info)
 
-    def reserved(self, kind: str, size: str = "1") -> Value:
+    def reserved(self, kind: str) -> Value:
         self.count += 1
-        self.memory.append(f" %.m{self.count}=alloca [{size} x {kind}],align 8")
+        self.memory.append(f" %.m{self.count}=alloca {kind},align 8")
         return Value(f"*{kind}", f"%.m{self.count}")
 
     def as_int(self, value: Value) -> Value:

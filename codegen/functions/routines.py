@@ -3,9 +3,9 @@
 A routine is a function with annotated parameters: a `real` is a number of the kernel, a `double` one of 64 bits, as an
 `int` is; a `bool` is a truth value; `reals`, `doubles`, `ints`, `ints32`, `bytes` and `pointers` are arrays in memory,
 `a[k]` is an element and `a[k:]` the array from there on; `ints(a)` reads its memory as another array, and
-`room(reals, 8)` is memory of its own. It may assign, count (`for k in range(n)`), repeat (`while`, `break`), choose
-(`if`) and return. Whole numbers are signed, but `a >> b` and `below(a, b)` are of unsigned ones. Both sides of
-`x if test else y`, of `and` and of `or` are evaluated.
+`room(reals, n)`, outside of loops, is memory of its own. It may assign, count (`for k in range(n)`), repeat (`while`,
+`break`), choose (`if`) and return. Whole numbers are signed, but `a >> b` and `below(a, b)` are of unsigned ones. Both
+sides of `x if test else y`, of `and` and of `or` are evaluated.
 
 `other(...)` calls a routine of the same library, `library.other(...)` one of another library, and a parameter is called
 as a kernel is; what has `...` for its body is declared only. `blas.gemm(...)` and `lapack.potrf(...)` are Fortran's:

@@ -215,4 +215,4 @@ def _points(value: Any, declared: Input, position: int, number: NumberType) -> A
 
 def _leading(array: Array, rank: int) -> Array:
     """The array with the axes of its points in front."""
-    return np.moveaxis(array, range(rank), range(-rank, 0))
+    return array if rank == 0 else np.moveaxis(array, range(rank), range(-rank, 0))

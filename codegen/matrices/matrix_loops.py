@@ -6,9 +6,11 @@ entries, and where SciPy is missing. What a kernel carries out itself has loops 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,8 @@ from codegen.matrices.factorization_loops import (
 from codegen.matrices.order_loops import order_loops
 from codegen.matrices.product_loops import matrix_product
 
+PRODUCTS = 1 << 15  # of numbers in a product of matrices from which on a library carries it out
+FEWEST_COLUMNS = 8  # side by side in its loops
 LARGEST = 320  # rows of a matrix that is factorized by loops: these keep n**3 numbers, 260 MB
 
 
@@ -80,8 +84,7 @@ def loops_of(operation: MatrixOperation) -> RolledProgram:
             do=f"have SciPy installed ({EXTRA}); in exported code and in loops give these numbers as arguments",
         )
     if operation.kind == "product":
-        number, rows, inner, columns = operation.sizes
-        return matrix_product(number, rows, inner, columns, [None, None])
+        return matrix_product(*operation.sizes)
     if operation.kind in OWN:
         return order_loops(operation)
     kept = n**3 if operation.kind != "qr" else n * sum(operation.sizes) * operation.sizes[1] // 2
@@ -119,7 +122,19 @@ def only_whole(program: RolledProgram) -> bool:
 
 def without_library(program: RolledProgram) -> RolledProgram:
     """Return a program with loops in the place of what a library is asked for; LimitError where these are too large."""
-    return _replaced(program, lambda operation: operation.kind not in OWN)
+    return _replaced(program, lambda operation, depth: operation.kind not in OWN)
+
+
+def with_short_products(program: RolledProgram) -> RolledProgram:
+    """Return a program with loops in the place of short products of matrices: to call a library would take longer.
+
+    Those in nests stay as they are: their loops would have places for every round.
+    """
+    return _replaced(program, lambda operation, depth: not depth and _is_short(operation))
+
+
+def _is_short(operation: MatrixOperation) -> bool:
+    return operation.kind == "product" and operation.sizes[3] >= FEWEST_COLUMNS and prod(operation.sizes) < PRODUCTS
 
 
 def without_matrices(program: RolledProgram) -> RolledProgram:
@@ -131,16 +146,20 @@ def without_matrices(program: RolledProgram) -> RolledProgram:
     >>> has_matrices(written), len(written.steps)
     (False, 3)
     """
-    return _replaced(program, lambda operation: True)
+    return _replaced(program, lambda operation, depth: True)
 
 
-def _replaced(program: RolledProgram, chosen: Callable[[MatrixOperation], bool]) -> RolledProgram:
+Chosen: TypeAlias = Callable[[MatrixOperation, int], bool]  # of an operation, in so many nests
+
+
+def _replaced(program: RolledProgram, chosen: Chosen) -> RolledProgram:
     """Return a program with loops in the place of operations that are chosen."""
-    if not any(region.matrix is not None and chosen(region.matrix) for region, _ in regions_of(program.steps)):
+    regions = regions_of(program.steps)
+    if not any(region.matrix is not None and chosen(region.matrix, len(counts)) for region, counts in regions):
         return program
     first = program.first_output
     steps = renumbered(program.steps, lambda buffer: buffer if buffer < first else ~(buffer - first))
-    made = _WrittenOut(list(program.buffers[:first]), chosen)
+    made = _WrittenOut(list(program.buffers[:first]), steps, chosen)
     written = made.steps(steps, ())
     behind = len(made.buffers)
     numbered = renumbered(written, lambda buffer: buffer if buffer >= 0 else behind + ~buffer)
@@ -160,8 +179,9 @@ def written_out(program: Program | RolledProgram) -> Program:
 class _WrittenOut:
     """The buffers of a program whose matrix operations become loops; its outputs are not among them."""
 
-    def __init__(self, buffers: list[Buffer], chosen: Callable[[MatrixOperation], bool]) -> None:
+    def __init__(self, buffers: list[Buffer], steps: Sequence[Step], chosen: Chosen) -> None:
         self.buffers, self.chosen = buffers, chosen
+        self.results = Counter(use.buffer for region, _ in regions_of(steps) for use in region.results)
 
     def steps(self, steps: Sequence[Step], counts: tuple[int, ...]) -> list[Step]:
         """Return steps with loops in the place of operations; `counts` are those of the nests around."""
@@ -169,7 +189,7 @@ class _WrittenOut:
         for step in steps:
             if isinstance(step, Nest):
                 made.append(replace(step, steps=tuple(self.steps(step.steps, (*counts, step.count)))))
-            elif step.matrix is None or not self.chosen(step.matrix):
+            elif step.matrix is None or not self.chosen(step.matrix, len(counts)):
                 made.append(step)
             else:
                 made += self.loops(step, step.matrix, counts)
@@ -191,9 +211,9 @@ class _WrittenOut:
             at[number] = self.workspace(buffer.size, counts) if buffer.values is None else self.constants(buffer)
         for number, result in enumerate(region.results, program.first_output):
             at[number] = result.buffer, result.table
-            if result.kind != "store":
+            if result.kind != "store" or counts or self.results[result.buffer] > 1:  # loops add to what is 0 only once
                 at[number] = self.workspace(result.table.count, counts)
-                after.append(copy(Gather(*at[number]), result.buffer, result.table, "add"))
+                after.append(copy(Gather(*at[number]), result.buffer, result.table, result.kind))
 
         def where(buffer: int, places: Table) -> tuple[int, Table]:
             there, whole = at[buffer]

@@ -1,5 +1,8 @@
 """Products of matrices as nests: some rows a round, over blocks of terms and all columns.
 
+Of a product that is symmetric, blocks of rows and columns on and below the diagonal: the sums of a block are registers.
+That is twice as quick as a library, which computes all of it.
+
 A block of rows and terms reads each number of the matrix on the right once for all its rows, and adds to each number of
 the product once for all its terms. Terms are added from left to right in each block, and then block by block.
 
@@ -8,21 +11,21 @@ Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplicatio
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
+from functools import cache
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
 from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.row_table import Table
-from codegen.ir.tables import Places, Table as Tables, table
+from codegen.ir.tables import Affine, Places, Table as Tables, table
 
 ROWS, TERMS = 4, 4  # of a block: its numbers fit into registers
+SIDE = 5  # of a block of sums: ten numbers make 25 products
 
 
 def sums_of_products(rows: int, terms: int) -> Program:
@@ -44,21 +47,14 @@ def sums_of_products(rows: int, terms: int) -> Program:
     return body_of(made, names, sums, "body")
 
 
-def matrix_product(
-    number: int, rows: int, inner: int, columns: int, values: Sequence[NDArray[np.float64] | None]
-) -> RolledProgram:
-    """Return the products of some matrices; those with values are constants, the others inputs.
+def matrix_product(number: int, rows: int, inner: int, columns: int) -> RolledProgram:
+    """Return the products of some matrices, stacks of rows.
 
-    >>> program = matrix_product(1, 9, 6, 3, [None, None])
+    >>> program = matrix_product(1, 9, 6, 3)
     >>> [(nest.count, [(step.count, len(step.results)) for step in nest.steps]) for nest in program.steps]
     [(2, [(3, 4), (3, 4)]), (1, [(3, 1), (3, 1)])]
     """
-    sizes = number * rows * inner, number * inner * columns
-    inputs = tuple(Input(f"matrix_{k}", (sizes[k],)) for k in range(2) if values[k] is None)
-    given = [Buffer("constant", found.size, found) for found in values if found is not None]
-    numbers = {True: count(), False: count(len(inputs))}
-    left, right = (next(numbers[found is None]) for found in values)
-    size, product = number * rows * columns, len(inputs) + len(given)
+    sizes = number * rows * inner, number * inner * columns, number * rows * columns
 
     def region(first: int, its: int, start: int, blocks: int, terms: int) -> Region:
         """Return the loop over some blocks of terms, and all columns, of the first rows of a block."""
@@ -69,13 +65,13 @@ def matrix_product(
             return replace(table(places), shifts=(each, row) if number > 1 else (row,))
 
         rows_read = [
-            Gather(left, moving((first + row) * inner + inside + k, rows * inner, its * inner))
+            Gather(0, moving((first + row) * inner + inside + k, rows * inner, its * inner))
             for row in range(its)
             for k in range(terms)
         ]
-        read = [Gather(right, moving((inside + k) * columns + column, inner * columns, 0)) for k in range(terms)]
+        read = [Gather(1, moving((inside + k) * columns + column, inner * columns, 0)) for k in range(terms)]
         results = tuple(
-            Result(row, product, moving((first + row) * columns + column, rows * columns, its * columns), "add")
+            Result(row, 2, moving((first + row) * columns + column, rows * columns, its * columns), "add")
             for row in range(its)
         )
         return Region(sums_of_products(its, terms), blocks * columns, (*rows_read, *read), results)
@@ -84,9 +80,48 @@ def matrix_product(
         Nest(rounds, tuple(region(first, its, *block) for block in _blocks(inner, TERMS)))
         for first, rounds, its in _blocks(rows, ROWS)
     )
-    buffers = *(Buffer("input", array.size) for array in inputs), *given, Buffer("output", size)
+    buffers = Buffer("input", sizes[0]), Buffer("input", sizes[1]), Buffer("output", sizes[2])
+    inputs = Input("matrix_0", sizes[:1]), Input("matrix_1", sizes[1:2])
     steps = nests if number == 1 else (Nest(number, nests),)
-    return RolledProgram(inputs, (Output((size,), ()),), buffers, steps, "matrix product")
+    return RolledProgram(inputs, (Output(sizes[2:], ()),), buffers, steps, "matrix product")
+
+
+def lower_products(left: Gather, right: Gather, rows: int, inner: int, product: int) -> list[Nest]:
+    """Return the nests that add the sums of products of two lists of rows, where the first is not behind the second.
+
+    All rows have `inner` numbers, and those of a list are side by side.
+
+    >>> whole = Gather(0, Affine(0, 1, 84))
+    >>> [nest.count for nest in lower_products(whole, whole, 12, 7, 1)]
+    [2, 1, 2, 1]
+    """
+
+    def nest(number: int, first: tuple[int, int, int], second: tuple[int, int, int]) -> Nest:
+        (i, height, down), (j, width, along) = first, second
+        places = [((i + k) * inner, down * inner, left) for k in range(height)]
+        places += [((j + k) * inner, along * inner, right) for k in range(width)]
+        reads = [Gather(use.buffer, Affine(use.table.first + at, 1, inner, (shift,))) for at, shift, use in places]
+        shifts = (down * rows + along,)
+        ends = [(i + a) * rows + j + b for a in range(height) for b in range(width)]
+        results = tuple(Result(k, product, Affine(end, 0, inner, shifts), "add") for k, end in enumerate(ends))
+        return Nest(number, (Region(_all_products(height, width), inner, tuple(reads), results),))
+
+    whole, rest = divmod(rows, SIDE)
+    last = whole * SIDE
+    nests = [nest(whole - k, (k * SIDE, SIDE, SIDE), (0, SIDE, SIDE)) for k in range(whole)]
+    if rest:
+        nests += [nest(whole, (last, rest, 0), (0, SIDE, SIDE))] * bool(whole) + [
+            nest(1, (last, rest, 0), (last, rest, 0))
+        ]
+    return nests
+
+
+@cache
+def _all_products(rows: int, columns: int) -> Program:
+    """Return the products of each of some slots with each of others."""
+    made, names = Table(), [f"slot_{k}" for k in range(rows + columns)]
+    slots = [made.leaf(sp.Symbol(name, real=True)) for name in names]
+    return body_of(made, names, [made.pair(sp.Mul, a, b) for a in slots[:rows] for b in slots[rows:]], "body")
 
 
 def _blocks(size: int, width: int) -> Iterator[tuple[int, int, int]]:

@@ -180,8 +180,14 @@ def sweep_work(program: Program, lanes: int, halves: Halves | None = None) -> Wo
     stored = sum(len(output.rows) if output.swept else 0 for output in program.outputs)
     columns += Counter({"lanes load": halves.crossing, "lanes store": stored})
     call = _in_groups(once, {}) + Counter({name: round(blocks * count) for name, count in columns.items()})
-    call += Counter(store=halves.crossing)
+    matrix = sum(output.size for output in program.outputs if output.swept)
+    call += Counter(store=halves.crossing) + _far(matrix, matrix)
     return Work(call, Counter({"kernel": 1, "row": rows, written: emitted, "grouped": grouped, "result": stored}))
+
+
+def _far(size: int, used: int) -> Counter[str]:
+    """How many numbers of an array that are used come from beyond the nearest cache, or go there."""
+    return Counter({"memory" if size > CACHED else "cache": used} if size > NEAREST else {})
 
 
 @dataclass(frozen=True)
@@ -304,9 +310,8 @@ def _region_work(program: RolledProgram, region: Region, rounds: int, alone: Con
     )
     once["region"] += 1
     for use in region.uses:
-        size = program.buffers[use.buffer].size
-        if size > NEAREST and _moves(use.table):
-            once["memory" if size > CACHED else "cache"] += region.count
+        if _moves(use.table):
+            once += _far(program.buffers[use.buffer].size, region.count)
     return Work(Counter({name: rounds * amount for name, amount in once.items()}), build)
 
 

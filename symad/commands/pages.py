@@ -8,13 +8,12 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sympy as sp
 
-from codegen.ir.region import RolledProgram
-from symad.checking.comparison.compare import compare
-from symad.checking.verification.verify import verify
+import symad as sa
+from codegen.later import Deferred
 from symad.commands.names import HELP
 from symad.commands.showing import (
     add_output,
@@ -27,14 +26,14 @@ from symad.commands.showing import (
     require_point,
     transformed,
 )
-from symad.compiling.native import compile
-from symad.compiling.planning import plan
-from symad.drawing.draw import about_what, draw
 from symad.errors import ArgumentError
-from symad.teaching.answers.answer_check import check_derivative, check_expansion
-from symad.teaching.expansion.expand import expand
-from symad.teaching.explanation.explain import explain
 from symad.tracing.calling.given import given
+
+if TYPE_CHECKING:
+    from codegen.ir.region import RolledProgram
+    from symad.drawing import draw as draw_module
+else:
+    draw_module = Deferred("symad.drawing.draw")
 
 DETAIL = ("result", "levels", "steps", "all")
 
@@ -84,7 +83,7 @@ def run_expand(options: argparse.Namespace) -> int:
     if options.order is not None and len(directions) > 1:
         raise ArgumentError("--order with several directions", do="give one direction, or leave --order out")
     given_directions = directions if options.order is None else directions[0]
-    shown = expand(f, x, given_directions, order=options.order, detail=options.detail, style=options.style)
+    shown = sa.expand(f, x, given_directions, order=options.order, detail=options.detail, style=options.style)
     return present(shown, options)
 
 
@@ -93,11 +92,11 @@ def run_check(options: argparse.Namespace) -> int:
     (f, x), mine = read_target(options), _answer(options.answer)
     if options.directions:
         directions = read_directions(options.directions, given(f, x).argument)
-        answer = check_expansion(mine, f, x, directions, order=options.order, epsilons=options.epsilons)
+        answer = sa.check_expansion(mine, f, x, directions, order=options.order, epsilons=options.epsilons)
     elif options.epsilons is not None:
         raise ArgumentError("--epsilons of a derivative", do="give --directions, along which there are epsilons")
     else:
-        answer = check_derivative(mine, f, x, order=options.order or 1)
+        answer = sa.check_derivative(mine, f, x, order=options.order or 1)
     present(answer, options)
     return 0 if answer.right else 1
 
@@ -134,14 +133,14 @@ def run_explain(options: argparse.Namespace) -> int:
     if not options.transform:
         print("symad: no --transform: the gradient is explained (--transform none: f itself)", file=sys.stderr)
         options.transform = ["grad"]
-    explanation = explain(*transformed(options), detail=options.detail)
+    explanation = sa.explain(*transformed(options), detail=options.detail)
     found = given(*read_target(options))
     return present(explanation.named(found.symbols) if found.formula else explanation, options)
 
 
 def loops_of(function: Callable[..., Any], argument: Any) -> RolledProgram:
     """Return a function as a rolled program; ArgumentError with the reason where it has no loops."""
-    found = plan(function, example(argument), roll="always").candidate.rolled
+    found = sa.plan(function, example(argument), roll="always").candidate.rolled
     assert found is not None
     return found.program
 
@@ -150,15 +149,17 @@ def run_draw(options: argparse.Namespace) -> int:
     """Carry out `symad draw`; exit status 0."""
     if options.loops:
         function, argument = transformed(options)
-        return present(draw(loops_of(function, argument)), options)
+        return present(sa.draw(loops_of(function, argument)), options)
     f, _ = read_target(options)
     if isinstance(f, sp.Basic) and not options.transform:
-        return present(draw(f), options)
+        return present(sa.draw(f), options)
     if not isinstance(f, sp.Basic):
-        return present(draw(*transformed(options)), options)
+        return present(sa.draw(*transformed(options)), options)
     options.at = []  # a formula is the same at all points, and has its own names where there are none
-    drawing = draw(*transformed(options))
-    drawing = replace(drawing, about=(*drawing.about, *about_what(f)[1:]))  # the formula that was differentiated
+    drawing = sa.draw(*transformed(options))
+    drawing = replace(
+        drawing, about=(*drawing.about, *draw_module.about_what(f)[1:])
+    )  # the formula that was differentiated
     return present(drawing, options)
 
 
@@ -194,7 +195,7 @@ def add_compare_and_verify(commands: Any) -> None:
 def run_compare(options: argparse.Namespace) -> int:
     """Carry out `symad compare`; exit status 0, or 1 when a route is wrong."""
     require_point(options)
-    comparison = compare(*read_target(options), options.order, plots=options.plots, progress=options.progress)
+    comparison = sa.compare(*read_target(options), options.order, plots=options.plots, progress=options.progress)
     present(comparison, options)
     return 1 if comparison.wrong else 0
 
@@ -206,13 +207,13 @@ def run_verify(options: argparse.Namespace) -> int:
         require_point(options)
     elif not options.at:
         argument = example(argument)
-    kernel = compile(function, argument)
+    kernel = sa.compile(function, argument)
     if options.box is None:
-        found = verify(kernel, argument, rigorous=options.rigorous)
+        found = sa.verify(kernel, argument, rigorous=options.rigorous)
         present(found, options)
         return 0 if math.isfinite(found.worst_ulp) else 1
     box = tuple(options.box)
-    found_errors = verify(
+    found_errors = sa.verify(
         kernel, box=box, points=options.points, seed=options.seed, rigorous=options.rigorous, progress=options.progress
     )
     present(found_errors, options)

@@ -39,7 +39,7 @@ from symad.tracing.calling.function_names import argument_names
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place, written_place
-from symad.tracing.control.array_loops import ArrayLoops
+from symad.tracing.control.array_loops import LARGE, ArrayLoops
 from symad.tracing.control.derivative_blocks import Differentiation, Inner
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.trace import (
@@ -58,6 +58,7 @@ from symad.tracing.values.sparse_matrix import SparseMatrix
 Function = Callable[..., Any]
 RAISES = "it raises an error on one of its paths: its derivatives are NaN there, and those of the loops would be 0"
 MATRICES = ("Jacobian", "Hessian")
+PRODUCTS = 1024  # terms of a product of matrices from which on a Hessian or Jacobian is taken of it as a whole
 FEW_BODIES = 4  # loops over large arrays whose matrices of derivatives are taken
 WRITTEN_OUT = 1 << 16  # operations of a function whose rounds are found: each takes some 10 microseconds to find
 MANY_LOOPS = 64  # one after the other, of which it is told why they are no nest
@@ -121,16 +122,17 @@ def traced_with_loops(
     *,
     arrays: bool = True,
     at_once: bool = True,
+    matrix: bool = False,
 ) -> StructuredTrace:
     """Return the trace of a function with its loops, and with the derivatives of loops that are taken in its code.
 
     Operations on large arrays are loops too, unless they are to be written out, and `at_once` those on smaller ones
-    that are arguments in even steps.
+    that are arguments in even steps; where a `matrix` of derivatives is taken, smaller products of matrices too.
     """
     writers: list[ArrayLoops] = []
 
     def writer(scope: Scope) -> ArrayLoops:
-        writers.append(ArrayLoops(scope, at_once=at_once))
+        writers.append(ArrayLoops(scope, at_once=at_once, products=PRODUCTS if matrix else LARGE))
         return writers[0]
 
     def differentiate(inner: Inner, kind: str, **options: Any) -> tuple[RolledProgram, Sequence[Loop]] | None:

@@ -151,7 +151,7 @@ class _Search:
 
     def shared_trace(self) -> Trace:
         """Return the trace that others have made of the function in this form, or make it."""
-        return self.shared.once(self.base, (self.arrays, self.at_once), self.traced_again)
+        return self.shared.once(self.base, (self.arrays, self.at_once, self.makes_matrix), self.traced_again)
 
     def rolled_primal(self, traced: StructuredTrace) -> Primal:
         """Return the rolled program of a trace under its own name."""
@@ -170,8 +170,14 @@ class _Search:
 
     def with_loops(self, *, arrays: bool) -> StructuredTrace:
         return traced_with_loops(
-            self.base, self.args, self.asked.max_paths, self.asked.checkpoints, arrays=arrays, at_once=self.at_once
-        )
+            self.base, self.args, self.asked.max_paths, self.asked.checkpoints, arrays=arrays, at_once=self.at_once,
+            matrix=self.makes_matrix,
+        )  # fmt: skip
+
+    @property
+    def makes_matrix(self) -> bool:
+        """Whether a Hessian or Jacobian is taken."""
+        return any(recipe.transform in MATRICES for recipe in self.recipes)
 
     @property
     def has_columns(self) -> bool:
@@ -260,7 +266,7 @@ class _Search:
     def differentiated(self) -> Rolled:
         """Return the loops with all transforms, of large arrays that are written out if need be; or StraightError."""
         assert isinstance(self.traced, StructuredTrace)
-        of_matrix = self.traced.of_arrays and any(recipe.transform in MATRICES for recipe in self.recipes)
+        of_matrix = self.traced.of_arrays and self.makes_matrix
         try:
             self.primal = self.rolled_primal(self.traced)
             if self.at_once and self.traced.of_arrays and in_rounds(self.primal.program):

@@ -168,7 +168,9 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Rule
         return row
 
     result = made(form)
-    found = edges(Builder(template), result, moving.__contains__)
+    build = Builder(template)
+    build.finite.update(dict.fromkeys(slots, False))  # what is computed elsewhere may be anything
+    found = edges(build, result, moving.__contains__)
     parts = {row: part for part, row in rows.items()}
     wanted = [row for c, _, g in found for row in (c, g) if row is not None]
     stops = {row for part, row in rows.items() if part[0] != "constant"}

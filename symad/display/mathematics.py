@@ -12,23 +12,25 @@ from __future__ import annotations
 
 import math
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 from html import escape
+from importlib import import_module
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-import latex2mathml.converter
 import sympy as sp
-from latex2mathml import exceptions as refusals
 
+from codegen.later import Deferred
 from symad.display.printers import Latex, Signs, Text
 from symad.display.styles import class_of
 
-_REFUSALS: tuple[type[Exception], ...] = (
-    ElementTree.ParseError,
-    *(c for c in vars(refusals).values() if isinstance(c, type) and issubclass(c, Exception)),
-)
+if TYPE_CHECKING:
+    from latex2mathml import converter
+else:  # when a formula is shown as MathML
+    converter = Deferred("latex2mathml.converter")
+
 _TOKEN = re.compile("\ue000([0-9]+)\ue001")
 _ENTITY = re.compile(r"&#x([0-9A-F]+);")
 _TALL = {"mfrac", "mtable", "munder", "mover", "munderover", "msqrt", "mroot"}
@@ -64,8 +66,14 @@ def mathml(expression: sp.Basic, display: bool = False) -> str:
     latex = str(printer.doprint(expression))
     try:
         return converted(latex, tuple(printer.texts), display)
-    except _REFUSALS:
+    except _refusals():
         return f"<math><mtext>{escape(str(Text().doprint(expression)))}</mtext></math>"
+
+
+@cache
+def _refusals() -> tuple[type[Exception], ...]:
+    classes = vars(import_module("latex2mathml.exceptions")).values()
+    return ElementTree.ParseError, *(c for c in classes if isinstance(c, type) and issubclass(c, Exception))
 
 
 @lru_cache(maxsize=4096)
@@ -75,7 +83,7 @@ def converted(latex: str, texts: tuple[str, ...] = (), display: bool = False) ->
     >>> converted(r"\left(x \right)").removeprefix("<math><mrow>")
     '<mrow><mo stretchy="false">(</mo><mi>x</mi><mo stretchy="false">)</mo></mrow></mrow></math>'
     """
-    made = latex2mathml.converter.convert(latex, display="block" if display else "inline")
+    made = converter.convert(latex, display="block" if display else "inline")
     made = _ENTITY.sub(
         lambda found: f"&#{int(found[1], 16)};", made.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
     )

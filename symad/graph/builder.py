@@ -38,11 +38,13 @@ class Builder:
     3/2
     """
 
-    __slots__ = ("_alternatives", "_constants", "graph", "half", "minus_one", "never", "one", "true", "two", "zero")
+    __slots__ = ("_alternatives", "_constants", "finite", "graph", "half", "minus_one", "never", "one", "true", "two",
+                 "zero")  # fmt: skip
 
     def __init__(self, graph: Graph) -> None:
         self.graph: Graph = graph
         self._constants: dict[int, Exact | float | None] = {}
+        self.finite: dict[int, bool] = {}  # what `symad.rules.partials` knows of nodes
         self._alternatives: dict[int, tuple[Literals, ...]] = {}
         self.zero: int = graph.number(0)
         self.one: int = graph.number(1)

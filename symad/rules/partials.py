@@ -18,6 +18,7 @@ zero; a partial that cannot be given raises RuleError naming the head and the op
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
@@ -26,8 +27,8 @@ import sympy as sp
 from sympy.core.function import AppliedUndef, ArgumentIndexError
 
 import codegen.heads as h
-from codegen.heads import Alias
-from codegen.ir.program import Head, reachable
+from codegen.heads import Alias, NegativeZero
+from codegen.ir.program import Head, Rows, needed, reachable
 from codegen.records import dataclass
 from symad.errors import RuleError
 from symad.graph.builder import Builder
@@ -37,6 +38,8 @@ from symad.rules.overrides import GATES, OVERRIDES, REFUSED_OPERANDS
 from symad.rules.root_powers import PARTS, power_form
 
 Form = tuple[Head, tuple[int, ...]]
+TAME = (sp.Symbol, sp.Add, sp.Mul, sp.sin, sp.cos, sp.tanh, sp.sech, sp.sign, sp.Abs, sp.floor, h.Alias, h.expit,
+        *GATES, sp.logic.boolalg.Boolean)  # fmt: skip  # finite for all finite operands
 
 
 class log_cosh(sp.Function):  # type: ignore[misc]
@@ -181,6 +184,8 @@ class Template:
 def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge]:
     """Return the edges from the active operands of a node, at most one for each source and guard.
 
+    A factor that is the constant 0 leaves none, where the other one is finite: it is a structural zero.
+
     >>> graph = Graph()
     >>> build = Builder(graph)
     >>> x = graph.leaf(sp.Symbol("x"))
@@ -197,9 +202,9 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
     elif head is sp.Mul and len(operands) == 2 and is_plain_product(build, operands):
         left, right = operands
         found = []
-        if active(left):
+        if active(left) and not vanishes(build, right, left):
             found.append((None if right == build.one else right, left, None))
-        if active(right):
+        if active(right) and not vanishes(build, left, right):
             found.append((None if left == build.one else left, right, None))
         return found
     else:
@@ -207,6 +212,45 @@ def edges(build: Builder, node: int, active: Callable[[int], bool]) -> list[Edge
     if len(found) < 2 or (len(found) == 2 and found[0][1] != found[1][1]):
         return found
     return _merge(build, found)
+
+
+def vanishes(build: Builder, factor: int, other: int) -> bool:
+    """Whether a product is a structural zero: one factor is the constant 0, and the other one is finite."""
+    is_zero = build.constant(factor) == 0 or build.graph.heads[factor] is NegativeZero
+    return is_zero and is_finite(build, other)
+
+
+def is_finite(build: Builder, node: int) -> bool:
+    """Whether a node is finite wherever its inputs are, unless it overflows: 0 log(x) is NaN at -1, and no zero."""
+    graph, known = build.graph, build.finite
+    for row in needed(graph, [node], known):
+        head, operands = graph.heads[row], graph.operands[row]
+        exponent = build.constant(operands[1]) if head is sp.Pow else None
+        known[row] = (head is Alias and row not in graph.rules) or (
+            (head is sp.exp or is_finite_operation(graph, row, exponent)) and all(known[part] for part in operands)
+        )
+    return known[node]
+
+
+def is_finite_operation(rows: Rows, row: int, exponent: object) -> bool:
+    """Whether an operation gives finite numbers for all finite ones; `exponent` is that of a power, if a constant."""
+    if rows.heads[row] is sp.Pow:
+        return _is_finite_number(*map(rows.atoms.get, rows.operands[row])) or (
+            isinstance(exponent, int) and exponent >= 0
+        )
+    if rows.operands[row]:
+        return issubclass(rows.heads[row], TAME)
+    return not isinstance(rows.atoms.get(row), sp.Number) or _is_finite_number(rows.atoms[row])
+
+
+def _is_finite_number(base: sp.Basic | None, exponent: sp.Basic | None = sp.S.One) -> bool:
+    """Whether this is a number, or a power of one, such as the 1/sqrt(16) of a scale, and a finite float."""
+    if not (isinstance(base, sp.Number) and isinstance(exponent, sp.Number)):
+        return False
+    try:
+        return math.isfinite(float(base) ** float(exponent))
+    except (ArithmeticError, TypeError):  # too large, 1/0, or no real number
+        return False
 
 
 def _edges_of_form(
@@ -238,7 +282,9 @@ def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, po
     if head is sp.Add:
         return build.one
     if head is sp.Mul:
-        return _product_of(build, operands[:position] + operands[position + 1 :])
+        others = operands[:position] + operands[position + 1 :]
+        zero = any(vanishes(build, other, operands[position]) for other in others)
+        return None if zero else _product_of(build, others)
     rules = OVERRIDES.get(head) or COMPOSITES.get(head)
     if rules is not None:
         return rules[position](build, node, *operands)

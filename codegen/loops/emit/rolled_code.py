@@ -35,7 +35,7 @@ from codegen.loops.optimise.packing import COPY, pack
 from codegen.loops.optimise.unrolled_sums import with_unrolled_sums
 from codegen.lowering.lower import Lowered
 from codegen.lowering.passes import Prepared, prepare
-from codegen.matrices.matrix_loops import asks_library, without_library
+from codegen.matrices.matrix_loops import asks_library, with_short_products, without_library
 from codegen.options import Options
 from codegen.processor import vector_bits
 from codegen.records import dataclass
@@ -119,8 +119,9 @@ class RolledPlan:
     def of(cls, program: RolledProgram, options: Options, lanes: int | None = None) -> RolledPlan:
         """Prepare the bodies of a program as programs are; LoweringError for a head without a native lowering."""
         checked(program, "what is to be compiled")
-        if asks_library(program) and not has_library():
-            program = checked(without_library(program), "writing matrix operations as loops", program)
+        if asks_library(program):
+            as_loops = with_short_products if has_library() else without_library
+            program = checked(as_loops(program), "writing matrix operations as loops", program)
         for name, change in PASSES:
             program = checked(carried_out(name, change, program), name, program)
         program = replace(program, steps=interned(program.steps))

@@ -29,7 +29,7 @@ def with_outlined_sums(program: RolledProgram, inputs: Collection[int]) -> tuple
         if not rows or region.count * len(rows) > left:
             continue
         left -= region.count * len(rows)
-        sums, draft.steps[at] = _split(region, rows, [draft.workspace(region.count) for _ in rows])
+        sums, draft.steps[at] = split(region, rows, [draft.workspace(region.count) for _ in rows])
         draft.insert(at, sums)
     made = draft.finished() if draft.added else program
     return made, frozenset(range(made.first_output - len(draft.added), made.first_output))
@@ -61,7 +61,7 @@ def _outlined_sums(body: Program, variable: set[int]) -> list[int]:
     return sorted(used)
 
 
-def _split(region: Region, rows: Sequence[int], buffers: Sequence[int]) -> tuple[Region, Region]:
+def split(region: Region, rows: Sequence[int], buffers: Sequence[int]) -> tuple[Region, Region]:
     """Return the region of some rows, which go to buffers, and the region that reads them there."""
     everywhere = Affine(0, 1, region.count)
     reads = {row: Gather(buffer, everywhere) for row, buffer in zip(rows, buffers, strict=True)}

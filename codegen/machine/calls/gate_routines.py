@@ -101,8 +101,8 @@ def gate(self: pointers, arguments: pointers, count: int, keywords: pointers) ->
             return slow(self, arguments, count, keywords)
         if keywords[ITEMS] != name_out:
             return slow(self, arguments, count, keywords)
-    inputs = room(pointers, MOST)
-    numbers = room(reals, MOST)
+    inputs = room(pointers, given)
+    numbers = room(reals, given)
     for k in range(given):
         found = data(arguments[k], table[HEADER + k * ENTRY:], READ, numbers[k:])
         if found == null:
@@ -114,7 +114,7 @@ def gate(self: pointers, arguments: pointers, count: int, keywords: pointers) ->
 
 def stored(self: pointer, arguments: pointers, count: int, keywords: pointer, inputs: pointers, table: ints) -> pointer:
     """Compute into what is given as `out`, an array or a tuple of them."""
-    outputs = room(pointers, MOST)
+    outputs = room(pointers, table[2])
     given = table[1]
     results = table[HEADER + given * ENTRY:]
     out = arguments[given]
@@ -142,9 +142,9 @@ def stored(self: pointer, arguments: pointers, count: int, keywords: pointer, in
 
 def made(self: pointer, arguments: pointers, count: int, keywords: pointer, inputs: pointers, table: ints) -> pointer:
     """Compute into new arrays, and numbers."""
-    outputs = room(pointers, MOST)
-    objects = room(pointers, MOST)
-    numbers = room(reals, MOST)
+    outputs = room(pointers, table[2])
+    objects = room(pointers, table[2])
+    numbers = room(reals, table[2])
     for k in range(table[2]):
         entry = table[HEADER + (table[1] + k) * ENTRY:]
         objects[k] = null
@@ -191,7 +191,7 @@ def trial(inputs: pointers, outputs: pointers) -> int32:
 '''
 
 
-MOST_ARRAYS = 64  # inputs, and outputs, that the gate handles; more go through the slow path
+MOST_ARRAYS = 8192  # inputs, and outputs: the gate keeps 40 bytes of each on the stack; more go through the slow path
 MOST_DIMENSIONS = 8
 ENTRY = 2 + MOST_DIMENSIONS  # int64 per array: dimensions, bytes, extents
 HEADER = 4  # kernel address, number of inputs, of outputs, whether to release the GIL
@@ -201,7 +201,7 @@ EXPORTED = ("gate", "slow", "trial")
 
 
 NUMBERS: Numbers = OFFSETS | {name: f"@{name}" for name in GLOBALS} | {
-    "ENTRY": ENTRY, "READ": READ, "WRITE": WRITE, "HEADER": HEADER, "MOST": MOST_ARRAYS,
+    "ENTRY": ENTRY, "READ": READ, "WRITE": WRITE, "HEADER": HEADER,
 }  # fmt: skip
 
 

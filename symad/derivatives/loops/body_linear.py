@@ -8,22 +8,18 @@ A product has an infinite derivative where it reads the 1/0 of another region, s
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
 import sympy as sp
 
-import codegen.heads as h
 from codegen.ir.body_parts import row_of
-from codegen.ir.program import Program, Rows, reachable
+from codegen.ir.program import Program, reachable
 from symad.derivatives.linear import Linear, Term, settle, total
 from symad.derivatives.loops.body_derivatives import Replay
 from symad.graph.builder import Builder
 from symad.rules.overrides import GATES
-
-TAME = (sp.Symbol, sp.Add, sp.Mul, sp.sin, sp.cos, sp.tanh, sp.sech, sp.sign, sp.Abs, sp.floor, h.Alias, h.expit,
-        *GATES, sp.logic.boolalg.Boolean)  # fmt: skip
+from symad.rules.partials import is_finite_operation
 
 
 def body_pushforward(
@@ -225,30 +221,9 @@ def _is_tame(build: Builder, linear: Linear, infinite: Collection[int]) -> bool:
     graph = build.graph
     for node in reachable(graph, list(linear.coefficients())):
         exponent = build.constant(graph.operands[node][1]) if graph.heads[node] is sp.Pow else None
-        if node in infinite or not _is_finite(graph, node, exponent):
+        if node in infinite or not is_finite_operation(graph, node, exponent):
             return False
     return True
-
-
-def _is_finite(rows: Rows, row: int, exponent: object) -> bool:
-    """Whether an operation gives finite numbers for all finite ones; `exponent` is that of a power, if a constant."""
-    if rows.heads[row] is sp.Pow:
-        return _is_finite_number(*map(rows.atoms.get, rows.operands[row])) or (
-            isinstance(exponent, int) and exponent >= 0
-        )
-    if rows.operands[row]:
-        return issubclass(rows.heads[row], TAME)
-    return not isinstance(rows.atoms.get(row), sp.Number) or _is_finite_number(rows.atoms[row])
-
-
-def _is_finite_number(base: sp.Basic | None, exponent: sp.Basic | None = sp.S.One) -> bool:
-    """Whether this is a number, or a power of one, such as the 1/sqrt(16) of a scale, and a finite float."""
-    if not (isinstance(base, sp.Number) and isinstance(exponent, sp.Number)):
-        return False
-    try:
-        return math.isfinite(float(base) ** float(exponent))
-    except (ArithmeticError, TypeError):  # too large, 1/0, or no real number
-        return False
 
 
 def outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
@@ -269,7 +244,7 @@ def _outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
         if not issubclass(body.heads[row], sp.logic.boolalg.Boolean):
             atom = body.atoms.get(parts[-1]) if parts else None
             exponent = int(atom) if isinstance(atom, sp.Integer) else None
-            if not found.isdisjoint(parts) or not _is_finite(body, row, exponent):
+            if not found.isdisjoint(parts) or not is_finite_operation(body, row, exponent):
                 found.add(row)
     return {output for output in range(len(body.outputs)) if row_of(body, output) in found}
 

@@ -1,31 +1,41 @@
-"""Matrices by columns: a pushforward along every unit vector, one after the other in a nest.
+"""Matrices by columns: a pushforward along every unit vector, one after the other in nests.
 
 For programs that have no other way to a matrix: chains, nests, deep graphs of regions. What does not depend on the
-seed is computed once, before the nest. A buffer that does has a part for each round.
+seed is computed once, before the nests. A buffer that does has a part for each round. So the products of a constant
+matrix with the vectors of all rounds are one product of matrices, and with the unit vectors the matrix itself:
+the Hessian of g(X w) is X' D X.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Container, Hashable, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import takewhile
 
 import numpy as np
+from sympy.logic.boolalg import Boolean
 
-from codegen.ir.body_parts import copy
-from codegen.ir.program import Output
+from codegen.ir.body_parts import copy, outputs_of
+from codegen.ir.matrix_operation import MatrixOperation
+from codegen.ir.program import Output, reachable
 from codegen.ir.readdress import all_readdressed, each_region, moved
-from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step
-from codegen.ir.tables import Affine, Table
+from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
+from codegen.ir.tables import Affine, Table, table
 from codegen.loops.optimise.draft import Draft
-from codegen.matrices.matrix_loops import has_matrices
+from codegen.loops.optimise.outlining import split
+from codegen.matrices.matrix_loops import has_matrices, matrix_region
+from codegen.matrices.product_loops import lower_products
 from codegen.records import dataclass
 from symad.derivatives.loops.activity import dependent
+from symad.derivatives.loops.layout_wide import CHUNKS, in_chunks
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
 
 FEWEST_OPERATIONS = 20_000  # of one call, below which straight lines, or sweeps over columns, are faster
 MOST_ROUNDS = 4096
-MOST_NUMBERS = 2**24  # in the buffers of all rounds
+ACROSS = range(16, 32)  # repetitions that are run for all columns, so that these are stored to lines at hand
+MOST_NUMBERS = 2**26  # in the buffers of all rounds
 
 
 def worth_columns(program: RolledProgram) -> bool:
@@ -37,7 +47,7 @@ def hessian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | None
     """Return the dense Hessian of a scalar program, forward over reverse; None for too many columns."""
     pushed = pushforward(gradient(program, [wrt]), [wrt], units=True)
     shape = program.inputs[wrt].shape
-    return by_rounds(pushed, len(program.inputs), shape + shape, across=False)
+    return by_rounds(pushed, len(program.inputs), shape + shape, symmetric=True)
 
 
 def jacobian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | None:
@@ -46,11 +56,13 @@ def jacobian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | Non
         return None
     shape = program.outputs[0].shape + program.inputs[wrt].shape
     if program.outputs[0].size < program.inputs[wrt].size:
-        return by_rounds(pullback(program, [wrt], units=True), len(program.inputs), shape, across=False)
+        return by_rounds(pullback(program, [wrt], units=True), len(program.inputs), shape)
     return by_rounds(pushforward(program, [wrt], units=True), len(program.inputs), shape, across=True)
 
 
-def by_rounds(program: RolledProgram, seed: int, shape: tuple[int, ...], *, across: bool) -> RolledProgram | None:
+def by_rounds(
+    program: RolledProgram, seed: int, shape: tuple[int, ...], *, across: bool = False, symmetric: bool = False
+) -> RolledProgram | None:
     """Return the second output at every unit vector of an input, the seed, as rows or as columns (`across`)."""
     rounds, size = program.inputs[seed].size, program.outputs[1].size
     program = _apart(program, program.first_output + 1) if across else program
@@ -66,12 +78,23 @@ def by_rounds(program: RolledProgram, seed: int, shape: tuple[int, ...], *, acro
     moves[target] = Move(target, rounds, 0, 1) if across else Move(target, 1, 0, size)
     for buffer in {*active, target} - {seed}:
         draft.buffers[buffer] = Buffer("workspace", program.buffers[buffer].size * rounds)
-    before, within = _parts(program.steps, active, within=False), _parts(program.steps, active, within=True)
-    inside = all_readdressed(within, lambda b, places: moves[b].use(b, places) if b in moves else _still(b, places))
-    draft.steps = [*before, Nest(rounds, inside)] if inside else [*before]
+    steps = [part for step in program.steps for part in _split(draft, step, active)]
+    draft.steps = [*_parts(steps, active, within=False)]
+    _Rounds(draft, rounds, moves, seed, target if symmetric else None, across).write(_parts(steps, active, within=True))
+    if symmetric:
+        target = _mirrored(draft, target, rounds)
     return draft.finish(
         [found for found in draft.arrays[0] if found[1] != seed], [(Output(shape, ()), target)], "columns"
     )
+
+
+def _mirrored(draft: Draft, matrix: int, rows: int) -> int:
+    """Return a symmetric matrix of which the lower triangle is known."""
+    i, j = (axis.ravel() for axis in np.indices((rows, rows)))
+    lower = Gather(matrix, table(np.maximum(i, j) * rows + np.minimum(i, j)))
+    whole = draft.workspace(rows * rows)
+    draft.steps.append(copy(lower, whole, Affine(0, 1, rows * rows)))
+    return whole
 
 
 def _apart(program: RolledProgram, target: int) -> RolledProgram:
@@ -106,6 +129,144 @@ class Move:
         return self.buffer, moved(table, self.first, scale=self.scale, shifts=shifts)
 
 
+@dataclass(frozen=True)
+class _Rounds:
+    """Steps along every unit vector: products of matrices for all rounds at once, and nests of what is between them.
+
+    Of a `triangle`, a square matrix with the rounds as rows, products go to the lower triangle only.
+    """
+
+    draft: Draft
+    count: int
+    moves: Mapping[int, Move]
+    seed: int
+    triangle: int | None
+    across: bool  # whether the rounds are the columns of what is made
+    turned: dict[Hashable, Gather] = field(default_factory=dict)  # matrices by columns
+    uses: Counter[int] = field(default_factory=Counter)  # of buffers
+
+    def write(self, steps: Sequence[Step]) -> None:
+        """Write the steps of all rounds."""
+        self.uses.update(use.buffer for region, _ in regions_of(steps) for use in region.uses)
+        waiting: list[tuple[int, Step]] = []  # with what a chunk of it is
+        for step in steps:
+            product = self.product(step) if isinstance(step, Region) else None
+            if isinstance(product, list):
+                self.nest(waiting, product)
+                waiting = []
+            elif product is None:
+                waiting += [(self.own(step), inner) for inner in all_readdressed([step], self.where)]
+            else:
+                waiting.append((product.count, product))
+        self.nest(waiting, [])
+
+    def nest(self, waiting: Sequence[tuple[int, Step]], then: list[Step]) -> None:
+        """Write a nest of what waits; its end in chunks, with the product behind it."""
+        last, sizes = waiting[-1][0] if waiting else 0, ACROSS if self.across else CHUNKS
+        end = list(takewhile(lambda found: found[0] == last, reversed(waiting))) if last >= 2 * sizes.stop else []
+        before = waiting[: len(waiting) - len(end)]
+        parts = [Nest(self.count, tuple(step for _, step in part)) for part in (before, end[::-1]) if part]
+        self.draft.steps += parts[:1] if before else []
+        together = [*(parts[1:] if before else parts), *then]
+        chunks = in_chunks(together, sizes) if together else []
+        rows = next(regions_of(then))[0].gathers[0].buffer if then else -1
+        own = [use for region, _ in regions_of(parts[-1:]) for use in region.uses if use.buffer == rows]
+        if own and chunks != together and self.uses[rows] == len(own) + 1:
+            chunks = self.short_rows(chunks, last, rows)
+        self.draft.steps += chunks
+
+    def short_rows(self, chunks: Sequence[Step], length: int, rows: int) -> list[Step]:
+        """Return chunks that keep rows of numbers, which nothing else uses, for a chunk only: in the caches."""
+        found: list[Step] = []
+        for chunk in chunks[:1], chunks[1:]:
+            size = max((region.count for region, _ in regions_of(chunk)), default=0)
+            short = self.draft.workspace(self.count * size) if size else rows
+
+            def where(buffer: int, places: Table, short: int = short, size: int = size) -> tuple[int, Table]:
+                if buffer != rows or not isinstance(places, Affine):
+                    return buffer, places
+                shifts = tuple(shift // length * size for shift in places.shifts)
+                return short, Affine(places.start // length * size, 1, size, shifts)
+
+            found += all_readdressed(chunk, where)
+        return found
+
+    def own(self, step: Step) -> int:
+        """Return how many repetitions a loop has that know nothing of each other; 0 for any other."""
+        if not isinstance(step, Region) or not step.parallel:
+            return 0
+        own = Affine(0, 1, step.count).key
+        moving = [use.table.key for use in step.uses if use.buffer in self.moves]
+        return step.count if all(key == own for key in moving) else 0
+
+    def where(self, buffer: int, places: Table) -> tuple[int, Table]:
+        """Return where a round finds the places of a buffer; the shifts of inner nests stay theirs."""
+        if buffer in self.moves:
+            return self.moves[buffer].use(buffer, places)
+        return buffer, moved(places, shifts=(0, *places.shifts)) if places.shifts else places
+
+    def product(self, region: Region) -> list[Step] | Region | None:
+        """Return the product of the vectors of all rounds, side by side as rows, with a matrix that all rounds share.
+
+        With the unit vectors it is the matrix, and a round copies a row of it: one region. None for all that is no such
+        product.
+        """
+        active = [k for k, use in enumerate(region.gathers) if use.buffer in self.moves]
+        if region.matrix is None or region.matrix.kind != "product" or len(active) != 1:
+            return None
+        (number, rows, inner, columns), turned, (k,) = region.matrix.sizes, region.matrix.transposed, active
+        vectors, matrix, (result,) = region.gathers[k], region.gathers[1 - k], region.results
+        if number > 1 or not (columns == 1 if k else rows == 1 or not turned[0]):
+            return None
+        rows, columns, by_columns = (1, rows, not turned[0]) if k else (rows, columns, turned[1])
+        if vectors.buffer == self.seed and rows == 1:
+            lines = matrix if self.across or not by_columns else self.by_columns(matrix, columns, inner)
+            step, shift = (inner, 1) if by_columns and lines is matrix else (1, columns)
+            line = Gather(lines.buffer, Affine(lines.table.first, step, columns, (shift,)))
+            return copy(line, *self.where(result.buffer, result.table), result.kind)
+        if vectors.buffer == self.seed or not (self.follow(vectors) and self.follow(result)):
+            return None
+        operation = MatrixOperation("product", (1, self.count * rows, inner, columns), (False, by_columns))
+        given = Gather(self.moves[vectors.buffer].buffer, Affine(0, 1, operation.operands[0]))
+        if result.buffer == self.triangle and rows == 1:
+            others = matrix if by_columns else self.by_columns(matrix, inner, columns)
+            return [*lower_products(given, others, columns, inner, result.buffer)]
+        return [matrix_region(operation, [given, matrix], [replace(result, table=Affine(0, 1, operation.results[0]))])]
+
+    def by_columns(self, matrix: Gather, rows: int, columns: int) -> Gather:
+        """Return a matrix that is stored by columns; constants are put in that order now."""
+        key = matrix.buffer, matrix.table.key, rows
+        if key not in self.turned:
+            size, values = rows * columns, self.draft.buffers[matrix.buffer].values
+            if values is not None:
+                flat = values[matrix.table.places()].reshape(rows, columns).T.ravel()
+                self.turned[key] = Gather(self.draft.constants(flat), Affine(0, 1, size))
+            else:
+                found = self.turned[key] = Gather(self.draft.workspace(size), Affine(0, 1, size))
+                column = Gather(matrix.buffer, Affine(matrix.table.first, columns, rows, (1,)))
+                self.draft.steps.append(Nest(columns, (copy(column, found.buffer, Affine(0, 1, rows, (rows,))),)))
+        return self.turned[key]
+
+    def follow(self, use: Gather | Result) -> bool:
+        """Whether what one round uses is followed by what the next one uses."""
+        move, places = self.moves[use.buffer], use.table
+        return (move.scale, move.shift, places.first) == (1, places.count, 0)
+
+
+def _split(draft: Draft, step: Step, active: Container[int]) -> list[Step]:
+    """Return a step in two: first the rows of its body that are the same in all rounds, which are kept."""
+    if not isinstance(step, Region) or not step.parallel:
+        return [step]
+    body, moving = step.body, {slot for slot, use in enumerate(step.gathers) if use.buffer in active}
+    for row, operands in enumerate(body.operands):
+        if not moving.isdisjoint(operands):
+            moving.add(row)
+    met = moving.intersection(reachable(body, [row for row, _ in outputs_of(step)]))
+    needed = {part for row in met for part in body.operands[row]}
+    rows = [row for row in sorted(needed - moving) if body.operands[row] and not issubclass(body.heads[row], Boolean)]
+    return list(split(step, rows, [draft.workspace(step.count) for _ in rows])) if rows else [step]
+
+
 def _parts(steps: Sequence[Step], active: frozenset[int], *, within: bool) -> tuple[Step, ...]:
     """Return what steps compute in the rounds, or before them."""
 
@@ -114,8 +275,3 @@ def _parts(steps: Sequence[Step], active: frozenset[int], *, within: bool) -> tu
         return replace(region, results=results) if results else None
 
     return each_region(steps, part)
-
-
-def _still(buffer: int, table: Table) -> tuple[int, Table]:
-    """Return a use of what is the same in all rounds; the shifts of inner nests stay theirs."""
-    return buffer, moved(table, shifts=(0, *table.shifts)) if table.shifts else table

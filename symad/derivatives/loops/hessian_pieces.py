@@ -8,9 +8,9 @@ piece for each way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import sympy as sp
@@ -18,21 +18,27 @@ from numpy.typing import NDArray
 
 from codegen.ir.copy_rows import copied, program_over
 from codegen.ir.program import reachable
-from codegen.ir.region import Gather, Region, Result, RolledProgram, regions_of
+from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked
-from codegen.ir.tables import Places, distinct
+from codegen.ir.tables import Affine, Places, distinct
+from codegen.loops.optimise.draft import Draft, select
 from codegen.loops.optimise.outlining import with_outlined_sums
 from codegen.loops.optimise.reaching_definitions import FIXED, ZERO, ReachingDefinitions
 from codegen.loops.optimise.reductions import with_reductions
+from codegen.matrices.matrix_loops import has_matrices
+from codegen.matrices.product_loops import sums_of_products
 from codegen.records import dataclass
-from symad.derivatives.loops.patterns import reordered, retabled, table_of, uniform
+from symad.derivatives.loops.patterns import is_uniform, reordered, retabled, table_of, uniform
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
+from symad.rules.partials import is_finite
 
 MOST_PIECES = 64  # of one region
 MOST_INNER, MOST_INNER_PACKED = 64, 128  # a dense matrix can be taken by columns, a packed one in no other way
+MOST_TERMS = 64  # of the sums of a product of matrices: a body has an entry for each two of them
 MOST_EXPONENTS = 8  # different constants that are exponents: each has a body of its own
 
+Key = TypeVar("Key")
 Role = Literal["active", "fixed", "inner"]
 
 
@@ -45,6 +51,10 @@ class Slot:
     places: Places
     role: Role
 
+    def part(self, chosen: Places) -> Slot:
+        """Return what is read in some of the repetitions."""
+        return replace(self, places=uniform(self.places[chosen]))
+
 
 @dataclass(frozen=True, eq=False)
 class Term:
@@ -54,6 +64,10 @@ class Term:
     buffer: int
     places: Places
     kind: Literal["store", "add"]
+
+    def part(self, chosen: Places) -> Term:
+        """Return what is added in some of the repetitions."""
+        return replace(self, places=self.places[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +106,35 @@ class RegionDraft:
         """Let a node go to places."""
         self.results.append((node, Result(0, buffer, table_of(places), kind)))
 
+    def zeros(self, buffers: Sequence[Buffer], primal: Sequence[int]) -> dict[int, NDArray[np.bool_]]:
+        """Return the nodes that are products with constants that are 0, and in which repetitions they are.
+
+        In the nodes that `primal` ones need, these constants are factors of what is finite, and nothing else.
+        """
+        graph, found = self.build.graph, dict[int, NDArray[np.bool_]]()
+        for node, buffer, places in self.slots:
+            values = buffers[buffer].values
+            if values is not None and (vanishes := values[places] == 0).any():
+                found[node] = vanishes
+        for node in reachable(graph, primal) if found else ():
+            parts = graph.operands[node]
+            for part in found.keys() & set(parts):
+                others = [other for other in parts if other != part]
+                if graph.heads[node] is not sp.Mul or not all(is_finite(self.build, other) for other in others):
+                    del found[part]
+        for node in range(len(graph)) if found else ():
+            zeros = [found[part] for part in graph.operands[node] if part in found]
+            if zeros and graph.heads[node] is sp.Mul:
+                found[node] = np.logical_or.reduce(zeros)
+            elif len(zeros) == len(graph.operands[node]) > 0 and graph.heads[node] is sp.Add:
+                found[node] = np.logical_and.reduce(zeros)
+        return found
+
+    def part(self, chosen: Places) -> RegionDraft:
+        """Return a region of some of the repetitions, without results."""
+        slots = [(node, buffer, uniform(places[chosen])) for node, buffer, places in self.slots]
+        return RegionDraft(self.build, len(chosen), slots, [], self.origin)
+
     def reorder(self, order: Places) -> None:
         """Put the repetitions into another order."""
         self.slots = [(node, buffer, reordered(places, order)) for node, buffer, places in self.slots]
@@ -106,6 +149,27 @@ class RegionDraft:
         return Region(body, self.count, gathers, results, origin=self.origin)
 
 
+def apart(
+    piece: Piece,
+    draft: RegionDraft,
+    buffers: Sequence[Buffer],
+    entries: dict[Key, int],
+    slots_of: Callable[[Key], list[Places]],
+) -> Iterator[tuple[Key, int, RegionDraft, Places | None]]:
+    """Yield entries with the region that makes them, and its repetitions where these are not all.
+
+    An entry is left out where a constant factor of it is 0: it is no entry of the pattern.
+    """
+    zeros, parts = draft.zeros(buffers, [term.node for term in piece.terms]), dict[bytes, RegionDraft]()
+    for key, node in entries.items():
+        vanishes = zeros.get(node)
+        if vanishes is None or (not vanishes.all() and all(map(is_uniform, slots_of(key)))):
+            yield key, node, draft, None
+        elif not vanishes.all():
+            chosen = np.flatnonzero(~vanishes)
+            yield key, node, parts.setdefault(chosen.tobytes(), draft.part(chosen)), chosen
+
+
 def pieces_of(
     program: RolledProgram, wrt: int, *, packed: bool = False
 ) -> tuple[RolledProgram, list[Piece], Inner] | None:
@@ -115,6 +179,10 @@ def pieces_of(
     the input `wrt`; an outlined sum is an inner value in any case. None where there are too many ways to read, or too
     many inner values, of which a `packed` matrix may have more; for nests and chains too.
     """
+    if packed and has_matrices(program):
+        draft = Draft(program)
+        draft.steps = [_written(draft, step) for step in program.steps]
+        program = select(draft.finished(), range(len(program.outputs)), {})  # what follows is fused with the products
     program = checked(with_reductions(program), "writing accumulations as sums", program)
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
     if len(regions) < len(program.steps):
@@ -128,6 +196,28 @@ def pieces_of(
         if not finder.visit(region):
             return None
     return program, finder.pieces[::-1], finder.inner
+
+
+def _written(draft: Draft, step: Step) -> Step:
+    """Return a step; where it is the product of a matrix and a vector of few terms, as a loop of sums in a body.
+
+    A matrix of constants is stored anew where the loop would read it in long steps.
+    """
+    if not isinstance(step, Region) or step.matrix is None or step.matrix.kind != "product":
+        return step
+    (number, rows, inner, columns), (left_turned, right_turned) = step.matrix.sizes, step.matrix.transposed
+    if number > 1 or 1 not in (rows, columns) or inner > MOST_TERMS:
+        return step
+    matrix, vector = step.gathers if columns == 1 else step.gathers[::-1]
+    count, by_rows = (rows, not left_turned) if columns == 1 else (columns, right_turned)
+    values = draft.buffers[matrix.buffer].values
+    if by_rows and values is not None:
+        turned = values[matrix.table.places()].reshape(count, inner).T.ravel()
+        matrix, by_rows = Gather(draft.constants(turned), Affine(0, 1, count * inner)), False
+    along, down = (1, inner) if by_rows else (count, 1)
+    reads = [Gather(matrix.buffer, Affine(matrix.table.first + k * along, down, count)) for k in range(inner)]
+    reads += [Gather(vector.buffer, Affine(vector.table.first + k, 0, count)) for k in range(inner)]
+    return replace(step, body=sums_of_products(1, inner), count=count, gathers=tuple(reads), matrix=None)
 
 
 @dataclass(eq=False)

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from codegen.ir.readdress import readdressed, repetitions
-from codegen.ir.region import Nest, Region, Result, Step
+from codegen.ir.readdress import each_region, readdressed
+from codegen.ir.region import Nest, Region, Result, Step, regions_of
 from codegen.ir.tables import Affine, Table
 from symad.derivatives.loops.hessian_pieces import RegionDraft
 
@@ -21,7 +21,6 @@ MOST_SUMS = 32  # of each loop that it is cut into
 SIDE = 5  # of a block: with ten numbers at hand it makes 25 products
 FEWEST_REPETITIONS = 16
 CHUNKS = range(1024, 2048)  # repetitions, of which some dozens of numbers each are kept in the second cache
-FEWEST_IN_CHUNKS = 4096
 
 
 def narrow(draft: RegionDraft, workspace: Callable[[int], int]) -> list[RegionDraft]:
@@ -78,23 +77,28 @@ def _blocks(draft: RegionDraft, sums: list[tuple[int, Result]]) -> list[list[tup
     return [block[k : k + MOST_SUMS] for block in blocks.values() for k in range(0, len(block), MOST_SUMS)]
 
 
-def in_chunks(regions: Sequence[Region]) -> list[Step]:
+def in_chunks(steps: Sequence[Step], sizes: range = CHUNKS) -> list[Step]:
     """Return regions that repeat equally often as a nest over chunks, so that what one stores the next finds near.
+
+    They may be in nests. A repetition must not need what another one stores. Few are left as they are.
 
     >>> from symad.derivatives.loops.matrix_layout import copies
     >>> (copy,) = copies(0, np.arange(10_007), 1, np.arange(10_007))
-    >>> [(type(step).__name__, step.count) for step in in_chunks([copy, copy])]
-    [('Nest', 5), ('Region', 2), ('Region', 2)]
+    >>> [(type(step).__name__, step.count) for step in in_chunks([copy, Nest(3, (copy,))])]
+    [('Nest', 5), ('Region', 2), ('Nest', 3)]
     """
+    regions = [region for region, _ in regions_of(steps)]
     count = regions[0].count
-    tables = [use.table for region in regions for use in region.gathers]
-    tables += [use.table for region in regions for use in region.results]
-    if len(regions) < 2 or count < FEWEST_IN_CHUNKS or not all(isinstance(found, Affine) for found in tables):
-        return list(regions)
-    chunk = min(CHUNKS, key=lambda size: count % size)
+    if (
+        (isinstance(steps[-1], Region) and len(steps) < 2) or count < 2 * sizes.stop
+        or any(region.count != count for region in regions)
+        or not all(isinstance(use.table, Affine) for region in regions for use in region.uses)
+    ):  # fmt: skip
+        return list(steps)
+    chunk = min(sizes, key=lambda size: count % size)
     rounds, rest = divmod(count, chunk)
-    steps: list[Step] = [Nest(rounds, tuple(_chunk(region, 0, chunk) for region in regions))]
-    return steps + ([_chunk(region, rounds * chunk, rest) for region in regions] if rest else [])
+    nest = Nest(rounds, each_region(steps, lambda region: _chunk(region, 0, chunk)))
+    return [nest, *(each_region(steps, lambda region: _chunk(region, rounds * chunk, rest)) if rest else ())]
 
 
 def _chunk(region: Region, begin: int, count: int) -> Region:
@@ -102,6 +106,7 @@ def _chunk(region: Region, begin: int, count: int) -> Region:
 
     def part(buffer: int, table: Table) -> tuple[int, Table]:
         assert isinstance(table, Affine)
-        return buffer, repetitions(table, begin, count, None if begin else 0)
+        shifts = table.shifts if begin else (table.step * count, *table.shifts)
+        return buffer, Affine(table.start + table.step * begin, table.step, count, shifts)
 
     return replace(readdressed(region, part), count=count)

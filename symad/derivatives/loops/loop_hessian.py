@@ -18,7 +18,7 @@ from codegen.ir.tables import distinct
 from codegen.records import dataclass
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.columns_of_regions import hessian_by_columns, worth_columns
-from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
+from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, apart, pieces_of
 from symad.derivatives.loops.matrix_layout import Assembly
 from symad.derivatives.loops.matrix_writing import Entry
 from symad.derivatives.loops.outer import (
@@ -156,8 +156,12 @@ class _Sweep:
             return
         total = sum_of(build, weighted)
         sweep = linearize(build, [total], [slot.node for slot in slots])
-        for (p, q), node in sorted(edge_pushing(build, sweep, total).items()):
-            self.second(draft, node, slots[p], slots[q])
+        entries = dict(sorted(edge_pushing(build, sweep, total).items()))
+        parts = list(apart(piece, draft, self.assembly.buffers, entries, lambda pair: [slots[k].places for k in pair]))
+        for (p, q), node, part, chosen in parts:
+            met = {k: slots[k] if chosen is None else slots[k].part(chosen) for k in (p, q)}
+            self.second(part, node, met[p], met[q])
+        self.assembly.pieces += dict.fromkeys(part for _, _, part, chosen in parts if chosen is not None)
         gradient = sweep.transpose().apply(build, [build.one])
         for slot, first in zip(slots, gradient, strict=True):
             if slot.role == "inner" and first is not None:

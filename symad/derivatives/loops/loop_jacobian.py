@@ -14,7 +14,7 @@ from codegen.ir.region import RolledProgram
 from codegen.ir.sparsity import Format
 from codegen.ir.tables import Places, distinct
 from symad.derivatives.loops.columns_of_regions import jacobian_by_columns, worth_columns
-from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, pieces_of
+from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, apart, pieces_of
 from symad.derivatives.loops.matrix_layout import Assembly
 from symad.derivatives.loops.matrix_writing import Entry
 from symad.derivatives.loops.outer import (
@@ -113,9 +113,18 @@ class _Writer:
     def visit(self, piece: Piece, terms: Sequence[Term]) -> None:
         """Differentiate a piece."""
         draft, slots = draft_of(piece), parameters_of(piece)
-        for (term, slot), node in sorted(partials(piece, [term.node for term in terms]).items()):
-            self.note(draft, node, terms[term], slots[slot])
-        self.assembly.pieces.append(draft)
+        entries = dict(sorted(partials(piece, [term.node for term in terms]).items()))
+        parts = list(
+            apart(
+                piece, draft, self.assembly.buffers, entries, lambda key: [terms[key[0]].places, slots[key[1]].places]
+            )
+        )
+        for (term, slot), node, part, chosen in parts:
+            found = (
+                (terms[term], slots[slot]) if chosen is None else (terms[term].part(chosen), slots[slot].part(chosen))
+            )
+            self.note(part, node, *found)
+        self.assembly.pieces += dict.fromkeys([draft, *(part for _, _, part, _ in parts)])
 
     def note(self, draft: RegionDraft, node: int, term: Term, slot: Slot) -> None:
         """Let a partial derivative go where it belongs."""

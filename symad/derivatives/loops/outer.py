@@ -15,7 +15,7 @@ import sympy as sp
 from codegen.ir.tables import Places, distinct
 from codegen.records import dataclass
 from symad.derivatives.linear import linearize
-from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot
+from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, apart
 from symad.derivatives.loops.matrix_layout import Assembly
 from symad.derivatives.loops.matrix_writing import Entry
 from symad.derivatives.modes import jacobians
@@ -108,27 +108,28 @@ class InnerJacobian:
     def write_piece(self, piece: Piece, nodes: Sequence[int], numbers: Sequence[Places]) -> None:
         """Add what the terms of a piece contribute."""
         draft, slots = draft_of(piece), parameters_of(piece)
-        pairs: list[tuple[int, Places]] = []  # coefficients of other rows: node, number of the row times all + column
-        for (term, number), node in partials(piece, nodes).items():
-            slot = slots[number]
+        pairs = list[tuple[RegionDraft, int, Places]]()  # coefficients of other rows: row times all + column
+        parts = [draft]
+        met, buffers = partials(piece, nodes), self.assembly.buffers
+        entries = apart(piece, draft, buffers, met, lambda key: [numbers[key[0]], slots[key[1]].places])
+        for (term, number), node, part, chosen in entries:
+            slot = slots[number] if chosen is None else slots[number].part(chosen)
+            rows = numbers[term] if chosen is None else numbers[term][chosen]
+            parts.append(part)
             if slot.role == "active":
-                self.support.add(numbers[term], slot.places)
-                draft.result(node, self.buffer, numbers[term] * self.width + slot.places)
+                self.support.add(rows, slot.places)
+                part.result(node, self.buffer, rows * self.width + slot.places)
             else:
-                others = self.inner.of(slot.buffer, slot.places)
-                pairs.append((node, numbers[term] * len(self.inner) + others))
-        if pairs:
-            self.combine(draft, pairs)
-        elif draft.results:
-            self.assembly.pieces.append(draft)
+                pairs.append((part, node, rows * len(self.inner) + self.inner.of(slot.buffer, slot.places)))
+        combined = distinct(np.concatenate([*(keys for *_, keys in pairs), np.empty(0, dtype=np.int64)]))
+        coefficients = self.assembly.workspace(len(combined))
+        for part, node, keys in pairs:
+            part.result(node, coefficients, np.searchsorted(combined, keys))
+        self.assembly.pieces += dict.fromkeys(part for part in parts if part.results)
+        self.combine(combined, coefficients)
 
-    def combine(self, draft: RegionDraft, pairs: Sequence[tuple[int, Places]]) -> None:
-        """Add multiples of other rows: their coefficients are added up first."""
-        met = distinct(np.concatenate([keys for _, keys in pairs]))
-        coefficients = self.assembly.workspace(len(met))
-        for node, keys in pairs:
-            draft.result(node, coefficients, np.searchsorted(met, keys))
-        self.assembly.pieces.append(draft)
+    def combine(self, met: Places, coefficients: int) -> None:
+        """Add multiples of other rows, whose coefficients are added up first."""
         into, of = met // len(self.inner), met % len(self.inner)
         rows = {number: np.nonzero(into == number)[0] for number in distinct(into).tolist()}
         for numbers in alike({number: of[places] for number, places in rows.items()}):

@@ -23,7 +23,7 @@ from codegen.ir.region import RolledProgram
 from codegen.limits import check_bytes, machine_memory
 from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
 from codegen.matrices.matrix_loops import matrix_program
-from codegen.matrices.product_loops import matrix_product, sums_of_products
+from codegen.matrices.product_loops import sums_of_products
 from codegen.records import dataclass
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.array_bodies import element_body, program_of, slots_on
@@ -46,9 +46,10 @@ from symad.tracing.values.whole_numbers import note_whole
 
 LARGE = 4096  # elements of the first operation that is a loop; before it what repeats is found
 SMALL = 256  # elements of those after it, and of one that reads arguments in even steps (`in_lines`)
-SHORT = 32  # a product of a matrix and a vector has sums of so few terms in one body
+SHORT = 32  # terms of a reduction, and different exponents, that are taken together
+FEW_TERMS = 16  # of the sums of a product of a matrix and a vector that stand in one body
+SPARSE = 4  # a matrix that has as many times more entries than nonzeros is gone through by these
 NARROW = 64  # sums side by side; fewer are added one after the other
-PRODUCTS = 1 << 15  # of numbers in a product of matrices from which on a library carries it out
 
 
 @dataclass
@@ -60,6 +61,7 @@ class ArrayLoops:
 
     scope: Scope
     least: int = LARGE
+    products: int = LARGE  # terms of a first product of matrices
     at_once: bool = True  # whether a first operation on arguments in even steps needs SMALL elements only
     written_down: int = 0  # loops, with those of scopes inside
     around: ArrayLoops | None = None
@@ -249,7 +251,7 @@ class ArrayLoops:
         stack = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         rows, inner, columns = *left.shape[-2:], right.shape[-1]
         number = math.prod(stack)
-        if number * rows * inner * columns < self.least or not self.moves((left, right)):
+        if number * rows * inner * columns < min(self.least, self.products) or not self.moves((left, right)):
             return None
         if "truth" in map(self.kind, (left, right)):
             return None
@@ -263,20 +265,35 @@ class ArrayLoops:
     def product(self, left: Nodes, right: Nodes) -> Nodes:
         """Return the products of as many matrices on the right as on the left."""
         (number, rows, inner), columns = left.shape, right.shape[2]
-        if number * rows * columns == 1 and inner > SHORT:  # a sum, as any other
+        if number * rows * columns == 1 and inner > FEW_TERMS:  # a sum, as any other
             operands = [self.column(left.ravel()), self.column(right.ravel())]
             return self.written(sums_of_products(1, 1), operands, "sum").reshape(1, 1, 1)
-        if inner <= SHORT and (1 in (rows, columns) or inner * columns < NARROW):
+        if number == 1 in (rows, columns):
+            matrix, vector = (left[0], right[0, :, 0]) if columns == 1 else (right[0].T, left[0, 0])
+            if (found := self.sparse_product(matrix, vector)) is not None:
+                return found.reshape(1, rows, columns)
+        if inner <= FEW_TERMS and (1 in (rows, columns) or inner * columns < NARROW):
             shape = number, rows, columns
             parts = [np.broadcast_to(left[:, :, k, None], shape).ravel() for k in range(inner)]
             parts += [np.broadcast_to(right[:, None, k], shape).ravel() for k in range(inner)]
             return self.written(sums_of_products(1, inner), list(map(self.column, parts)), "each")
-        sizes = number, rows, inner, columns
-        if math.prod(sizes) < PRODUCTS:
-            make = partial(matrix_product, *sizes)
-            return self.between(("product", *sizes), make, left, right)[0]
         (left, first), (right, second) = map(_by_rows, (left, right))
-        return self.carried_out(MatrixOperation("product", sizes, (first, second)), left, right)[0]
+        operation = MatrixOperation("product", (number, rows, inner, columns), (first, second))
+        return self.carried_out(operation, left, right)[0]
+
+    def sparse_product(self, matrix: Nodes, vector: Nodes) -> Nodes | None:
+        """Return the product of a matrix of constants, most of which are 0, and a vector; None for any other."""
+        if self.kind(matrix) != "constant":
+            return None
+        numbers, number = self.column(matrix), self.scope.graph.number
+        zeros = np.isin(numbers, [number(0), number(0.0), number(-0.0)]) if is_nodes(numbers) else numbers == 0
+        rows, columns = np.nonzero(~zeros.reshape(matrix.shape))
+        if not len(rows) or len(rows) * SPARSE > matrix.size:
+            return None
+        found = np.full(len(matrix), number(0.0))
+        reads = self.column(matrix[rows, columns]), self.column(vector[columns])
+        found[rows] = self.written(sums_of_products(1, 1), reads, "add", rows)
+        return found
 
     def solution(self, matrix: Nodes, right: Nodes) -> Nodes:
         """Return the solution of linear systems; a Cholesky factor has no zero on its diagonal, and needs no pivots."""
@@ -319,17 +336,12 @@ class ArrayLoops:
         return whole if found is not None and np.array_equal(found, lower) else None
 
     def carried_out(self, operation: MatrixOperation, *operands: Nodes) -> list[Nodes]:
-        """Return the results of an operation on whole matrices, which are flat."""
-        return self.between(operation, partial(matrix_program, operation), *operands)
-
-    def between(
-        self, key: Any, make: Callable[[Sequence[NDArray[np.float64] | None]], RolledProgram], *operands: Nodes
-    ) -> list[Nodes]:
-        """Return the results of a program of matrices; of those that are constants it is told the numbers."""
+        """Return the results of an operation on whole matrices, which are flat; it is told the numbers of constants."""
         sides = list(map(self.column, operands))
         values: list[NDArray[np.float64] | None] = [None if is_nodes(side) else cast(Any, side) for side in sides]
-        constants = tuple(None if given is None else digest(given) for given in values)
-        return self.block((key, constants), lambda: make(values), [side for side in sides if is_nodes(side)])
+        key = operation, *(None if given is None else digest(given) for given in values)
+        given = [side for side in sides if is_nodes(side)]
+        return self.block(key, lambda: matrix_program(operation, values), given)
 
     def block(self, key: tuple[Any, ...], make: Callable[[], RolledProgram], arrays: Sequence[Nodes]) -> list[Nodes]:
         """Return the nodes of the outputs of a program between nodes."""

@@ -14,6 +14,7 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from symad.tracing.numpy.reduce import is_traced, together, traced
 from symad.tracing.numpy.registry import implements
 from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import refuse_function
 
 
@@ -126,15 +127,24 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: Any = 2 * np.
 
 @implements(np.interp)
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
-    """Piecewise linear interpolation, as selects: all of x, xp (ascending, not checked) and fp may be traced."""
+    """Piecewise linear interpolation: all of x, xp (ascending, not checked) and fp may be traced.
+
+    Pieces are chosen by selects, or found now where x and xp are known.
+    """
     if period is not None:
         x, xp, fp = _periodic(x, xp, fp, abs(period))
         left = right = None
+    known = not holds_traced((x, xp))
+    places = np.searchsorted(xp, x, side="right") - 1 if known else None
     x, points, values = together(x, xp, fp)
     if points.ndim != 1 or points.shape != values.shape or not points.size:
         raise ValueError("np.interp takes vectors xp and fp of one length, not 0")
-    made = values[0] + 0 * x  # NaN stays NaN
-    for k in range(len(points) - 1):
+    pieces = len(points) - 1
+    made = values[0]  # of a single point, for NaN too
+    if places is not None and pieces:
+        found, slopes = np.clip(places, 0, pieces - 1), np.diff(values) / np.diff(points)
+        made = slopes[found] * (x - points[found]) + values[found]
+    for k in range(0 if known else pieces):
         slope = (values[k + 1] - values[k]) / (points[k + 1] - points[k])
         piece = slope * (x - points[k]) + values[k]
         made = np.where(x >= points[k], piece, made) if k else piece

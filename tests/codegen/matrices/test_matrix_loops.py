@@ -10,13 +10,14 @@ import codegen.loops.emit.rolled_code as rolled_code
 from codegen.errors import ArgumentError, LoweringError
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.functions.linear_algebra import has_library, pointers, routine_address
+from codegen.ir.body_parts import copy
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output
 from codegen.ir.region import Buffer, Gather, Nest, Result, RolledProgram
 from codegen.ir.tables import Affine
 from codegen.machine.build import compile_program
 from codegen.machine.stored_kernels import load_kernel
-from codegen.matrices.matrix_loops import matrix_program, matrix_region, without_matrices
+from codegen.matrices.matrix_loops import matrix_program, matrix_region, without_library, without_matrices
 from tests.support.matrix_operations import FACTORS, OPERATIONS, name_of, operands_of
 
 
@@ -201,3 +202,22 @@ def test_a_missing_library_names_the_extra(monkeypatch):
     finally:
         pointers.cache_clear()
         routine_address.cache_clear()
+
+
+def test_loops_of_a_product_in_a_nest_begin_anew_in_each_round():
+    """Loops add to a product, and a nest may store the products of all its rounds at one place."""
+    whole, product = Affine(0, 1, 4, (4,)), MatrixOperation("product", (1, 2, 2, 2))
+    stored = Result(0, 1, Affine(0, 1, 4), "store")
+    rounds = Nest(
+        3,
+        (
+            matrix_region(product, [Gather(0, whole), Gather(0, whole)], [stored]),
+            copy(Gather(1, Affine(0, 1, 4)), 2, Affine(0, 1, 4), "add"),
+        ),
+    )
+    buffers = Buffer("input", 12), Buffer("workspace", 4), Buffer("output", 4)
+    program = RolledProgram((Input("x", (3, 2, 2)),), (Output((2, 2), ()),), buffers, (rounds,))
+    x = np.arange(12.0).reshape(3, 2, 2)
+    for made in (program, without_library(program), without_matrices(program)):
+        (found,) = evaluate_rolled(made, [x])
+        np.testing.assert_array_equal(np.reshape(found, (2, 2)), sum(part @ part for part in x))

@@ -263,3 +263,12 @@ def test_what_was_typed_reaches_the_terminal_as_it_can_be_read(capsys):
     said = capsys.readouterr().err
     assert said.startswith("usage: symad cache ")
     assert "unrecognized arguments: \\x1b[31mred\\x00; names and numbers belong to an option" in said
+
+
+def test_an_expansion_loads_no_compiler_and_no_mathml():
+    code = (
+        "import sys; from symad.cli import main; main(['expand', 'x**2']); "
+        "print([name for name in ('symad.compiling.native', 'latex2mathml', 'llvmlite') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -57,14 +57,15 @@ def test_an_output_that_others_use_keeps_its_place_in_the_transpose():
     assert gradient == build.mul(cos, build.add(build.one, exp))
 
 
-def test_a_structural_zero_is_absent_and_a_number_zero_is_not():
+def test_a_structural_zero_is_absent_also_behind_a_factor_of_zero():
     build = Builder(Graph())
     x, y = (build.graph.alias(build.graph.leaf(sp.Symbol(name))) for name in "xy")
     linear = linearize(build, [build.call(sp.sin, y)], [x])
     assert linear.rows == ()
     assert linear.apply(build, [build.one]) == [None]
-    user_zero = linearize(build, [build.graph.node(sp.Mul, build.zero, x)], [x])
-    assert user_zero.apply(build, [build.one]) == [build.zero]
+    for zero in (0, 0.0, -0.0):
+        product = build.graph.node(sp.Mul, build.graph.number(zero), x)
+        assert linearize(build, [product], [x]).apply(build, [build.one]) == [None]
 
 
 def test_a_guard_stays_outside_the_product():

@@ -218,10 +218,11 @@ def many(count: int) -> Kernel:
     return compile_program(program_from_sympy(list(symbols), [k * symbol for k, symbol in enumerate(symbols)]))
 
 
-def test_as_many_arrays_as_the_gate_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    kernel, x = many(MOST_ARRAYS), [float(k) for k in range(MOST_ARRAYS)]
+@pytest.mark.parametrize("count", [65, MOST_ARRAYS])
+def test_as_many_arrays_as_the_gate_takes(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel, x = many(count), [float(k) for k in range(count)]
     given: list[Any] = [np.array(value) if k % 3 else value for k, value in enumerate(x)]
-    want, out = tuple(k * k * 1.0 for k in range(MOST_ARRAYS)), tuple(np.zeros(()) for _ in x)
+    want, out = tuple(k * k * 1.0 for k in range(count)), tuple(np.zeros(()) for _ in x)
     assert Kernel.__call__(kernel, *given) == want
     monkeypatch.setattr(Kernel, "_call_slow", None)  # which the gate calls for what it does not take
     assert kernel(*given) == want

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from scipy import special
 
+import symad as sa
+
 GENERATOR = np.random.default_rng(7)
 X = GENERATOR.uniform(0.2, 1.5, 5)
 Y = GENERATOR.uniform(-2.0, 2.0, 5)
@@ -241,3 +243,22 @@ def test_random_reductions(seed, agrees_on_symbols):
         agrees_on_symbols(
             lambda x, function=function, keywords=keywords: function(x, **keywords), generator.uniform(-2.0, 2.0, shape)
         )
+
+
+@pytest.mark.parametrize("points", [[0.5], [0.0, 0.4, 0.4, 1.0], np.linspace(0, 1, 60)])
+@pytest.mark.parametrize("ends", [{}, {"left": -1.0, "right": 2.0}])
+def test_interpolation_at_known_places(points, ends):
+    """Their pieces are found now: nothing is written for each piece and place."""
+    places = np.array([-1.0, 0.0, 0.2, 0.4, 0.41, 0.999, 1.0, 1.5, np.nan, np.inf, -np.inf])
+    values = np.sin(np.arange(len(points)) + 1.0)
+
+    def f(v):
+        return np.interp(places, points, v, **ends)
+
+    with np.errstate(all="ignore"):
+        assert sa.trace(f, values).count_ops() <= 3 * (len(points) + len(places))
+        np.testing.assert_allclose(sa.compile(f, values)(values), f(values), rtol=1e-14)
+        jacobian = sa.jacobian(f)(values)
+    columns = [(f(values + 1e-6 * unit) - f(values)) / 1e-6 for unit in np.eye(len(points))]
+    known = np.isfinite(places)
+    np.testing.assert_allclose(jacobian[known], np.transpose(columns)[known], atol=1e-8)
