@@ -58,6 +58,7 @@ _ASKING = frozenset(  # functions that call methods of their arguments; lists ar
     if callable(f) and f not in (operator.mul, operator.imul)
 )
 _PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
+_COPYING = frozenset({"copy", "astype", "repeat", "flatten"})  # methods of arrays; they are given no array
 _THREADS = frozenset({"threading", "concurrent"})
 _HANDING = _THREADS | {"numpy", "scipy", "symad", "pandas", "itertools", "functools"}  # packages that do
 _CALLABLES = (FunctionType, MethodType, functools.partial, np.vectorize)
@@ -87,7 +88,7 @@ class Run:
                 return f
             return form if isinstance(f.__self__, type) and is_of_class(f) else MethodType(form, f.__self__)
         if kind is BuiltinFunctionType and not isinstance(f.__self__, ModuleType):
-            if self._arrays and isinstance(f.__self__, np.ndarray):
+            if self._arrays and isinstance(f.__self__, np.ndarray) and f.__name__ in _COPYING:
                 return _making(f)
             return self._handing(f) if f.__name__ == "sort" else lookup_form(f)
         known = self._forms.get(id(f))

@@ -234,13 +234,13 @@ def _innermost(error: BaseException) -> TracebackType | None:
     while trace is not None and trace.tb_next is not None:
         if not _is_own(trace.tb_next.tb_frame):
             caller = None
-        elif caller is None and _is_dispatch(trace.tb_next.tb_frame):
+        elif caller is None and is_dispatch(trace.tb_next.tb_frame):
             caller = trace
         trace = trace.tb_next
     return caller or trace
 
 
-def _is_dispatch(frame: FrameType) -> bool:
+def is_dispatch(frame: FrameType) -> bool:
     """Whether a frame only calls what the user's code has called."""
     return frame.f_globals.get("__name__") == "symad.tracing.calling.dispatch"
 

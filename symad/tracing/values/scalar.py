@@ -14,7 +14,14 @@ import sympy.core.cache
 
 from symad.tracing.calling.scope import Scope, join
 from symad.tracing.calling.subscripts import subscripted
-from symad.tracing.calling.user_place import converts_numbers, formats_text, is_library, stores_item, user_place
+from symad.tracing.calling.user_place import (
+    converts_numbers,
+    formats_text,
+    is_dispatch,
+    is_library,
+    stores_item,
+    user_place,
+)
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.complex_points import check_real
 from symad.tracing.values.constant_nodes import constant, is_boolean
@@ -344,7 +351,8 @@ class Scalar(TracedNumber):
 
         Compiled code, which may ask again and again until it has a float, gets none.
         """
-        code = sys._getframe(1).f_code
+        frame = sys._getframe(1)
+        code = (frame.f_back or frame).f_code if is_dispatch(frame) else frame.f_code
         if not _ITEMS & {*code.co_names, *filter(lambda text: type(text) is str, code.co_consts)}:
             refuse_number("a float")
         return np.ravel(self).item(*index) if index else as_pythons(self)
