@@ -43,6 +43,8 @@ def traces() -> SharedTraces:
 def shared_traces() -> Iterator[None]:
     """Take one trace of each function for all that is compiled of it inside, at the same arguments and options.
 
+    Matrices have a trace of their own, with whole products of matrices.
+
     >>> import numpy as np
     >>> from symad.compiling.planning import plan
     >>> from symad.transforms.first_order import grad, hessian
@@ -51,7 +53,7 @@ def shared_traces() -> Iterator[None]:
     >>> with shared_traces():
     ...     found = [plan(each, np.ones(1000), freeze=True) for each in (f, grad(f), hessian(f, sparse=True))]
     >>> len(traced), [each.name for each in found]
-    (1, ['<lambda>', 'gradient_of_<lambda>', 'Hessian_of_<lambda>'])
+    (2, ['<lambda>', 'gradient_of_<lambda>', 'Hessian_of_<lambda>'])
     """
     token = _OPENED.set(SharedTraces())
     try:

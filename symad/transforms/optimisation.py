@@ -169,8 +169,9 @@ def _lagrangian(level: Level, objective: Tree, limits: Tree, multipliers: Any, s
     if not limits.flat:
         raise ArgumentError("constraints that return no number", do="leave the constraints out")
     build = level.build
-    weights = fitting(level.scope, limits, multipliers, "multipliers").flat
-    (factor,) = fitting(level.scope, objective, sigma, "sigma").flat
+    graph = level.scope.graph  # aliases: a multiplier that happens to be 0 takes no entry out of the pattern
+    weights = map(graph.alias, fitting(level.scope, limits, multipliers, "multipliers").flat)
+    factor = graph.alias(*fitting(level.scope, objective, sigma, "sigma").flat)
     products = [build.mul(weight, limit) for weight, limit in zip(weights, limits.flat, strict=True)]
     return objective.refill([build.add(build.mul(factor, *objective.flat), *products)])
 

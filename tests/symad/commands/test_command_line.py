@@ -112,7 +112,7 @@ def test_what_takes_too_long_is_told_with_the_line_of_the_user(tmp_path: Path, c
 
 def test_what_takes_too_long_without_a_line_of_the_user_names_none(monkeypatch, capsys) -> None:
     ours = compile("lambda *args, **options: time.sleep(5.0)", running.__file__, "eval")
-    monkeypatch.setattr("symad.commands.pages.expand", eval(ours, {"time": time}))
+    monkeypatch.setattr("symad.expand", eval(ours, {"time": time}))
     assert cli.main(["expand", "x^2", "--max-seconds", "0.1"]) == 3
     assert capsys.readouterr().err.startswith("symad: error: symad expand took longer than 0.1 s: ")
 
