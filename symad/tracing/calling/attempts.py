@@ -80,9 +80,8 @@ def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = Fals
     refused: Exception | None = None
     while True:
         error, result = None, None
-        with watching(has_stand_ins=attempt.style is not None, makes_objects=attempt.objects,
-                      makes_arrays=attempt.arrays) as watch:  # fmt: skip
-            watch.asks_for_identity = reached.asks_for_identity
+        watch = Watch(attempt.style is not None, attempt.objects, attempt.arrays, reached.asks_for_identity)
+        with watching(watch):
             try:
                 with _carried_out(attempt), watching_raised(watch, handles=reached.handles):
                     result = run(callee(f))

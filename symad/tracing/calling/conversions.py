@@ -63,7 +63,7 @@ _PLACES = ("object has no attribute 'ndim'", "Cannot index by location index")  
 _OUR_TYPES = (
     "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
     "not Scalar", "not Array", "got Scalar", "got Array", "scalar.Scalar'", "array.Array'",
-    "numeric or string argument",     "Object of type float64 is not JSON",
+    "numeric or string argument", "Object of type float64 is not JSON",
 )  # fmt: skip
 
 

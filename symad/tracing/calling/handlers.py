@@ -11,7 +11,7 @@ from itertools import pairwise
 from types import CodeType, FrameType
 from typing import Any
 
-from symad.tracing.calling.user_place import FILES, is_library
+from symad.tracing.calling.user_place import FILES, is_attempt, is_library
 
 _NEVER_SUPPRESSING = frozenset({  # context managers that let every error out
     "errstate", "printoptions", "catch_warnings", "nullcontext", "closing", "open", "localcontext", "workdps",
@@ -24,7 +24,7 @@ _OF_THREADS = frozenset({threading.__file__, concurrent.futures.thread.__file__}
 def is_caught() -> bool:
     """Whether one of the user's functions in the run that is going on has a handler around the call that it is at."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__") != "symad.tracing.calling.attempts":
+    while frame is not None and not is_attempt(frame):
         if frame.f_code.co_filename in _OF_THREADS:
             return False  # which prints an error, or keeps it for another thread
         if not is_library(frame.f_code.co_filename) and _is_covered(frame):

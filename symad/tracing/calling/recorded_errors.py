@@ -54,13 +54,11 @@ class Watch:
     the run asks whether something `is True`.
     """
 
-    has_stand_ins: bool
-    makes_objects: bool
-
-    def __init__(self, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool) -> None:
+    def __init__(self, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool, asks_for_identity: bool) -> None:
         self.has_stand_ins, self.makes_objects, self.makes_arrays = has_stand_ins, makes_objects, makes_arrays
+        self.asks_for_identity = asks_for_identity
         self.notes: list[Note] = []
-        self.is_open, self.asks_for_identity = True, False
+        self.is_open = True
 
 
 _innermost: ContextVar[Watch | None] = ContextVar("symad_swallowed_errors", default=None)
@@ -70,16 +68,14 @@ _open: list[ref[Watch]] = []  # of all threads; no lock, which an interrupt coul
 class watching:
     """Open a watch for the errors that are made in this block."""
 
-    def __init__(self, *, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool) -> None:
-        self.kind: tuple[bool, bool, bool] = has_stand_ins, makes_objects, makes_arrays
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
 
-    def __enter__(self) -> Watch:
-        self.watch: Watch = Watch(*self.kind)
+    def __enter__(self) -> None:
         self.entry: ref[Watch] = ref(self.watch)
         self.before: Watch | None = _innermost.get()
         _innermost.set(self.watch)
         _open.append(self.entry)
-        return self.watch
 
     def __exit__(self, *_: object) -> None:
         self.watch.is_open = False

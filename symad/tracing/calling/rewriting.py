@@ -269,15 +269,14 @@ def _dispatch_results(tree: ast.AST) -> None:
     targets += [node.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
     changed = {target.id for target in targets if isinstance(target, ast.Name)}
     for node in nodes:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(one, ast.Name) and one.id in changed for one in node.targets
-        ):
-            value = node.value
-            if isinstance(value, ast.BinOp) and type(value.op) in _OPERATORS:
-                operator = ast.Constant(_OPERATORS[type(value.op)])
-                node.value = ast.Call(ast.Constant(RESULT), [operator, value.left, value.right], [])
-                for part in (node.value, node.value.func, operator):
-                    ast.copy_location(part, value)
+        if not isinstance(node, ast.Assign) or changed.isdisjoint(getattr(one, "id", "") for one in node.targets):
+            continue
+        value = node.value
+        if isinstance(value, ast.BinOp) and type(value.op) in _OPERATORS:
+            operator = ast.Constant(_OPERATORS[type(value.op)])
+            node.value = ast.Call(ast.Constant(RESULT), [operator, value.left, value.right], [])
+            for part in (node.value, node.value.func, operator):
+                ast.copy_location(part, value)
 
 
 _OPERATORS: dict[type[ast.operator], str] = {

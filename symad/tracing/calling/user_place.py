@@ -240,6 +240,11 @@ def _innermost(error: BaseException) -> TracebackType | None:
     return caller or trace
 
 
+def is_attempt(frame: FrameType) -> bool:
+    """Whether a frame runs the function that is traced: what called it is not part of the run."""
+    return frame.f_globals.get("__name__") == "symad.tracing.calling.attempts"
+
+
 def is_dispatch(frame: FrameType) -> bool:
     """Whether a frame only calls what the user's code has called."""
     return frame.f_globals.get("__name__") == "symad.tracing.calling.dispatch"
@@ -275,7 +280,7 @@ def scipy_calls() -> list[str]:
 def calls_back(names: Collection[str]) -> bool:
     """Whether the user's code that runs was called by one of these functions of SciPy, which his code had called."""
     frame = user_frame()
-    while frame is not None and frame.f_globals.get("__name__") != "symad.tracing.calling.attempts":
+    while frame is not None and not is_attempt(frame):
         if is_scipy(frame.f_code.co_filename) and _public_name(frame) in names:
             return True
         frame = frame.f_back
