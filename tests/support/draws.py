@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -83,14 +83,21 @@ def seeded(seed: int) -> Draw:
     return Draw(random.randrange, random.random)
 
 
+class Drawn(NamedTuple):
+    """A program, and the choices that lead to it."""
+
+    made: Any
+    choices: Choices
+
+
 @st.composite
-def drawn(draw: st.DrawFn, make: Callable[[Draw], T]) -> T:
+def drawn(draw: st.DrawFn, make: Callable[[Draw], Any]) -> Drawn:
     """The strategy of all that `make` draws."""
     units = st.floats(0, 1, exclude_max=True)
-    return make(
-        Draw(
-            lambda count: draw(st.integers(0, count - 1)),
-            lambda: draw(units),
-            lambda part: draw(st.none().map(lambda _: part())),
-        )
+    choosing = Draw(
+        lambda count: draw(st.integers(0, count - 1)),
+        lambda: draw(units),
+        lambda part: draw(st.none().map(lambda _: part())),
     )
+    made = make(choosing)
+    return Drawn(made, tuple(choosing.choices))

@@ -9,7 +9,6 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -21,7 +20,7 @@ from hypothesis.database import InMemoryExampleDatabase, choices_to_bytes
 from hypothesis.errors import Flaky, NoSuchExample
 
 from codegen.errors import WorkbenchError
-from tests.support.draws import Choices, Draw, drawn, seeded
+from tests.support.draws import Choices, Draw, Drawn, drawn, seeded
 
 TESTS = Path(__file__).parents[1]
 REGRESSIONS = TESTS / "regressions"
@@ -118,26 +117,31 @@ class Enough(BaseException):
 
 def shrunk(fuzzer: Fuzzer, choices: Choices, blame: str, seconds: float = SHRINKING) -> Any:
     """The smallest program that fails in the same way, found from the choices of one that does; None without one."""
-    kept = InMemoryExampleDatabase()
-    kept.save(b"program.secondary", choices_to_bytes(choices))  # Hypothesis shrinks what it finds under this key
     smallest, end = list[Any](), time.monotonic() + seconds
 
-    def fails(case: Any) -> bool:
+    def fails(case: Drawn) -> bool:
         if smallest and time.monotonic() > end:
             raise Enough
-        error = failure_of(fuzzer, case)
+        error = failure_of(fuzzer, case.made)
         if error is None or blame_of(error) != blame:
             return False
         smallest[:] = [case]
         return True
 
-    quiet = settings(
-        database=kept, phases=(Phase.reuse, Phase.shrink), deadline=None, max_examples=MOST_RUNS, print_blob=False
-    )
-    # Hypothesis gives up on choices that lead elsewhere when they are made again
-    with suppress(Enough, Flaky, NoSuchExample):
-        return find(drawn(fuzzer.make), fails, settings=quiet, database_key=b"program")
-    return smallest[0] if smallest else None
+    quiet = {"phases": (Phase.reuse, Phase.shrink), "deadline": None, "max_examples": MOST_RUNS, "print_blob": False}
+    begun: Choices | None = None
+    while choices != begun:
+        begun, kept = choices, InMemoryExampleDatabase()
+        kept.save(b"program.secondary", choices_to_bytes(choices))  # Hypothesis shrinks what it finds under this key
+        try:
+            return find(
+                drawn(fuzzer.make), fails, settings=settings(database=kept, **quiet), database_key=b"program"
+            ).made
+        except Flaky:  # Hypothesis gives up on choices that lead elsewhere when they are made again: it begins anew
+            choices = smallest[0].choices if smallest else choices
+        except (Enough, NoSuchExample):
+            break
+    return smallest[0].made if smallest else None
 
 
 def campaign(
