@@ -336,6 +336,9 @@ class _Backward:
             self.guarded_carries[region] = frozenset()
             if region.matrix.kind in MOVING and self.slots[region]:
                 self.guards_of_moved(region, partly=region.matrix.kind == "gather")
+            elif all(use.buffer in self.guarded for use in self.results[region]):
+                read = {region.gathers[slot].buffer for slot in self.slots[region]}
+                self.guarded |= read & (self.places.of.keys() - self.plain)
             return
         first, slots, reads = len(region.gathers), self.slots[region], _reads(region)
         self.partly.update(use.buffer for use in self.results[region] if self.places.meet_partly(use))

@@ -3,6 +3,9 @@
 So every order follows: by the rules that arrays on numbers have too (`symad.derivatives.matrix_derivatives`).
 
 Numbers at computed places have their tangents from the same places, and cotangents are added up there.
+
+Where no cotangent of a result holds, as on a path that was not taken, nothing is added to those of operands: their
+rules would multiply a 0 with the infinite inverse of a singular matrix.
 """
 
 from __future__ import annotations
@@ -36,6 +39,10 @@ def _same(x: Any) -> Any:
     return x
 
 
+def _where_held(x: Any, guard: Any) -> Any:
+    return np.where(guard != 0, x, 0.0)
+
+
 def everywhere(draft: Draft, guard: Gather) -> Region:
     """Return the region that says of guards that they hold."""
     return copy(draft.number(1.0, guard.table.count), guard.buffer, guard.table, "add", "")
@@ -44,13 +51,15 @@ def everywhere(draft: Draft, guard: Gather) -> Region:
 class MatrixRule(Algebra[Gather]):
     """The steps that carry the tangents or cotangents of one matrix operation, in the making.
 
-    In a nest each round uses the same workspace again for what is between them.
+    In a nest each round uses the same workspace again for what is between them. `held` is a number that is not 0 where
+    a cotangent of a result holds, None where one always does.
     """
 
     draft: Draft
     region: Region
     operation: MatrixOperation
     nested: bool
+    held: Gather | None = None
 
     def __init__(self, draft: Draft, region: Region, operation: MatrixOperation, nested: bool = False) -> None:
         self.draft, self.region, self.operation, self.nested = draft, region, operation, nested
@@ -76,11 +85,20 @@ class MatrixRule(Algebra[Gather]):
             self.product_backward(cotangents[0], targets)
         else:
             for number, (found, places) in pulled(self, self.operation, self.read, cotangents, targets).items():
-                self.entries(_same, [found], self.picked(targets[number], places), "add")
+                self.put(found, self.picked(targets[number], places))
         return self.steps
+
+    def hold_where(self, guards: Sequence[Gather]) -> None:
+        """Have operands get cotangents only where one of some guards of results holds."""
+        for guard in guards:
+            ones = self.draft.number(1.0, guard.table.count)
+            total = self.product((1, 1, guard.table.count, 1), guard, ones, (False, False))
+            self.held = total if self.held is None else self.entries(add, [self.held, total])
 
     def guards(self, given: Gather | None, target: Gather, *, ahead: bool) -> list[Step]:
         """Return the steps that say of guards whether they hold: where those do that it comes from, by default all."""
+        if self.operation.kind not in MOVING and self.held is not None:
+            return [copy(_repeated(self.held, target.table.count), target.buffer, target.table, "add")]
         if self.operation.kind not in MOVING:
             return [everywhere(self.draft, target)]
         kind: MatrixKind = self.operation.kind if ahead else _ADJOINT[self.operation.kind]
@@ -89,6 +107,11 @@ class MatrixRule(Algebra[Gather]):
         self.steps = []
         self.moved(kind, known, target, self.region.results[0].kind if ahead else "add")
         return self.steps
+
+    def put(self, found: Gather, target: Gather) -> None:
+        """Have cotangents added where they hold."""
+        reads = [found] if self.held is None else [found, _repeated(self.held, found.table.count)]
+        self.entries(_same if self.held is None else _where_held, reads, target, "add")
 
     def moved(self, kind: MatrixKind, values: Gather, target: Gather, how: Kind) -> None:
         """Have numbers taken from places, or added up there."""
@@ -176,13 +199,26 @@ class MatrixRule(Algebra[Gather]):
         (left, right), (left_turned, right_turned) = self.region.gathers, self.operation.transposed
         number, rows, inner, columns = self.operation.sizes
         if 0 in targets and not left_turned:
-            self.product((number, rows, columns, inner), cotangent, right, (False, not right_turned), targets[0], "add")
+            self.put_product((number, rows, columns, inner), cotangent, right, (False, not right_turned), targets[0])
         elif 0 in targets:
-            self.product((number, inner, columns, rows), right, cotangent, (right_turned, True), targets[0], "add")
+            self.put_product((number, inner, columns, rows), right, cotangent, (right_turned, True), targets[0])
         if 1 in targets and not right_turned:
-            self.product((number, inner, rows, columns), left, cotangent, (not left_turned, False), targets[1], "add")
+            self.put_product((number, inner, rows, columns), left, cotangent, (not left_turned, False), targets[1])
         elif 1 in targets:
-            self.product((number, columns, rows, inner), cotangent, left, (True, left_turned), targets[1], "add")
+            self.put_product((number, columns, rows, inner), cotangent, left, (True, left_turned), targets[1])
+
+    def put_product(self, sizes: tuple[int, ...], left: Gather, right: Gather, turned: tuple[bool, bool],
+                    target: Gather) -> None:  # fmt: skip
+        """Have a product added where it holds."""
+        if self.held is None:
+            self.product(sizes, left, right, turned, target, "add")
+        else:
+            self.put(self.product(sizes, left, right, turned), target)
+
+
+def _repeated(number: Gather, count: int) -> Gather:
+    """Return one number as often as asked for."""
+    return Gather(number.buffer, Affine(0, 0, count))
 
 
 _ADJOINT: dict[MatrixKind, MatrixKind] = {"gather": "scatter", "scatter": "gather"}

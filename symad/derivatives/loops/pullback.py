@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from codegen.ir.matrix_operation import MatrixOperation
+from codegen.ir.matrix_operation import MOVING, MatrixOperation
 from codegen.ir.program import Input, Output
 from codegen.ir.readdress import all_readdressed, buffers_read, each_region, readdressed
 from codegen.ir.region import Gather, Nest, Region, RolledProgram, Step
@@ -113,11 +113,11 @@ class Reverse:
         turned = readdressed(region, lambda buffer, table: (buffer, backward_table(table, counts, turned=False)))
         rule = MatrixRule(self.draft, turned, matrix, nested=bool(counts))
         cotangents: dict[int, Gather] = {}
-        known: Gather | None = None
+        known: list[Gather | None] = []
         for number in map(region.results.index, self.behind.results[region]):
             use = turned.results[number]
             place = self.cotangents[use.buffer]
-            known = None if place.one or place.guard is None else Gather(place.guard, use.table)
+            known.append(None if place.one or place.guard is None else Gather(place.guard, use.table))
             one = self.draft.number(1.0, use.table.count) if place.one else None
             cotangents[number] = one or Gather(place.buffer, use.table)
         targets: dict[int, Gather] = {}
@@ -127,8 +127,10 @@ class Reverse:
             if (target := self.cotangents.get(read.buffer)) is not None:
                 targets[slot] = Gather(target.buffer, read.table)
                 guards += [] if target.guard is None else [Gather(target.guard, read.table)]
+        if matrix.kind not in MOVING and None not in known:
+            rule.hold_where([guard for guard in known if guard is not None])
         steps = list(rule.backward(cotangents, targets))
-        return [*steps, *(step for guard in guards for step in rule.guards(known, guard, ahead=False))]
+        return [*steps, *(step for guard in guards for step in rule.guards(known[-1], guard, ahead=False))]
 
     def again(self, region: Region, counts: tuple[int, ...]) -> list[Step]:
         """Return the steps that run a chain in a nest again, and then backward, in each round."""

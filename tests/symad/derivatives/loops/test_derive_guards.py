@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+import scipy.linalg
 import sympy as sp
 
 import symad as sa
@@ -204,3 +205,37 @@ def test_a_power_of_numbers_is_a_number(base, exponent, infinite):
     power = rows.row(sp.Pow, (rows.leaf(sp.sympify(base)), rows.leaf(sp.sympify(exponent))))
     body = body_of(rows, ["x"], [rows.row(sp.Mul, (slot, power))], "scaled")
     assert bool(outputs_infinite(body, [])) == infinite
+
+
+ROWS = 30  # a matrix of so many rows is factorized as a whole
+DIAGONAL, FULL = np.diag(np.arange(1.0, ROWS + 1)), np.cos(np.outer(np.arange(ROWS), np.arange(ROWS)))
+OF_MATRICES: dict[str, Callable[..., object]] = {  # no number, or no slope, at 0
+    "solve": lambda t: np.sum(np.linalg.solve(np.eye(ROWS) * t, np.ones(ROWS))),
+    "triangular": lambda t: np.sum(
+        scipy.linalg.solve_triangular(np.tril(np.ones((ROWS, ROWS))) * t, DIAGONAL[0], lower=True)
+    ),
+    "cholesky": lambda t: np.sum(np.linalg.cholesky(np.eye(ROWS) * t)),
+    "log determinant": lambda t: np.linalg.slogdet(np.eye(ROWS) * t)[1],
+    "determinant": lambda t: np.log(np.linalg.det(np.eye(ROWS) * t)),
+    "qr": lambda t: np.sum(np.linalg.qr(FULL * t)[1]),
+    "eigen": lambda t: np.sum(np.linalg.eigh(DIAGONAL * t)[0]),
+    "singular": lambda t: np.sum(np.linalg.svd(DIAGONAL * t)[0]),
+    "exponential": lambda t: np.sum(scipy.linalg.expm(FULL / t)),
+    "product": lambda t: np.sum((FULL * np.log(t)) @ (FULL / t)),
+}
+
+
+@pytest.mark.parametrize("of_matrix", OF_MATRICES.values(), ids=OF_MATRICES)
+@pytest.mark.parametrize("transform", [sa.grad, sa.hessian])
+def test_a_matrix_operation_of_a_path_that_is_not_taken_contributes_nothing(
+    of_matrix: Callable[..., object], transform: Callable[..., Callable[..., np.ndarray]]
+) -> None:
+    def function(x: np.ndarray) -> object:
+        if x[0] > 1.5:
+            return of_matrix(x[0] - 1.0)
+        return x[0] * x[1]
+
+    kernel = sa.compile(transform(function), np.array([2.7, 2.0]))
+    other, taken = np.array([1.0, 3.0]), np.array([2.7, 3.0])
+    assert np.array_equal(kernel(other), transform(lambda x: x[0] * x[1])(other))
+    assert np.allclose(kernel(taken), transform(function)(taken), rtol=1e-9, atol=1e-12)
