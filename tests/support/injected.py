@@ -1,19 +1,24 @@
 """Injected interrupts: KeyboardInterrupt, or MemoryError, at every line of symad that small calls run.
 
-`python -m tests.support.injected` tries every line that runs, the tests every few. After each: the user's module is as
-it was, the next call gives the right numbers, no trace function is left, and no lock of symad's is held.
+`python -m tests.support.injected` tries every line that runs, the tests every few; `--signals N` sends so many real
+signals instead, at random moments. After each: the user's module is as it was, the next call gives the right numbers,
+no trace function is left, and no lock of symad's is held.
 """
 
 from __future__ import annotations
 
+import argparse
 import builtins
 import gc
 import math
+import signal
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from types import FrameType
 from typing import Any
 
@@ -104,26 +109,58 @@ def injected(call: Callable[[], Any], line: tuple[str, int], error: type[BaseExc
     return struck
 
 
+class Intact:
+    """What a call must leave as it is, whatever strikes in it."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.call, self.module = name, CALLS[name], sys.modules[__name__]
+        self.right, self.names, self.own_import = self.call(), dict(vars(self.module)), builtins.__import__
+
+    def damages(self, place: str) -> Iterator[str]:
+        """Yield what is wrong now."""
+        if vars(self.module) != self.names or builtins.__import__ is not self.own_import:
+            yield f"{self.name}, {place}: the module was changed"
+        if sys.gettrace() is not None:
+            yield f"{self.name}, {place}: a trace function is left"
+            sys.settrace(None)
+        yield from (f"{self.name}, {place}: {held}" for held in _locks_held())
+        try:
+            again = self.call()
+        except BaseException as failure:
+            yield f"{self.name}, {place}: the next call: {type(failure).__name__}: {failure}"
+        else:
+            if not np.array_equal(again, self.right):
+                yield f"{self.name}, {place}: the next call gives {again}"
+
+
 def damages(name: str, error: type[BaseException] = KeyboardInterrupt, every: int = 1) -> Iterator[str]:
     """Yield what is wrong after an error at each line, or every few, that a call runs."""
-    call, module = CALLS[name], sys.modules[__name__]
-    right, names, own_import = call(), dict(vars(module)), builtins.__import__
-    for line in lines_of(call)[::every]:
-        injected(call, line, error)
-        place = f"{Path(line[0]).name}:{line[1]}"
-        if vars(module) != names or builtins.__import__ is not own_import:
-            yield f"{name}, {place}: the module was changed"
-        if sys.gettrace() is not None:
-            yield f"{name}, {place}: a trace function is left"
-            sys.settrace(None)
-        yield from (f"{name}, {place}: {held}" for held in _locks_held())
-        try:
-            again = call()
-        except BaseException as failure:
-            yield f"{name}, {place}: the next call: {type(failure).__name__}: {failure}"
-        else:
-            if not np.array_equal(again, right):
-                yield f"{name}, {place}: the next call gives {again}"
+    intact = Intact(name)
+    for line in lines_of(intact.call)[::every]:
+        injected(intact.call, line, error)
+        yield from intact.damages(f"{Path(line[0]).name}:{line[1]}")
+
+
+def damages_of_signals(name: str, count: int, seed: int = 0) -> Iterator[str]:
+    """Yield what is wrong after each of so many interrupts that come while a call runs, at random moments."""
+    intact, random, struck = Intact(name), Random(seed), 0
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        start = time.perf_counter()
+        intact.call()
+        longest = time.perf_counter() - start
+        while struck < count:
+            delay = random.uniform(0.0, longest) + 1e-6
+            try:
+                signal.setitimer(signal.ITIMER_REAL, delay)
+                intact.call()
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+            except KeyboardInterrupt:
+                struck += 1
+                yield from intact.damages(f"a signal after {delay:.6f} s")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 _LOCKS = (type(threading.Lock()), type(threading.RLock()))
@@ -144,16 +181,20 @@ def _locks_held() -> list[str]:
 
 
 def main() -> None:
-    """Try every line."""
+    """Try every line, or signals."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.injected", description=__doc__)
+    parser.add_argument("--signals", type=int, default=0, help="so many for all calls together")
+    options = parser.parse_args()
     counts = Counter[str]()
-    for error in (KeyboardInterrupt, MemoryError):
+    for error in (KeyboardInterrupt,) if options.signals else (KeyboardInterrupt, MemoryError):
         for name, call in CALLS.items():
-            counts["lines"] += len(lines_of(call))
-            for damage in damages(name, error):
+            each = options.signals // len(CALLS)
+            counts["points"] += each or len(lines_of(call))
+            for damage in damages_of_signals(name, each) if each else damages(name, error):
                 counts["damaged"] += 1
                 print(f"{error.__name__}: {damage}", flush=True)
             gc.collect()
-    print(f"{counts['lines']:,} points, {counts['damaged']} damaged")
+    print(f"{counts['points']:,} points, {counts['damaged']} damaged")
     sys.exit(counts["damaged"] > 0)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.injected import CALLS, damages
+from tests.support.injected import CALLS, damages, damages_of_signals
 
 EVERY = 151  # lines; prime, so that other lines are tried after a change
 
@@ -17,3 +17,8 @@ def test_nothing_is_damaged(name, error):
 @pytest.mark.parametrize("name", CALLS)
 def test_nothing_is_damaged_at_every_line(name):
     assert list(damages(name)) == []
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_nothing_is_damaged_by_signals(name):
+    assert list(damages_of_signals(name, 10)) == []
