@@ -19,6 +19,7 @@ from functools import cache
 from numbers import Real
 from typing import NamedTuple
 
+from codegen.bound import bound
 from codegen.errors import ArgumentError, LimitError, MemoryLimitError
 
 _LEAVES = {"Atom", "BooleanAtom", "Alias"}  # classes of SymPy and of ours, by name: whoever has no program has no SymPy
@@ -58,11 +59,8 @@ def limits(
     seconds = float("inf") if max_seconds is None else float(max_seconds)
     operations, size = (float("inf") if limit is None else limit for limit in (max_ops, max_bytes))
     given = Limits(operations, time.monotonic() + seconds, seconds, size)
-    token = _limits.set(given)
-    try:
+    with bound(_limits, given):
         yield
-    finally:
-        _limits.reset(token)
 
 
 def check(doing: str, heads: Sequence[type] = ()) -> None:

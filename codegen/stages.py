@@ -22,6 +22,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from codegen.bound import bound
 from codegen.errors import ArgumentError
 from codegen.later import Deferred
 from codegen.limits import check
@@ -177,11 +178,10 @@ def compilation(name: str, listing: Listing, bisection: Bisection | None = None)
         bisection = _given.get() or bisection_of(os.environ.get(BISECT, ""))
     folder = os.environ.get(DUMP, "")
     opened = Compilation(name, bisection, listing, _new_folder(Path(folder), name) if folder else None)
-    token = _opened.set(opened)
     try:
-        yield opened
+        with bound(_opened, opened):
+            yield opened
     finally:
-        _opened.reset(token)
         if bisection.active:
             last = f"number {len(bisection.ran)}, {bisection.ran[-1]}" if bisection.ran else "none"
             LOG.info("%s: the last optional pass of %s that was carried out: %s", BISECT, name, last)
@@ -201,11 +201,8 @@ def within_compilation(name: str, listing: Listing) -> Iterator[Compilation]:
 @contextmanager
 def bisecting(bisection: Bisection) -> Iterator[None]:
     """Let all compilations of this block share a bisection, whatever the environment says."""
-    token = _given.set(bisection)
-    try:
+    with bound(_given, bisection):
         yield
-    finally:
-        _given.reset(token)
 
 
 @contextmanager

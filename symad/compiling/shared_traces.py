@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+from codegen.bound import bound
+
 Made = TypeVar("Made")
 
 
@@ -55,8 +57,5 @@ def shared_traces() -> Iterator[None]:
     >>> len(traced), [each.name for each in found]
     (2, ['<lambda>', 'gradient_of_<lambda>', 'Hessian_of_<lambda>'])
     """
-    token = _OPENED.set(SharedTraces())
-    try:
+    with bound(_OPENED, SharedTraces()):
         yield
-    finally:
-        _OPENED.reset(token)

@@ -24,6 +24,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from codegen.bound import bound
 from codegen.ir.program import reachable
 from codegen.records import dataclass
 from symad.errors import ArgumentError
@@ -78,11 +79,8 @@ def noting() -> Iterator[list[Event]]:
     ('linearized', 1)
     """
     events: list[Event] = []
-    token = _events.set(events)
-    try:
+    with bound(_events, events):
         yield events
-    finally:
-        _events.reset(token)
 
 
 def is_noting() -> bool:

@@ -17,6 +17,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
+from codegen.bound import bound
 from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import GuardedArithmetic, NodeArithmetic, NumberArithmetic
 from symad.derivatives.array_linear import ArrayLinear, Linearization
@@ -83,12 +84,9 @@ def choices() -> Iterator[list[Chosen]]:
     >>> made
     [Choice(what='Laplacian', chosen='collapsed', operations={'collapsed': 6, 'hessian': 7})]
     """
-    made: list[Chosen] = []
-    token = _made.set(made)
-    try:
-        yield made
-    finally:
-        _made.reset(token)
+    chosen: list[Chosen] = []
+    with bound(_made, chosen):
+        yield chosen
 
 
 def cheapest(

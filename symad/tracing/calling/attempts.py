@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
+from codegen.bound import bound
 from codegen.limits import bytes_are_limited
 from codegen.records import dataclass
 from symad.errors import TraceError, WorkbenchError
@@ -139,16 +140,8 @@ def _carried_out(attempt: _Attempt) -> Iterator[None]:
     run = None
     if attempt.style is not None:
         run = Run(attempt.style, attempt.arrays, attempt.deciding, attempt.stepped)
-    before = _active.get(), running.get(), arrays_are_traced.get()
-    try:
-        _active.set(attempt)
-        running.set(run)
-        arrays_are_traced.set(attempt.arrays)
+    with bound(_active, attempt), bound(running, run), bound(arrays_are_traced, attempt.arrays):
         yield
-    finally:
-        _active.set(before[0])
-        running.set(before[1])
-        arrays_are_traced.set(before[2])
 
 
 def _better(attempt: _Attempt, error: Exception | None, watch: Watch, retries: int) -> _Attempt | None:

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import dis
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import CodeType, TracebackType
 from weakref import ref
 
+from codegen.bound import bound
 from symad.errors import EscapedValueError, TraceError, WorkbenchError
 from symad.tracing.calling.user_place import (
     is_library,
@@ -65,22 +68,17 @@ _innermost: ContextVar[Watch | None] = ContextVar("symad_swallowed_errors", defa
 _open: list[ref[Watch]] = []  # of all threads; no lock, which an interrupt could leave held
 
 
-class watching:
+@contextmanager
+def watching(watch: Watch) -> Iterator[None]:
     """Open a watch for the errors that are made in this block."""
-
-    def __init__(self, watch: Watch) -> None:
-        self.watch = watch
-
-    def __enter__(self) -> None:
-        self.entry: ref[Watch] = ref(self.watch)
-        self.before: Watch | None = _innermost.get()
-        _innermost.set(self.watch)
-        _open.append(self.entry)
-
-    def __exit__(self, *_: object) -> None:
-        self.watch.is_open = False
-        _innermost.set(self.before)
-        _open.remove(self.entry)
+    entry = ref(watch)
+    _open.append(entry)
+    try:
+        with bound(_innermost, watch):
+            yield
+    finally:
+        watch.is_open = False
+        _open.remove(entry)
 
 
 def innermost_watch() -> Watch | None:

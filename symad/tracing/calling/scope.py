@@ -14,6 +14,7 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.bound import bound
 from codegen.loops.loop import Loop
 from symad.errors import EscapedValueError, TraceError
 from symad.graph.graph import Graph
@@ -62,11 +63,8 @@ def source_lines(keep: bool) -> Iterator[None]:
     ...     sa.trace(lambda x: x * x, 1.0).graph.marks
     []
     """
-    token = _lines.set(keep)
-    try:
+    with bound(_lines, keep):
         yield
-    finally:
-        _lines.reset(token)
 
 
 class Scope:
@@ -214,10 +212,9 @@ def open_scope(*, apart: bool = False, graph: Graph | None = None) -> Iterator[S
     elif parent is not None and parent.graph is not graph:
         parent = None
     scope = Scope(graph, parent)
-    token = _innermost.set(scope)
     try:
-        yield scope
+        with bound(_innermost, scope):
+            yield scope
     finally:
         scope.open = False
         scope.paths = scope.arrays = None  # which have the scope: all goes with its last user
-        _innermost.reset(token)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from codegen.bound import bound
 from symad.tracing.values.traced import Traced
 
 _LOOKUPS = frozenset({"get", "pop", "setdefault"})  # of dicts
@@ -50,11 +51,8 @@ def lookup_form(method: Any) -> Any:
 def _asking(container: Any, look_up: Callable[[Any], Any], key: Any = None) -> Any:
     if not isinstance(key, Traced):
         return look_up(key)
-    token = _asked.set(container)
-    try:
+    with bound(_asked, container):
         return look_up(key)
-    finally:
-        _asked.reset(token)
 
 
 def places_of(container: Sequence[Any] | Mapping[Any, Any]) -> list[int]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from codegen.bound import bound
 from symad.errors import TraceError
 from symad.tracing.calling.user_place import user_place
 
@@ -27,11 +28,8 @@ def complex_points(given: bool = True) -> Iterator[None]:
         ...
     symad.errors.TraceError: ...np.conjugate was called with a traced value: ...
     """
-    token = _complex.set(given)
-    try:
+    with bound(_complex, given):
         yield
-    finally:
-        _complex.reset(token)
 
 
 def check_real(name: str, do: str = 'leave it out, or compile for dtype="float64"') -> None:
