@@ -9,30 +9,31 @@ the Hessian of g(X w) is X' D X.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import takewhile
 
 import numpy as np
-from sympy.logic.boolalg import Boolean
 
-from codegen.ir.body_parts import copy, outputs_of
+from codegen.ir.body_parts import copy
 from codegen.ir.matrix_operation import MatrixOperation
-from codegen.ir.program import Output, reachable
-from codegen.ir.readdress import all_readdressed, each_region, moved
+from codegen.ir.program import Output
+from codegen.ir.readdress import all_readdressed, moved
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine, Table, table
 from codegen.loops.optimise.draft import Draft
-from codegen.loops.optimise.outlining import split
 from codegen.matrices.matrix_loops import has_matrices, matrix_region
 from codegen.matrices.product_loops import lower_products
+from codegen.pricing.price import rolled_work
 from codegen.records import dataclass
 from symad.derivatives.loops.activity import dependent
+from symad.derivatives.loops.columns_in_lanes import in_lanes
 from symad.derivatives.loops.layout_wide import CHUNKS, in_chunks
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
+from symad.derivatives.loops.seed_parts import before_and_within
 
-FEWEST_OPERATIONS = 20_000  # of one call, below which straight lines, or sweeps over columns, are faster
+FEWEST_OPERATIONS = 5_000  # of one call, below which straight lines, or sweeps over columns, are faster
 MOST_ROUNDS = 4096
 ACROSS = range(16, 32)  # repetitions that are run for all columns, so that these are stored to lines at hand
 MOST_NUMBERS = 2**26  # in the buffers of all rounds
@@ -47,7 +48,7 @@ def hessian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | None
     """Return the dense Hessian of a scalar program, forward over reverse; None for too many columns."""
     pushed = pushforward(gradient(program, [wrt]), [wrt], units=True)
     shape = program.inputs[wrt].shape
-    return by_rounds(pushed, len(program.inputs), shape + shape, symmetric=True)
+    return _cheapest(ways(pushed, len(program.inputs), shape + shape, symmetric=True))
 
 
 def jacobian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | None:
@@ -56,8 +57,25 @@ def jacobian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | Non
         return None
     shape = program.outputs[0].shape + program.inputs[wrt].shape
     if program.outputs[0].size < program.inputs[wrt].size:
-        return by_rounds(pullback(program, [wrt], units=True), len(program.inputs), shape)
-    return by_rounds(pushforward(program, [wrt], units=True), len(program.inputs), shape, across=True)
+        return _cheapest(ways(pullback(program, [wrt], units=True), len(program.inputs), shape))
+    return _cheapest(ways(pushforward(program, [wrt], units=True), len(program.inputs), shape, across=True))
+
+
+def _cheapest(found: Sequence[RolledProgram]) -> RolledProgram | None:
+    return min(found, key=lambda program: rolled_work(program).price.total(), default=None)
+
+
+def ways(
+    program: RolledProgram, seed: int, shape: tuple[int, ...], *, across: bool = False, symmetric: bool = False
+) -> list[RolledProgram]:
+    """Return the programs of the second output at every unit vector of an input, as rows or as columns (`across`)."""
+    if program.inputs[seed].size > MOST_ROUNDS:
+        return []
+    found = (
+        by_rounds(program, seed, shape, across=across, symmetric=symmetric),
+        in_lanes(program, seed, shape, across=across or symmetric),
+    )
+    return [each for each in found if each is not None]
 
 
 def by_rounds(
@@ -68,7 +86,7 @@ def by_rounds(
     program = _apart(program, program.first_output + 1) if across else program
     active = dependent(program.steps, seed)
     numbers = sum(program.buffers[buffer].size for buffer in active) * rounds
-    if rounds > MOST_ROUNDS or numbers > MOST_NUMBERS:
+    if numbers > MOST_NUMBERS:
         return None
     draft, target = Draft(program), program.first_output + 1
     unit = np.zeros(2 * rounds - 1)
@@ -78,9 +96,9 @@ def by_rounds(
     moves[target] = Move(target, rounds, 0, 1) if across else Move(target, 1, 0, size)
     for buffer in {*active, target} - {seed}:
         draft.buffers[buffer] = Buffer("workspace", program.buffers[buffer].size * rounds)
-    steps = [part for step in program.steps for part in _split(draft, step, active)]
-    draft.steps = [*_parts(steps, active, within=False)]
-    _Rounds(draft, rounds, moves, seed, target if symmetric else None, across).write(_parts(steps, active, within=True))
+    before, within = before_and_within(draft, program.steps, active)
+    draft.steps = [*before]
+    _Rounds(draft, rounds, moves, seed, target if symmetric else None, across).write(within)
     if symmetric:
         target = _mirrored(draft, target, rounds)
     return draft.finish(
@@ -251,27 +269,3 @@ class _Rounds:
         """Whether what one round uses is followed by what the next one uses."""
         move, places = self.moves[use.buffer], use.table
         return (move.scale, move.shift, places.first) == (1, places.count, 0)
-
-
-def _split(draft: Draft, step: Step, active: Container[int]) -> list[Step]:
-    """Return a step in two: first the rows of its body that are the same in all rounds, which are kept."""
-    if not isinstance(step, Region) or not step.parallel:
-        return [step]
-    body, moving = step.body, {slot for slot, use in enumerate(step.gathers) if use.buffer in active}
-    for row, operands in enumerate(body.operands):
-        if not moving.isdisjoint(operands):
-            moving.add(row)
-    met = moving.intersection(reachable(body, [row for row, _ in outputs_of(step)]))
-    needed = {part for row in met for part in body.operands[row]}
-    rows = [row for row in sorted(needed - moving) if body.operands[row] and not issubclass(body.heads[row], Boolean)]
-    return list(split(step, rows, [draft.workspace(step.count) for _ in rows])) if rows else [step]
-
-
-def _parts(steps: Sequence[Step], active: frozenset[int], *, within: bool) -> tuple[Step, ...]:
-    """Return what steps compute in the rounds, or before them."""
-
-    def part(region: Region) -> Region | None:
-        results = tuple(use for use in region.results if (use.buffer in active) == within)
-        return replace(region, results=results) if results else None
-
-    return each_region(steps, part)

@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 
+import symad as sa
 from codegen.ir.program import Input, Output
-from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram
+from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram, regions_of
 from codegen.ir.tables import Affine
 from symad.derivatives.loops.body_derivatives import body_program
+from symad.derivatives.loops.columns_in_lanes import in_lanes
 from symad.derivatives.loops.columns_of_regions import MOST_ROUNDS, hessian_by_columns, jacobian_by_columns
 from symad.derivatives.loops.loop_hessian import hessian
 from symad.derivatives.loops.loop_jacobian import jacobian
+from symad.derivatives.loops.pullback import gradient, pullback
+from symad.derivatives.loops.pushforward import pushforward
 from tests.support.second_cases import MAPS, SCALARS, flat_hessian, flat_jacobian, numbers_of, points_of, rosenbrock
 
 CASES = SCALARS | MAPS
@@ -71,6 +75,59 @@ def test_hessians_by_columns(name):
     assert data.shape == rolled.inputs[0].shape * 2
     right = dense_hessian(rolled, 0, points)
     np.testing.assert_allclose(data.reshape(right.shape), right, rtol=1e-10, atol=1e-11)
+
+
+def in_lanes_or_none(rolled, wrt, way):
+    """The Hessian, or the Jacobian by columns or rows, with the columns side by side."""
+    seed = len(rolled.inputs)
+    if way == "hessian":
+        shape = rolled.inputs[wrt].shape * 2
+        return in_lanes(pushforward(gradient(rolled, [wrt]), [wrt], units=True), seed, shape, across=True)
+    shape = rolled.outputs[0].shape + rolled.inputs[wrt].shape
+    pushed = (pushforward if way == "columns" else pullback)(rolled, [wrt], units=True)
+    return in_lanes(pushed, seed, shape, across=way == "columns")
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("way", ["hessian", "columns", "rows"])
+def test_columns_side_by_side(name, way):
+    rolled = CASES[name]()
+    if len(rolled.outputs) > 1 or (way == "hessian" and name not in SCALARS):
+        return
+    found = in_lanes_or_none(rolled, 0, way)
+    if found is None:
+        assert any(region.matrix is not None or region.stop is not None for region, _ in regions_of(rolled.steps))
+        return
+    points = points_of(rolled)
+    (data,) = numbers_of(found, points)
+    right = (dense_hessian if way == "hessian" else dense_jacobian)(rolled, 0, points)
+    np.testing.assert_allclose(data.reshape(right.shape), right, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 7])
+@pytest.mark.parametrize("wrt", [0, 1])
+def test_columns_of_chains_side_by_side(steps, wrt):
+    for rolled, ways in ((distance(steps), ["hessian"]), (descent(steps, every=True), ["columns", "rows"])):
+        points = points_of(rolled)
+        for way in ways:
+            (data,) = numbers_of(in_lanes_or_none(rolled, wrt, way), points)
+            right = (dense_hessian if way == "hessian" else dense_jacobian)(rolled, wrt, points)
+            np.testing.assert_allclose(data.reshape(right.shape), right, rtol=1e-10, atol=1e-11)
+
+
+def test_more_columns_than_fit_side_by_side():
+    """53 columns: 32, and 21 that are left over; kernels have the numbers of the second derivative along each axis."""
+
+    def chain(x):
+        s = 0.0
+        for k in range(2120):
+            s = np.sin(s + x[k % 53]) * x[k % 53]
+        return s
+
+    x = np.linspace(0.1, 0.9, 53)
+    kernel = sa.compile(sa.hessian(chain), x, roll="always")
+    rows = [sa.hvp(chain, (x,), (unit,)) for unit in np.eye(53)[::13]]
+    np.testing.assert_allclose(kernel(x)[::13], rows, rtol=1e-11, atol=1e-13)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "normalised"])
