@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 ORDER = {
     "codegen": [
         {
+            "bound",
             "visible",
             "deprecation",
             "code_memory",
