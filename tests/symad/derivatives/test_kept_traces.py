@@ -163,6 +163,22 @@ def test_answers_that_differ_make_it_run(runs: list[int]) -> None:
     assert len(runs) == 3
 
 
+def test_every_question_is_asked_again(runs: list[int]) -> None:
+    """The first answer stays, the second one differs."""
+
+    def asking_twice(x: Any) -> Any:
+        total = np.sum(x * x)
+        total = total * 2.0 if x[0] > 0 else total
+        return total * 3.0 if x[1] > 0 else total
+
+    gradient, x = sa.grad(asking_twice), np.ones(30)
+    for _ in range(4):
+        np.testing.assert_array_equal(gradient(x), 12.0 * x)
+    x[1] = -1.0
+    np.testing.assert_array_equal(gradient(x), 4.0 * x)
+    assert len(runs) == 3
+
+
 def test_what_mostly_differs_is_not_kept_for_ever(runs: list[int]) -> None:
     gradient = sa.grad(lambda x: np.sum(x * int(x[0])))
     for k in range(40):
