@@ -38,17 +38,17 @@ def places_of(path: Path) -> list[Place]:
     """Return all places of a file where a defect can be planted."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     statements = _statements(tree)
-    changes = [(number, node, change(copy.deepcopy(node))) for number, node in enumerate(ast.walk(tree))
+    changes = [(number, node, change(copy.copy(node))) for number, node in enumerate(ast.walk(tree))
                if id(node) in statements]  # fmt: skip
     return [Place(number, getattr(node, "lineno", 0), statements[id(node)], what)
             for number, node, what in changes if what]  # fmt: skip
 
 
-def planted(path: Path, number: int) -> str:
-    """Return the text of a file with the defect at a place planted."""
+def planted(path: Path, number: int) -> ast.Module:
+    """Return the tree of a file with the defect at a place planted."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     change(next(node for k, node in enumerate(ast.walk(tree)) if k == number))
-    return ast.unparse(tree)
+    return tree
 
 
 def change(node: ast.AST) -> str:
@@ -58,7 +58,7 @@ def change(node: ast.AST) -> str:
         return "a condition is negated"
     if isinstance(node, ast.Compare) and type(node.ops[0]) in COMPARISONS:
         old = ast.unparse(node)
-        node.ops[0] = COMPARISONS[type(node.ops[0])]()
+        node.ops = [COMPARISONS[type(node.ops[0])](), *node.ops[1:]]
         return f"{old} becomes {ast.unparse(node)}"
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS and not _is_of_types(node):
         old = ast.unparse(node)

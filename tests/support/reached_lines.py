@@ -26,7 +26,7 @@ PROBE_MODULE = "reached_statements"
 ROWS = 5  # of a table of tests
 HEAVY = (
     "numpy", "sympy", "sympy.printing.str", "scipy.sparse", "scipy.optimize", "scipy.special", "scipy.stats", "pandas",
-    "llvmlite.binding", "mpmath", "doctest", "unittest.mock",
+    "llvmlite.binding", "mpmath", "hypothesis", "doctest", "unittest.mock",
 )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ class Selection:
 def record(places: list[str], target: Path) -> None:
     """Run the tests at some places, and write what each reaches to a file, one line a test."""
     target.write_text("", encoding="utf-8")
-    pytest.main(["-p", "no:cacheprovider", "-p", "no:randomly", *places], plugins=[Recorder(target)])
+    pytest.main(["-p", "no:cacheprovider", "--disable-plugin-autoload", *places], plugins=[Recorder(target)])
 
 
 def fork(run: Callable[[], Any]) -> int:
@@ -153,6 +153,7 @@ def start(copied: Path, run: Callable[[], Any], log: Path) -> int:
         for name in [name for name in sys.modules if name.partition(".")[0] in ("symad", "codegen", "tests")]:
             del sys.modules[name]
         os.environ["PYTHONPATH"] = str(copied)
+        sys.dont_write_bytecode = False  # tests with rewritten assertions are kept in the copy
         return run()
 
     return fork(run_there)
