@@ -48,8 +48,7 @@ def schedule(lowered: Lowered, chunk: int | None = None) -> Schedule:
         chunk = len(order) if len(order) <= SINGLE_LIMIT else CHUNK
     chunk = max(chunk, 1)
     chunks = [order[start : start + chunk] for start in range(0, len(order), chunk)]
-    slots, workspace = _slots(lowered, chunks) if len(chunks) > 1 else ({}, 0)
-    return Schedule(chunks, slots, workspace)
+    return Schedule(chunks, *_slots(lowered, chunks))
 
 
 def depth_first(lowered: Lowered) -> list[int]:

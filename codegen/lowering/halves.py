@@ -108,15 +108,12 @@ class _Writer(_Reached):
 
     def _sum(self, mask: int) -> int:
         """Sum of the unit vectors of a mask; masks that begin alike share the beginning of their sums."""
-        done, total = 0, -1
-        rest = mask
-        while rest:
+        done = mask & -mask
+        total = self.seeds[done.bit_length() - 1]
+        while rest := mask ^ done:
             bit = rest & -rest
-            rest ^= bit
             done |= bit
-            if total < 0:
-                total = self.seeds[bit.bit_length() - 1]
-            elif done in self.sums:
+            if done in self.sums:
                 total = self.sums[done]
             else:
                 total = self.sums[done] = self.put(("add", total, self.seeds[bit.bit_length() - 1]), done)

@@ -95,7 +95,7 @@ class _Described:
         self.form = self.node(array, 0)
 
     def node(self, array: ArrayNode, depth: int) -> Form:
-        looks = array.head in _OUTER if depth == 0 else depth < _DEPTH
+        looks = depth > 0 or array.head in _OUTER
         return (array.head, *[self.operand(reading, depth + 1 if looks else _DEPTH + 1) for reading in array.operands])
 
     def operand(self, reading: Reading, depth: int) -> Form:

@@ -28,9 +28,6 @@ class InNumbers(Linearization):
 
     def number_of(self, reading: Reading) -> Carriers:
         """Return the numbers of an operand, as they are kept."""
-        view = reading.view
-        if view is not None and (its := self.graph.arrays.values.get(view.node.first)) is not None:
-            return view.of(its, reading.kept)
         if any(node.first not in self.graph.arrays.values for node in reading.array_nodes) or any(
             node not in self.values for node in reading.single_nodes
         ):

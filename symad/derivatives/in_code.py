@@ -74,7 +74,7 @@ def _times(factor: float, value: Any) -> Any:
 
 def matrix(chosen: Selection, kind: str, sparse: bool | Triangle, format: Format) -> Any:
     """Return the Jacobian or Hessian of one array in one array."""
-    if len(chosen.arguments) != 1 or chosen.several or not containers.is_leaf(chosen.arguments[0]):
+    if chosen.several or not containers.is_leaf(chosen.arguments[0]):
         return None
     inner = inner_function(chosen.function, chosen.arguments, chosen.names)
     if inner is None:

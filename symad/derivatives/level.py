@@ -1,4 +1,4 @@
-"""Level: one application of a transform, with parameters and an epsilon of its own; notes of what levels did.
+"""Level: one application of a transform, with parameters of its own; notes of what levels did.
 
 The parameters are alias nodes: equal in value to the arguments, never the same node. A captured `x` and the argument
 `y` stay different nodes even where they are equal, which is what prevents perturbation confusion (Siskind and
@@ -170,7 +170,7 @@ class FunctionResultError(ArgumentError):
 
 
 class Level:
-    """An open level: its scope, the tree of its alias parameters, its epsilon."""
+    """An open level: its scope, the tree of its alias parameters."""
 
     __slots__ = ("arrays_before", "build", "parameters", "scope")
 
@@ -191,11 +191,6 @@ class Level:
     def has_array_nodes(self) -> bool:
         """Whether operations on arrays are array nodes, and there are some."""
         return self.scope.arrays is not None and bool(self.scope.graph.arrays.nodes)
-
-    @property
-    def epsilon(self) -> Epsilon:
-        """The symbol of this level, different from that of every level that is open at the same time."""
-        return Epsilon.of_level(self.scope.depth + 1)
 
     def call(self, f: Callable[..., Any]) -> Tree:
         """Call `f` on the parameters and return the tree of its result's nodes, merged over its paths."""

@@ -70,12 +70,8 @@ def cost(source: Places, target: Places) -> float:
         return 0.0
     if stretches(source, target) is not None:
         return NANOSECONDS["stride store"] * len(source)
-    anywhere = 0.0 if len(target) == _extent(target) else NANOSECONDS["table store"]
-    return len(source) * (NANOSECONDS["table"] + anywhere)
-
-
-def _extent(target: Places) -> int:
-    return int(target.max() - target.min()) + 1 if len(target) else 0
+    is_dense = len(target) == int(target.max() - target.min()) + 1
+    return len(source) * (NANOSECONDS["table"] + (0.0 if is_dense else NANOSECONDS["table store"]))
 
 
 def copies(source_buffer: int, source: Places, target_buffer: int, target: Places) -> list[Region]:

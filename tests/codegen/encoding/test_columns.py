@@ -171,3 +171,10 @@ def test_operations_are_counted_by_register(lanes: int) -> None:
     """One for every column that does not fit beside the others."""
     counts = [compile_program(swept(n * lanes, sums), tier="fast", cache=False).stats.executed for n in (2, 3)]
     assert counts[0] < counts[1]
+
+
+@pytest.mark.parametrize(("columns", "together"), [(1, 1), (2, 2), (3, 2), (5, 4), (100, 8)])
+def test_columns_go_side_by_side_by_powers_of_two(columns: int, together: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("codegen.lowering.halves.vector_bits", lambda: 512)
+    program = Program([], [], {}, (Input("seed", (columns,)),), (), seeded=True)
+    assert columns_at_once(program) == together

@@ -22,6 +22,7 @@ from codegen import Input, Output, compile_program
 from codegen.code_memory import MappedCode
 from codegen.encoding.encode import _functions, encode, why_not
 from codegen.encoding.registers import Registers, Workspace
+from codegen.encoding.x86_instructions import R12, R14, RAX, RBX, RSP, pointer_before_displacement
 from codegen.errors import WorkbenchError
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.functions.libraries import vector_symbol
@@ -65,6 +66,19 @@ def test_more_values_than_registers(count: int) -> None:
     made = encode(*case.program())
     assert (made.workspace > 8192) == ("malloc" in made.called) == ("free" in made.called)
     assert (made.workspace > 8192) == (count == 9000)
+
+
+def test_code_begins_behind_as_many_constants_as_it_needs() -> None:
+    """One byte reaches 16 entries from the pointer among the constants; the code begins at a line of the cache."""
+    assert encode(*many_values(1).program()).begin == 128
+    case = Operations([("input", 0), *[("const", np.float64(k).tobytes()) for k in range(2, 22)],
+                       *[("mul", 0, 1 + k) for k in range(20)]], [1, 1], [(1, None, [40])], 3)  # fmt: skip
+    assert encode(*case.program()).begin % 64 == 0
+
+
+@pytest.mark.parametrize(("base", "wanted"), [(RBX, "43"), (RSP, "4424"), (R12, "4424"), (R14, "46")])
+def test_some_bases_need_a_byte_of_their_own(base: int, wanted: str) -> None:
+    assert pointer_before_displacement(RAX, base, 1)[2:].hex() == wanted
 
 
 def test_no_memory_for_the_workspace(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,12 +48,15 @@ def named(name: str) -> Callable[[Lowered], Lowered]:
     return next(step.function for step in PASSES if step.name == name)
 
 
+PRODUCT = times(x, y, z)
 GAINS = [
     ("terms", [plus(plus(x, 1), 2)], 2, 1),
     ("terms", [plus(times(3, x), x)], 1, 1),
     ("terms", [plus(times(3, x), plus(x, y))], 2, 1),
     ("terms", [plus(times(800, x, x), times(-400, plus(y, times(-1, x, x))))], 4, 3),
     ("terms", [times(3, plus(times(5, x), times(7, y)))], 3, 2),
+    ("terms", [PRODUCT, plus(times(3, PRODUCT), times(5, PRODUCT))], 4, 3),
+    ("terms", [PRODUCT, plus(times(3, PRODUCT), times(5, x, y, z))], 6, 3),
     ("products", [times(times(x, z), y), times(times(x, y), w)], 4, 3),
     ("products", [times(x, sp.Pow(x, 2)) * y, times(times(x, x), times(x, w))], 5, 4),
     ("products", [times(3, times(y, times(5, x)))], 3, 2),

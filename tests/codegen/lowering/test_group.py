@@ -93,6 +93,19 @@ def test_two_quotients_are_not_worth_a_group() -> None:
     assert group_operations(fused, widths(), no_vector_symbol) is fused
 
 
+@pytest.mark.parametrize(("denominators", "together"), [
+    ("pqrs", True), ("pqr", True), ("pqqq", True), ("pqpq", False), ("ppqq", False), ("pppp", False),
+])  # fmt: skip
+def test_operands_of_quotients_go_side_by_side_if_only_the_last_one_repeats(denominators: str, together: bool) -> None:
+    """Three quotients are padded with the last one, so are their operands."""
+    rows: list[Any] = [("input", k) for k in range(8)]
+    rows += [("add", 0, k) for k in range(1, 5)]  # p, q, r and s
+    rows += [("div", 4 + k, 8 + "pqrs".index(name)) for k, name in enumerate(denominators)]
+    written = Lowered(rows, [(0, k, 12 + k) for k in range(len(denominators))], 12, 0, 0)
+    shapes = wide(group_operations(written, (2, 4), no_vector_symbol))
+    assert shapes == ([("add",)] if together else []) + [("div",)]
+
+
 def test_groups_do_not_depend_on_the_run() -> None:
     assert grouped("selects").rows == grouped("selects").rows
 

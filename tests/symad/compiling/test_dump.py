@@ -117,6 +117,8 @@ def test_checkpoints_are_a_stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_straight_lines_and_sweeps_show_their_graph_and_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     swept = dumped(tmp_path / "sweep", monkeypatch, "Hessian of a network")
     assert swept[:3] == ["plan", "program", "after-lower"]
+    halves = ["after-sweep-split-what-is-done-once", "after-sweep-split-what-is-done-for-every-column"]
+    assert [name for name in swept if "split" in name] == halves
     straight = dumped(tmp_path / "straight", monkeypatch, "fast network")
     assert straight[:4] == ["plan", "graph", "program", "after-lower"]
     algebra = ["scales", "sink_signs", "terms", "products", "terms", "sums", "factors", "signs", "multiply-add"]

@@ -474,3 +474,43 @@ def test_a_node_that_is_read_often_gets_one_sum() -> None:
     np.testing.assert_allclose(sa.hessian(f)(point), wanted, rtol=1e-11)
     moved = [(f(point + step) - f(point - step)) / 2e-6 for step in 1e-6 * np.eye(3)]
     np.testing.assert_allclose(sa.grad(f)(point), moved, rtol=1e-7)
+
+
+def test_weights_that_begin_with_one() -> None:
+    """A product with the number 1 is left out, one with an array of numbers is not."""
+    weights, x = np.tile([1.0, 2.0, 3.0], 10), np.linspace(0.1, 0.9, 30)
+
+    def f(x: Numbers) -> Numbers:
+        return np.sum(np.tanh(weights * x))
+
+    tanh = np.tanh(weights * x)
+    slope = weights * (1 - tanh**2)
+    np.testing.assert_allclose(sa.grad(f)(x), slope, rtol=1e-14)
+    np.testing.assert_allclose(sa.compile(sa.grad(f), x)(x), slope, rtol=1e-14)
+    np.testing.assert_allclose(sa.hvp(f, (x,), (np.ones(30),)), -2 * weights * tanh * slope, rtol=1e-13)
+
+    def shifted(x: Numbers) -> Numbers:
+        return np.sum(np.concatenate([np.ones(1), x[:-1]]) * x)
+
+    wanted = np.concatenate([[1.0], x[:-1]]) + np.append(x[1:], 0.0)
+    np.testing.assert_allclose(sa.grad(shifted)(x), wanted, rtol=1e-14)
+    np.testing.assert_allclose(sa.compile(sa.grad(shifted), x)(x), wanted, rtol=1e-14)
+    np.testing.assert_allclose(sa.hessian(shifted)(x), np.eye(30, k=1) + np.eye(30, k=-1), rtol=1e-14)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_the_logarithm_of_an_overflow_has_its_slope() -> None:
+    """The derivative sees the exponential in the sum in the logarithm."""
+    x = np.full(40, 800.0)
+    np.testing.assert_array_equal(sa.grad(lambda x: np.sum(np.log(1 + np.exp(x))))(x), np.ones(40))
+
+
+def test_a_few_places_of_a_large_array_that_are_read_twice() -> None:
+    """Their cotangents are added up, in one of many places for each."""
+    x, places = np.linspace(-1.0, 1.0, 4000), np.array([7, 7, 7, 3999, 7, 0, 3999, 20, 20, 21] * 3)
+    wanted = np.zeros(4000)
+    np.add.at(wanted, places, np.cos(x[places]))
+    np.testing.assert_allclose(sa.grad(lambda x: np.sum(np.sin(x[places])))(x), wanted, rtol=1e-14)
+    apart = np.arange(10, 40)
+    wanted = np.where((np.arange(4000) >= 10) & (np.arange(4000) < 40), np.cos(x), 0.0)
+    np.testing.assert_allclose(sa.grad(lambda x: np.sum(np.sin(x[apart])))(x), wanted, rtol=1e-14)

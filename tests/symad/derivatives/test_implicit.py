@@ -8,6 +8,7 @@ import scipy.optimize
 import sympy as sp
 
 import symad as sa
+import symad.derivatives.implicit
 from symad.errors import ArgumentError, ConvergenceError, TraceError
 from tests.support import mixes
 
@@ -273,9 +274,23 @@ def test_zero_derivatives_of_a_solution_are_structural():
     assert pattern.rows.tolist() == pattern.columns.tolist() == [0, 1, 2]
 
 
-def test_more_derivatives_than_memory_holds_are_refused():
-    def total(p):
-        return np.sum(sa.root(lambda y, p: y - p, np.zeros(800), p))
+def test_a_chain_of_unknowns_depends_on_one_number_at_its_beginning():
+    """Zeros are structural only where no path of equations leads, however long it is, and however few the operands."""
 
-    with pytest.raises(sa.LimitError, match="800 unknowns in 800 numbers"):
-        sa.grad(total)(np.ones(800))
+    def last(x):
+        def residual(y, x):
+            return y - 2.0 * np.concatenate([np.array([x]), y[:-1]])
+
+        return sa.root(residual, np.ones(9), x)[-1]
+
+    assert sa.grad(last)(1.0) == pytest.approx(512.0, rel=1e-13)
+
+
+def test_more_derivatives_than_memory_holds_are_refused(monkeypatch):
+    def total(p):
+        return np.sum(sa.root(lambda y, p: y - p, np.zeros(40), p))
+
+    assert symad.derivatives.implicit.MOST_ENTRIES == 500_000
+    monkeypatch.setattr(symad.derivatives.implicit, "MOST_ENTRIES", 1500)
+    with pytest.raises(sa.LimitError, match="40 unknowns in 40 numbers"):
+        sa.grad(total)(np.ones(40))

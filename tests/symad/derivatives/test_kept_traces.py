@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import symad as sa
 from symad.derivatives import kept_traces
@@ -161,6 +162,34 @@ def test_answers_that_differ_make_it_run(runs: list[int]) -> None:
     assert len(runs) == 3
     np.testing.assert_array_equal(gradient(2.0 * x), 12.0 * np.ones(30))
     assert len(runs) == 3
+
+
+def test_every_question_is_asked_again(runs: list[int]) -> None:
+    """The first answer stays, the second one differs."""
+
+    def asking_twice(x: Any) -> Any:
+        total = np.sum(x * x)
+        total = total * 2.0 if x[0] > 0 else total
+        return total * 3.0 if x[1] > 0 else total
+
+    gradient, x = sa.grad(asking_twice), np.ones(30)
+    for _ in range(4):
+        np.testing.assert_array_equal(gradient(x), 12.0 * x)
+    x[1] = -1.0
+    np.testing.assert_array_equal(gradient(x), 4.0 * x)
+    assert len(runs) == 3
+
+
+def test_a_question_of_an_inner_integral_is_asked_again() -> None:
+    def outer(p: Any) -> Any:
+        def inner(s: Any) -> Any:
+            return quad(lambda t: s * t * (p[0] if p[0] > 1.0 else p[0] ** 2), 0, 1)[0]
+
+        return quad(inner, 0, 1)[0]
+
+    gradient = sa.grad(outer)
+    for value, slope in ((2.0, 0.25), (3.0, 0.25), (2.5, 0.25), (0.6, 0.3), (0.8, 0.4), (4.0, 0.25)):
+        np.testing.assert_allclose(gradient(np.array([value, 1.0])), [slope, 0.0], rtol=1e-12)
 
 
 def test_what_mostly_differs_is_not_kept_for_ever(runs: list[int]) -> None:

@@ -80,6 +80,7 @@ def test_operations_of_both_routes_are_in_the_result():
     found = sa.mixed_partials(f, POINT, 4)
     assert 0 < found.operations["tensor"] < found.operations["interpolation"]
     assert "condition number" in repr(found)
+    assert repr(sa.mixed_partials(np.prod, np.ones(1), 3)).startswith("<MixedPartials: 1 of order 3")
 
 
 def test_a_system_that_is_too_large_is_refused():

@@ -41,6 +41,20 @@ def test_a_jump_that_moves_is_refused(name, way):
             WAYS[way](f)
 
 
+STAYING = {  # jumps that do not come into the interval, and the slope at .37
+    "sign": (lambda t, r: np.sign(1 + t + r) * r, 1.0),
+    "remainder": (lambda t, r: (t + r) % 5.0, 1.0),
+    "floor": (lambda t, r: np.floor(0.1 * (t + r)) + r * t, 0.5),
+    "where": (lambda t, r: np.where(t + r > 0, t * r, 1.0), 0.5),
+}
+
+
+@pytest.mark.parametrize("name", STAYING)
+def test_a_jump_outside_of_the_interval_may_move(name):
+    integrand, slope = STAYING[name]
+    assert sa.grad(lambda r: quad(integrand, 0, 1, args=(r,))[0])(0.37) == pytest.approx(slope, rel=1e-12)
+
+
 @pytest.mark.parametrize("name", JUMPING)
 @pytest.mark.thinned
 def test_its_value_compiles(name):

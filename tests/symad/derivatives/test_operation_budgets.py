@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import symad as sa
+from symad.derivatives.elimination import cross_country
 from symad.derivatives.level import open_level
 from symad.derivatives.linear import linearize
+from symad.derivatives.second_order import dyad_operations
+from symad.graph.builder import Builder
+from symad.graph.graph import Graph
 from tests.support.cases import lennard_jones, rosenbrock
 
 
@@ -67,3 +72,25 @@ def test_a_sparse_hessian_allocates_nothing_dense():
             linearize(level.build, result.flat, level.parameters.flat)
         sizes[n] = len(sa.trace(sa.hessian(rosenbrock, sparse="lower"), np.ones(n)).graph)
     assert sizes[400] < 2.1 * sizes[200]
+
+
+def scalars(count):
+    """Symbols of a new graph."""
+    build = Builder(Graph())
+    return build, [build.graph.alias(build.graph.leaf(sp.Symbol(f"x{k}"))) for k in range(count)]
+
+
+def test_an_elimination_is_limited_by_products_and_sums():
+    """Of exp(sin(x)) + sin(x) one sum and one product are made; products with 1 are not."""
+    build, (x,) = scalars(1)
+    sine = build.call(sp.sin, x)
+    linear = linearize(build, [build.add(build.call(sp.exp, sine), sine)], [x])
+    assert cross_country(build, linear, limit=1) is None
+    assert cross_country(build, linear, limit=2) is not None
+
+
+def test_operations_of_dyads_are_those_of_scaled_gradients():
+    """A sum scales none, and a product with a number two; one of a product of both inputs has three entries."""
+    build, (x, y) = scalars(2)
+    for output, wanted in ((build.add(x, y), 4), (build.mul(build.two, x), 3), (build.mul(x, y), 14)):
+        assert dyad_operations(build, linearize(build, [output], [x, y])) == wanted

@@ -222,3 +222,23 @@ def test_a_path_is_never_evaluated():
     assert steps_of('a.b["c"][-1]') == ["a", ".b", '["c"]', "[-1]"]
     with pytest.raises(sa.ArgumentError):
         steps_of('__import__("os").name')
+
+
+def test_a_class_that_is_met_for_the_first_time_has_paths() -> None:
+    @dataclass
+    class Inner:
+        k: float
+
+    @dataclass
+    class Outer:
+        inner: Inner
+
+    assert sa.grad(lambda p: p.inner.k**2, wrt="p.inner.k")(Outer(Inner(3.0))) == 6.0
+
+
+def test_parts_behind_a_container_of_many_numbers_are_apart_from_it() -> None:
+    parts = {"a": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], "b": 8.0, "c": [9.0, 10.0]}
+    found = sa.grad(lambda p: sum(p["a"]) * p["b"] + p["c"][1], wrt=("p['a']", "p['b']", "p['c'][1]"))(parts)
+    assert found == ([8.0] * 7, 28.0, 1.0)
+    with pytest.raises(sa.ArgumentError, match="p"):
+        sa.grad(lambda p: p["b"], wrt=("p['c']", "p['c'][1]"))(parts)

@@ -33,6 +33,18 @@ def test_a_number_goes_on_through_lines_and_into_nests_where_it_is_rounded_once(
     assert numbers(found[4]) == [sp.Integer(2)]
 
 
+@pytest.mark.parametrize(("number", "gathers"), [(sp.Integer(-2), 1), (sp.Float(-0.5), 1), (sp.Integer(0), 1)])
+def test_signs_of_numbers_go_on(number: sp.Number, gathers: int) -> None:
+    made = Made({"x": (4,)}, {"f": (4,)}, {"n": ()})
+    line = region(lambda: (number,), 1, [], [made.to(0, "n", 0)])
+    reads = [made.at("x", table(4)), made.at("n", table(4, 0, 0))]
+    loop = region(lambda x, a: (x * a,), 4, reads, [made.to(0, "f", table(4))])
+    _, found = with_constants([line, loop])
+    assert isinstance(found, Region)
+    assert len(found.gathers) == gathers
+    assert numbers(found) == [number]
+
+
 def test_what_moves_with_rounds_or_is_computed_stays() -> None:
     made = Made({"x": (4,)}, {"f": (4,)}, {"two": (2,), "sum": ()})
     line = region(lambda x: (sp.Integer(2), x), 1, [made.at("x", 0)], [made.to(0, "two", 0), made.to(1, "two", 1)])

@@ -7,6 +7,7 @@ import pytest
 
 import symad as sa
 from codegen.ir.region import Nest, Region, RolledProgram, Step
+from codegen.ir.tables import Affine
 from codegen.loops.optimise.dead_code import without_dead_code
 from codegen.loops.optimise.fusion import fused
 from symad.derivatives.loops.pullback import gradient
@@ -48,6 +49,18 @@ def test_what_reads_other_places_of_what_was_stored_waits() -> None:
     assert len(fused(program.steps)) == 2
     x = np.array([1.0, 2.0, 3.0, 4.0])
     np.testing.assert_array_equal(run(pushforward(program, []), [x])[0], (x * x)[::-1] * x)
+
+
+def test_what_reads_in_a_later_round_what_was_stored_there_waits() -> None:
+    """In the first round of the nest the places are apart; in the second they are the same."""
+    made = Made({"x": (4,)}, {"f": (4,)}, {"y": (6,)})
+    forward, turned = Affine(0, 1, 2, (2,)), Affine(4, 1, 2, (-2,))
+    first = region(lambda x: (x * x,), 2, [made.at("x", forward)], [made.to(0, "y", forward)])
+    second = region(lambda x, y: (x + y,), 2, [made.at("x", forward), made.at("y", turned)],
+                    [made.to(0, "f", forward)])  # fmt: skip
+    (nest,) = fused([Nest(2, (first, second))])
+    assert isinstance(nest, Nest)
+    assert len(nest.steps) == 2
 
 
 def test_a_region_does_not_pass_what_it_reads_or_overwrites() -> None:

@@ -50,6 +50,20 @@ def test_sums_of_chains(count, lag, kind, reads):
     np.testing.assert_allclose(data, list(dict(sorted(flat_hessian(rolled, 0, points).items())).values()), rtol=1e-13)
 
 
+def test_what_is_stored_beside_a_sum_is_still_stored():
+    rolled = chain(lambda a, total: (total + np.sin(a), a * a), 7, 1, "last", [0])
+    first, second = rolled.steps
+    stored = Result(1, 3, Affine(0, 1, 7), "store")
+    rolled = RolledProgram(
+        rolled.inputs, (*rolled.outputs, Output((7,), ())), (*rolled.buffers, Buffer("output", 7)),
+        (Region(first.body, 7, first.gathers, (*first.results, stored), first.carries), second),
+    )  # fmt: skip
+    found, points = with_reductions(rolled), points_of(rolled)
+    assert all(region.parallel for region in found.steps)
+    for one, other in zip(numbers_of(found, points), numbers_of(rolled, points), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("function", "reads"),
     [

@@ -69,6 +69,21 @@ def chain() -> RolledProgram:
     )  # fmt: skip
 
 
+def chain_that_is_read_twice() -> RolledProgram:
+    """Two places take the last value of the carry."""
+    made = Made({"x": (4,)}, {"f": ()}, {"end": (), "copy": ()}, zero=[0.0])
+    step = region(
+        lambda x, c: (np.where(x > 0, x * x, 0.0), np.sqrt(c)), 4, [made.at("x", table(4))],
+        [made.to(0, "end", 0, "last"), made.to(0, "copy", 0, "last"), made.to(1, "f", table(4, 0, 0), "add")],
+        [Carry(0, (made.at("x", 3),))],
+    )  # fmt: skip
+    return made.program(
+        step,
+        region(lambda e: (np.sqrt(e),), 1, [made.at("end", 0)], [made.to(0, "f", 0, "add")]),
+        region(lambda e: (3 * np.sqrt(e),), 1, [made.at("copy", 0)], [made.to(0, "f", 0, "add")]),
+    )  # fmt: skip
+
+
 def chain_in_a_nest() -> RolledProgram:
     made = Made({"x": (4,)}, {"f": ()}, {"end": (3,)})
     step = region(
@@ -119,8 +134,8 @@ def held_in_part() -> RolledProgram:
 
 
 CASES: tuple[Callable[[], RolledProgram], ...] = (
-    choice_first, choice_last, choice_of_a_multiple_of_nan, chain, chain_in_a_nest, product_of_infinities,
-    chain_of_infinities, held_in_part,
+    choice_first, choice_last, choice_of_a_multiple_of_nan, chain, chain_that_is_read_twice, chain_in_a_nest,
+    product_of_infinities, chain_of_infinities, held_in_part,
 )  # fmt: skip
 
 

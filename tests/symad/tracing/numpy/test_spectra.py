@@ -208,6 +208,14 @@ def test_equal_eigenvalues():
             assert np.isnan(found[np.tri(3, dtype=bool)]).all()
 
 
+def test_eigenvalues_are_equal_beside_the_largest_one():
+    """Two of them differ by less than the rounding errors of the largest, which is the first or the last one."""
+    for largest in (-1e8, 1e8):
+        a = np.diag(sorted([largest, 1.0, 1.0 + 4e-8]))
+        with pytest.raises(sa.RuleError, match="some of its eigenvalues are equal, to the last digits"):
+            sa.jvp(lambda a: np.linalg.eigh(a)[1], (a,), (np.ones((3, 3)),))
+
+
 def test_equal_singular_values():
     def f(a):
         return np.sum(np.linalg.svd(a, full_matrices=False)[0] ** 3)

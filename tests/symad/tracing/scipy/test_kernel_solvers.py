@@ -41,6 +41,7 @@ SOLVED = {  # functions with several roots among them, of which a kernel finds S
     "argmin": lambda p: sa.argmin(rosenbrock, np.zeros(2), p) @ p,
     "fixed_point": lambda p: sa.fixed_point(lambda y: np.cos(y * p), np.zeros(2)) @ p,
     "quad": lambda p: integrate.quad(lambda t: np.exp(-p[0] * t**2) * np.cos(p[1] * t), p[0], np.inf)[0],
+    "from -inf": lambda p: integrate.quad(lambda t: np.exp(p[0] * t) * p[1], -np.inf, p[1] - 1.0)[0],
     "peak": lambda p: integrate.quad(lambda t: p[1] / ((t - p[0]) ** 2 + 1e-4), 0, p[1])[0],
     "dblquad": lambda p: integrate.dblquad(lambda s, t: np.exp(-p[0] * t * s), 0, p[1], 0, lambda t: t)[0],
 }  # fmt: skip
