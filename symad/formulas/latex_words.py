@@ -50,7 +50,7 @@ class _Rewriter:
 
     def __init__(self, text: str, words: list[Token]) -> None:
         self.text, self.words, self.position, self.depth = text, list(words), 0, 0
-        self.typeset = any(word.text.startswith(("\\", "$")) for word in words if word.kind == "latex")
+        self.typeset = any(word.text.startswith(("\\", "$")) for word in words if word.kind == "latex") or "^{" in text
 
     def whole(self) -> list[Token]:
         """Return all words."""

@@ -59,6 +59,7 @@ _ADVICE = {
     "\\": "write the name of a command behind it, as in \\sin(x), or leave it out",
     "%": "write 0.05 for 5 %",
     ";": "give one formula; arguments are separated by commas",
+    ":": "write / for a division",
     "∞": "take a finite number",
     "…": "write out all terms",
 }
@@ -95,8 +96,9 @@ def refuse(text: str, column: int, what: str, do: str, why: str = "") -> NoRetur
 
 
 def asked_back(text: str, column: int, what: str, first: str, second: str) -> NoReturn:
-    """Raise the ArgumentError of what has two readings, with both written out."""
-    refuse(text, column, what, f"write {_line(first)} or {_line(second)}, whichever is meant", "it has two readings")
+    """Raise the ArgumentError of what has two readings, with both written out, the usual one first."""
+    do = f"write {_line(first)} or {_line(second)}, whichever is meant; recommended: {_line(first)}"
+    refuse(text, column, what, do, "it has two readings")
 
 
 def _line(reading: str) -> str:

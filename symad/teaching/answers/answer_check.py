@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any, Literal, overload
 
 import sympy as sp
@@ -14,7 +15,8 @@ from symad.checking.turns import is_at_turn
 from symad.display.mathematics import expanded_terms
 from symad.errors import ArgumentError
 from symad.formulas.read import is_inverse_note
-from symad.teaching.answers.answer_lines import CONSTANT, Step, steps_of
+from symad.teaching.answers.answer_lines import Step, steps_of
+from symad.teaching.answers.answer_names import CONSTANT
 from symad.teaching.answers.answer_page import CheckedAnswer, Judged, Line, term_of
 from symad.teaching.answers.answer_problem import (
     DIGITS,
@@ -26,10 +28,10 @@ from symad.teaching.answers.answer_problem import (
     with_decimal_logarithms,
 )
 from symad.teaching.answers.gradient_answers import first_wrong, gradient_problems
-from symad.teaching.answers.implicit_problem import implicit_problem, is_equation
+from symad.teaching.answers.implicit_problem import ImplicitProblem, implicit_problem, is_equation
 from symad.teaching.answers.matrix_answers import checked_matrices, is_of_matrices
-from symad.teaching.answers.mistake_rules import Words
-from symad.teaching.answers.mistakes import OF_TERMS, Mistake, mistakes_of
+from symad.teaching.answers.mistake_rules import Words, by_terms
+from symad.teaching.answers.mistakes import OF_TERMS, Mistake, mistakes_of, without_slope
 from symad.teaching.answers.rounded_answers import is_rounded_from
 from symad.teaching.expansion.displayed import Definitions, check_equality
 from symad.teaching.expansion.epsilon import Levels, monomial, readable
@@ -258,8 +260,8 @@ def _is_rounded(step: Step, problem: Problem, levels: Levels, expected: sp.Expr)
     """Whether a coefficient has decimal numbers that are rounded as they should be."""
     if step.rounded is None or not problem.digits:
         return False
-    written = problem.coefficients(step.rounded)[levels]
-    return is_rounded_from(written, expected, step.decimals, problem.digits)
+    written = problem.coefficients(step.rounded.expression)[levels]
+    return is_rounded_from(written, expected, step.rounded.decimals, problem.digits)
 
 
 def _is_asked(expected: Mapping[Levels, sp.Expr], problem: Problem) -> bool:
@@ -279,7 +281,8 @@ def _corrected(problem: Problem, judged: tuple[Judged, ...], bad: Judged) -> Che
             check_equality(shown, value, Definitions("", (), value))
     about = bad.step.about is not None and not _is_asked(bad.expected, problem)
     term = None if about else term_of(problem, levels)
-    mistakes = _mistakes(problem, bad, levels) if bad.right is False else ()
+    parts = [found.step.expression for found in judged if found.step.defines]
+    mistakes = _mistakes(problem, bad, levels, parts) if bad.right is False else ()
     if bad.right is False and (before := _right_before(judged, bad)) is not None:
         of_terms = tuple(mistake for mistake in mistakes if mistake.kind in OF_TERMS and problem.expansion)
         mistakes = of_terms or (_slip(before, bad, levels),)
@@ -307,8 +310,8 @@ def _slip(before: Judged, bad: Judged, levels: Levels) -> Mistake:
     return Mistake("algebra", (*start, ": you made a slip of algebra"))
 
 
-def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, ...]:
-    """Return what leads to a wrong coefficient; of a line that is about f'(x), what is known about f'(x)."""
+def _mistakes(problem: Problem, bad: Judged, levels: Levels, parts: Sequence[sp.Expr]) -> tuple[Mistake, ...]:
+    """Return what leads to a wrong coefficient; of a line about f'(x), or u' of a named part u, what is known of it."""
     written = bad.written[levels]
     if written.has(CONSTANT) and agreement(bad.expected[levels], written.subs(CONSTANT, 0)):
         words = ("a derivative has no constant of integration: the derivative of a constant is 0",)
@@ -316,20 +319,22 @@ def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, .
     if written.has(sp.nan, sp.zoo, sp.oo):
         return (_without_value(problem, bad),)
     if bad.step.rounded is not None:
-        decimals = problem.coefficients(bad.step.rounded)[levels]
+        decimals = problem.coefficients(bad.step.rounded.expression)[levels]
         at = {symbol: value * sp.pi / 180 for symbol, value in problem.at.items()}
-        if at and is_rounded_from(decimals, problem.general(levels).xreplace(at), bad.step.decimals, 2):
+        if at and is_rounded_from(decimals, problem.general(levels).xreplace(at), bad.step.rounded.decimals, 2):
             return (Mistake("unit of angle", ("You took the number as degrees: derivatives are taken in radians",)),)
-        if is_rounded_from(decimals, bad.expected[levels], bad.step.decimals, 1):
+        if is_rounded_from(decimals, bad.expected[levels], bad.step.rounded.decimals, 1):
             do = f"give {problem.digits} significant digits or more" if problem.digits else "write the number exactly"
             return (Mistake("rounded", (f"You rounded too much: {do}",)),)
     if bad.step.about is None or _is_asked(bad.expected, problem):
         return mistakes_of(problem, levels, written)
     if bad.step.about == problem.value(problem.formula):
         return _of_powers(problem, written)
+    if isinstance(problem, ImplicitProblem):
+        return without_slope(problem, bad.expected[levels] - written)
     if len(problem.symbols) == 1:
-        for order in range(1, problem.count + 1):
-            within = derivative_within(problem, order)
+        for formula, order in product([problem.formula, *parts], range(1, problem.count + 1)):
+            within = derivative_within(problem, order, formula)
             if agreement(within.truth[within.terms[0]], bad.expected[levels]).equal:
                 return mistakes_of(within, within.terms[0], written)
     return ()
@@ -337,11 +342,10 @@ def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, .
 
 def _of_powers(problem: Problem, written: sp.Expr) -> tuple[Mistake, ...]:
     """Return the mistake (a + b)^n = a^n + b^n in the formula itself, where it leads to what was written."""
-    for power in problem.formula.atoms(sp.Pow):
-        if power.base.is_Add and power.exp.is_Rational:
-            apart = sp.Add(*(term**power.exp for term in power.base.args))
-            if agreement(problem.value(problem.formula.xreplace({power: apart})), written):
-                return (Mistake("algebra", ("You took the power of each term: ", power, " is not ", apart)),)
+    for node in problem.formula.atoms(sp.Pow, sp.Function):
+        apart = by_terms(node)
+        if apart is not None and agreement(problem.value(problem.formula.xreplace({node: apart})), written):
+            return (Mistake("algebra", ("You took ", node, " term by term, but it is not ", apart)),)
     return ()
 
 
