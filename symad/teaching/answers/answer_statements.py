@@ -32,7 +32,11 @@ _CONDITION = re.compile(
 _END = re.compile(r"(?:\s|;|,|∎|□|✓|//|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
 _BOXED = re.compile(r"\\(?:boxed|fbox|underline|(?:text)?color\s*\{\w+\})\s*\{")
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z])\s*=\s*(.*\S)\s*\\?[,;]?\s*d\s*([a-zA-Z])\s*")
-_TYPED = {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)} | str.maketrans("⁄´`", "/''", "\u200b\u2060\ufeff") | STYLED
+_TYPED = (
+    {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+    | str.maketrans("⁄´`", "/''", "\u200b\u2060\ufeff")
+    | STYLED
+)
 _DERIVED = re.compile(r"\bD\s*([A-Za-z])\s*(?=[(\[])")
 _CASES = re.compile(r"\\begin\s*\{cases\}(.*?)\\end\s*\{cases\}", re.DOTALL)
 _COMPARISONS = {"<=": r"≤|\\leq?(?![a-z])", ">=": r"≥|\\geq?(?![a-z])", "<": r"\\lt(?![a-z])", ">": r"\\gt(?![a-z])"}

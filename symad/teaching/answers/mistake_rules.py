@@ -208,9 +208,12 @@ def power(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
             ways.append((ways[0][0], by_power / moved))
         if base != sp.E:
             ln = sp.log(base)
-            ways += [(("You left out the factor ", ln), node), (("You divided by ", ln, ", which is a factor"), node / ln),
-                     (("You multiplied by the base, not by ", ln), node * base),
-                     (("You took ", sp.log(exponent), " for ", ln), node * sp.log(exponent))]  # fmt: skip
+            ways += [
+                (("You left out the factor ", ln), node),
+                (("You divided by ", ln, ", which is a factor"), node / ln),
+                (("You multiplied by the base, not by ", ln), node * base),
+                (("You took ", sp.log(exponent), " for ", ln), node * sp.log(exponent)),
+            ]
     for words, value in ways:
         yield Wrong("power rule", (*words, " in the derivative of ", node), value * moved)
 
