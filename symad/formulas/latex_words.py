@@ -208,7 +208,12 @@ class _Rewriter:
 
     def _structures(self) -> dict[str, Callable[[Token], list[Token]]]:
         return {"frac": self._fraction, "dfrac": self._fraction, "tfrac": self._fraction, "cfrac": self._fraction,
-                "sqrt": self._root}  # fmt: skip
+                "sqrt": self._root, "color": self._colored, "textcolor": self._colored}  # fmt: skip
+
+    def _colored(self, command: Token) -> list[Token]:
+        """Leave out the name of a color."""
+        self._argument(command)
+        return []
 
     def _space(self) -> list[Token]:
         """Leave out a space: what follows is spaced."""

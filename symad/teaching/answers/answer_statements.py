@@ -30,7 +30,7 @@ _CONDITION = re.compile(
     r"\b(?:for|if|when|where|on|with|provided|für|falls|wenn|mit|pour|si|avec|où)\b)"
 )
 _END = re.compile(r"(?:\s|;|,|∎|□|✓|//|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
-_BOXED = re.compile(r"\\(?:boxed|fbox|underline|(?:text)?color\s*\{\w+\})\s*\{")
+_BOXED = re.compile(r"\\(?:boxed|fbox|underline)\s*\{")
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z])\s*=\s*(.*\S)\s*\\?[,;]?\s*d\s*([a-zA-Z])\s*")
 _TYPED = (
     {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
@@ -44,10 +44,14 @@ _REMARK = re.compile(r"\s*(?:where|with|since|because|by|using|as|for|see)\b[^=]
 _PHRASE = re.compile(
     r"\s*(?:the\s+|my\s+|die\s+|das\s+|la\s+)?(?:first\s+|second\s+|erste\s+|zweite\s+)?"
     r"(?:derivative|ans(?:wer)?|result|solution|gradient|slope|Ableitung|Antwort|Lösung|Ergebnis|Steigung|dérivée|"
-    r"réponse|résultat)\s*(?:ist|is|lautet|est|=|:)(?!\w)\s*",
+    r"réponse|résultat)(?:\s+(?:of|von|de)\s[^=]*?)?\s*(?:ist|is|lautet|est|=|:)(?!\w)\s*",
     re.IGNORECASE,
 )
-_REASON = re.compile(r"\s+(?:by|using|from|via|because|since|due to)\s+(?:the\s+)?[a-z][a-z ]{3,}$", re.IGNORECASE)
+_REASON = re.compile(
+    r"\s+(?:(?:by|using|from|via|because|since|due to|nach|wegen|par|selon)\s+(?:the\s+)?[a-zäöüéè][a-zäöüéè ]{3,}|"
+    r"(?:for|für|pour)\s+(?:all|every|each|alle|jedes|tout)\s+(?:real\s+|reelle\s+|réel\s+)?\w+)$",
+    re.IGNORECASE,
+)
 _UNIT = re.compile(
     r"\s+(?:m|cm|km|mm|s|kg|g|N|J|W|rad|K|Pa|V|A)"
     r"(?:\s*[/·]\s*(?:s|m|h|kg|K|min)(?:\^\{?-?[0-9]\}?|[²³])?)?$"

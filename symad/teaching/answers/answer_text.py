@@ -25,10 +25,10 @@ _REMAINDER = re.compile(
     r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
 )
 _NOTE = re.compile(r"\s*(?:\((?P<round>[^()]*)\)|\[(?P<square>[^\[\]]*)\])\s*$")
-_ENVIRONMENT = re.compile(
-    r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[a-z]*\})?|\\\\\s*$|&|\\nonumber|\\color\s*\{\w+\}(?!\s*\{)"
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[a-z]*\})?|\\\\\s*$|&|\\nonumber")
+_WORDS = re.compile(
+    r"(?:^\s*\\text(?:bf|it|rm)?\s*\{([^{}]*)\}|\\text\s*\{(\s*(?:for|if|when|where|with|für|falls|pour|si)\b[^{}]*)\})(?=.*\S)"
 )
-_WORDS = re.compile(r"^\s*\\text(?:bf|it|rm)?\s*\{([^{}]*)\}(?=.*\S)")
 ARROW = r"⇒|→|⟶|⟹|->|=>|\\(?:to|(?:long)?rightarrow|(?:Long)?[Rr]ightarrow|implies)(?![a-zA-Z])"
 _SO = re.compile(rf"\s*(?:∴|\\therefore(?![a-zA-Z])|{ARROW})\s*")
 
@@ -87,7 +87,7 @@ def without_typesetting(line: str) -> str:
     if "{cases}" in line:
         return line
     line = _ENVIRONMENT.sub(lambda found: " " * len(found[0]), line)
-    line = _WORDS.sub(lambda found: found[1].rjust(len(found[0])), line)
+    line = _WORDS.sub(lambda found: (found[1] or found[2]).rjust(len(found[0])), line)
     arrow = _SO.match(line)
     return " " * arrow.end() + line[arrow.end() :] if arrow else line
 

@@ -75,7 +75,7 @@ def _joined(text: str) -> str:
             return f"[{', '.join(cell for row in cells for cell in row)}]"
         return f"[{', '.join(f'[{chr(44).join(row)}]' for row in cells)}]"
 
-    text = re.sub(r"\s(?:and|und|et|sowie)\s", ", ", text)
+    text = re.sub(r"\\[,;:!]", " ", re.sub(r"\s(?:and|und|et|sowie)\s", ", ", text))
     text = re.sub(r"\\(?:left|right|[bB]igg?[lr]?)(?=\s*[()\[\]])", "", text)
     return re.sub(r"\\(?:langle|rangle)\b", lambda sign: "⟨⟩"[sign[0] == "\\rangle"], _MATRIX.sub(rows, text))
 
