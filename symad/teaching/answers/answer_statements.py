@@ -34,7 +34,7 @@ _BOXED = re.compile(r"\\(?:boxed|fbox|underline)\s*\{")
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z])\s*=\s*(.*\S)\s*\\?[,;]?\s*d\s*([a-zA-Z])\s*")
 _TYPED = (
     {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
-    | str.maketrans("⁄´`", "/''", "\u200b\u2060\ufeff")
+    | str.maketrans("´`", "''", "\u200b\u2060\ufeff")
     | STYLED
 )
 _DERIVED = re.compile(r"\bD\s*([A-Za-z])\s*(?=[(\[])")
