@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, overload
 
+import sympy as sp
+
+from symad.checking.equality import Agreement, agreement
+from symad.display.mathematics import expanded_terms
 from symad.errors import ArgumentError
-from symad.teaching.answers.answer_page import CheckedAnswer
-from symad.teaching.answers.answer_problem import DIGITS, Reveal, derivative_problem, expansion_problem
+from symad.formulas.read import is_inverse_note
+from symad.teaching.answers.answer_lines import Step, steps_of
+from symad.teaching.answers.answer_page import CheckedAnswer, Judged, Line
+from symad.teaching.answers.answer_problem import (
+    DIGITS,
+    Problem,
+    Reveal,
+    derivative_problem,
+    expansion_problem,
+    with_decimal_logarithms,
+)
+from symad.teaching.answers.diagnosis import corrected, is_asked
 from symad.teaching.answers.gradient_answers import first_wrong, gradient_problems
 from symad.teaching.answers.implicit_problem import implicit_problem, is_equation
 from symad.teaching.answers.matrix_answers import checked_matrices, is_of_matrices
-from symad.teaching.answers.verdicts import checked_answer
+from symad.teaching.answers.mistakes import Mistake
+from symad.teaching.answers.rounded_answers import is_rounded_from
+from symad.teaching.expansion.epsilon import Levels, monomial, readable
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import refusal
+
+_E = re.compile(r"e(?![\w^({²³⁻])")  # an e that nothing is attached to: Euler's number, or an epsilon
 
 
 @overload
@@ -154,3 +173,134 @@ def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAn
         except ArgumentError as error:
             found.append(error)
     return found
+
+
+def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
+    """Return an answer to a problem that was posed before, checked."""
+    judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
+    asked = [found for found in judged if found.step.about is None or is_asked(found.expected, problem)]
+    asked = asked or [found for found in judged if found.step.determines]
+    bad = next((found for right in (False, None) for found in judged if found.right is right), None)
+    if bad is not None:
+        if bad.right is False:
+            _ask_about_readings(mine, problem, bad)
+        if _equates_derivatives(judged, problem):
+            words = ("This is the function itself, no derivative: write f′(x) = before the derivative, not =",)
+            judged = tuple(replace(found, right=found.right or None) for found in judged)
+            line = Line(judged[0].step.line, judged[0].step.text)
+            return CheckedAnswer(problem, judged, None, line=line, mistakes=(Mistake("equals sign", words),))
+        return corrected(problem, judged, bad)
+    answers = [found for found in asked if not found.step.restated]
+    if not answers:
+        missing = Mistake("unfinished", ("no line gives what is asked for",))
+        itself = problem.value(problem.formula)
+        says_more = any(not found.step.restated and found.step.about != itself for found in judged)
+        return CheckedAnswer(problem, judged, None if says_more else False, finished=False, mistakes=(missing,))
+    last = answers[-1]
+    kept = _kept_square(last.step.expression, problem)
+    if kept is not None:
+        line, written = Line(last.step.line, last.step.text), last.step.expression.diff(kept, 2).subs(kept, 0) / 2
+        named = monomial((problem.epsilons.index(kept) + 1,))
+        square = sp.Pow(named, 2, evaluate=False)
+        mistake = Mistake("squared epsilon", ("the square of ", named, " is 0: its term falls away"))
+        return CheckedAnswer(problem, judged, False, False, line, square, sp.S.Zero, readable(written), (mistake,))
+    finished = not (last.step.named or last.step.derives or last.step.determines) and _is_finished(
+        last.step.expression, problem
+    )
+    return CheckedAnswer(problem, judged, True, finished=finished)
+
+
+def _ask_about_readings(mine: Any, problem: Problem, bad: Judged) -> None:
+    """Ask back where a wrong answer may be right in another reading of a sign in it."""
+    if asked_back := next(filter(is_inverse_note, bad.step.notes), ""):
+        do = "write arcsin(x) or 1/sin(x), whichever is meant (so for each function); recommended: arcsin(x)"
+        raise refusal(f"line {bad.step.line}: {asked_back}", why="the exponent -1 has two readings", do=do)
+    for what, do, answer, other in _other_readings(mine, problem) if isinstance(mine, str) else ():
+        try:
+            is_right = checked_answer(answer, other).right
+        except ArgumentError:  # it cannot be read in that way
+            continue
+        if is_right:
+            raise refusal(what, do=do)
+
+
+def _other_readings(mine: str, problem: Problem) -> Iterator[tuple[str, str, str, Problem]]:
+    """Yield other readings of an answer: what is read otherwise, what to write, the answer and its problem."""
+    if problem.otherwise is not None:
+        what = "the logarithm 'log', which is read as ln: with log_10 the answer is right"
+        do = "write ln x or log_10 x in the question, whichever is meant; recommended: log_10 x"
+        yield what, do, with_decimal_logarithms(mine), problem.otherwise
+    if problem.expansion and problem.count == 1 and (answer := _E.sub("ε", mine)) != mine:
+        what = "'e', which is read as Euler's number: as an epsilon the answer is right"
+        yield what, "write ε or exp(1), whichever is meant; recommended: ε", answer, problem
+
+
+def _equates_derivatives(judged: tuple[Judged, ...], problem: Problem) -> bool:
+    """Return whether each side is f or what is asked for, f first, as in (x + 1)^2 = x^2 + 2x + 1 = 2x + 2."""
+    if problem.expansion or problem.dependent_name or any(found.step.named for found in judged):
+        return False
+    formula, asked = problem.value(problem.formula), problem.truth[problem.terms[0]]
+    sides = [bool(agreement(found.step.expression, asked)) for found in judged]
+    is_f = [bool(agreement(found.step.expression, formula)) for found in judged]
+    return is_f[0] and sides[-1] and all(one or other for one, other in zip(sides, is_f, strict=True))
+
+
+def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+    """Return steps, with those marked that are wrong only because an earlier one is: an error is marked once."""
+    result: list[Judged] = []
+    for found in judged:
+        before = next((other for other in reversed(result) if not other.step.restated), None)
+        if (
+            found.right is False
+            and before is not None
+            and before.right is False
+            and before.step.about == found.step.about
+        ):
+            follows = all(agreement(before.written[levels], found.written[levels]) for levels in found.written)
+            result.append(replace(found, carried=follows))
+        else:
+            result.append(found)
+    return tuple(result)
+
+
+def _judged(step: Step, problem: Problem) -> Judged:
+    """Return the verdict on a step: a term after the other, until one is wrong."""
+    expected = problem.truth if step.about is None else problem.coefficients(step.about)
+    written = problem.coefficients(step.expression)
+    terms: dict[Levels, Agreement] = {}
+    for levels in problem.terms:
+        finite = not written[levels].has(sp.nan, sp.zoo, sp.oo)
+        terms[levels] = problem.agreement(expected[levels], written[levels]) if finite else Agreement(False)
+        if terms[levels].equal is False and _is_rounded(step, problem, levels, expected[levels]):
+            terms[levels] = Agreement(True, rounded=True)
+    verdicts = {found.equal for found in terms.values()} | ({False} if step.bare else set())
+    if step.condition and False in verdicts:
+        verdicts = {None}  # it may be right where the condition holds
+    right = False if False in verdicts else None if None in verdicts else True
+    return Judged(step, right, terms, written, expected)
+
+
+def _is_rounded(step: Step, problem: Problem, levels: Levels, expected: sp.Expr) -> bool:
+    """Whether a coefficient has decimal numbers that are rounded as they should be."""
+    if step.rounded is None or not problem.digits:
+        return False
+    written = problem.coefficients(step.rounded.expression)[levels]
+    return is_rounded_from(written, expected, step.rounded.decimals, problem.digits)
+
+
+def _kept_square(expression: sp.Expr, problem: Problem) -> sp.Symbol | None:
+    """Return an epsilon whose square is written in an answer."""
+    powers = expression.atoms(sp.Pow) if problem.expansion else set()
+    squares = [power.base for power in powers if power.base in problem.epsilons and power.exp.is_Integer]
+    return min((base for base in squares), key=str, default=None)
+
+
+def _is_finished(expression: sp.Expr, problem: Problem) -> bool:
+    """Whether an expansion is a sum of coefficients times products of epsilons."""
+    if not problem.expansion:
+        return True
+    if problem.taylor:
+        return bool(expression.is_polynomial(*problem.epsilons))
+    if not expression.is_polynomial(*problem.epsilons) or expanded_terms(expression) > 1000:
+        return False
+    return all(max(powers) <= 1 for powers in sp.Poly(expression, *problem.epsilons).monoms())

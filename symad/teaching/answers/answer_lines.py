@@ -65,7 +65,7 @@ class Reader:
         else:
             lines = lines_of(mine)
             if any(isinstance(line, str) and MOVED.search(line) for _, line in lines) and not self.problem.expansion:
-                self.names.may_step()
+                self.names.names.setdefault("h", STEP)
             if len(lines) > MOST_LINES:
                 raise refusal(f"an answer of {len(lines)} lines", do=f"give at most {MOST_LINES}")
             found = [step for number, line in lines for step in self._line(number, line)]
@@ -86,7 +86,7 @@ class Reader:
         return [self._step(number, text, read, self.about) for text, read in sides]
 
     def _statement(self, number: int, line: str, said: Statement) -> list[Step]:
-        """Return the steps of a statement; one that only names something (u = x^2), or says ε² = 0, has none."""
+        """Return the steps of a statement; one that only names something, as u = x^2 does, is one step."""
         self.up_to = 0
         goes_on = line[said.start : said.end].startswith(("=", "≈"))
         cut = sides_of(line, said.start, said.end)
@@ -96,8 +96,6 @@ class Reader:
         while own and own[0] is not None and own[0].order == 0 and not self.names.is_known(own[0].letter):
             cut, own = cut[1:], own[1:]  # v(t) = s'(t) = 9.8 t, with the pupil's own name of the function
         sides = [(text, self._side(number, line, start, end, len(cut) > 1)) for text, start, end in cut]
-        if len(sides) > 1 and all(self._is_no_square(read.expression) for _, read in sides):
-            return []
         if not goes_on:
             self._set_about([read for _, read in sides])
         steps = [self._step(number, text, read, self.about, said.condition) for text, read in sides]
@@ -112,12 +110,6 @@ class Reader:
         self.about = concrete if others and says else None
         in_slope = [self.names.has_slope(read.expression) and not read.derivative for read in sides]
         self.equation = any(in_slope) and not first.expression.is_Derivative
-
-    def _is_no_square(self, expression: sp.Expr) -> bool:
-        """Return whether a side is 0, or a square of an epsilon: ε² = 0 is a rule, and no step."""
-        epsilons = {*self.problem.epsilons, self.names.bare}
-        is_power = expression.is_Pow and expression.base in epsilons and expression.exp.is_Integer
-        return bool(self.problem.expansion and (expression == 0 or is_power))
 
     def _definition(self, number: int, line: str, cut: Sequence[tuple[str, int, int]]) -> Step | None:
         """Return the step of a statement that names a part of the formula, as u = x^2 does; the name is kept."""
@@ -162,7 +154,7 @@ class Reader:
             end = before
         if self.problem.taylor and (dots := _DOTS.search(line[start:end])):
             end = start + dots.start()
-        if not self.problem.expansion and not self.names.steps():
+        if not self.problem.expansion and STEP not in self.names.names.values():
             return self._read(number, line, start, end)
         end, remainder = without_remainder(line, start, end)
         if remainder is not None and not self.problem.expansion:

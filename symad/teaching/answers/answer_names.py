@@ -12,7 +12,6 @@ from symad.display.mathematics import too_large
 from symad.formulas.formula_names import CONSTANTS, Name, known, plain
 from symad.teaching.answers.answer_problem import Problem, real, undefined
 from symad.teaching.answers.answer_text import left_side
-from symad.teaching.answers.step_of_quotients import STEP
 from symad.tracing.calling.user_place import refusal
 
 CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a constant of integration
@@ -183,14 +182,6 @@ class AnswerNames:
                 raise refusal(f"the symbol {symbol} in line {number}", do=do)
             put[symbol] = found
         return real(expression.doit().xreplace(put))
-
-    def may_step(self) -> None:
-        """Let h be the step of a difference quotient, unless it stands for something."""
-        self.names.setdefault("h", STEP)
-
-    def steps(self) -> bool:
-        """Return whether the answer has such a step."""
-        return STEP in self.names.values()
 
 
 def _with_places(expression: sp.Expr) -> sp.Expr:

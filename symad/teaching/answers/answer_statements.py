@@ -59,10 +59,8 @@ _UNIT = re.compile(
 _EQUALS = re.compile(r":?==?(?!>)|≔|≈|≃|≡|\\(?:approx|coloneqq)(?![a-z])")
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
-_SQUARE = re.compile(
-    r"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+"
-    r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*$"
-)
+_RULE = r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*"
+_SQUARE = re.compile(rf"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+{_RULE}$")
 _SPLIT = re.compile(rf"[,;]\s+|\s+(?:and|so|und|et|{ARROW})\s+")
 _ARROW = re.compile(rf"(?:{ARROW})$")
 
@@ -91,7 +89,7 @@ def statements(line: str, is_known: Callable[[str], bool]) -> list[Statement]:
     result: list[Statement] = []
     for start, end in _parts(code):
         start, end = _trimmed(code, start, end, is_known)
-        if start >= end:
+        if start >= end or re.fullmatch(_RULE, code[start:end]):  # ε² = 0 is a rule, and no step
             continue
         text = code[start:end]
         if _RELATION.search(text) and not _has_equation(text):

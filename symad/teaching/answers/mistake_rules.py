@@ -8,7 +8,7 @@ say what was done. Nothing is recognised by its looks: what a rule yields is com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import sympy as sp
@@ -164,12 +164,8 @@ def sign(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     if isinstance(node, sp.Function) or (node.is_Pow and node.exp.is_negative):
         slot = sp.Symbol("u", real=True)
         if len(node.args) == 1 and not isinstance(node, sp.exp):
-            words: Words = (
-                "You have a wrong sign: the derivative of ",
-                node.func(slot),
-                " is ",
-                node.func(slot).diff(slot),
-            )
+            right = node.func(slot).diff(slot)
+            words: Words = ("You have a wrong sign: the derivative of ", node.func(slot), " is ", right)
         else:
             words = ("You have a wrong sign in the derivative of ", node)
         yield Wrong("wrong sign", words, -along(node, tangents))
@@ -251,9 +247,8 @@ def exchanged(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
     for wrong in _TAKEN_FOR[node.func]:
         taken = wrong(u)
         words: Words = ("You took ", taken, " for the derivative of ", node.func(u), ", which is ", right)
-        yield Wrong(
-            "derivative of another function", words, taken.subs(u, node.args[0]) * along(node.args[0], tangents)
-        )
+        value = taken.subs(u, node.args[0]) * along(node.args[0], tangents)
+        yield Wrong("derivative of another function", words, value)
 
 
 def absolute(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
@@ -303,30 +298,27 @@ def product(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:
         yield Wrong("constant", ("You lost the constant factor ", lost), along(sp.Mul(*factors), tangents))
         words: Words = ("You took 1 for the derivative of the constant ", lost)
         yield Wrong("constant", words, along(node, tangents) + sp.Mul(*factors))
-    if len(factors) < 2:
-        return
-    yield from _parts_of_product(node, sp.Mul(*constants), factors, tangents)
+    if len(factors) > 1:
+        yield from _parts_of_product(node, sp.Mul(*constants), factors, tangents)
 
 
-def _parts_of_product(
-    node: sp.Expr, constant: sp.Expr, factors: Sequence[sp.Expr], tangents: Tangents
-) -> Iterator[Wrong]:
+def _parts_of_product(node: sp.Expr, constant: sp.Expr, factors: list[sp.Expr], tangents: Tangents) -> Iterator[Wrong]:
     derivatives = [along(factor, tangents) for factor in factors]
-    words: Words = ("You differentiated each factor of ", node, ", but (uv)′ is u′v + uv′, not u′v′")
-    yield Wrong("product rule", words, sp.Mul(constant, *derivatives))
-    if all(moved != 0 for moved in derivatives):
-        words = ("You added the derivatives of the factors of ", node, ", but (uv)′ is u′v + uv′")
-        yield Wrong("product rule", words, constant * sp.Add(*derivatives))
     parts = [node / factor * moved for factor, moved in zip(factors, derivatives, strict=True)]
-    yield Wrong("product rule", ("You multiplied u′v and uv′, which are added",), sp.Mul(*parts))
+    end, whole = (" in the derivative of ", node), along(node, tangents)
+    ways: list[tuple[Words, sp.Expr]] = [
+        (("You differentiated each factor, but (uv)′ is u′v + uv′, not u′v′,",), sp.Mul(constant, *derivatives)),
+        (("You multiplied u′v and uv′, which are added,",), sp.Mul(*parts)),
+    ]
+    if all(moved != 0 for moved in derivatives):
+        ways.append((("You added the derivatives of the factors",), constant * sp.Add(*derivatives)))
     for factor, part in zip(factors, parts, strict=True):
-        words = ("You left out the part with the derivative of ", factor, " in the derivative of ", node)
-        yield Wrong("product rule", words, along(node, tangents) - part)
-        words = ("You did not differentiate ", factor, " in its part of the derivative of ", node)
-        yield Wrong("product rule", words, along(node, tangents) - part + node)
+        ways.append((("You left out the part with the derivative of ", factor), whole - part))
+        ways.append((("You did not differentiate ", factor, " in its part"), whole - part + node))
         if not (factor.is_Pow and factor.exp.is_negative):  # that is the quotient rule with a plus
-            words = ("You have a wrong sign at the part with the derivative of ", factor, " in that of ", node)
-            yield Wrong("product rule", words, along(node, tangents) - 2 * part)
+            ways.append((("You have a wrong sign at the part with the derivative of ", factor), whole - 2 * part))
+    for words, value in ways:
+        yield Wrong("product rule", (*words, *end), value)
 
 
 def quotient(node: sp.Expr, tangents: Tangents) -> Iterator[Wrong]:

@@ -18,8 +18,8 @@ from symad.display.notation import counted
 from symad.display.shown import Shown, write_text
 from symad.errors import ArgumentError, LimitError, WorkbenchError
 from symad.limits import time_limit
+from symad.teaching.answers.answer_check import checked_answer
 from symad.teaching.answers.answer_page import CheckedAnswer
-from symad.teaching.answers.verdicts import checked_answer
 from symad.teaching.grading.question import Question
 
 SECONDS = 10.0  # for one answer

@@ -14,6 +14,7 @@ from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.formulas.formula_names import plain, symbol_of, symbols_named
 from symad.formulas.read import read_formula
+from symad.teaching.answers.answer_check import checked_answer
 from symad.teaching.answers.answer_page import CheckedAnswer
 from symad.teaching.answers.answer_problem import (
     DIGITS,
@@ -23,7 +24,6 @@ from symad.teaching.answers.answer_problem import (
     expansion_problem,
     with_decimal_logarithms,
 )
-from symad.teaching.answers.verdicts import checked_answer
 
 LARGEST = 1_000_000  # bytes of a file
 MOST_ORDERS = 100
