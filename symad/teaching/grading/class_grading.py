@@ -129,6 +129,9 @@ class GradedClass(Shown):
         if unread := [each for each in self.graded if each.mark is None]:
             notes = tuple((each.name, each.verdict, each.problem.split("\n")[0]) for each in unread)
             blocks += [Heading("For the teacher to look at"), Table(("name", "", "why"), notes)]
+            if any("recommended" in each.problem for each in unread):
+                said = 'A question says once for a class what a notation means: readings = {"1/2x" = "1/(2*x)"}.'
+                blocks.append(Paragraph(said))
         marks = tuple(self._row(each) for each in self.graded)
         return (*blocks, Heading("Marks"), Table(("name", "mark", "verdict", "line", "mistake"), marks, "lrlrl"))
 
