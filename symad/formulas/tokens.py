@@ -97,6 +97,7 @@ def refuse(text: str, column: int, what: str, do: str, why: str = "") -> NoRetur
 
 def asked_back(text: str, column: int, what: str, first: str, second: str) -> NoReturn:
     """Raise the ArgumentError of what has two readings, with both written out, the usual one first."""
+    first, second = (re.sub(r"(?<!\*)\*(?!\*)", "·", reading) for reading in (first, second))
     do = f"write {_line(first)} or {_line(second)}, whichever is meant; recommended: {_line(first)}"
     refuse(text, column, what, do, "it has two readings")
 

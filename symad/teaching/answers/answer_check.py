@@ -184,9 +184,9 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
     if bad is not None:
         if bad.right is False:
             _ask_about_readings(mine, problem, bad)
-        if _equates_derivatives(judged, problem):
+        if any(is_f := _is_function(judged, problem)):
             words = ("This is the function itself, no derivative: write f′(x) = before the derivative, not =",)
-            judged = tuple(replace(found, right=found.right or None) for found in judged)
+            judged = tuple(replace(step, right=None if one else True) for step, one in zip(judged, is_f, strict=True))
             line = Line(judged[0].step.line, judged[0].step.text)
             return CheckedAnswer(problem, judged, None, line=line, mistakes=(Mistake("equals sign", words),))
         return corrected(problem, judged, bad)
@@ -235,14 +235,15 @@ def _other_readings(mine: str, problem: Problem) -> Iterator[tuple[str, str, str
         yield what, "write ε or exp(1), whichever is meant; recommended: ε", answer, problem
 
 
-def _equates_derivatives(judged: tuple[Judged, ...], problem: Problem) -> bool:
-    """Return whether each side is f or what is asked for, f first, as in (x + 1)^2 = x^2 + 2x + 1 = 2x + 2."""
+def _is_function(judged: tuple[Judged, ...], problem: Problem) -> list[bool]:
+    """Return which sides are f where f comes first, and others are what is asked for: (x + 1)^2 = 2x + 2."""
     if problem.expansion or problem.dependent_name or any(found.step.named for found in judged):
-        return False
+        return []
     formula, asked = problem.value(problem.formula), problem.truth[problem.terms[0]]
     sides = [bool(agreement(found.step.expression, asked)) for found in judged]
     is_f = [bool(agreement(found.step.expression, formula)) for found in judged]
-    return is_f[0] and sides[-1] and all(one or other for one, other in zip(sides, is_f, strict=True))
+    is_chain = is_f[0] and sides[-1] and all(one or other for one, other in zip(sides, is_f, strict=True))
+    return is_f if is_chain else []
 
 
 def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
