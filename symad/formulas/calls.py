@@ -151,7 +151,7 @@ class Calls(Cursor):
         next_root = token.kind == "root" and (after.kind == "root" or self._is_function(after)) and not operator
         apart = self.token.spaced and (after.spaced if operator else self._is_apart(start))
         is_alone = start.kind == "name" and self.tokens[self.position - 1] is start
-        apart |= self.at("/") and is_alone and after.text == start.text  # sin x/x
+        apart |= self.at("/") and is_alone and after.text in (start.text, "(")  # sin x/x, sin x/(1 + cos x)
         if stops or next_root or apart or not (operator or self.starts()):
             return
         argument, at = self.written(start), self.token
@@ -162,8 +162,10 @@ class Calls(Cursor):
         rest = self.text[at.column : self.tokens[self.position - 1].end].strip()
         name = self.text[token.column : token.end] if token.kind == "root" else token.text
         space = "" if operator else "*"
-        first = f"{name}({argument}){space}{rest}"
-        self.two(at, f"what follows {name} {argument}", first, f"{name}({argument}{' ' if not operator else ''}{rest})")
+        readings = [f"{name}({argument}){space}{rest}", f"{name}({argument}{' ' if not operator else ''}{rest})"]
+        is_scaled = start.kind == "number" and at.kind == "name" and not self._is_function(at)
+        is_scaled &= token.kind != "root" and token.text not in ("ln", "log")
+        self.two(at, f"what follows {name} {argument}", *(readings[::-1] if is_scaled else readings))  # sin 2 x
 
     def _is_apart(self, start: Token) -> bool:
         """Return whether a factor stands apart from an argument: sin x (x + 1), sin x e^x."""
@@ -202,7 +204,8 @@ class Calls(Cursor):
                 self.signs()
                 self.power()
             exponent = self.text[at.column : self.tokens[self.position - 1].end]
-            self.two(at, "a power behind a root", f"({sign}{argument}){exponent}", f"{sign}({argument}{exponent})")
+            readings = [f"{sign}({argument}{exponent})", f"({sign}{argument}){exponent}"]
+            self.two(at, "a power behind a root", *(readings if bare else readings[::-1]))
         if bare and not (start.kind == "number" and self.at("*", "/")):
             self._check_end(token, start, nested=False)
         head = FUNCTIONS["sqrt"].head if degree == 2 else FUNCTIONS["cbrt"].head

@@ -38,7 +38,8 @@ def _logarithm(number: sp.Expr, *base: sp.Expr) -> sp.Expr:
     return sp.log(number, *base)
 
 
-_NO_CAPITALS = frozenset({"gamma", "digamma", "loggamma", "polygamma", "sinc", "lambertw", "heaviside"})
+SHORT = {"sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth"}  # only as words of their own
+_NO_CAPITALS = frozenset({"gamma", "digamma", "loggamma", "polygamma", "sinc", "lambertw", "heaviside", *SHORT})
 
 
 def _table() -> dict[str, Function]:
@@ -72,7 +73,8 @@ def _table() -> dict[str, Function]:
         "arsech": "asech", "arcsech": "asech", "arcsch": "acsch", "arccsch": "acsch", "cosech": "csch",
         "ceil": "ceiling", "signum": "sign", "lb": "log2", "sgn": "sign", "tg": "tan",
         "ctg": "cot", "cotg": "cot", "arctg": "atan", "arcctg": "acot", "cosec": "csc",
-    }  # fmt: skip
+    } | {f"{before}{short}": f"{inverse}{name}" for short, name in SHORT.items()
+         for before, inverse in (("", ""), ("ar", "a"), ("arg", "a"))}  # fmt: skip
     table |= {name: table[same] for name, same in others.items()}
     capitals = [name for name in table if len(name) > 1 and name.isalpha() and name not in _NO_CAPITALS]
     return table | {spelled: table[name] for name in capitals for spelled in (name.capitalize(), name.upper())}
@@ -88,7 +90,6 @@ UNREAD = {
     "int": "give the formula without an integral", "sum": "write out all terms", "prod": "write out all factors",
     "lim": "give the formula without a limit", "Re": "give a real formula", "Im": "give a real formula",
     "arg": "give a real formula", "mod": "write the remainder out", "cis": "give a real formula",
-    "sh": "write sinh", "ch": "write cosh", "th": "write tanh", "cth": "write coth",
 }  # fmt: skip
 NO_SYMBOLS = frozenset({"I", "oo", "zoo", "nan", "inf", "NaN", "Infinity"})  # which SymPy or NumPy gives a meaning
 

@@ -18,6 +18,7 @@ from symad.formulas.formula_names import (
     CONSTANTS,
     FUNCTIONS,
     NO_SYMBOLS,
+    SHORT,
     UNREAD,
     Name,
     is_greek,
@@ -32,7 +33,7 @@ _MOST_WAYS = 2
 _LETTER = re.compile(r"[^\W\d_][₀-₉]*")
 _INDEXED = re.compile(r"(?:log|[A-Za-z])_[0-9]+(?=[^\W\d_])")
 _STARTS = frozenset(["name", "number", "fraction", "root", "prime", "power"])
-_FUNCTION_NAMES = sorted((name for name in FUNCTIONS if len(name) > 1), key=len, reverse=True)
+_FUNCTION_NAMES = sorted((name for name in FUNCTIONS if len(name) > 1 and name not in SHORT), key=len, reverse=True)
 
 Way = tuple[str, ...]
 
@@ -93,7 +94,7 @@ def _way(text: str, word: Token, after: Token, names: Mapping[str, Name], bare: 
         letters = tuple(word.text)
         inner = word.text.removeprefix("a")
         if word.text in FUNCTIONS and called and inner in FUNCTIONS and inner != word.text and "a" in names:
-            do = f"write arc{inner}(...) for the inverse function, a*{inner}(...) for a product"
+            do = f"write arc{inner}(...) for the inverse function, a*{inner}(...) for a product; recommended: the first"
             refuse(text, word.column, f"the word {word.text!r}", do, "it has two readings")
         is_product = word.text in FUNCTIONS and len(letters) > 1 and all(letter in names for letter in letters)
         if is_product and called and len(letters) == 2:
@@ -152,7 +153,7 @@ def _is_factor(piece: str, names: Mapping[str, Name], called: bool, in_parenthes
         return True
     if piece in ("e", "π", "pi"):
         return True
-    return len(piece) > 1 and piece in FUNCTIONS and (not is_last or called)
+    return piece in _FUNCTION_NAMES and (not is_last or called)
 
 
 def _product_of_letters(word: str, names: Mapping[str, Name], alone: set[str]) -> Way:

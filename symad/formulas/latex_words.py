@@ -50,7 +50,7 @@ class _Rewriter:
 
     def __init__(self, text: str, words: list[Token]) -> None:
         self.text, self.words, self.position, self.depth = text, list(words), 0, 0
-        self.typeset = any(word.text.startswith(("\\", "$")) for word in words if word.kind == "latex")
+        self.typeset = any(word.text.startswith(("\\", "$")) for word in words if word.kind == "latex") or "^{" in text
 
     def whole(self) -> list[Token]:
         """Return all words."""
@@ -208,7 +208,12 @@ class _Rewriter:
 
     def _structures(self) -> dict[str, Callable[[Token], list[Token]]]:
         return {"frac": self._fraction, "dfrac": self._fraction, "tfrac": self._fraction, "cfrac": self._fraction,
-                "sqrt": self._root}  # fmt: skip
+                "sqrt": self._root, "color": self._colored, "textcolor": self._colored}  # fmt: skip
+
+    def _colored(self, command: Token) -> list[Token]:
+        """Leave out the name of a color."""
+        self._argument(command)
+        return []
 
     def _space(self) -> list[Token]:
         """Leave out a space: what follows is spaced."""

@@ -107,7 +107,7 @@ class NameReadings(Calls):
             refuse(self.text, token.column, f"the name {token.text!r}", do, "it may be meant as something else")
         word = token.text
         if 1 < len(word) <= 3 and set(word) <= _VARIABLES:
-            do = f"write {'*'.join(word)} for a product, or declare {word!r} (--variables {word})"
+            do = f"write {'*'.join(word)} for a product (recommended), or declare {word!r} (--variables {word})"
             refuse(self.text, token.column, f"the name {word!r}", do, "it has two readings")
         return Value(symbol_of(token.text))
 
@@ -131,7 +131,7 @@ class NameReadings(Calls):
         letter, digits = found.groups()
         words = {word.text for word in self.tokens if word.kind == "name"} | set(self.names)
         if not words & {letter + digit for digit in ("0", "1", "_0", "_1", "₀", "₁")}:
-            self.two(token, f"{token.text!r}", f"{letter}_{digits}", f"{letter}^{digits}")
+            self.two(token, f"{token.text!r}", f"{letter}^{digits}", f"{letter}_{digits}")
 
     def _may_be_function(self, token: Token) -> bool:
         """Return whether an undeclared letter is a function: it has primes, is taken at a name, or at such a call."""

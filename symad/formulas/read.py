@@ -38,7 +38,7 @@ from symad.formulas.latex_words import plain_words
 from symad.formulas.name_readings import NameReadings
 from symad.formulas.tokens import STYLED, DerivativeSign, Token, asked_back, refuse, scanned
 
-_LEFT_SIDE = re.compile(r"[\s$]*([A-Za-zφψΦΨ])\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*=(?!=)")
+_LEFT_SIDE = re.compile(r"[\s$]*([A-Za-zφψΦΨ])\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*(?::?=(?!=)|≔)")
 
 
 def is_inverse_note(note: str) -> bool:
@@ -197,7 +197,7 @@ class _Parser(NameReadings):
         self.power()
         factor = self.text[at.column : self.tokens[self.position - 1].end]
         what = "a factor without a sign after a division (write parentheses)"
-        asked_back(self.text, at.column, what, f"({above}/{below})*{factor}", f"{above}/({below}*{factor})")
+        asked_back(self.text, at.column, what, f"{above}/({below}*{factor})", f"({above}/{below})*{factor}")
 
     def power(self) -> Value:
         start, base = self.token, self._postfix()
@@ -258,7 +258,7 @@ class _Parser(NameReadings):
             return value
         token = self.take()
         if token.spaced:
-            do = "write (x)! for a factorial, and leave out the sign of emphasis"
+            do = "write (x)! for a factorial, and leave out the sign of emphasis; recommended: leave it out"
             refuse(self.text, token.column, "'!' behind a space", do, "it has two readings")
         if len(token.text) > 1:
             what = "a factorial of a factorial, or a double factorial"
@@ -268,7 +268,7 @@ class _Parser(NameReadings):
 
     def _ask_about_factorial(self, base: str, raised: str, exponent: str) -> None:
         what = "a factorial behind a power"
-        asked_back(self.text, self.token.column, what, f"({base}{raised})!", f"{base}^({exponent}!)")
+        asked_back(self.text, self.token.column, what, f"{base}^({exponent}!)", f"({base}{raised})!")
 
     def operand(self) -> Value:
         kind = self.token.kind

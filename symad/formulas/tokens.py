@@ -22,7 +22,7 @@ STYLED = {
     for code in (*range(0x1D400, 0x1D800), 0x210E)
     if len(letter := unicodedata.normalize("NFKC", chr(code))) == 1
 } | str.maketrans("\u2219\u2022\u2062\u2061", "··· ")
-_OPERATORS = {"^": "**", "·": "*", "×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "÷": "/", "∕": "/"}
+_OPERATORS = {"^": "**", "·": "*", "×": "*", "⋅": "*", "∗": "*", "−": "-", "–": "-", "÷": "/", "∕": "/", "⁄": "/"}
 _PRIMES = {"'": 1, "′": 1, "’": 1, "″": 2, "‴": 3}
 _ROOTS = {"√": "2", "∛": "3", "∜": "4"}
 _GREEK = "α-ξπ-ωϵϑϕΓΔΘΛΞΠΣΦΨΩ"  # those that readers tell from Latin letters
@@ -31,7 +31,7 @@ _TOKENS = re.compile(
     r"(?P<space>[ \t\r\n\u00a0\u2009\u202f]+)"
     r"|(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
     rf"|(?P<name>{NAME})"
-    r"|(?P<operator>\*\*|[-+*/^()\[\],·×⋅∗−–÷∕])"
+    r"|(?P<operator>\*\*|[-+*/^()\[\],·×⋅∗−–÷∕⁄])"
     r"|(?P<prime>['′’″‴]+)"
     r"|∂_?(?P<partial>[0-9₀-₉]{1,2})"
     r"|(?P<raised>[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]*[ˣʸᵗⁿᵏᵐ][⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹ˣʸᵗⁿᵏᵐ]*)"
@@ -59,6 +59,7 @@ _ADVICE = {
     "\\": "write the name of a command behind it, as in \\sin(x), or leave it out",
     "%": "write 0.05 for 5 %",
     ";": "give one formula; arguments are separated by commas",
+    ":": "write / for a division",
     "∞": "take a finite number",
     "…": "write out all terms",
 }
@@ -95,8 +96,10 @@ def refuse(text: str, column: int, what: str, do: str, why: str = "") -> NoRetur
 
 
 def asked_back(text: str, column: int, what: str, first: str, second: str) -> NoReturn:
-    """Raise the ArgumentError of what has two readings, with both written out."""
-    refuse(text, column, what, f"write {_line(first)} or {_line(second)}, whichever is meant", "it has two readings")
+    """Raise the ArgumentError of what has two readings, with both written out, the usual one first."""
+    first, second = (re.sub(r"(?<!\*)\*(?!\*)", "·", reading) for reading in (first, second))
+    do = f"write {_line(first)} or {_line(second)}, whichever is meant; recommended: {_line(first)}"
+    refuse(text, column, what, do, "it has two readings")
 
 
 def _line(reading: str) -> str:

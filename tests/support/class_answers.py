@@ -62,8 +62,8 @@ WRONG = {  # each with the kind of mistake that has to be among those named; "" 
     "2x sin(3x) + 3x^2 cos(x)": "wrong place",
     "2x sin(3x) + 3x^2 cos(3)": "wrong place",
     "2x sin(3x) + x^2 cos(3)": "wrong place",
-    "2x + 3 cos(3x)": "",
-    "2x sin(3x) · 3x^2 cos(3x)": "",
+    "2x + 3 cos(3x)": "product rule",
+    "2x sin(3x) · 3x^2 cos(3x)": "product rule",
     "f'(x) = (x^2)' (sin(3x))' = 6x cos(3x)": "product rule",
     "f'(x) = (x^2)' sin(3x) + x^2 (sin(3x))'\n= 2x sin(3x) + x^2 cos(3x)": "chain rule",
 }

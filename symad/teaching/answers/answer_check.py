@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, overload
@@ -10,31 +11,30 @@ from typing import Any, Literal, overload
 import sympy as sp
 
 from symad.checking.equality import Agreement, agreement
-from symad.checking.turns import is_at_turn
 from symad.display.mathematics import expanded_terms
 from symad.errors import ArgumentError
 from symad.formulas.read import is_inverse_note
-from symad.teaching.answers.answer_lines import CONSTANT, Step, steps_of
-from symad.teaching.answers.answer_page import CheckedAnswer, Judged, Line, term_of
+from symad.teaching.answers.answer_lines import Step, steps_of
+from symad.teaching.answers.answer_page import CheckedAnswer, Judged, Line
 from symad.teaching.answers.answer_problem import (
     DIGITS,
     Problem,
     Reveal,
     derivative_problem,
-    derivative_within,
     expansion_problem,
     with_decimal_logarithms,
 )
+from symad.teaching.answers.diagnosis import corrected, is_asked
 from symad.teaching.answers.gradient_answers import first_wrong, gradient_problems
 from symad.teaching.answers.implicit_problem import implicit_problem, is_equation
 from symad.teaching.answers.matrix_answers import checked_matrices, is_of_matrices
-from symad.teaching.answers.mistake_rules import Words
-from symad.teaching.answers.mistakes import OF_TERMS, Mistake, mistakes_of
+from symad.teaching.answers.mistakes import Mistake
 from symad.teaching.answers.rounded_answers import is_rounded_from
-from symad.teaching.expansion.displayed import Definitions, check_equality
 from symad.teaching.expansion.epsilon import Levels, monomial, readable
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import refusal
+
+_E = re.compile(r"e(?![\w^({²³⁻])")  # an e that nothing is attached to: Euler's number, or an epsilon
 
 
 @overload
@@ -178,17 +178,18 @@ def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAn
 def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
     """Return an answer to a problem that was posed before, checked."""
     judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
-    asked = [found for found in judged if found.step.about is None or _is_asked(found.expected, problem)]
+    asked = [found for found in judged if found.step.about is None or is_asked(found.expected, problem)]
     asked = asked or [found for found in judged if found.step.determines]
     bad = next((found for right in (False, None) for found in judged if found.right is right), None)
     if bad is not None:
-        if bad.right is False and (asked_back := next(filter(is_inverse_note, bad.step.notes), "")):
-            do = "write arcsin(x) or 1/sin(x), whichever is meant (so for each function)"
-            raise refusal(f"line {bad.step.line}: {asked_back}", why="the exponent -1 has two readings", do=do)
-        if bad.right is False and _is_right_to_base_10(mine, problem):
-            do = "write ln x or log_10 x in the question, whichever is meant"
-            raise refusal("the logarithm 'log', which is read as ln", why="with log_10 the answer is right", do=do)
-        return _corrected(problem, judged, bad)
+        if bad.right is False:
+            _ask_about_readings(mine, problem, bad)
+        if any(is_f := _is_function(judged, problem)):
+            words = ("This is the function itself, no derivative: write f′(x) = before the derivative, not =",)
+            judged = tuple(replace(step, right=None if one else True) for step, one in zip(judged, is_f, strict=True))
+            line = Line(judged[0].step.line, judged[0].step.text)
+            return CheckedAnswer(problem, judged, None, line=line, mistakes=(Mistake("equals sign", words),))
+        return corrected(problem, judged, bad)
     answers = [found for found in asked if not found.step.restated]
     if not answers:
         missing = Mistake("unfinished", ("no line gives what is asked for",))
@@ -209,14 +210,40 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
     return CheckedAnswer(problem, judged, True, finished=finished)
 
 
-def _is_right_to_base_10(mine: Any, problem: Problem) -> bool:
-    """Return whether an answer is right where "log" in the question and in the answer is the decimal logarithm."""
-    if problem.otherwise is None or not isinstance(mine, str):
-        return False
-    try:
-        return checked_answer(with_decimal_logarithms(mine), problem.otherwise).right is True
-    except ArgumentError:  # it cannot be read in that way
-        return False
+def _ask_about_readings(mine: Any, problem: Problem, bad: Judged) -> None:
+    """Ask back where a wrong answer may be right in another reading of a sign in it."""
+    if asked_back := next(filter(is_inverse_note, bad.step.notes), ""):
+        do = "write arcsin(x) or 1/sin(x), whichever is meant (so for each function); recommended: arcsin(x)"
+        raise refusal(f"line {bad.step.line}: {asked_back}", why="the exponent -1 has two readings", do=do)
+    for what, do, answer, other in _other_readings(mine, problem) if isinstance(mine, str) else ():
+        try:
+            is_right = checked_answer(answer, other).right
+        except ArgumentError:  # it cannot be read in that way
+            continue
+        if is_right:
+            raise refusal(what, do=do)
+
+
+def _other_readings(mine: str, problem: Problem) -> Iterator[tuple[str, str, str, Problem]]:
+    """Yield other readings of an answer: what is read otherwise, what to write, the answer and its problem."""
+    if problem.otherwise is not None:
+        what = "the logarithm 'log', which is read as ln: with log_10 the answer is right"
+        do = "write ln x or log_10 x in the question, whichever is meant; recommended: log_10 x"
+        yield what, do, with_decimal_logarithms(mine), problem.otherwise
+    if problem.expansion and problem.count == 1 and (answer := _E.sub("ε", mine)) != mine:
+        what = "'e', which is read as Euler's number: as an epsilon the answer is right"
+        yield what, "write ε or exp(1), whichever is meant; recommended: ε", answer, problem
+
+
+def _is_function(judged: tuple[Judged, ...], problem: Problem) -> list[bool]:
+    """Return which sides are f where f comes first, and others are what is asked for: (x + 1)^2 = 2x + 2."""
+    if problem.expansion or problem.dependent_name or any(found.step.named for found in judged):
+        return []
+    formula, asked = problem.value(problem.formula), problem.truth[problem.terms[0]]
+    sides = [bool(agreement(found.step.expression, asked)) for found in judged]
+    is_f = [bool(agreement(found.step.expression, formula)) for found in judged]
+    is_chain = is_f[0] and sides[-1] and all(one or other for one, other in zip(sides, is_f, strict=True))
+    return is_f if is_chain else []
 
 
 def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
@@ -258,104 +285,8 @@ def _is_rounded(step: Step, problem: Problem, levels: Levels, expected: sp.Expr)
     """Whether a coefficient has decimal numbers that are rounded as they should be."""
     if step.rounded is None or not problem.digits:
         return False
-    written = problem.coefficients(step.rounded)[levels]
-    return is_rounded_from(written, expected, step.decimals, problem.digits)
-
-
-def _is_asked(expected: Mapping[Levels, sp.Expr], problem: Problem) -> bool:
-    return all(agreement(expected[levels], problem.truth[levels]).equal for levels in problem.terms)
-
-
-def _corrected(problem: Problem, judged: tuple[Judged, ...], bad: Judged) -> CheckedAnswer:
-    """Return the answer with its first wrong step, or one that is not decided."""
-    line = Line(bad.step.line, bad.step.text)
-    if bad.step.bare:
-        one = sp.Symbol("epsilon")
-        return CheckedAnswer(problem, judged, False, True, line, one, mistakes=(_bare(problem),))
-    levels = next(found for found, how in bad.terms.items() if not how)
-    expected, written = readable(bad.expected[levels]), readable(bad.written[levels])
-    for shown, value in ((expected, bad.expected[levels]), (written, bad.written[levels])):
-        if shown != value:
-            check_equality(shown, value, Definitions("", (), value))
-    about = bad.step.about is not None and not _is_asked(bad.expected, problem)
-    term = None if about else term_of(problem, levels)
-    mistakes = _mistakes(problem, bad, levels) if bad.right is False else ()
-    if bad.right is False and (before := _right_before(judged, bad)) is not None:
-        of_terms = tuple(mistake for mistake in mistakes if mistake.kind in OF_TERMS and problem.expansion)
-        mistakes = of_terms or (_slip(before, bad, levels),)
-    witness = bad.terms[levels].witness
-    return CheckedAnswer(problem, judged, bad.right, True, line, term, expected, written, mistakes, witness)
-
-
-def _right_before(judged: Sequence[Judged], bad: Judged) -> Judged | None:
-    """Return the right step that a wrong one follows from, where nothing is differentiated in between."""
-    earlier = judged[: next(place for place, found in enumerate(judged) if found is bad)]
-    before = next((found for found in reversed(earlier) if not found.step.restated), None)
-    same = before is not None and before.step.about == bad.step.about and not before.step.derives
-    if before is not None and before.step.about is not None and before.step.is_left:
-        return None  # it is right by itself
-    return before if same and before is not None and before.right else None
-
-
-def _slip(before: Judged, bad: Judged, levels: Levels) -> Mistake:
-    """Return a slip of algebra: the step before is right, and this one does not follow from it."""
-    text = f"line {before.step.line}" if before.step.line != bad.step.line else "the step before"
-    start: Words = ("This does not follow from ", text, ", which is right")
-    right, written = bad.expected[levels], bad.written[levels]
-    if agreement(written, -right):
-        return Mistake("algebra", (*start, ": you lost a sign"))
-    return Mistake("algebra", (*start, ": you made a slip of algebra"))
-
-
-def _mistakes(problem: Problem, bad: Judged, levels: Levels) -> tuple[Mistake, ...]:
-    """Return what leads to a wrong coefficient; of a line that is about f'(x), what is known about f'(x)."""
-    written = bad.written[levels]
-    if written.has(CONSTANT) and agreement(bad.expected[levels], written.subs(CONSTANT, 0)):
-        words = ("a derivative has no constant of integration: the derivative of a constant is 0",)
-        return (Mistake("constant of integration", words),)
-    if written.has(sp.nan, sp.zoo, sp.oo):
-        return (_without_value(problem, bad),)
-    if bad.step.rounded is not None:
-        decimals = problem.coefficients(bad.step.rounded)[levels]
-        at = {symbol: value * sp.pi / 180 for symbol, value in problem.at.items()}
-        if at and is_rounded_from(decimals, problem.general(levels).xreplace(at), bad.step.decimals, 2):
-            return (Mistake("unit of angle", ("You took the number as degrees: derivatives are taken in radians",)),)
-        if is_rounded_from(decimals, bad.expected[levels], bad.step.decimals, 1):
-            do = f"give {problem.digits} significant digits or more" if problem.digits else "write the number exactly"
-            return (Mistake("rounded", (f"You rounded too much: {do}",)),)
-    if bad.step.about is None or _is_asked(bad.expected, problem):
-        return mistakes_of(problem, levels, written)
-    if bad.step.about == problem.value(problem.formula):
-        return _of_powers(problem, written)
-    if len(problem.symbols) == 1:
-        for order in range(1, problem.count + 1):
-            within = derivative_within(problem, order)
-            if agreement(within.truth[within.terms[0]], bad.expected[levels]).equal:
-                return mistakes_of(within, within.terms[0], written)
-    return ()
-
-
-def _of_powers(problem: Problem, written: sp.Expr) -> tuple[Mistake, ...]:
-    """Return the mistake (a + b)^n = a^n + b^n in the formula itself, where it leads to what was written."""
-    for power in problem.formula.atoms(sp.Pow):
-        if power.base.is_Add and power.exp.is_Rational:
-            apart = sp.Add(*(term**power.exp for term in power.base.args))
-            if agreement(problem.value(problem.formula.xreplace({power: apart})), written):
-                return (Mistake("algebra", ("You took the power of each term: ", power, " is not ", apart)),)
-    return ()
-
-
-def _without_value(problem: Problem, bad: Judged) -> Mistake:
-    if not bad.step.expression.has(*problem.epsilons):
-        return Mistake("no value", ("what is written has no value there",))
-    if any(map(is_at_turn, [bad.step.expression] * problem.count, problem.epsilons)):
-        return Mistake("no derivative", ("a root, a step or the absolute value of an epsilon has no epsilon-part",))
-    return Mistake("division by epsilon", ("an epsilon has no reciprocal: nothing can be divided by it",))
-
-
-def _bare(problem: Problem) -> Mistake:
-    words = (f"an epsilon without a number: there are {problem.count} levels, and each has an epsilon of its own",)
-    return Mistake("confused levels", words)
+    written = problem.coefficients(step.rounded.expression)[levels]
+    return is_rounded_from(written, expected, step.rounded.decimals, problem.digits)
 
 
 def _kept_square(expression: sp.Expr, problem: Problem) -> sp.Symbol | None:

@@ -134,6 +134,8 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
     before = [found.right for found in answer.steps if found.step.line < number]
     start = "Everything before it is right. " if before and all(before) else ""
     term = (", at the term ", answer.term) if answer.problem.expansion and answer.term is not None else ()
+    if answer.right is None and answer.mistakes:
+        return [Paragraph((Marked(f"Line {number}", "strong"), ": ", *answer.mistakes[0].words, "."))]
     if answer.right is None and any(found.step.condition for found in answer.steps):
         words = " is not right everywhere: a teacher has to see whether its condition is meant."
         return [Paragraph((Marked(f"Line {number}", "strong"), words))]

@@ -227,9 +227,9 @@ def several_symbols(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dic
     return (formula, symbols, values) if len(symbols) > 1 else None
 
 
-def derivative_within(problem: Problem, order: int) -> Problem:
-    """Return the problem of a derivative of the same f, of which a line of an answer may be."""
-    return replace(problem, directions=_ones(order), count=order, expansion=False)
+def derivative_within(problem: Problem, order: int, formula: sp.Expr) -> Problem:
+    """Return the problem of a derivative of f, or of a part of it, of which a line of an answer may be."""
+    return replace(problem, formula=formula, directions=_ones(order), count=order, expansion=False)
 
 
 def _ones(order: int) -> dict[Levels, list[sp.Expr]]:

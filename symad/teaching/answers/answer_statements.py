@@ -11,40 +11,58 @@ from typing import Any
 
 from codegen.records import dataclass
 from symad.formulas.tokens import STYLED
-from symad.teaching.answers.answer_text import without_typesetting
+from symad.teaching.answers.answer_text import ARROW, without_typesetting
+from symad.teaching.answers.step_of_quotients import AS_IT_VANISHES
 
-_RELATION = re.compile(r"[<>≤≥≠∈∉]|!=|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
-_LABEL = re.compile(r"\s*(?:[A-Za-z][A-Za-z -]+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\))\s+")
+# what connects statements, and what begins a condition, in English, German and French
+_RELATION = re.compile(r"(?<![-−=])[<>]|[≤≥≠∈∉]|!=|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
+_LABEL = re.compile(
+    r"\s*(?:[^\W\d_](?:[^\W\d_]|[ -])+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\))\s+"
+)
 _CONNECTIVE = re.compile(
-    r"\s*(?:so|thus|hence|therefore|then|let|where|with|and|also|now|since|because|we get|we have|it follows that|"
-    r"put|set|for|giving|gives)\b[\s,:]*",
+    r"\s*(?:so|thus|hence|therefore|then|let|where|with|and|also|now|since|because|we get|we have|i get|it is|"
+    r"it follows that|put|set|for|giving|gives|about|approximately|roughly|somit|daher|folglich|dann|sei|mit|und|"
+    r"etwa|rund|donc|alors|ainsi|soit|avec|et|on a|on obtient|environ)\b[\s,:]*",
     re.IGNORECASE,
 )
 _CONDITION = re.compile(
-    r"\s*(?:[,;:]|\(|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|\b(?:for|if|when|where|on|with|provided)\b)"
+    r"\s*(?:[,;:]|\((?=[^()]*\)\s*$)|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|"
+    r"\b(?:for|if|when|where|on|with|provided|für|falls|wenn|mit|pour|si|avec|où)\b)"
 )
-_END = re.compile(r"(?:\s|;|,|∎|□|✓|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
+_END = re.compile(r"(?:\s|;|,|∎|□|✓|//|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
 _BOXED = re.compile(r"\\(?:boxed|fbox|underline)\s*\{")
 _DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z])\s*=\s*(.*\S)\s*\\?[,;]?\s*d\s*([a-zA-Z])\s*")
+_TYPED = (
+    {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+    | str.maketrans("´`", "''", "\u200b\u2060\ufeff")
+    | STYLED
+)
+_DERIVED = re.compile(r"\bD\s*([A-Za-z])\s*(?=[(\[])")
 _CASES = re.compile(r"\\begin\s*\{cases\}(.*?)\\end\s*\{cases\}", re.DOTALL)
+_COMPARISONS = {"<=": r"≤|\\leq?(?![a-z])", ">=": r"≥|\\geq?(?![a-z])", "<": r"\\lt(?![a-z])", ">": r"\\gt(?![a-z])"}
 _REMARK = re.compile(r"\s*(?:where|with|since|because|by|using|as|for|see)\b[^=]*\b[a-z]{3,}", re.IGNORECASE)
 _PHRASE = re.compile(
-    r"\s*(?:the\s+|my\s+)?(?:first\s+|second\s+)?(?:derivative|answer|result|solution|gradient|slope)\s*(?:is|=|:)\s*",
+    r"\s*(?:the\s+|my\s+|die\s+|das\s+|la\s+)?(?:first\s+|second\s+|erste\s+|zweite\s+)?"
+    r"(?:derivative|ans(?:wer)?|result|solution|gradient|slope|Ableitung|Antwort|Lösung|Ergebnis|Steigung|dérivée|"
+    r"réponse|résultat)(?:\s+(?:of|von|de)\s[^=]*?)?\s*(?:ist|is|lautet|est|=|:)(?!\w)\s*",
     re.IGNORECASE,
 )
-_REASON = re.compile(r"\s+(?:by|using|from|via|because|since|due to)\s+(?:the\s+)?[a-z][a-z ]{3,}$", re.IGNORECASE)
+_REASON = re.compile(
+    r"\s+(?:(?:by|using|from|via|because|since|due to|nach|wegen|par|selon)\s+(?:the\s+)?[a-zäöüéè][a-zäöüéè ]{3,}|"
+    r"(?:for|für|pour)\s+(?:all|every|each|alle|jedes|tout)\s+(?:real\s+|reelle\s+|réel\s+)?\w+)$",
+    re.IGNORECASE,
+)
 _UNIT = re.compile(
     r"\s+(?:m|cm|km|mm|s|kg|g|N|J|W|rad|K|Pa|V|A)"
     r"(?:\s*[/·]\s*(?:s|m|h|kg|K|min)(?:\^\{?-?[0-9]\}?|[²³])?)?$"
 )
-_EQUALS = re.compile(r":?==?|≈|≃|≡|\\approx(?![a-z])")
+_EQUALS = re.compile(r":?==?(?!>)|≔|≈|≃|≡|\\(?:approx|coloneqq)(?![a-z])")
 _GOES_ON = re.compile(r"\s*[+*/·×)]")
 _UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
-_SQUARE = re.compile(
-    r"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+"
-    r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*$"
-)
-_SPLIT = re.compile(r"[,;]\s+|\s+(?:and|so|⇒|→|⟶|\\to|\\longrightarrow|\\Rightarrow|\\implies|=>)\s+")
+_RULE = r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*"
+_SQUARE = re.compile(rf"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+{_RULE}$")
+_SPLIT = re.compile(rf"[,;]\s+|\s+(?:and|so|und|et|{ARROW})\s+")
+_ARROW = re.compile(rf"(?:{ARROW})$")
 
 
 @dataclass(frozen=True)
@@ -71,10 +89,10 @@ def statements(line: str, is_known: Callable[[str], bool]) -> list[Statement]:
     result: list[Statement] = []
     for start, end in _parts(code):
         start, end = _trimmed(code, start, end, is_known)
-        if start >= end:
+        if start >= end or re.fullmatch(_RULE, code[start:end]):  # ε² = 0 is a rule, and no step
             continue
         text = code[start:end]
-        if _RELATION.search(text) and "=" not in re.sub(r"[<>!]=", "", text):
+        if _RELATION.search(text) and not _has_equation(text):
             condition = _conditional(text)
             if condition is None and result:
                 result[-1] = Statement(result[-1].start, result[-1].end, text)
@@ -91,9 +109,15 @@ def _conditional(text: str) -> int | None:
     """Return where a condition at the end of a text begins: "1/x for x > 0", "1/x (x > 0)"; None where none is."""
     for found in reversed(list(_CONDITION.finditer(text))):
         before, rest = text[: found.start()], text[found.end() :]
-        if before.strip() and _RELATION.search(rest) and not _RELATION.search(before) and _depth(before) == 0:
+        is_condition = _RELATION.search(rest) and not _RELATION.search(before) and not _has_equation(rest)
+        if before.strip() and is_condition and _depth(before) == 0:
             return found.start()
     return None
+
+
+def _has_equation(text: str) -> bool:
+    """Return whether a sign of equality stands in a text that is no part of another relation."""
+    return "=" in re.sub(r"[<>!]=", "", text)
 
 
 def _depth(text: str) -> int:
@@ -106,16 +130,13 @@ def _parts(code: str) -> Iterator[tuple[int, int]]:
     start = 0
     for found in cuts:
         rest, before = code[found.end() :], code[start : found.start()]
-        says = (
-            found[0].strip() in ("→", "⟶", "\\to", "\\longrightarrow")
-            or "=" in rest.partition(",")[0]
-            or _RELATION.search(rest) is not None
-        )
+        arrow = _ARROW.match(found[0].strip()) is not None and not before.strip().startswith(("lim", "\\lim"))
         if before.strip() and _REMARK.match(code, found.end()):
             yield start, found.start()
             return
+        says = "=" in rest.partition(",")[0] or _RELATION.search(rest)
         goes_on = "=" in before or _RELATION.search(rest) or _CONNECTIVE.match(rest)
-        if before.strip() and says and goes_on:
+        if before.strip() and (arrow or (says and goes_on)):
             yield start, found.start()
             start = found.end()
     yield start, len(code)
@@ -140,12 +161,17 @@ def _trimmed(code: str, start: int, end: int, is_known: Callable[[str], bool]) -
     return start + len(code[start:end]) - len(code[start:end].lstrip()), end
 
 
-def without_boxes(line: str) -> str:
-    r"""Return a line without \boxed{ }; spaces stand there.
+def rewritten(line: str, is_known: Callable[[str], bool]) -> str:
+    r"""Return a line without boxes and "as h → 0", with dy = 2x dx as dy/dx = 2x, Df(x) as f'(x).
 
-    >>> without_boxes(r"\boxed{2x}")
-    '       2x '
+    >>> rewritten(r"\boxed{2x}", bool), rewritten("dy = 2x dx", bool), rewritten("d(x^2)/dx = 2x", bool)
+    ('       2x ', 'dy/dx = 2x', 'd/dx(x^2) = 2x')
     """
+    line = AS_IT_VANISHES.sub("", _without_boxes(_as_ratio(line)))
+    return line if is_known("D") else _DERIVED.sub(r"\1'", line)
+
+
+def _without_boxes(line: str) -> str:
     while (found := _BOXED.search(line)) is not None:
         depth, close = 1, found.end()
         while close < len(line) and depth:
@@ -158,12 +184,7 @@ def without_boxes(line: str) -> str:
     return line
 
 
-def as_ratio(line: str) -> str:
-    """Return dy = 2x dx as dy/dx = 2x, d(x^2)/dx as d/dx(x^2), and any other line as it is.
-
-    >>> as_ratio("dy = 2x dx"), as_ratio("dy = 2x + 1 dx"), as_ratio("d(x^2)/dx = 2x")
-    ('dy/dx = 2x', 'dy = 2x + 1 dx', 'd/dx(x^2) = 2x')
-    """
+def _as_ratio(line: str) -> str:
     line = re.sub(r"^(\s*)d\s*(\([^=]*\))\s*/\s*d([a-zA-Z])(?=\s*=)", r"\1d/d\3\2", line)
     found = _DIFFERENTIALS.fullmatch(line)
     if found is None or re.search(r"[-+]", re.sub(r"\([^()]*\)|\{[^{}]*\}|\^-?", "", found[3]).lstrip("-")):
@@ -184,6 +205,8 @@ def cases_of(text: str) -> list[tuple[str, str]] | None:
     if any(len(row) != 2 for row in rows):
         return None
     words = re.compile(r"\\text\s*\{([^{}]*)\}|\\(?:quad|,|;)")
+    for sign, written in _COMPARISONS.items():
+        rows = [[re.sub(written, sign, cell) for cell in row] for row in rows]
     pairs = [(value.strip(" ,"), words.sub(lambda part: part[1] or "", condition)) for value, condition in rows]
     return [(value, re.sub(r"\b(?:if|for|when)\b", "", condition).strip(" ,.")) for value, condition in pairs]
 
@@ -193,13 +216,19 @@ def lines_of(mine: Any) -> list[tuple[int, Any]]:
     if not isinstance(mine, str):
         return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
     found: list[tuple[int, str]] = []
-    for number, line in enumerate(mine.translate(STYLED).strip("\n").splitlines(), 1):
-        code = without_typesetting(line.partition("#")[0]).rstrip()
+    rows = enumerate(mine.translate(_TYPED).strip("\n").splitlines(), 1)
+    for number, line in [(number, part) for number, row in rows for part in _rows_of(row.partition("#")[0])]:
+        code = without_typesetting(line).rstrip()
         if found and (_GOES_ON.match(code) or _UNFINISHED.search(found[-1][1])):
             found[-1] = (found[-1][0], f"{found[-1][1]} {code.lstrip()}")
         elif code:
             found.append((number, code))
     return list(found)
+
+
+def _rows_of(line: str) -> list[str]:
+    """Return the lines that LaTeX makes of one: it ends them with two backslashes, save in cases."""
+    return [line] if "{cases}" in line else re.split(r"\\\\(?:\[[^\]]*\])?", line)
 
 
 def sides_of(line: str, first: int, last: int) -> list[tuple[str, int, int]]:

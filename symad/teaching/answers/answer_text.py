@@ -20,13 +20,17 @@ _MIXED = re.compile(
 _LOWERED = re.compile(r"([A-Za-z])_(?:\{\s*([a-z]+)\s*\}|([a-z]+))\s*(?:\([^()]*\))?")
 _FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}")
 _BEFORE = re.compile(r"(?:∂|D)\s*_(?:\{\s*([a-z]+)\s*\}|([a-z]))\s*([A-Za-z])\s*(?:\([^()]*\))?")
-_OPERATOR = re.compile(r"D(?:_\{?[a-z]\}?)?\s*([A-Za-z])\s*((?:\(|\[).*)?", re.DOTALL)
+_OPERATOR = re.compile(r"D(?:_\{?[a-z]\}?)?\s*([A-Za-z])\s*")
 _REMAINDER = re.compile(
     r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
 )
 _NOTE = re.compile(r"\s*(?:\((?P<round>[^()]*)\)|\[(?P<square>[^\[\]]*)\])\s*$")
 _ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[a-z]*\})?|\\\\\s*$|&|\\nonumber")
-_SO = re.compile(r"\s*(?:⇒|→|∴|=>|\\Rightarrow|\\implies|\\therefore)(?![a-zA-Z=])\s*")
+_WORDS = re.compile(
+    r"(?:^\s*\\text(?:bf|it|rm)?\s*\{([^{}]*)\}|\\text\s*\{(\s*(?:for|if|when|where|with|für|falls|pour|si)\b[^{}]*)\})(?=.*\S)"
+)
+ARROW = r"⇒|→|⟶|⟹|->|=>|\\(?:to|(?:long)?rightarrow|(?:Long)?[Rr]ightarrow|implies)(?![a-zA-Z])"
+_SO = re.compile(rf"\s*(?:∴|\\therefore(?![a-zA-Z])|{ARROW})\s*")
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class LeftSide:
 
 
 def left_side(text: str) -> LeftSide | None:
-    """Return what a left side is about that is no formula: y, y', dy/dx, D f; None for any other text.
+    """Return what a left side is about that is no formula: y, y', dy/dx, d/dx, D f; None for any other text.
 
     >>> left_side("y''"), left_side("d²y/dx²").order, left_side(r"\\frac{df}{dx}").variable, left_side("2x")
     (LeftSide(letter='y', order=2, variable=''), 2, 'x', None)
@@ -68,19 +72,10 @@ def left_side(text: str) -> LeftSide | None:
     if found := _BEFORE.fullmatch(bare):
         variables = found[1] or found[2]
         return LeftSide(found[3], len(variables), variables)
-    if (found := _OPERATOR.fullmatch(bare)) and not found[2]:
-        return LeftSide(found[1], 1)
-    return None
-
-
-def along_directions(text: str) -> str:
-    """Return Df(x)[v] as f'(x)[v], and any other text as it is; as long as it was, where it is short enough.
-
-    >>> along_directions("Df(x)[v]"), along_directions("D + 1")
-    ("f'(x)[v]", 'D + 1')
-    """
-    found = _OPERATOR.fullmatch(text.strip())
-    return f"{found[1]}'{found[2]}" if found and found[2] else text
+    if found := re.fullmatch(rf"d{_TIMES}\s*/\s*d\s?([^\W\d_]){_TIMES}", bare):
+        return LeftSide("f", int((found[1] or found[2] or "1").translate(RAISED)), found[3])
+    found = _OPERATOR.fullmatch(bare)
+    return LeftSide(found[1], 1) if found else None
 
 
 def without_typesetting(line: str) -> str:
@@ -92,6 +87,7 @@ def without_typesetting(line: str) -> str:
     if "{cases}" in line:
         return line
     line = _ENVIRONMENT.sub(lambda found: " " * len(found[0]), line)
+    line = _WORDS.sub(lambda found: (found[1] or found[2]).rjust(len(found[0])), line)
     arrow = _SO.match(line)
     return " " * arrow.end() + line[arrow.end() :] if arrow else line
 

@@ -75,6 +75,7 @@ def _joined(text: str) -> str:
             return f"[{', '.join(cell for row in cells for cell in row)}]"
         return f"[{', '.join(f'[{chr(44).join(row)}]' for row in cells)}]"
 
+    text = re.sub(r"\\[,;:!]", " ", re.sub(r"\s(?:and|und|et|sowie)\s", ", ", text))
     text = re.sub(r"\\(?:left|right|[bB]igg?[lr]?)(?=\s*[()\[\]])", "", text)
     return re.sub(r"\\(?:langle|rangle)\b", lambda sign: "⟨⟩"[sign[0] == "\\rangle"], _MATRIX.sub(rows, text))
 
@@ -96,7 +97,10 @@ def _entries(statement: str, symbols: Sequence[sp.Symbol], order: int) -> list[t
         letters = about.variable if order > 1 and len(about.variable) > 1 else [about.variable] * order
         if all(plain(letter) in names for letter in letters):
             place = tuple(sorted(names.index(plain(letter)) for letter in letters))
-            return [(place, side.strip()) for side in sides]
+            again = [other for side in sides[:-1] if (other := left_side(side)) is not None and other.variable]
+            if any(sorted(other.variable) != sorted(about.variable) for other in again):
+                raise refusal(f"two derivatives in {statement.strip()!r}", do="write one equation for each")
+            return [(place, side.strip()) for side in sides[len(again) :]]  # f_xy = f_yx = 2x
     if order == 1 and (not left or _NAME.fullmatch(left) or re.fullmatch(r"\s*d[a-zA-Z]\s*", left)):
         sums = [_sum_of_units(side, symbols) for side in sides]
         if all(sums):

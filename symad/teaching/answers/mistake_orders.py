@@ -18,6 +18,14 @@ def of_whole_derivatives(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     (x,), order = problem.symbols, len(levels)
     along = sp.Mul(*(part for level in levels for part in problem.directions[(level,)]))
     ways = [*_other_variables(problem.formula, x, order), *_logarithmic(problem.formula, x, order)]
+    if (plain := problem.formula.replace(sp.Abs, lambda part: part)) != problem.formula:
+        words: Words = ("You left out the absolute value in ", problem.formula)
+        ways.append(Wrong("absolute value", words, sp.diff(plain, x, order)))
+    if not problem.expansion and (lost := problem.formula.as_coeff_Mul()[0]) != 1:
+        words = ("You took 0 for the derivative of a product with the constant ", lost, ": it stays as a factor")
+        ways.append(Wrong("constant", words, sp.S.Zero))
+    if order == 2 and not problem.expansion:
+        ways.append(Wrong("wrong order", ("You squared the first derivative",), sp.diff(problem.formula, x) ** 2))
     if order == 2:
         ways += [*_compositions(problem.formula, x), *_products(problem.formula, x)]
     for wrong in ways:

@@ -18,6 +18,7 @@ from codegen.records import dataclass
 from symad.checking.equality import ATTEMPTS, Sampler, agreement
 from symad.display.mathematics import signs_of, too_large
 from symad.teaching.answers.answer_problem import Problem, along
+from symad.teaching.answers.implicit_problem import ImplicitProblem
 from symad.teaching.answers.mistake_orders import of_whole_derivatives
 from symad.teaching.answers.mistake_rules import RULES, Rule, Tangents, Words, Wrong, constants, partial, variable
 from symad.teaching.expansion.epsilon import Levels, monomial
@@ -28,8 +29,8 @@ _PROBES = 3  # random points at which a candidate has to agree before it is look
 _DIFFERS = -1
 # the kinds, the most common first: several that fit are named in this order
 _COMMON = {kind: place for place, kind in enumerate([
-    "dropped mixed term", "factorial", "chain rule", "product rule", "derivative of another function", "absolute value",
-    "logarithm", "power rule", "quotient rule", "wrong variable", "confused levels", "constant", "wrong order",
+    "dropped mixed term", "factorial", "absolute value", "chain rule", "product rule", "derivative of another function",
+    "logarithm", "quotient rule", "power rule", "wrong variable", "confused levels", "constant", "wrong order",
     "not differentiated", "logarithmic differentiation", "wrong sign", "outer derivative", "dropped term",
     "double-counted",
 ])}  # fmt: skip
@@ -64,6 +65,13 @@ def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mis
     return next(filter(None, found), ())
 
 
+def without_slope(problem: ImplicitProblem, gap: sp.Expr) -> tuple[Mistake, ...]:
+    """Return the mistake that y' is left out of a differentiated equation, where that leads to its two sides."""
+    in_both = sp.diff(problem.formula, *problem.symbols) + sp.diff(problem.formula, problem.dependent)
+    words: Words = ("You left out ", sp.Symbol("y′"), ", the inner derivative of what stands in ", problem.dependent)
+    return (Mistake("implicit differentiation", words),) if agreement(in_both, gap) else ()
+
+
 def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tuple[Mistake, ...]:
     """Return the mistakes of different kinds that give what was written."""
     candidates = [replace(wrong, value=problem.value(wrong.value)) for wrong in islice(wrongs, MOST_CANDIDATES)]
@@ -71,7 +79,11 @@ def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tup
     for wrong in _agreeing(candidates, written):
         if wrong.kind not in fitting and agreement(wrong.value, written).equal:
             fitting[wrong.kind] = Mistake(wrong.kind, tuple(map(problem.named, wrong.words)))
-    return tuple(sorted(fitting.values(), key=lambda mistake: _COMMON.get(mistake.kind, len(_COMMON)))[:MOST_SHOWN])
+
+    def rank(mistake: Mistake) -> int:  # at a point, the value of f itself is the most common
+        return -1 if problem.at and mistake.kind == "wrong order" else _COMMON.get(mistake.kind, len(_COMMON))
+
+    return tuple(sorted(fitting.values(), key=rank)[:MOST_SHOWN])
 
 
 def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
@@ -98,10 +110,26 @@ def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
 
 def wrong_coefficients(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     """Yield wrong coefficients that say where and how they came about."""
+    if isinstance(problem, ImplicitProblem):
+        yield from _of_equations(problem)
+        return
     yield from _of_terms(problem, levels)
     yield from of_whole_derivatives(problem, levels)
     for before, tangents in _before(problem, levels):
         yield from _derivations(before, tangents, RULES)
+
+
+def _of_equations(problem: ImplicitProblem) -> Iterator[Wrong]:
+    """Yield wrong slopes -F_x/F_y of F(x, y) = 0: upside down, without F_y, with a wrong rule in one of the two."""
+    formula, (x,), y = problem.formula, problem.symbols, problem.dependent
+    in_x, in_y = sp.diff(formula, x), sp.diff(formula, y)
+    kind, slope = "implicit differentiation", sp.Symbol("y′")
+    yield Wrong(kind, ("You wrote ", slope, " upside down"), -in_y / in_x)
+    yield Wrong(kind, ("You left out ", in_y, ", the factor of ", slope), -in_x)
+    for wrong in _derivations(formula, {x: sp.S.One}, RULES):
+        yield replace(wrong, value=-wrong.value / in_y)
+    for wrong in _derivations(formula, {y: sp.S.One}, RULES):
+        yield replace(wrong, value=-in_x / wrong.value if wrong.value != 0 else sp.nan)
 
 
 def _before(problem: Problem, levels: Levels) -> Iterator[tuple[sp.Expr, Tangents]]:
@@ -169,7 +197,8 @@ def _of_terms(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     elif problem.expansion:
         yield Wrong("dropped term", ("You dropped the term without epsilons",), sp.S.Zero)
     yield from _other_levels(problem, levels)
-    yield from _multiples(levels, right)
+    yield from _other_variables(problem, levels)
+    yield from _multiples(problem, levels, right)
     yield from _squares(problem, levels)
 
 
@@ -208,18 +237,29 @@ def _other_levels(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     yield Wrong("confused levels", ("You used one epsilon for all levels: each has its own",), sp.Add(*together))
 
 
+def _other_variables(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield what comes of a direction whose two parts are exchanged."""
+    for level in levels if len(problem.symbols) == 2 else ():
+        before = problem.general(tuple(other for other in levels if other != level))
+        exchanged = dict(zip(problem.symbols, reversed(problem.directions[(level,)]), strict=True))
+        words: Words = ("You exchanged the two parts of the direction of ", monomial((level,)))
+        yield Wrong("direction", words, along(before, exchanged))
+
+
 def _orders(chosen: Sequence[int]) -> sp.Expr:
     """Return in how many orders levels can be taken."""
     return sp.factorial(len(chosen)) / sp.prod([sp.factorial(chosen.count(level)) for level in set(chosen)])
 
 
-def _multiples(levels: Levels, right: sp.Expr) -> Iterator[Wrong]:
+def _multiples(problem: Problem, levels: Levels, right: sp.Expr) -> Iterator[Wrong]:
     """Yield multiples of the right coefficient: what is counted twice, and factorials."""
     if not levels:
         return
+    many = sp.factorial(len(levels))
+    if problem.taylor and many > 1:
+        yield Wrong("factorial", (f"You did not divide by {len(levels)}!",), many * right)
     yield Wrong("double-counted", ("You counted the term twice",), 2 * right)
-    if len(levels) > 1:
-        many = sp.factorial(len(levels))
+    if len(levels) > 1 and problem.expansion:
         words: Words = (f"You divided by {len(levels)}!, which belongs to a Taylor polynomial in one direction",)
         yield Wrong("factorial", words, right / many)
         if many > 2:
@@ -254,8 +294,9 @@ def _generic(problem: Problem, levels: Levels) -> Iterator[Wrong]:
         for place in dict.fromkeys([sp.S.Zero, *directions]):
             words: Words = ("You took it at ", symbol, " = ", place, ", not at ", problem.value(symbol))
             yield Wrong("wrong place", words, right.subs(symbol, place))
-    for before, tangents in _before(problem, levels):
-        yield from _derivations(before, tangents, [variable])
+    for before, tangents in () if isinstance(problem, ImplicitProblem) else _before(problem, levels):
+        if sum(before.count(symbol) for symbol in tangents) > 1:
+            yield from _derivations(before, tangents, [variable])
     if len(levels) == 2:
         for wrong in _derivations(problem.formula, problem.tangents(levels[0]), RULES):
             words = (*wrong.words, " (already in the first derivative)")

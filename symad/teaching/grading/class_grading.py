@@ -127,8 +127,11 @@ class GradedClass(Shown):
             caption = "an answer may have come about in several ways, and counts for each"
             blocks += [Heading("Mistakes"), Table(("mistake", "answers", "whose"), tuple(rows), "lrl", caption)]
         if unread := [each for each in self.graded if each.mark is None]:
-            notes = tuple((each.name, each.verdict, each.problem.split("\n")[0]) for each in unread)
+            notes = tuple((each.name, each.verdict, each.row()[-1]) for each in unread)
             blocks += [Heading("For the teacher to look at"), Table(("name", "", "why"), notes)]
+            if any("recommended" in each.problem for each in unread):
+                said = 'A question says once for a class what a notation means: readings = {"1/2x" = "1/(2x)"}.'
+                blocks.append(Paragraph(said))
         marks = tuple(self._row(each) for each in self.graded)
         return (*blocks, Heading("Marks"), Table(("name", "mark", "verdict", "line", "mistake"), marks, "lrlrl"))
 

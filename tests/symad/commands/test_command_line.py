@@ -258,7 +258,7 @@ def test_every_command_reads_the_same_notations(words: list[str], monkeypatch, c
     said = capsys.readouterr().err
     assert ("symad: note: 0,5 is read as 0.5: a decimal comma" in said) == ("x=0,5" in words)
     assert cli.main([words[0], "x \\sin x y", *words[1:]]) == 2
-    assert "write sin(x)*y or sin(x y), whichever is meant" in capsys.readouterr().err
+    assert "write sin(x)·y or sin(x y), whichever is meant" in capsys.readouterr().err
 
 
 def test_an_answer_has_the_names_of_the_question(monkeypatch, capsys) -> None:

@@ -233,7 +233,7 @@ def test_a_power_stands_on_one_letter_of_a_word() -> None:
     assert read_formula("4πx²", [x]) == 4 * sp.pi * x**2
     assert read_formula("2xy^2", [x, y]) == 2 * x * y**2
     assert read_formula("nx^2", [sp.Symbol("nx")]) == sp.Symbol("nx") ** 2
-    with pytest.raises(ArgumentError, match=r"write nx or n\*x"):
+    with pytest.raises(ArgumentError, match=r"write nx or n·x"):
         read_formula("nx^2", [sp.Symbol("nx"), n, x])
 
 

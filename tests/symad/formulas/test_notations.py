@@ -61,7 +61,7 @@ def test_a_decimal_comma_is_told() -> None:
 
 
 def test_a_number_that_may_be_an_epsilon_is_asked_back() -> None:
-    with pytest.raises(ArgumentError, match=r"write 2\*e_1 or 2\*10\^1"):
+    with pytest.raises(ArgumentError, match=r"write 2·e_1 or 2·10\^1"):
         check_expansion("x^2 + 2e1 x v", "x^2", "x", ["v"])
 
 

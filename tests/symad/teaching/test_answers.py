@@ -120,7 +120,7 @@ WRONG = {
                                                ("algebra",)),
     "second line": Pupil("f'(x) = 1/(1 + x^2) * 2x\n= 2/(1 + x^2)", "log(1 + x^2)", None, 2, "first", ("algebra",)),
     "inner logarithm": Pupil("1/(1 + x^2)", "log(1 + x^2)", None, 1, "first", ("chain rule",)),
-    "sign of cosine": Pupil("f'(x) = sin(x)", "cos(x)", None, 1, "first", ("wrong sign",)),
+    "sign of cosine": Pupil("f'(x) = sin(x)", "cos(x)", None, 1, "first", ("wrong sign", "integrated")),
     "product of derivatives": Pupil("3x^2 cos(x)", "x^3 sin(x)", None, 1, "first", ("product rule",)),
     "half of the product rule": Pupil("3x^2 sin(x)", "x^3 sin(x)", None, 1, "first", ("product rule",)),
     "quotient upside down": Pupil("(sin(x) - x cos(x))/x^2", "sin(x)/x", None, 1, "first",
@@ -146,7 +146,7 @@ WRONG = {
     "vector": Pupil("x y + y v eps", "x*y", [["v", "w"]], 1, one, ("product rule",), x=["x", "y"]),
     "a table without the mixed term": Pupil({"1": "x^2", "eps_1": "2x v", "eps_2": "2x w"}, "x^2", TWO, 1, one * two,
                                             ("dropped mixed term",)),
-    "factor missing": Pupil("y exp(x) + exp(x) eps", "y*exp(x)", [[1, 0]], 1, one, ("missing factor",), x=["x", "y"]),
+    "factor missing": Pupil("y exp(x) + exp(x) eps", "y*exp(x)", [[1, 0]], 1, one, ("direction",), x=["x", "y"]),
     "factor missing in one term": Pupil("x^2 y + 2x v eps + x^2 w eps", "x^2 y", [["v", "w"]], 1, one,
                                         ("missing factor",), x=["x", "y"]),
     "a high power": Pupil("e x^1000 + 170x", "gamma(x)", None, 1, "first", ()),
@@ -558,7 +558,7 @@ def test_a_slip_of_algebra_is_called_that_and_marked_once() -> None:
     assert [mistake.kind for mistake in answer.mistakes] == ["algebra"]
     assert "follows from the line before" in answer.text(100)
     freshman = check_derivative("y = x^2 + 1\ny' = 2x", "(x+1)^2", "x")
-    assert str(freshman.mistakes[0]) == "algebra: You took the power of each term: (x + 1)² is not x² + 1"
+    assert str(freshman.mistakes[0]) == "algebra: You took (x + 1)² term by term, but it is not x² + 1"
 
 
 def test_the_right_answer_can_be_withheld() -> None:

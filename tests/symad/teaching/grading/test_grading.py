@@ -281,3 +281,13 @@ def test_what_a_notation_means_is_set_once_for_a_class() -> None:
     assert [one.verdict for one in graded] == ["right", "right", "unreadable"]
     with pytest.raises(ArgumentError, match="readings = "):
         question_of({"formula": "x", "readings": {"1/2x": 3}})
+
+
+def test_the_page_of_a_class_says_why_the_teacher_has_to_look_and_how_a_notation_is_settled() -> None:
+    found = grade_class(Question("x^2/4"), {"Ada": "1/2x", "Ben": "x^2/4 = x/2"})
+    assert [each.verdict for each in found.graded] == ["unreadable", "undecided"]
+    page = found.text(200)
+    assert "recommended: 1/(2·x)" in page
+    assert 'readings = {"1/2x" = "1/(2x)"}' in page
+    assert "This is the function itself" in page
+    assert "✗ wrong" not in found.graded[1].text(100)
