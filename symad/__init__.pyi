@@ -16,7 +16,7 @@ from symad.checking.verification.verification_result import BoxVerification as B
 from symad.checking.verification.verify import Verification as Verification, verify as verify
 from symad.compiling.native import compile as compile, jit as jit
 from symad.compiling.plan import CompilationPlan as CompilationPlan
-from symad.compiling.planning import plan as plan
+from symad.compiling.planning import loops as loops, plan as plan
 from symad.compiling.with_derivatives import lambdify as lambdify
 from symad.derivatives.custom import custom_derivative as custom_derivative, stop_gradient as stop_gradient
 from symad.derivatives.implicit import fixed_point as fixed_point, root as root
@@ -63,7 +63,6 @@ from symad.teaching.answers.answer_page import CheckedAnswer as CheckedAnswer
 from symad.teaching.confusion.exhibit import Exhibit as Exhibit, exhibit as exhibit
 from symad.teaching.expansion.expand import Expansion as Expansion, expand as expand
 from symad.teaching.explanation.explain import Explanation as Explanation, explain as explain
-from symad.teaching.loops_report import LoopReport as LoopReport, loops as loops
 from symad.teaching.machine_code import (
     CodeReading as CodeReading,
     read_assembly as read_assembly,

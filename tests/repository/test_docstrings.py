@@ -24,7 +24,6 @@ SHOWN_BY = {
     "symad.Explanation": "symad.explain",
     "symad.Growth": "symad.growth",
     "symad.InitialValueProblem": "symad.ode",
-    "symad.LoopReport": "symad.loops",
     "symad.MixedPartials": "symad.mixed_partials",
     "symad.RangeEnclosure": "symad.enclose_range",
     "symad.Spy": "symad.spy",

@@ -85,7 +85,6 @@ FORMS = {
     "RangeEnclosure": Made(enclose_range, lambda: enclose_range(kernel(), (0, 1))),
     "CodeReading": Made(symad.read_llvm, lambda: symad.read_llvm(kernel())),
     "CompilationPlan": Made(symad.plan, lambda: symad.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
-    "LoopReport": Made(symad.loops, lambda: symad.loops(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "Graded": Made(grade_class, lambda: graded().graded[1]),
     "GradedClass": Made(grade_class, lambda: graded()),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),
