@@ -15,7 +15,6 @@ from symad.display.styles import LOOKS, Style
 from symad.teaching.explanation.checked_lines import check_statements
 from symad.teaching.explanation.explanation_lines import Line, Row, Statement
 from symad.teaching.explanation.explanation_stages import Explained, Stage
-from symad.teaching.explanation.tapes import tapes_picture
 
 T = TypeVar("T")
 
@@ -262,27 +261,25 @@ def _tapes(shown: Explained) -> Iterator[Block]:
     if len(tapes.chain) < len(shown.levels):
         several = f"{len(shown.levels)} levels were opened; what follows is for the innermost with those around it."
         yield Paragraph(f"{several} The others would have tapes of their own.")
-    if tapes.reverse:
-        kept = [(level.depth, len(shown.kept(level))) for level in reversed(tapes.reverse)]
-        yield tapes_picture(tapes, kept, shown.operations)
-        yield Table(
-            ("design", "tape of", "entries", "holds", "refers to", "freed after"), tuple(_tape_rows(shown)), "llrlrl"
-        )
-    else:
+    if not tapes.reverse:
         yield Paragraph(f"Here {tapes.failures[0].where}.")
         return
+    yield Table((), tuple((Marked(design.name, "strong"), design.rule) for design in tapes.designs))
+    yield Table(("design", "tape of", *tapes.phases, "holds", "refers to"), tuple(_tape_rows(shown)))
     rows = tuple((Marked(failure.name, "strong"), failure.where) for failure in tapes.failures)
     yield Table(("what goes wrong with tapes", "where it would strike in this program"), rows)
 
 
 def _tape_rows(shown: Explained) -> Iterator[tuple[Cell, ...]]:
-    tapes = shown.tapes
+    tapes, phases = shown.tapes, range(len(shown.tapes.phases))
     for design in tapes.designs:
         for tape in design.tapes:
             holds = _joined([shown.book.symbol(node) for node in tape.holds], FEW)
-            refers = f"{tape.refers} more" if tape.refers else ""
-            yield (design.name, tape.owner, str(tape.entries), holds, refers, tapes.phases[tape.freed])
-    yield ("staged", "nobody", "0", "no tape: this is symad", "", "")
+            yield (design.name, tape.owner, *map(tape.at, phases), holds, f"{tape.refers} more" * bool(tape.refers))
+    for last, level in enumerate(reversed(tapes.reverse), 1):
+        values = counted(len(shown.kept(level)), "value")
+        lives = (values if phase <= last else "" for phase in phases)
+        yield ("staged", f"no tape: kept for level {level.depth}", *lives, "", "")
 
 
 def _ends(items: Sequence[T], first: int, last: int) -> tuple[list[tuple[int, T]], int]:

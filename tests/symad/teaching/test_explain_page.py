@@ -1,13 +1,11 @@
 """explain: what the page says about tapes, memory and operations; folding; the lines of the user's file."""
 
-from xml.etree import ElementTree
-
 import numpy as np
 import pytest
 import sympy as sp
 
 import symad as sa
-from symad.display.document import Folded, Picture, Table
+from symad.display.document import Folded, Table
 from symad.errors import ArgumentError
 from tests.support import mixes
 
@@ -68,21 +66,22 @@ def test_only_reverse_levels_have_tapes(word, entries):
 def test_symad_is_said_to_be_staged(twice):
     text = twice.text(130)
     assert "symad is staged" in text
-    assert "staged: no tape" in text
-    assert sum(line.strip().startswith("tape, level") for line in text.splitlines()) == 4
+    assert "no tape: each level's program is written before any runs" in text
+    assert "no tape: kept for level 2" in text
 
 
 @pytest.mark.parametrize("word", ["R", "RR", "RRRRR"])
-def test_the_picture_is_whole_in_all_forms(word):
-    document = sa.explain(mixes.nested(word, product), 1.0, detail="all").document()
-    (picture,) = [block for block in document if isinstance(block, Picture)]
-    root = ElementTree.fromstring(picture.svg)
-    width, height = float(root.get("width")), float(root.get("height"))
-    for box in root.iter("{http://www.w3.org/2000/svg}rect"):
-        assert float(box.get("x")) + float(box.get("width")) <= width
-        assert float(box.get("y")) + float(box.get("height")) <= height
-    assert picture.latex.startswith(r"\begin{tikzpicture}")
-    assert all(name in picture.text for name in ("independent", "hierarchical", "reentrant", "staged"))
+def test_the_lives_of_tapes_phase_by_phase(word):
+    """A tape has entries until the sweep after which it is freed; values that are kept have no end of their own."""
+    found = sa.explain(mixes.nested(word, product), 1.0, detail="all")
+    (table,) = [block for block in found.document() if isinstance(block, Table) and "tape of" in block.header]
+    count = len(found.tapes.phases)
+    assert table.header[2 : 2 + count] == tuple(found.tapes.phases)
+    assert {row[0] for row in table.rows} == {"independent", "hierarchical", "reentrant", "staged"}
+    for row in table.rows:
+        lives = [cell for cell in row[2 : 2 + count] if cell]
+        assert lives and not any(row[2 + len(lives) : 2 + count])
+        assert [cell.endswith("freed") for cell in lives] == [False] * (len(lives) - 1) + [row[0] != "staged"]
 
 
 def test_what_is_kept_and_what_is_not(twice):
