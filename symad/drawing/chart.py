@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from codegen.records import dataclass
 from symad.display.document import Picture
-from symad.display.notation import counted
+from symad.display.notation import RAISED, counted
 from symad.drawing.shapes import Colour
 from symad.drawing.svg import Canvas, text_width
 from symad.errors import ArgumentError
@@ -21,7 +21,6 @@ _MARKERS = (  # half a marker is 1; Z closes it
     "M-1 0C-1 -1.3 1 -1.3 1 0C1 1.3 -1 1.3 -1 0Z", "M-1 -1L1 -1L1 1L-1 1Z", "M0 -1.3L1.2 1L-1.2 1Z",
     "M0 -1.4L1.4 0L0 1.4L-1.4 0Z", "M-1.2 -1L1.2 -1L0 1.3Z", "M-1 -1L1 1M-1 1L1 -1", "M0 -1.3L0 1.3M-1.3 0L1.3 0",
 )  # fmt: skip
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _COLUMNS, _LINES = 64, 16  # of the chart in characters
 
@@ -190,7 +189,7 @@ def _step(least: float) -> float:
 
 
 def _power(exponent: int) -> str:
-    return str(10**exponent) if 0 <= exponent <= 2 else "10" + str(exponent).translate(_SUPERSCRIPTS)
+    return str(10**exponent) if 0 <= exponent <= 2 else "10" + str(exponent).translate(RAISED)
 
 
 def _moved(shape: str, x: float, y: float, size: float) -> str:

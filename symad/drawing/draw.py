@@ -20,8 +20,9 @@ from codegen.records import dataclass
 from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
 from symad.display.document import Code, Document, Formula, Heading, Paragraph
+from symad.display.notation import counted
 from symad.drawing.boxes import Diagram, Mark, Reading, Source, diagram_of, tree_operations, unfolded
-from symad.drawing.drawing import Drawing, frames_text, many
+from symad.drawing.drawing import Drawing
 from symad.drawing.folding import folded
 from symad.drawing.frames import Frame, frames_of
 from symad.drawing.labels import count_label
@@ -82,20 +83,19 @@ class LoopDrawing(Drawing):
         loops = sum(region.count > 1 for region, _ in regions_of(self.program.steps))
         written, run = count_label(self.operations), count_label(self.program.executed)
         where = "its body" if loops == 1 else "their bodies"
-        text = f"{many(loops, 'loop')}, {written} operations in {where}, {run} carried out a call"
+        text = f"{counted(loops, 'loop')}, {written} operations in {where}, {run} carried out a call"
         if any(box.copies > 1 for _, diagram in self.diagrams for box in diagram.boxes):
             text += "; in bodies of many operations ×n stands for n of the same form"
         if any(edge.back for _, diagram in self.diagrams for edge in diagram.edges):
             text += "; what a dashed arrow leads to is read in the next repetition"
         return text + "."
 
-    def dot(self) -> str:
-        """Return the frames in the language of graphviz, as clusters."""
-        return frames_text(self.frames)
-
     @property
     def _listing(self) -> str:
         return rolled_text(self.program)
+
+    def _side_by_side(self) -> Sequence[Frame]:
+        return self.frames
 
 
 def loop_drawing(program: RolledProgram, opened: bool | None = None) -> LoopDrawing:

@@ -9,6 +9,7 @@ from functools import cached_property
 from codegen.records import dataclass
 from symad.display import html
 from symad.display.document import Block, Code, Document, Heading, Marked, Paragraph, Picture, Table
+from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.drawing.boxes import Box, Diagram, Edge
 from symad.drawing.frames import Frame
@@ -19,47 +20,31 @@ from symad.drawing.svg import Canvas
 from symad.errors import ArgumentError
 
 
-def dot_text(diagrams: Sequence[tuple[str, Diagram]]) -> str:
-    """Return diagrams with their titles as one graph of graphviz.
+def dot_text(frames: Sequence[Frame]) -> str:
+    """Return frames, inside of each other and side by side, as clusters of one graph of graphviz.
 
-    >>> print(dot_text([("", Diagram((Box("x", kind="input"),), ()))]))
+    An arrow to a loop ends at its border.
+
+    >>> print(dot_text([Frame("", "", Diagram((Box("x", kind="input"),), ()))]))
     digraph {
+      compound=true;
       node [shape=box, style=rounded, fontname="sans-serif"];
       n0_0 [label="x", tooltip="x", color="#1A1A1A", shape=ellipse];
     }
     """
-    lines = ["digraph {", '  node [shape=box, style=rounded, fontname="sans-serif"];']
-    for number, (title, diagram) in enumerate(diagrams):
-        inner = [f"n{number}_{k} [{_attributes(box)}];" for k, box in enumerate(diagram.boxes)]
-        for edge in diagram.edges:
-            count = [f'label="×{edge.count}"'] if edge.count > 1 else []
-            options = ", ".join([*count, *(["style=dashed", "constraint=false"] if edge.back else [])])
-            inner.append(f"n{number}_{edge.source} -> n{number}_{edge.target}" + (f" [{options}];" if options else ";"))
-        if title:
-            inner = [
-                f"subgraph cluster_{number} {{",
-                f"  label={_quoted(title)};",
-                *(f"  {line}" for line in inner),
-                "}",
-            ]
-        lines += [f"  {line}" for line in inner]
-    return "\n".join([*lines, "}"])
-
-
-def frames_text(frames: Sequence[Frame]) -> str:
-    """Return frames inside of each other as clusters of one graph; an arrow to a loop ends at its border."""
-    inside = {inner: (number, box) for number, frame in enumerate(frames) for box, inner in frame.inner.items()}
+    around = {inner: number for number, frame in enumerate(frames) for inner in frame.inner.values()}
     lines = ["digraph {", "  compound=true;", '  node [shape=box, style=rounded, fontname="sans-serif"];']
     for number, frame in enumerate(frames):
         path = [number]
-        while path[-1] in inside:
-            path.append(inside[path[-1]][0])
-        for depth, around in enumerate(path[-2::-1], 1):
-            label = " ".join(filter(None, [frames[around].title, frames[around].origin]))
-            lines += [f"{'  ' * depth}subgraph cluster_{around} {{", f"{'  ' * (depth + 1)}label={_quoted(label)};"]
+        while path[0] in around:
+            path.insert(0, around[path[0]])
+        clusters = [k for k in path if frames[k].title or frames[k].origin]
+        for depth, k in enumerate(clusters, 1):
+            label = " ".join(filter(None, [frames[k].title, frames[k].origin]))
+            lines += [f"{'  ' * depth}subgraph cluster_{k} {{", f"{'  ' * (depth + 1)}label={_quoted(label)};"]
         boxes = [(k, box) for k, box in enumerate(frame.diagram.boxes) if k not in frame.inner]
-        lines += [f"{'  ' * len(path)}n{number}_{k} [{_attributes(box)}];" for k, box in boxes]
-        lines += [f"{'  ' * depth}}}" for depth in range(len(path) - 1, 0, -1)]
+        lines += [f"{'  ' * (len(clusters) + 1)}n{number}_{k} [{_attributes(box)}];" for k, box in boxes]
+        lines += [f"{'  ' * depth}}}" for depth in range(len(clusters), 0, -1)]
     for number, frame in enumerate(frames):
         lines += [f"  {_arrow(frames, number, edge)};" for edge in frame.diagram.edges]
     return "\n".join([*lines, "}"])
@@ -76,6 +61,7 @@ def _arrow(frames: Sequence[Frame], number: int, edge: Edge) -> str:
             options += [] if options and options[-1].startswith(side) else [f"{side}=cluster_{inner}"]
             place = 0
         ends.append(f"n{inner}_{place}")
+    options += [f'label="×{edge.count}"'] if edge.count > 1 else []
     options += ["style=dashed", "constraint=false"] if edge.back else []
     return " -> ".join(ends) + (f" [{', '.join(options)}]" if options else "")
 
@@ -120,6 +106,10 @@ class Drawing(Shown):
     results: int
     shared: int
     about: Document = field(default=(), kw_only=True)
+
+    def _side_by_side(self) -> Sequence[Frame]:
+        """Return the diagrams as frames; a single one needs no title."""
+        return [Frame(title if len(self.diagrams) > 1 else "", "", diagram) for title, diagram in self.diagrams]
 
     @property
     def title(self) -> str:
@@ -170,12 +160,15 @@ class Drawing(Shown):
     @property
     def description(self) -> str:
         """What the picture shows, in words."""
-        text = f"{many(self.operations, 'operation')}, {many(self.inputs, 'input')}, {many(self.results, 'result')}"
+        text = ", ".join(
+            counted(count, noun, count_label(count))
+            for count, noun in ((self.operations, "operation"), (self.inputs, "input"), (self.results, "result"))
+        )
         boxes = self.diagrams[-1][1].boxes
         if any(box.copies > 1 for box in boxes):
-            text += f"; folded into {many(len(boxes), 'box', 'boxes')}, in which ×n stands for n of the same form"
+            text += f"; folded into {counted(len(boxes), 'box')}, in which ×n stands for n of the same form"
         elif self.shared:
-            text += f"; {many(self.shared, 'value is', 'values are')} used several times"
+            text += f"; {counted(self.shared, 'value', count_label(self.shared))} {'is' if self.shared == 1 else 'are'} used several times"
         if self.tree_operations > self.operations:
             text += f"; as an expression tree {count_label(self.tree_operations)} operations"
         return text + "."
@@ -190,13 +183,14 @@ class Drawing(Shown):
         >>> import symad as sa
         >>> print(sa.draw("x + 1").dot())
         digraph {
+          compound=true;
           node [shape=box, style=rounded, fontname="sans-serif"];
           n0_0 [label="x", tooltip="x", color="#1A1A1A", shape=ellipse];
           n0_1 [label="+ 1\nv1  → result", tooltip="v1 = x + 1\nresult", color="#1A1A1A", peripheries=2];
           n0_0 -> n0_1;
         }
         """
-        return dot_text(self.diagrams if len(self.diagrams) > 1 else [("", self.diagrams[0][1])])
+        return dot_text(self._side_by_side())
 
     def more_forms(self) -> dict[str, Callable[[], str]]:
         """Return the further suffixes of `save`."""
@@ -241,7 +235,3 @@ def _row(box: Box) -> tuple[str, str, str, str]:
     more = f" +{len(box.results) - 3}" if len(box.results) > 3 else ""
     results = f"→ {', '.join(box.results[:3])}{more}" if box.results else ""
     return copies, formula, box.letters, "  ".join(filter(None, [uses, results]))
-
-
-def many(count: int, one: str, more: str = "") -> str:
-    return f"{count_label(count)} {one if count == 1 else more or one + 's'}"

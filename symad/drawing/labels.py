@@ -11,7 +11,7 @@ from codegen.ir.program import Head
 from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram, buffer_names
 from codegen.ir.tables import Affine, Table
 from symad.display.mathematics import text_of
-from symad.display.notation import counted
+from symad.display.notation import LOWERED, RAISED, counted
 from symad.drawing.svg import shortened
 
 PLACE = "□"  # stands for an operand that is drawn as a box of its own
@@ -24,8 +24,6 @@ _SIGNS: dict[Head, str] = {
 }  # fmt: skip
 _NUMBERS: dict[sp.Basic, str] = {sp.pi: "π", sp.E: "e", sp.oo: "∞", -sp.oo: "−∞", sp.true: "true", sp.false: "false"}
 _POWERS = {"2": "□²", "3": "□³", "-1": "1/□", "-2": "1/□²", "1/2": "√□", "-1/2": "1/√□"}
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def operation_label(head: Head, constants: Sequence[sp.Basic | None]) -> str:
@@ -80,7 +78,7 @@ def count_label(count: int) -> str:
         return f"{count:,}".replace(",", " ")
     exponent = math.floor(math.log10(count))
     leading = count / 10**exponent if exponent < 300 else 10 ** (math.log10(count) - exponent)
-    return f"≈ {leading:.2f}·10{str(exponent).translate(_SUPERSCRIPTS)}"
+    return f"≈ {leading:.2f}·10{str(exponent).translate(RAISED)}"
 
 
 def symbol_label(name: str) -> str:
@@ -91,7 +89,7 @@ def symbol_label(name: str) -> str:
     """
     stem, *indices = name.split("_")
     if stem and indices and all(index.isdecimal() and index.isascii() for index in indices):
-        name = stem + ",".join(indices).translate(_SUBSCRIPTS)
+        name = stem + ",".join(indices).translate(LOWERED)
     return shortened(name, LONGEST)
 
 
