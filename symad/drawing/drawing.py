@@ -168,7 +168,8 @@ class Drawing(Shown):
         if any(box.copies > 1 for box in boxes):
             text += f"; folded into {counted(len(boxes), 'box')}, in which ×n stands for n of the same form"
         elif self.shared:
-            text += f"; {counted(self.shared, 'value', count_label(self.shared))} {'is' if self.shared == 1 else 'are'} used several times"
+            shared = counted(self.shared, "value", count_label(self.shared))
+            text += f"; {shared} {'is' if self.shared == 1 else 'are'} used several times"
         if self.tree_operations > self.operations:
             text += f"; as an expression tree {count_label(self.tree_operations)} operations"
         return text + "."
