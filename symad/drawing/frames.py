@@ -209,11 +209,10 @@ class _BodyReading(Reading):
 
 
 def _read_by(use: Gather | Carry, places: ProgramText) -> tuple[str, str]:
-    """Return what a slot reads in repetition k, as the program's text has it, and the first of the numbers behind it."""
+    """Return what a slot reads in repetition k, as in the program's text, and the first of the numbers behind it."""
     if isinstance(use, Gather):
-        return shortened(places.place(use.buffer, use.table), LONGEST_READ), shortened(
-            places.numbers(use), LONGEST_READ
-        )
+        texts = places.place(use.buffer, use.table), places.numbers(use)
+        return shortened(texts[0], LONGEST_READ), shortened(texts[1], LONGEST_READ)
     first = ", ".join(places.place(initial.buffer, initial.table) for initial in use.initial)
     back = "carried" if use.lag == 1 else f"from {use.lag} before"
     return back, shortened(f"at first {first}", LONGEST_READ)
@@ -229,7 +228,8 @@ def _name(use: Gather | Carry, places: ProgramText) -> str:
     """Return the name of a slot by what it reads first: those of one array may share a box."""
     if isinstance(use, Carry):
         return "carried"
-    return f"{'c' if places.program.buffers[use.buffer].kind == 'constant' else places.names[use.buffer]}_{use.table.first}"
+    is_constant = places.program.buffers[use.buffer].kind == "constant"
+    return f"{'c' if is_constant else places.names[use.buffer]}_{use.table.first}"
 
 
 def _body(region: Region, places: ProgramText) -> Diagram:
