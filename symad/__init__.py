@@ -16,7 +16,7 @@ containers    register_container
 see           expand, explain, draw, spy, growth, read_llvm, read_assembly, exhibit, Expansion, Explanation,
               Drawing, Exhibit, Spy, Growth, CodeReading
 check         check_expansion, check_derivative, compare, step_errors, verify, enclose, enclose_range, CheckedAnswer,
-              Comparison, StepErrors, Verification, BoxVerification, RangeEnclosure
+              Comparison, StepErrors, Verification, BoxVerification
 errors        WorkbenchError, ArgumentError, TraceError, EscapedValueError, RuleError, LoweringError, LimitError,
               ConvergenceError, InvariantError, FallbackWarning, FrozenValueWarning, UnknownStateWarning; errors has all
 version       __version__

@@ -7,11 +7,7 @@ from symad.checking.comparison.compare import (
     step_errors as step_errors,
 )
 from symad.checking.comparison.comparison_result import Comparison as Comparison
-from symad.checking.verification.balls import enclose as enclose
-from symad.checking.verification.balls_range import (
-    RangeEnclosure as RangeEnclosure,
-    enclose_range as enclose_range,
-)
+from symad.checking.verification.enclose import enclose as enclose, enclose_range as enclose_range
 from symad.checking.verification.verification_result import BoxVerification as BoxVerification
 from symad.checking.verification.verify import Verification as Verification, verify as verify
 from symad.compiling.native import compile as compile, jit as jit

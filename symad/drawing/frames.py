@@ -211,8 +211,8 @@ class _BodyReading(Reading):
 def _read_by(use: Gather | Carry, places: ProgramText) -> tuple[str, str]:
     """Return what a slot reads in repetition k, as in the program's text, and the first of the numbers behind it."""
     if isinstance(use, Gather):
-        texts = places.place(use.buffer, use.table), places.numbers(use)
-        return shortened(texts[0], LONGEST_READ), shortened(texts[1], LONGEST_READ)
+        numbers = places.numbers(use).replace(", ...", ", …").partition(" (")[0]
+        return shortened(places.place(use.buffer, use.table), LONGEST_READ), shortened(numbers, LONGEST_READ)
     first = ", ".join(places.place(initial.buffer, initial.table) for initial in use.initial)
     back = "carried" if use.lag == 1 else f"from {use.lag} before"
     return back, shortened(f"at first {first}", LONGEST_READ)

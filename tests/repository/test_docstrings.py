@@ -25,7 +25,6 @@ SHOWN_BY = {
     "symad.Growth": "symad.growth",
     "symad.InitialValueProblem": "symad.ode",
     "symad.MixedPartials": "symad.mixed_partials",
-    "symad.RangeEnclosure": "symad.enclose_range",
     "symad.Spy": "symad.spy",
     "symad.StepErrors": "symad.step_errors",
     "symad.TaylorPolynomial": "symad.taylor_polynomial",

@@ -17,7 +17,6 @@ import sympy as sp
 
 import symad
 from symad.checking.comparison.compare import step_errors
-from symad.checking.verification.balls_range import enclose_range
 from symad.display.shown import Shown
 from symad.teaching.answers.answer_page import CheckedAnswer
 from symad.teaching.confusion.exhibit import exhibit
@@ -82,7 +81,6 @@ FORMS = {
     "StepErrors": Made(step_errors, lambda: step_errors(wave, 0.7, 1)),
     "Verification": Made(symad.verify, lambda: symad.verify(kernel(), 0.7)),
     "BoxVerification": Made(symad.verify, lambda: symad.verify(kernel(), box=(0, 1), points=20)),
-    "RangeEnclosure": Made(enclose_range, lambda: enclose_range(kernel(), (0, 1))),
     "CodeReading": Made(symad.read_llvm, lambda: symad.read_llvm(kernel())),
     "CompilationPlan": Made(symad.plan, lambda: symad.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "Graded": Made(grade_class, lambda: graded().graded[1]),
