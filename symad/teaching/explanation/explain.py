@@ -66,8 +66,8 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
 
     f may also be a SymPy expression or a formula in a string, with its symbols (or `{symbol: value}`) as the argument.
     A function that needs numbers (a solver, a loop that ends by its values) is shown for the given ones. Long programs
-    are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page. What is kept,
-    the operations and the tapes of other designs are folded, and opened on a page; `detail="all"` prints them.
+    are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page. What is kept
+    and the tapes of other designs are folded, and opened on a page; `detail="all"` prints them.
     ArgumentError for another `detail`.
 
     >>> import numpy as np

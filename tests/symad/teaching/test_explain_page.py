@@ -109,10 +109,10 @@ def test_forward_mode_keeps_nothing():
 
 def test_operations_add_up(twice):
     table = next(block for block in twice.document() if isinstance(block, Table) and "so far" in block.header)
-    new, so_far = ([row[k] for row in table.rows[:-1]] for k in (3, 4))
-    assert list(np.cumsum(list(map(int, new)))) == list(map(int, so_far))
+    new, so_far = ([int(row[k].split()[0]) for row in table.rows[:-1]] for k in (2, 3))
+    assert list(np.cumsum(new)) == so_far
     assert twice.primal_operations == 2
-    assert table.rows[-1][4].content == str(twice.operations)
+    assert table.rows[-1][3] == str(twice.operations)
     assert twice.operations == sa.trace(mixes.nested("RR", product), 1.0).count_ops()
 
 
@@ -120,11 +120,11 @@ def test_the_short_form_folds_what_a_first_look_does_not_need():
     short, whole = (sa.explain(sa.grad(product), 1.0, detail=detail) for detail in ("short", "all"))
     assert sa.explain(sa.grad(product), 1.0).text(100) == short.text(100)
     folded = [block for block in short.document() if isinstance(block, Folded)]
-    assert [block.summary.split()[0] for block in folded] == ["What", "Operations", "The"]
+    assert [block.summary.split()[0] for block in folded] == ["What", "The"]
     assert "+ What is kept for the reverse sweeps (folded: a page opens it)" in short.text(100)
     assert "until its sweep" in whole.text(100)
     assert "until its sweep" not in short.text(100)
-    assert short.html().count("<details><summary>") == 3
+    assert short.html().count("<details><summary>") == 2
     assert short.latex() == whole.latex()
     with pytest.raises(ArgumentError, match="use one of 'short', 'all'"):
         sa.explain(sa.grad(product), 1.0, detail="long")
@@ -134,8 +134,9 @@ def test_the_contents_say_what_each_stage_adds():
     explanation = sa.explain(sa.grad(product), 1.0)
     table = next(block for block in explanation.document() if isinstance(block, Table) and "contents" in block.header)
     assert len(table.rows) == len(explanation.stages) + 1
-    assert table.rows[0] == ("1.", "level 1: product", "2 new operations")
-    assert table.rows[-1] == ("", "the program of the result", f"{explanation.operations} operations")
+    assert table.rows[0][:3] == ("1.", "level 1: product", "2 new operations")
+    assert table.rows[-1][1].startswith("the program of the result")
+    assert table.rows[-1][2] == f"{explanation.operations} operations"
 
 
 def test_a_formula_keeps_the_names_of_its_symbols():
