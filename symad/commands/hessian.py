@@ -38,7 +38,7 @@ from symad.display import latex
 from symad.display.document import Code, Document, Formula, Heading, Paragraph, Table
 from symad.display.shown import Shown, write_text
 from symad.errors import ArgumentError
-from symad.tracing.calling.targets import load_function
+from symad.formulas.targets import load_function
 from symad.tracing.values.sparse_matrix import Triangle
 from symad.transforms.first_order import HessianMode, hessian
 

@@ -29,11 +29,11 @@ from symad.drawing.labels import count_label
 from symad.drawing.render import LABEL, MARGIN, SMALL, boxes_and_arrows, place, with_legend
 from symad.drawing.svg import Canvas, text_width
 from symad.errors import ArgumentError
+from symad.formulas.given import given
 from symad.formulas.read import read_formula
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_let, from_sympy
 from symad.tracing.calling.function_names import name_of
-from symad.tracing.calling.given import given
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import Trace, sparse_leaves, trace

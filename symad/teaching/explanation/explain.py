@@ -13,13 +13,13 @@ from symad.derivatives.node_roles import History
 from symad.display.document import Document
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
+from symad.formulas.given import given
 from symad.graph.graph import Graph
 from symad.teaching.explanation.explanation_document import document_of
 from symad.teaching.explanation.explanation_lines import Book
 from symad.teaching.explanation.explanation_stages import Explained
 from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
-from symad.tracing.calling.given import given
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import is_defect
