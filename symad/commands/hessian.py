@@ -129,7 +129,7 @@ def _planned(
 
 
 @dataclass(frozen=True)
-class Study(Shown):
+class HessianStudy(Shown):
     """What `symad hessian` found out about a function; values are of the lower triangle, at `rows` and `columns`."""
 
     name: str
@@ -193,10 +193,14 @@ def study(
     mode: HessianMode = "auto",
     tier: Tier = "default",
     accuracy: Accuracy = "strict",
-) -> Study:
+) -> HessianStudy:
     """Compile, time and check the Hessian of a scalar function in its first argument, as it is planned.
 
     ArgumentError when the Hessian is not finite at the arguments.
+
+    >>> planned = plan(hessian(lambda x: x**4), 1.0)
+    >>> study(lambda x: x**4, (1.0,), planned, Stopwatch(lambda stage: None), name="f").matrix
+    array([[12.]])
     """
     kernel: Kernel = timed("compile", lambda: carry_out(planned, tier=tier, accuracy=accuracy, cache=False))
     size = len(flat_floats(arguments[:1]))
@@ -206,7 +210,7 @@ def study(
     check_finite(values, rows, columns)
     check = _checked(function, arguments, planned, timed, mode, size, values, (rows, columns))
     seconds = calling_time(lambda given: kernel(*given), arguments)
-    return Study(name, planned, kernel, rows, columns, values, size, check, seconds, timed.stages)
+    return HessianStudy(name, planned, kernel, rows, columns, values, size, check, seconds, timed.stages)
 
 
 def _checked(
@@ -228,7 +232,7 @@ def _checked(
     return f"check against {other} evaluated in {DIGITS} digits: {found.statement}"
 
 
-def values(found: Study, sparse: bool) -> str:
+def values(found: HessianStudy, sparse: bool) -> str:
     """Return the Hessian's numbers as text: the matrix, or one line `row column value` for each stored entry."""
     if not sparse:
         return "\n".join(" ".join(repr(float(value)) for value in row) for row in found.matrix) + "\n"
@@ -236,7 +240,7 @@ def values(found: Study, sparse: bool) -> str:
     return "".join(f"{i} {j} {value!r}\n" for i, j, value in places)
 
 
-def _let(found: Study) -> tuple[Formula, ...]:
+def _let(found: HessianStudy) -> tuple[Formula, ...]:
     traced = found.planned.candidate.traced
     assert traced is not None  # --emit let asks for straight lines
     replacements, reduced = traced.let()
@@ -246,7 +250,7 @@ def _let(found: Study) -> tuple[Formula, ...]:
     return tuple(Formula(value, name) for name, value in (*replacements, *entries))
 
 
-_EMITTERS: dict[str, Callable[[Study], str]] = {
+_EMITTERS: dict[str, Callable[[HessianStudy], str]] = {
     "llvm": lambda found: found.kernel.llvm,
     "asm": lambda found: found.kernel.assembly,
     "let": lambda found: "".join(f"{line.left} = {line.right}\n" for line in _let(found)),

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 from codegen.records import dataclass
 from symad.display.document import Picture
 from symad.display.notation import RAISED, counted
-from symad.drawing.shapes import Colour
-from symad.drawing.svg import Canvas, text_width
+from symad.drawing.svg import Canvas, Colour, text_width
 from symad.errors import ArgumentError
 
 Series: TypeAlias = Mapping[str, Sequence[tuple[Any, Any]]]

@@ -15,8 +15,7 @@ from symad.drawing.boxes import Box, Diagram, Edge
 from symad.drawing.frames import Frame
 from symad.drawing.labels import count_label
 from symad.drawing.render import PAGE, below_label, place, render, tooltip
-from symad.drawing.shapes import look_of
-from symad.drawing.svg import Canvas
+from symad.drawing.svg import Canvas, look_of
 from symad.errors import ArgumentError
 
 
