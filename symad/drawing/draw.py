@@ -90,10 +90,6 @@ class LoopDrawing(Drawing):
             text += "; what a dashed arrow leads to is read in the next repetition"
         return text + "."
 
-    @property
-    def _listing(self) -> str:
-        return rolled_text(self.program)
-
     def _side_by_side(self) -> Sequence[Frame]:
         return self.frames
 
@@ -261,10 +257,10 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     Its layout needs igraph (`pip install 'symad[draw]'`); the lines of `print`, and DOT, do not.
 
     >>> print(draw("sin(x)^2 + sin(x)"))
-    x
-    v1 = sin(x)   2 uses
-    v2 = v1**2
-    v3 = v2 + v1  → result
+     x
+     v1 = sin(x)       2 uses
+     v2 = v1**2
+     v3 = v2 + v1      → result
     <BLANKLINE>
     3 operations, 1 input, 1 result; 1 value is used several times; as an expression tree 4 operations.
     """

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from codegen.records import dataclass
 from symad.display import html
-from symad.display.document import Block, Code, Document, Heading, Marked, Paragraph, Picture, Table
+from symad.display.document import Block, Document, Heading, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.drawing.boxes import Box, Diagram, Edge
@@ -133,24 +133,21 @@ class Drawing(Shown):
 
     def document(self) -> Document:
         """Return what is drawn, the picture, and the counts below it."""
-        return (*self.about, *self._with(self.canvas.picture(self.description, self._listing, fills=True)))
+        return (*self.about, *self._with([self.canvas.picture(self.description, fills=True)]))
 
     def words(self) -> Document:
         """Return the boxes as lines with the counts below them, for which no layout is needed."""
-        return self._with(Picture("", self.description, self._listing))
+        blocks: list[Block] = []
+        for title, diagram in self.diagrams:
+            blocks += [Heading(title, 3)] if len(self.diagrams) > 1 else []
+            blocks.append(Table((), tuple(map(_row, diagram.boxes))))
+        return self._with(blocks)
 
-    @property
-    def _listing(self) -> str:
-        return "\n\n".join(
-            _listing(title if len(self.diagrams) > 1 else "", diagram) for title, diagram in self.diagrams
-        )
-
-    def _with(self, picture: Picture) -> Document:
+    def _with(self, blocks: Sequence[Block]) -> Document:
         if len(self.diagrams) == 1:
-            return (picture, Paragraph(self.description))
+            return (*blocks, Paragraph(self.description))
         rows = tuple((title, count_label(count)) for (title, _), count in zip(self.diagrams, self._counts, strict=True))
-        blocks: list[Block] = [picture, Table(("", "operations"), rows, "lr")]
-        return (*blocks, Paragraph(self.description))
+        return (*blocks, Table(("", "operations"), rows, "lr"), Paragraph(self.description))
 
     @property
     def _counts(self) -> tuple[int, int]:
@@ -206,8 +203,7 @@ class Drawing(Shown):
         try:
             return super()._repr_html_()
         except ArgumentError as error:  # there is no igraph; a notebook would show a traceback
-            lines = Code(self._listing), Paragraph(self.description), Paragraph(Marked(str(error), "muted"))
-            return html.fragment(lines)
+            return html.fragment((*self.words(), Paragraph(Marked(str(error), "muted"))))
 
     @staticmethod
     def _picture(form: Callable[[], str | None]) -> str | None:
@@ -217,21 +213,11 @@ class Drawing(Shown):
             return None
 
 
-def _listing(title: str, diagram: Diagram) -> str:
-    """Return the boxes as lines of text, in the order of computation."""
-    rows = [_row(box) for box in diagram.boxes]
-    widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, (*widths, 0), strict=True) if width or cell)
-        for row in rows
-    ]
-    return "\n".join([*([title] if title else []), *(line.rstrip() for line in lines)])
-
-
-def _row(box: Box) -> tuple[str, str, str, str]:
+def _row(box: Box) -> tuple[str, str, str]:
+    """Return a box as a line of text."""
     copies = f"×{box.copies}" if box.copies > 1 else ""
     formula = box.label if box.copies > 1 or not box.formula else box.formula.split("\n")[0]
     uses = f"{box.uses} uses" if box.uses > 1 and box.copies == 1 and box.kind == "operation" else ""
     more = f" +{len(box.results) - 3}" if len(box.results) > 3 else ""
     results = f"→ {', '.join(box.results[:3])}{more}" if box.results else ""
-    return copies, formula, box.letters, "  ".join(filter(None, [uses, results]))
+    return formula, box.letters, "  ".join(filter(None, [copies, uses, results]))
