@@ -11,12 +11,12 @@ higher order  taylor, derivative_along, vhv, mixed_derivative, derivative_tensor
 rules         custom_derivative, stop_gradient, root, fixed_point, argmin
 control flow  cond, sum_over, vmap, scan, fori_loop, while_loop
 solving       Problem, Solution, ode, odeint, InitialValueProblem, Trajectory, rowwise, Rowwise
-native        plan, CompilationPlan, compile, jit, lambdify, Kernel, load, to_jax, to_torch, to_pytensor, export
+native        plan, CompilationPlan, loops, compile, jit, lambdify, Kernel, load, to_jax, to_torch, to_pytensor, export
 containers    register_container
-see           expand, explain, draw, spy, growth, loops, read_llvm, read_assembly, exhibit, Expansion, Explanation,
-              Drawing, Exhibit, Spy, Growth, LoopReport, CodeReading
+see           expand, explain, draw, spy, growth, read_llvm, read_assembly, exhibit, Expansion, Explanation,
+              Drawing, Exhibit, Spy, Growth, CodeReading
 check         check_expansion, check_derivative, compare, step_errors, verify, enclose, enclose_range, CheckedAnswer,
-              Comparison, StepErrors, Verification, BoxVerification, RangeEnclosure
+              Comparison, StepErrors, Verification, BoxVerification
 errors        WorkbenchError, ArgumentError, TraceError, EscapedValueError, RuleError, LoweringError, LimitError,
               ConvergenceError, InvariantError, FallbackWarning, FrozenValueWarning, UnknownStateWarning; errors has all
 version       __version__

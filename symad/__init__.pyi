@@ -7,16 +7,12 @@ from symad.checking.comparison.compare import (
     step_errors as step_errors,
 )
 from symad.checking.comparison.comparison_result import Comparison as Comparison
-from symad.checking.verification.balls import enclose as enclose
-from symad.checking.verification.balls_range import (
-    RangeEnclosure as RangeEnclosure,
-    enclose_range as enclose_range,
-)
+from symad.checking.verification.enclose import enclose as enclose, enclose_range as enclose_range
 from symad.checking.verification.verification_result import BoxVerification as BoxVerification
 from symad.checking.verification.verify import Verification as Verification, verify as verify
 from symad.compiling.native import compile as compile, jit as jit
 from symad.compiling.plan import CompilationPlan as CompilationPlan
-from symad.compiling.planning import plan as plan
+from symad.compiling.planning import loops as loops, plan as plan
 from symad.compiling.with_derivatives import lambdify as lambdify
 from symad.derivatives.custom import custom_derivative as custom_derivative, stop_gradient as stop_gradient
 from symad.derivatives.implicit import fixed_point as fixed_point, root as root
@@ -63,7 +59,6 @@ from symad.teaching.answers.answer_page import CheckedAnswer as CheckedAnswer
 from symad.teaching.confusion.exhibit import Exhibit as Exhibit, exhibit as exhibit
 from symad.teaching.expansion.expand import Expansion as Expansion, expand as expand
 from symad.teaching.explanation.explain import Explanation as Explanation, explain as explain
-from symad.teaching.loops_report import LoopReport as LoopReport, loops as loops
 from symad.teaching.machine_code import (
     CodeReading as CodeReading,
     read_assembly as read_assembly,

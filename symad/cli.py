@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = _parser(next((each for each in given if not each.startswith("-")), ""))
-    options, others = parser.parse_known_args(given)
+    options, others = parser.parse_known_args(given, argparse.Namespace(parser=parser))
     if others:
         parser.commands.choices[options.command].error(f"unrecognized arguments: {' '.join(others)}")
     status: int = import_module("symad.commands.running").carried_out(options)

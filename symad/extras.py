@@ -10,6 +10,7 @@ from symad.errors import ArgumentError
 EXTRAS = {
     "igraph": "draw",
     "flint": "rigorous",
+    "shtab": "completion",
     "pandas": "table",
     "scipy": "special",
     "ipyopt": "ipopt",

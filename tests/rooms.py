@@ -65,7 +65,6 @@ ORDER = {
     "symad": [
         {"errors", "limits", "extras", "version"},
         {"display"},
-        {"formulas"},
         {"graph"},
         {"rules"},
         {"reach"},
@@ -74,6 +73,7 @@ ORDER = {
         {"transforms"},
         {"compiling"},
         {"solving"},
+        {"formulas"},
         {"drawing"},
         {"checking"},
         {"teaching"},

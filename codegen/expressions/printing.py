@@ -50,11 +50,14 @@ def rolled_text(program: RolledProgram) -> str:
     """
     if not isinstance(program, RolledProgram):
         raise ArgumentError(f"text of {type(program).__name__}", why="only programs with loops are written so")
-    return "\n".join(_Printer(program).lines())
+    return "\n".join(ProgramText(program).lines())
 
 
-class _Printer:
+class ProgramText:
     """Names of buffers and tables, as they are met."""
+
+    program: RolledProgram
+    names: list[str]
 
     def __init__(self, program: RolledProgram) -> None:
         self.program = program
@@ -157,6 +160,17 @@ class _Printer:
         if start or not parts:
             parts.insert(0 if parts and parts[0].startswith("-") else len(parts), str(start))
         return " + ".join(parts).replace("+ -", "- ")
+
+    def numbers(self, use: Gather) -> str:
+        """The first numbers of a table that is not affine, or of the constants that are read; "" of other places."""
+        values = self.program.buffers[use.buffer].values
+        if values is not None:
+            return _numbers(values[use.table.places()]) if use.table.count > 1 else ""
+        if not isinstance(use.table, Indexed):
+            return ""
+        base = self.bases[_steps_of(use.table.index)]
+        self.named(base)
+        return self.shown[base.tobytes()]
 
     def named(self, places: np.ndarray) -> str:
         """The name of a table that is not affine; equal ones have one name."""

@@ -59,8 +59,8 @@ assert "pow" not in kernel.stats.machine_operations  # the square is a product
 code = read_llvm(kernel)
 (stored,) = code.results
 assert sp.expand(stored - formula) == 0
-assert code.count()["a call of exp"] == 1
-assert code.count()["a result goes to memory"] == 1
+assert code.count()["exp"] == 1
+assert code.count()["to memory"] == 1
 code
 
 # %% [markdown] workbench="f: x exp(-x^2); at: x=0.5; take: derivative; k: 1; see: code"
@@ -125,7 +125,7 @@ assert sa.verify(kernel, points[0]).worst_ulp < 4
 curvature = sa.compile(sa.derivative(bump, order=2), 0.5)
 second = read_llvm(curvature)
 assert sp.expand(second.results[0] - sp.diff(formula, x)) == 0
-assert second.count()["a call of exp"] == 1
+assert second.count()["exp"] == 1
 second
 
 # %% [markdown]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
-import timeit
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
@@ -16,7 +14,6 @@ import symad.tracing.values.containers as containers
 from codegen import Kernel
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.records import dataclass
-from codegen.visible import visible
 from symad.checking.verification.verify import exact_values, flat_floats
 from symad.compiling.candidates import Primal
 from symad.compiling.plan import CompilationPlan
@@ -31,8 +28,6 @@ WORDS = {  # of the stages that a kernel has timed; of the encoder three
     "lower": "lower, share", "schedule": "fuse, schedule", "emit": "emit LLVM IR", "parse": "parse",
     "codegen": "generate code", "group": "put side by side", "encode": "encode machine code",
 }  # fmt: skip
-ROUND = 0.02  # seconds that calls are timed for, at least; clocks count nanoseconds
-VALUES = 23  # characters before the values of a report
 
 
 @dataclass(frozen=True)
@@ -79,39 +74,6 @@ def compile_stages(kernel: Kernel, seconds: float) -> list[Stage]:
     found = [Stage(WORDS[name], taken) for name, taken in timed.items()]
     first = replace(found[0], nodes=kernel.stats.nodes, operations=kernel.stats.total)
     return [first, *found[1:], Stage("link, call gate", seconds - sum(timed.values()))]
-
-
-def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return the lines of a table, whose first column stands to the left, the others to the right."""
-    lines = [header, *(tuple(map(visible, row)) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    padded = ([line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])] for line in lines)
-    return ["  ".join(cells).rstrip() for cells in padded]
-
-
-def fitted(text: str, width: int) -> str:
-    """Return a report with lines of at most `width` characters; what is broken off stands below its beginning.
-
-    >>> print(fitted("loops                  one, two, three", 30))
-    loops                  one,
-                           two,
-                           three
-    """
-    lines = []
-    for line in text.split("\n"):
-        behind = VALUES if line[VALUES - 2 : VALUES] == "  " else 2
-        lines += textwrap.wrap(line, width, subsequent_indent=" " * behind) if len(line) > width else [line]
-    return "\n".join(lines)
-
-
-def time_call(kernel: Kernel, arguments: tuple[Any, ...]) -> float:
-    """Return the seconds of a call: of the best of five rounds, each of which takes 20 ms or one call."""
-    timer = timeit.Timer(lambda: kernel(*arguments))
-    number, seconds = 1, timer.timeit(1)
-    while seconds < ROUND:
-        number *= 2
-        seconds = timer.timeit(number)
-    return min(seconds, *timer.repeat(4, number)) / number
 
 
 DIGITS = 50

@@ -7,13 +7,16 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from rich.filesize import decimal
+
 from codegen.engine import check_processor
 from codegen.machine.storage.cache import Cache, Entry, chosen
 from codegen.visible import visible
 from symad.commands.as_json import print_json
-from symad.commands.build_stages import table
 from symad.commands.names import HELP
 from symad.commands.showing import add_json
+from symad.display.document import Table
+from symad.display.terminal import plain
 from symad.errors import ArgumentError
 from symad.solving.compiled_problem import CompiledProblem
 from symad.solving.loading import load
@@ -101,30 +104,14 @@ def report(cache: Cache) -> str:
     entries = cache.entries()[::-1]
     total = sum(entry.size for entry in entries)
     state = "used when cache= or SYMAD_CACHE asks for it" if chosen() is None else "in use: SYMAD_CACHE is set"
-    sums = f"{cache.folder}: {len(entries)} entries, {_size(total)} of at most {_size(cache.limit)} ({state})"
-    return "\n".join([sums, *(_table(entries, time.time()) if entries else [])])
+    sums = f"{cache.folder}: {len(entries)} entries, {decimal(total)} of at most {decimal(cache.limit)} ({state})"
+    table = Table(("kernel", "size", "made", "last used", "hits"), tuple(map(_row, entries)), "lrrrr")
+    return f"{sums}\n{plain((table,))}" if entries else sums
 
 
-def _table(entries: list[Entry], now: float) -> list[str]:
-    rows = []
-    for entry in entries:
-        name = entry.name or "(damaged, made anew when it is needed)"
-        rows.append((name, _size(entry.size), _ago(now - entry.made), _ago(now - entry.used), str(entry.hits)))
-    return table(("kernel", "size", "made", "last used", "hits"), rows)
-
-
-def _size(count: int) -> str:
-    """Return a number of bytes as people read it.
-
-    >>> _size(999), _size(12_345), _size(2**30)
-    ('999 B', '12.3 kB', '1.07 GB')
-    """
-    value, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if value < 1000:
-            break
-        value, unit = value / 1000, larger
-    return f"{value:.3g} {unit}"
+def _row(entry: Entry) -> tuple[str, ...]:
+    name, now = entry.name or "(damaged, made anew when it is needed)", time.time()
+    return (name, decimal(entry.size), _ago(now - entry.made), _ago(now - entry.used), str(entry.hits))
 
 
 def _ago(seconds: float) -> str:

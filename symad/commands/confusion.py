@@ -8,10 +8,10 @@ from typing import Any
 from symad.commands.names import HELP
 from symad.commands.showing import add_output, assignment, present
 from symad.errors import ArgumentError
+from symad.formulas.given import given
+from symad.formulas.targets import formula_at
 from symad.teaching.confusion.exhibit import FAMOUS, Exhibit, exhibit
 from symad.teaching.confusion.own_confusion import own_exhibit
-from symad.tracing.calling.given import given
-from symad.tracing.calling.targets import formula_at
 
 POINT = 1.0  # of a variable that is given none
 

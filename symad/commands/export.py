@@ -15,7 +15,7 @@ from symad.commands.names import HELP
 from symad.commands.showing import add_json
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
-from symad.tracing.calling.targets import load_function
+from symad.formulas.targets import load_function
 from symad.transforms.first_order import grad, hessian, jacobian, value_and_grad
 
 WHAT: dict[str, Callable[..., Any]] = {

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from codegen.ir.sparsity import spy
 from codegen.loops.roll import Roll
 from codegen.options import Accuracy, Tier
 from codegen.records import dataclass
+from symad.checking.comparison.comparison_rows import calling_time
 from symad.checking.verification.verify import compare_exact, flat_floats
 from symad.commands.as_json import print_json
 from symad.commands.build_stages import (
@@ -28,27 +28,23 @@ from symad.commands.build_stages import (
     check_finite,
     check_pattern,
     exact_matrix,
-    fitted,
-    table,
-    time_call,
 )
 from symad.commands.names import HELP
 from symad.commands.showing import add_json
 from symad.compiling.native import carry_out
-from symad.compiling.plan import WAYS, CompilationPlan
+from symad.compiling.plan import CompilationPlan
 from symad.compiling.planning import plan
-from symad.display.printers import Latex
-from symad.display.shown import write_text
-from symad.display.terminal import terminal_width
+from symad.display import latex
+from symad.display.document import Code, Document, Formula, Heading, Paragraph, Table
+from symad.display.shown import Shown, write_text
 from symad.errors import ArgumentError
-from symad.tracing.calling.targets import load_function
+from symad.formulas.targets import load_function
 from symad.tracing.values.sparse_matrix import Triangle
 from symad.transforms.first_order import HessianMode, hessian
 
 MODES = ("auto", "edge", "dyadic", "fwd-rev", "rev-rev", "rev-fwd", "fwd-fwd")
 ACCURACY = ("strict", "fast")
 FEW = 500_000  # operations of a function with loops times variables: 50 digits take seconds
-SHOWN_LOOPS = 8
 OTHER_ROUTE: dict[str, HessianMode] = {"fwd-rev": "edge"}  # the check takes another mode than the kernel
 
 
@@ -86,9 +82,9 @@ def run(options: argparse.Namespace) -> int:
         "name": options.target.rpartition(":")[2], "tier": "fast" if options.fast else "default",
         "accuracy": options.accuracy,
     }  # fmt: skip
-    straight, timed = _straight_option(options), Stopwatch(options.progress.stage)
+    straight, timed = _is_straight(options), Stopwatch(options.progress.stage)
     planned = timed(
-        "trace + differentiate", lambda: _planned(function, arguments, options.mode, options.roll, bool(straight))
+        "trace + differentiate", lambda: _planned(function, arguments, options.mode, options.roll, straight)
     )
     found = study(function, arguments, planned, timed, mode=options.mode, **how)
     options.progress.end()
@@ -97,9 +93,8 @@ def run(options: argparse.Namespace) -> int:
             raise ArgumentError("--json with --emit or --output", do="leave out one of the two")
         print_json("hessian", {**vars(found), "chosen": found.planned.chosen, "stages": timed.stages})
         return 0
-    told = report(found, straight)
-    print(fitted(told, terminal_width()) if sys.stdout.isatty() else told)
-    text = emitted(found, options.emit) if options.emit else values(found, options.sparse)
+    print(found)
+    text = _EMITTERS[options.emit](found) if options.emit else values(found, options.sparse)
     if options.output is not None:
         write_text(options.output, text)
         print(f"\nwritten: {options.output}")
@@ -108,15 +103,15 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _straight_option(options: argparse.Namespace) -> str:
-    """Return the option that asks for straight lines, "" where none does; ArgumentError if loops are asked for too."""
+def _is_straight(options: argparse.Namespace) -> bool:
+    """Whether an option asks for straight lines; ArgumentError if loops are asked for too."""
     asked = {"roll": options.roll == "never", "mode": options.mode != "auto", "emit": options.emit in ("let", "latex")}
     option = next((f"--{name} {getattr(options, name)}" for name in asked if asked[name]), "")
     if option and options.roll == "always":
         raise ArgumentError(
             f"--roll always with {option}", why="that is of straight lines", do="leave out one of the two"
         )
-    return option
+    return bool(option)
 
 
 def _planned(
@@ -134,7 +129,7 @@ def _planned(
 
 
 @dataclass(frozen=True)
-class Study:
+class HessianStudy(Shown):
     """What `symad hessian` found out about a function; values are of the lower triangle, at `rows` and `columns`."""
 
     name: str
@@ -155,6 +150,38 @@ class Study:
         matrix[self.rows, self.columns] = matrix[self.columns, self.rows] = self.values
         return matrix
 
+    @property
+    def title(self) -> str:
+        """What was studied."""
+        return f"Hessian of {self.name}, {self.size} variables"
+
+    def document(self) -> Document:
+        """Return the stages, the plan, the sizes, the pattern, and the check."""
+        rows, columns = np.concatenate([self.rows, self.columns]), np.concatenate([self.columns, self.rows])
+        return (
+            Heading(self.title, 1),
+            Table(("stage", "nodes", "operations", "seconds"), tuple(map(Stage.cells, self.stages)), "lrrr"),
+            *self.planned.document()[1:],
+            Table((), tuple(self._sizes())),
+            Paragraph("sparsity pattern:"),
+            Code(spy(rows, columns, (self.size, self.size))),
+            Paragraph(self.check),
+        )
+
+    def _sizes(self) -> Iterator[tuple[str, str]]:
+        stats, rolled = self.kernel.stats, self.planned.candidate.rolled
+        if saved := [f"{name} {before} -> {after}" for name, before, after in stats.passes if after != before]:
+            yield "passes", ", ".join(saved)
+        if rolled is None:
+            yield "operations before CSE", f"{stats.operations_before:.6g} (every shared expression written out)"
+            yield "operations after CSE", str(stats.operations_after)
+        else:
+            yield "operations written", f"{rolled.program.operations} in the bodies of the Hessian's loops"
+            yield "operations carried out", f"{rolled.program.executed} a call"
+        yield "machine operations", f"{stats.total} ({stats.fused} multiplications go into fused multiply-adds)"
+        yield "non-zeros", f"{len(self.rows)} in the lower triangle, of {self.size * (self.size + 1) // 2}"
+        yield "time per call", f"{self.call_seconds * 1e6:.3g} us"
+
 
 def study(
     function: Callable[..., Any],
@@ -166,10 +193,14 @@ def study(
     mode: HessianMode = "auto",
     tier: Tier = "default",
     accuracy: Accuracy = "strict",
-) -> Study:
+) -> HessianStudy:
     """Compile, time and check the Hessian of a scalar function in its first argument, as it is planned.
 
     ArgumentError when the Hessian is not finite at the arguments.
+
+    >>> planned = plan(hessian(lambda x: x**4), 1.0)
+    >>> study(lambda x: x**4, (1.0,), planned, Stopwatch(lambda stage: None), name="f").matrix
+    array([[12.]])
     """
     kernel: Kernel = timed("compile", lambda: carry_out(planned, tier=tier, accuracy=accuracy, cache=False))
     size = len(flat_floats(arguments[:1]))
@@ -178,8 +209,8 @@ def study(
     values = packed if kernel.sparsity else packed.reshape(size, size)[rows, columns]
     check_finite(values, rows, columns)
     check = _checked(function, arguments, planned, timed, mode, size, values, (rows, columns))
-    seconds = time_call(kernel, arguments)
-    return Study(name, planned, kernel, rows, columns, values, size, check, seconds, timed.stages)
+    seconds = calling_time(lambda given: kernel(*given), arguments)
+    return HessianStudy(name, planned, kernel, rows, columns, values, size, check, seconds, timed.stages)
 
 
 def _checked(
@@ -201,74 +232,7 @@ def _checked(
     return f"check against {other} evaluated in {DIGITS} digits: {found.statement}"
 
 
-def report(found: Study, straight: str = "") -> str:
-    """Return the study as text: stage table, pattern, check; `straight` is the option that asked for straight lines."""
-    lines = [f"Hessian of {found.name}, {found.size} variables", ""]
-    lines += table(("stage", "nodes", "operations", "seconds"), [stage.cells() for stage in found.stages])
-    told = _loop_lines if found.planned.chosen == "rolled" else _straight_lines
-    lines += ["", *told(found, straight), "", "sparsity pattern:"]
-    rows, columns = np.concatenate([found.rows, found.columns]), np.concatenate([found.columns, found.rows])
-    return "\n".join([*lines, spy(rows, columns, (found.size, found.size)), "", found.check])
-
-
-def _straight_lines(found: Study, straight: str) -> list[str]:
-    """The sizes of straight lines or a sweep, and why no loops are compiled."""
-    stats, planned = found.kernel.stats, found.planned
-    saved = [f"{name} {before} -> {after}" for name, before, after in stats.passes if after != before]
-    why = straight or planned.refused.get("rolled", "")  # prices are shown above
-    loops = [*planned.lines[:SHOWN_LOOPS], *planned.carried_out, f"{planned.choice}{': ' * bool(why)}{why}"]
-    return [
-        *([f"passes                 {', '.join(saved)}"] if saved else []),
-        f"operations before CSE  {stats.operations_before:.6g} (every shared expression written out)",
-        f"operations after CSE   {stats.operations_after}",
-        f"machine operations     {stats.total} ({stats.fused} multiplications go into fused multiply-adds)",
-        *_outcome(found),
-        *_ways(planned),
-        _listed(loops),
-    ]
-
-
-def _loop_lines(found: Study, _: str) -> list[str]:
-    """The loops that are compiled, and their sizes."""
-    planned, rolled = found.planned, found.planned.candidate.rolled
-    assert rolled is not None
-    hidden = len(planned.loops) - SHOWN_LOOPS
-    loops = [*planned.lines[:SHOWN_LOOPS], *([f"and {hidden} more"] if hidden > 0 else []), *planned.carried_out]
-    return [
-        *_ways(planned),
-        _listed(loops),
-        f"operations traced      {planned.traced}",
-        f"operations written     {rolled.program.operations} in the bodies of the Hessian's loops",
-        f"operations carried out {rolled.program.executed} a call",
-        f"machine operations     {found.kernel.stats.total}",
-        *_outcome(found),
-    ]
-
-
-def _outcome(found: Study) -> list[str]:
-    return [
-        f"non-zeros              {len(found.rows)} in the lower triangle, of {found.size * (found.size + 1) // 2}",
-        f"time per call          {found.call_seconds * 1e6:.3g} us",
-    ]
-
-
-def _listed(loops: list[str]) -> str:
-    return "loops                  " + ("\n" + " " * 23).join(loops)
-
-
-def _ways(planned: CompilationPlan) -> list[str]:
-    """A line for each way that was priced, the one that is taken first."""
-    others = sorted(planned.candidates, key=lambda each: each.way != planned.chosen)
-    lines = [f"{WAYS[each.way]}, {each.executed} operations, {each.costs} by the price list" for each in others]
-    return [f"{'plan' if not k else '':22} {line}" for k, line in enumerate(lines)]
-
-
-def emitted(found: Study, what: str) -> str:
-    """Return LLVM IR, assembly, the let form, or its LaTeX."""
-    return _EMITTERS[what](found)
-
-
-def values(found: Study, sparse: bool) -> str:
+def values(found: HessianStudy, sparse: bool) -> str:
     """Return the Hessian's numbers as text: the matrix, or one line `row column value` for each stored entry."""
     if not sparse:
         return "\n".join(" ".join(repr(float(value)) for value in row) for row in found.matrix) + "\n"
@@ -276,32 +240,19 @@ def values(found: Study, sparse: bool) -> str:
     return "".join(f"{i} {j} {value!r}\n" for i, j, value in places)
 
 
-def _let_lines(found: Study) -> list[tuple[sp.Symbol, sp.Expr]]:
+def _let(found: HessianStudy) -> tuple[Formula, ...]:
     traced = found.planned.candidate.traced
     assert traced is not None  # --emit let asks for straight lines
     replacements, reduced = traced.let()
     pattern = zip(found.rows.tolist(), found.columns.tolist(), strict=True)
     places = pattern if len(reduced) == len(found.rows) else np.ndindex(found.size, found.size)
-    entries = [(sp.Symbol(f"H[{i},{j}]"), value) for (i, j), value in zip(places, reduced, strict=True)]
-    return [*replacements, *entries]
+    entries = [(sp.Symbol(f"H_{i}_{j}"), value) for (i, j), value in zip(places, reduced, strict=True)]
+    return tuple(Formula(value, name) for name, value in (*replacements, *entries))
 
 
-def _let_text(found: Study) -> str:
-    return "\n".join(f"{name} = {value}" for name, value in _let_lines(found)) + "\n"
-
-
-def _let_latex(found: Study) -> str:
-    latex = Latex().doprint  # x0 is not x_0
-    lines = [
-        (name.name if name.name.startswith("H[") else latex(name), latex(value)) for name, value in _let_lines(found)
-    ]
-    body = [name.replace("H[", "H_{").replace("]", "}") + " &= " + value for name, value in lines]
-    return "\\begin{align*}\n" + " \\\\\n".join(body) + "\n\\end{align*}\n"
-
-
-_EMITTERS: dict[str, Callable[[Any], str]] = {
+_EMITTERS: dict[str, Callable[[HessianStudy], str]] = {
     "llvm": lambda found: found.kernel.llvm,
     "asm": lambda found: found.kernel.assembly,
-    "let": _let_text,
-    "latex": _let_latex,
+    "let": lambda found: "".join(f"{line.left} = {line.right}\n" for line in _let(found)),
+    "latex": lambda found: latex.body(_let(found)),
 }

@@ -27,7 +27,7 @@ from symad.commands.showing import (
     transformed,
 )
 from symad.errors import ArgumentError
-from symad.tracing.calling.given import given
+from symad.formulas.given import given
 
 if TYPE_CHECKING:
     from codegen.ir.region import RolledProgram

@@ -16,9 +16,9 @@ from rich.console import Console
 from symad.commands.as_json import print_json
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
+from symad.formulas.given import given
 from symad.formulas.read import read_formula
-from symad.tracing.calling.given import given
-from symad.tracing.calling.targets import formula_at, load_function, number_of, of_first_argument
+from symad.formulas.targets import formula_at, load_function, number_of, of_first_argument
 from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev
 
 TRANSFORMS: dict[str, Callable[..., Any]] = {

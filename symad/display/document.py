@@ -103,12 +103,11 @@ class Code:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing: SVG, what it shows in words (for those who cannot see it), a form in characters, and one in TikZ."""
+    """A drawing: SVG, what it shows in words (for those who cannot see it), and a form in characters."""
 
     svg: str
     description: str
     text: str = ""
-    latex: str = ""
 
 
 @dataclass(frozen=True)

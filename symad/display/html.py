@@ -12,6 +12,7 @@ from symad.display.notation import Nothing
 from symad.display.styles import PAGE_STYLESHEET, STYLESHEET, class_of
 
 NARROW = 30  # signs, or as many times ten pixels, that a phone shows side by side: what is wider may have to scroll
+_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 _TAG = re.compile(r"<[^>]*>")
 _PICTURE_WIDTH = re.compile(r'<svg[^>]* width="([\d.]+)"')
 _LONG_WORD = re.compile(r"(\S{30})(?=\S{10})")  # may be broken, as a table would grow too wide
@@ -25,6 +26,11 @@ def fragment(document: doc.Document) -> str:
     True
     """
     return f'<div class="symad"><style>{STYLESHEET}</style>\n{_blocks(document)}\n</div>'
+
+
+def bare(document: doc.Document) -> str:
+    """Return the element without any styles, for a page that has them."""
+    return _STYLE.sub("", fragment(document))
 
 
 def page(document: doc.Document, title: str, *, big: bool = False) -> str:

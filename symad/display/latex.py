@@ -10,6 +10,7 @@ import symad.display.document as doc
 from symad.display.mathematics import latex_of
 from symad.display.notation import latex_code, latex_text
 from symad.display.styles import LOOKS, look_of
+from symad.display.tikz import tikz_of
 
 PREAMBLE = "\n".join(
     (
@@ -24,7 +25,6 @@ PREAMBLE = "\n".join(
 )
 LINE = 110  # signs of a formula on one line of a page in landscape
 LONG_TABLE = 28  # rows of a table on one page
-escape = latex_text  # prose for LaTeX, as other modules call it
 _HEADINGS = {1: "section*", 2: "subsection*", 3: "paragraph"}
 
 
@@ -57,7 +57,7 @@ def _block(block: doc.Block) -> str:
         case doc.Code():
             return _code(block)
         case doc.Picture():
-            return block.latex or rf"\emph{{[{latex_text(block.description)}]}}"
+            return tikz_of(block.svg) if block.svg else rf"\emph{{[{latex_text(block.description)}]}}"
         case doc.Columns():
             return "\n\n".join(map(body, block.parts))
         case doc.Folded():

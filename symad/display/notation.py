@@ -39,6 +39,8 @@ STROKE = "\N{COMBINING LONG STROKE OVERLAY}"  # strikes the letter before it thr
 _STRUCK = re.compile(f"(?:.{STROKE})+")
 _GREEK = re.compile(r"GREEK (SMALL|CAPITAL) LETTER (\w+)$")
 _RAISED, _LOWERED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁽⁾ⁿ]+"), re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋]+")
+RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _LIKE_LATIN = dict(zip(  # letters for which LaTeX has no commands
     ("Alpha", "Beta", "Epsilon", "Zeta", "Eta", "Iota", "Kappa", "Mu", "Nu", "Omicron", "Rho", "Tau", "Chi", "omicron"),
     "ABEZHIKMNOPTXo", strict=True,
@@ -82,7 +84,7 @@ def counted(number: int, noun: str, shown: str = "") -> str:
     >>> counted(1, "loop"), counted(2, "entry"), counted(10**9, "operation", "10⁹")
     ('1 loop', '2 entries', '10⁹ operations')
     """
-    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}es" if noun.endswith("x") else f"{noun}s"
     return f"{shown or number} {noun if number == 1 else plural}"
 
 
@@ -139,27 +141,6 @@ def _ascii(character: str) -> str:
     if base.isascii() or base in _PLAIN:
         return _PLAIN.get(base, base)
     return greek_name(base).replace("epsilon", "eps") or "?"
-
-
-class InOrder(sp.Expr):  # type: ignore[misc]
-    """A sum that is shown with its terms in the order given, as a Taylor polynomial is: made by `in_order`."""
-
-    precedence = PRECEDENCE["Add"]
-
-    def doit(self, **hints: object) -> sp.Expr:
-        """Return the ordinary sum."""
-        return sp.Add(*(term.doit(**hints) for term in self.args))
-
-
-def in_order(*terms: sp.Expr) -> sp.Expr:
-    """Return a sum, for display only, whose terms are printed in this order (SymPy's printers sort them).
-
-    >>> from symad.display.mathematics import text_of
-    >>> h = sp.Symbol("h")
-    >>> text_of(1 + h + h**2), text_of(in_order(sp.Integer(1), h, h**2))
-    ('h**2 + h + 1', '1 + h + h**2')
-    """
-    return InOrder(*terms)
 
 
 class Struck(sp.Expr):  # type: ignore[misc]

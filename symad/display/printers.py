@@ -17,8 +17,9 @@ from sympy.printing.str import StrPrinter
 from codegen.heads import RealFunction
 from codegen.visible import visible
 from symad.display.notation import (
+    LOWERED,
+    RAISED,
     STROKE,
-    InOrder,
     NamedPartial,
     Nothing,
     Struck,
@@ -36,8 +37,6 @@ from symad.display.notation import (
 
 LONGEST_NAME = 60  # of a symbol; what is longer is cut
 _PLAIN_NAME = re.compile(r"([A-Za-z][A-Za-z0-9]*)((?:_[A-Za-z0-9]+)*)")
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _TIMES = re.compile(r"(?<!\*)\*(?!\*)")
 _INDEXED = re.compile(r"([A-Za-z]+)_([0-9]{1,2})")
 _GREEK_SIGNS = {greek_name(sign): sign for sign in map(chr, [*range(0x3B1, 0x3C2), *range(0x3C3, 0x3CA)])}
@@ -68,8 +67,6 @@ class _Common:
         return str(super()._print(expr, **options))  # type: ignore[misc]
 
     def _as_ordered_terms(self, expr: sp.Expr, order: str | None = None) -> list[sp.Expr]:
-        if isinstance(expr, InOrder):
-            return list(expr.args)
         return ordered_terms(expr)
 
     def _applied(self, expr: sp.Expr, **options: Any) -> str:
@@ -77,9 +74,6 @@ class _Common:
 
     def _partial(self, partial: NamedPartial) -> str:
         raise NotImplementedError
-
-    def _print_InOrder(self, expr: InOrder) -> str:
-        return str(self._print_Add(expr))  # type: ignore[attr-defined]
 
 
 class Text(_Common, StrPrinter):  # type: ignore[misc]
@@ -94,7 +88,7 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
             (order,) = partial.orders
             return f"{name}{chr(39) * order if order <= 3 else f'^({order})'}({arguments})"
         signs = (
-            f"∂{str(k).translate(_LOWERED)}{str(order).translate(_RAISED) if order > 1 else ''}"
+            f"∂{str(k).translate(LOWERED)}{str(order).translate(RAISED) if order > 1 else ''}"
             for k, order in enumerate(partial.orders, 1)
             if order
         )
@@ -153,7 +147,7 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
             return "-"
         product = factors[0] if len(factors) == 1 else sp.Mul(*factors, evaluate=False)
         text = self._print(product)
-        return f"({text})*" if isinstance(product, sp.Add | InOrder | sp.Piecewise) else f"{text}*"
+        return f"({text})*" if isinstance(product, sp.Add | sp.Piecewise) else f"{text}*"
 
 
 _IN_BOOKS = {"log": "ln", **{f"a{name}": f"arc{name}" for name in ("sin", "cos", "tan", "cot", "sec", "csc")}}
@@ -180,14 +174,14 @@ class Signs(Text):
         return re.sub("'+", lambda marks: "′" * len(marks[0]), text)
 
     def _print_Epsilon(self, expr: sp.Symbol) -> str:
-        return f"ε{str(level_of(expr)).translate(_LOWERED)}"
+        return f"ε{str(level_of(expr)).translate(LOWERED)}"
 
     def _print_Symbol(self, expr: sp.Symbol) -> str:
         name = shortened(expr.name)
         found = _INDEXED.fullmatch(name)
         letter, index = found.groups() if found else (name, "")
         sign = _GREEK_SIGNS.get(letter, letter)
-        return sign + index.translate(_LOWERED) if index or sign != letter else name
+        return sign + index.translate(LOWERED) if index or sign != letter else name
 
     def _print_Abs(self, expr: sp.Expr) -> str:
         return f"|{self._print(expr.args[0])}|"
@@ -220,7 +214,7 @@ class Signs(Text):
         base = self.parenthesize(expr.base, PRECEDENCE["Pow"], strict=False)
         base = f"({base})" if base.startswith(("e^", "√")) else base
         if expr.exp.is_Integer and expr.exp > 1:
-            return f"{base}{str(expr.exp).translate(_RAISED)}"
+            return f"{base}{str(expr.exp).translate(RAISED)}"
         return f"{base}^{self._in_parentheses(expr.exp)}"
 
     def _in_parentheses(self, part: sp.Expr) -> str:

@@ -107,15 +107,19 @@ class _Table:
     has_header: bool
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        padding, widths, fits = self._widths(options.max_width)
-        if not fits and self.has_header and options.max_width < NARROW * len(self.header):
+        columns = list(zip_longest(self.header, *self.rows, fillvalue=Text("")))
+        least = [max(cell_len(word) for cell in cells for word in (cell.plain.split() or [""])) for cells in columns]
+        fitting = (space for space in (1, 0) if sum(least) + (2 * space + 1) * len(least) <= options.max_width)
+        padding = next(fitting, None)
+        if padding is None and self.has_header and options.max_width < NARROW * len(self.header):
             yield from self._one_below_the_other()
             return
-        made = RichTable(
-            box=box.SIMPLE_HEAD, show_header=self.has_header, show_edge=False, pad_edge=True, padding=(0, padding)
-        )
-        for header, align, width in zip(self.header, self.align, widths, strict=False):
-            made.add_column(header, justify=_JUSTIFY[align], overflow="fold", width=width)
+        space = 1 if padding is None else padding
+        made = RichTable(box=box.SIMPLE_HEAD, show_header=self.has_header, show_edge=False, padding=(0, space))
+        for header, align, width in zip(self.header, self.align, least, strict=False):
+            known = None if padding is None else width
+            is_number = align == "r" and padding is not None  # numbers are never broken
+            made.add_column(header, justify=_JUSTIFY[align], overflow="fold", min_width=known, no_wrap=is_number)
         for row in self.rows:
             made.add_row(*row)
         yield made
@@ -126,26 +130,6 @@ class _Table:
             for header, cell in zip(self.header[1:], row[1:], strict=False):
                 if cell.plain:
                     yield Padding(Text.assemble(header, ": " if header.plain else "", cell), (0, 0, 0, 2))
-
-    def _widths(self, most: int) -> tuple[int, list[int | None], bool]:
-        """Return the padding of cells, the widths of columns (None: rich chooses), and whether all words fit."""
-        columns = list(zip_longest(self.header, *self.rows, fillvalue=Text("")))
-        whole = [max(cell_len(line) for cell in cells for line in cell.plain.split("\n")) for cells in columns]
-        least = [max(cell_len(word) for cell in cells for word in (cell.plain.split() or [""])) for cells in columns]
-        for padding in (1, 0):
-            spare = most - sum(least) - (2 * padding + 1) * len(columns)
-            if sum(whole) - sum(least) > spare >= 0:
-                needs = [full - word for full, word in zip(whole, least, strict=True)]
-                order = sorted(range(len(columns)), key=lambda place: (self.align[place] != "r", needs[place]))
-                for left, place in zip(
-                    range(len(columns), 0, -1), order, strict=True
-                ):  # numbers first, the rest fairly
-                    more = min(spare if self.align[place] == "r" else spare // left, needs[place])
-                    least[place], spare = least[place] + more, spare - more
-                return padding, list(least), True
-            if spare >= 0:
-                return padding, [None] * len(columns), True
-        return 1, [None] * len(columns), False
 
 
 def _place_to_break(text: str, width: int) -> int:

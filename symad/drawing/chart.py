@@ -9,19 +9,17 @@ from typing import Any, TypeAlias
 
 from codegen.records import dataclass
 from symad.display.document import Picture
-from symad.display.notation import counted
-from symad.drawing.shapes import Colour
-from symad.drawing.svg import Canvas, text_width
+from symad.display.notation import RAISED, counted
+from symad.drawing.svg import Canvas, Colour, text_width
 from symad.errors import ArgumentError
 
 Series: TypeAlias = Mapping[str, Sequence[tuple[Any, Any]]]
 
 _COLOURS: tuple[Colour, ...] = ("tangent", "cotangent", "epsilon", "parameter", "residual", "wrong", "primal", "muted")
-_MARKERS = (  # half a marker is 1; Z closes it
-    "M-1 0C-1 -1.3 1 -1.3 1 0C1 1.3 -1 1.3 -1 0Z", "M-1 -1L1 -1L1 1L-1 1Z", "M0 -1.3L1.2 1L-1.2 1Z",
-    "M0 -1.4L1.4 0L0 1.4L-1.4 0Z", "M-1.2 -1L1.2 -1L0 1.3Z", "M-1 -1L1 1M-1 1L1 -1", "M0 -1.3L0 1.3M-1.3 0L1.3 0",
+_MARKERS = (  # Z closes one
+    "M-4 0C-4 -5.2 4 -5.2 4 0C4 5.2 -4 5.2 -4 0Z", "M-4 -4L4 -4L4 4L-4 4Z", "M0 -5.2L4.8 4L-4.8 4Z",
+    "M0 -5.6L5.6 0L0 5.6L-5.6 0Z", "M-4.8 -4L4.8 -4L0 5.2Z", "M-4 -4L4 4M-4 4L4 -4", "M0 -5.2L0 5.2M-5.2 0L5.2 0",
 )  # fmt: skip
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _COLUMNS, _LINES = 64, 16  # of the chart in characters
 
@@ -145,7 +143,8 @@ class _Chart:
     def marker(self, number: int, x: float, y: float) -> None:
         """Draw the marker of a series: crosses are lines, the others are filled."""
         colour, shape = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
-        self.canvas.path(_moved(shape, x, y, 4.0), stroke=colour, fill=colour if "Z" in shape else None, line=1.6)
+        with self.canvas.group(shift=(x, y)):
+            self.canvas.path(shape, stroke=colour, fill=colour if "Z" in shape else None, line=1.6)
 
     def legend(self, names: Sequence[str]) -> None:
         """Write the names of the series beside the field, with their markers."""
@@ -190,19 +189,7 @@ def _step(least: float) -> float:
 
 
 def _power(exponent: int) -> str:
-    return str(10**exponent) if 0 <= exponent <= 2 else "10" + str(exponent).translate(_SUPERSCRIPTS)
-
-
-def _moved(shape: str, x: float, y: float, size: float) -> str:
-    """Return the commands of a marker at a place."""
-    moved, across = "", True
-    for part in shape.replace("M", " M ").replace("L", " L ").replace("C", " C ").replace("Z", " Z").split():
-        if part in "MLCZ":
-            moved += part
-            continue
-        moved += f"{float(part) * size + (x if across else y):.1f} "
-        across = not across
-    return moved.replace(" L", "L").replace(" C", "C").replace(" Z", "Z").replace(" M", "M").strip()
+    return str(10**exponent) if 0 <= exponent <= 2 else "10" + str(exponent).translate(RAISED)
 
 
 def _in_characters(

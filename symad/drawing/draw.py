@@ -20,19 +20,20 @@ from codegen.records import dataclass
 from symad.derivatives.level import noting
 from symad.derivatives.node_roles import History
 from symad.display.document import Code, Document, Formula, Heading, Paragraph
+from symad.display.notation import counted
 from symad.drawing.boxes import Diagram, Mark, Reading, Source, diagram_of, tree_operations, unfolded
-from symad.drawing.drawing import Drawing, frames_text, many
+from symad.drawing.drawing import Drawing
 from symad.drawing.folding import folded
 from symad.drawing.frames import Frame, frames_of
 from symad.drawing.labels import count_label
 from symad.drawing.render import LABEL, MARGIN, SMALL, boxes_and_arrows, place, with_legend
 from symad.drawing.svg import Canvas, text_width
 from symad.errors import ArgumentError
+from symad.formulas.given import given
 from symad.formulas.read import read_formula
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_let, from_sympy
 from symad.tracing.calling.function_names import name_of
-from symad.tracing.calling.given import given
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import Trace, sparse_leaves, trace
@@ -82,20 +83,15 @@ class LoopDrawing(Drawing):
         loops = sum(region.count > 1 for region, _ in regions_of(self.program.steps))
         written, run = count_label(self.operations), count_label(self.program.executed)
         where = "its body" if loops == 1 else "their bodies"
-        text = f"{many(loops, 'loop')}, {written} operations in {where}, {run} carried out a call"
+        text = f"{counted(loops, 'loop')}, {written} operations in {where}, {run} carried out a call"
         if any(box.copies > 1 for _, diagram in self.diagrams for box in diagram.boxes):
             text += "; in bodies of many operations ×n stands for n of the same form"
         if any(edge.back for _, diagram in self.diagrams for edge in diagram.edges):
             text += "; what a dashed arrow leads to is read in the next repetition"
         return text + "."
 
-    def dot(self) -> str:
-        """Return the frames in the language of graphviz, as clusters."""
-        return frames_text(self.frames)
-
-    @property
-    def _listing(self) -> str:
-        return rolled_text(self.program)
+    def _side_by_side(self) -> Sequence[Frame]:
+        return self.frames
 
 
 def loop_drawing(program: RolledProgram, opened: bool | None = None) -> LoopDrawing:
@@ -261,10 +257,10 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     Its layout needs igraph (`pip install 'symad[draw]'`); the lines of `print`, and DOT, do not.
 
     >>> print(draw("sin(x)^2 + sin(x)"))
-    x
-    v1 = sin(x)   2 uses
-    v2 = v1**2
-    v3 = v2 + v1  → result
+     x
+     v1 = sin(x)       2 uses
+     v2 = v1**2
+     v3 = v2 + v1      → result
     <BLANKLINE>
     3 operations, 1 input, 1 result; 1 value is used several times; as an expression tree 4 operations.
     """

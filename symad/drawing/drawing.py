@@ -8,58 +8,42 @@ from functools import cached_property
 
 from codegen.records import dataclass
 from symad.display import html
-from symad.display.document import Block, Code, Document, Heading, Marked, Paragraph, Picture, Table
+from symad.display.document import Block, Document, Heading, Marked, Paragraph, Table
+from symad.display.notation import counted
 from symad.display.shown import Shown
 from symad.drawing.boxes import Box, Diagram, Edge
 from symad.drawing.frames import Frame
 from symad.drawing.labels import count_label
 from symad.drawing.render import PAGE, below_label, place, render, tooltip
-from symad.drawing.shapes import look_of
-from symad.drawing.svg import Canvas
+from symad.drawing.svg import Canvas, look_of
 from symad.errors import ArgumentError
 
 
-def dot_text(diagrams: Sequence[tuple[str, Diagram]]) -> str:
-    """Return diagrams with their titles as one graph of graphviz.
+def dot_text(frames: Sequence[Frame]) -> str:
+    """Return frames, inside of each other and side by side, as clusters of one graph of graphviz.
 
-    >>> print(dot_text([("", Diagram((Box("x", kind="input"),), ()))]))
+    An arrow to a loop ends at its border.
+
+    >>> print(dot_text([Frame("", "", Diagram((Box("x", kind="input"),), ()))]))
     digraph {
+      compound=true;
       node [shape=box, style=rounded, fontname="sans-serif"];
       n0_0 [label="x", tooltip="x", color="#1A1A1A", shape=ellipse];
     }
     """
-    lines = ["digraph {", '  node [shape=box, style=rounded, fontname="sans-serif"];']
-    for number, (title, diagram) in enumerate(diagrams):
-        inner = [f"n{number}_{k} [{_attributes(box)}];" for k, box in enumerate(diagram.boxes)]
-        for edge in diagram.edges:
-            count = [f'label="×{edge.count}"'] if edge.count > 1 else []
-            options = ", ".join([*count, *(["style=dashed", "constraint=false"] if edge.back else [])])
-            inner.append(f"n{number}_{edge.source} -> n{number}_{edge.target}" + (f" [{options}];" if options else ";"))
-        if title:
-            inner = [
-                f"subgraph cluster_{number} {{",
-                f"  label={_quoted(title)};",
-                *(f"  {line}" for line in inner),
-                "}",
-            ]
-        lines += [f"  {line}" for line in inner]
-    return "\n".join([*lines, "}"])
-
-
-def frames_text(frames: Sequence[Frame]) -> str:
-    """Return frames inside of each other as clusters of one graph; an arrow to a loop ends at its border."""
-    inside = {inner: (number, box) for number, frame in enumerate(frames) for box, inner in frame.inner.items()}
+    around = {inner: number for number, frame in enumerate(frames) for inner in frame.inner.values()}
     lines = ["digraph {", "  compound=true;", '  node [shape=box, style=rounded, fontname="sans-serif"];']
     for number, frame in enumerate(frames):
         path = [number]
-        while path[-1] in inside:
-            path.append(inside[path[-1]][0])
-        for depth, around in enumerate(path[-2::-1], 1):
-            label = " ".join(filter(None, [frames[around].title, frames[around].origin]))
-            lines += [f"{'  ' * depth}subgraph cluster_{around} {{", f"{'  ' * (depth + 1)}label={_quoted(label)};"]
+        while path[0] in around:
+            path.insert(0, around[path[0]])
+        clusters = [k for k in path if frames[k].title or frames[k].origin]
+        for depth, k in enumerate(clusters, 1):
+            label = " ".join(filter(None, [frames[k].title, frames[k].origin]))
+            lines += [f"{'  ' * depth}subgraph cluster_{k} {{", f"{'  ' * (depth + 1)}label={_quoted(label)};"]
         boxes = [(k, box) for k, box in enumerate(frame.diagram.boxes) if k not in frame.inner]
-        lines += [f"{'  ' * len(path)}n{number}_{k} [{_attributes(box)}];" for k, box in boxes]
-        lines += [f"{'  ' * depth}}}" for depth in range(len(path) - 1, 0, -1)]
+        lines += [f"{'  ' * (len(clusters) + 1)}n{number}_{k} [{_attributes(box)}];" for k, box in boxes]
+        lines += [f"{'  ' * depth}}}" for depth in range(len(clusters), 0, -1)]
     for number, frame in enumerate(frames):
         lines += [f"  {_arrow(frames, number, edge)};" for edge in frame.diagram.edges]
     return "\n".join([*lines, "}"])
@@ -76,6 +60,7 @@ def _arrow(frames: Sequence[Frame], number: int, edge: Edge) -> str:
             options += [] if options and options[-1].startswith(side) else [f"{side}=cluster_{inner}"]
             place = 0
         ends.append(f"n{inner}_{place}")
+    options += [f'label="×{edge.count}"'] if edge.count > 1 else []
     options += ["style=dashed", "constraint=false"] if edge.back else []
     return " -> ".join(ends) + (f" [{', '.join(options)}]" if options else "")
 
@@ -121,6 +106,10 @@ class Drawing(Shown):
     shared: int
     about: Document = field(default=(), kw_only=True)
 
+    def _side_by_side(self) -> Sequence[Frame]:
+        """Return the diagrams as frames; a single one needs no title."""
+        return [Frame(title if len(self.diagrams) > 1 else "", "", diagram) for title, diagram in self.diagrams]
+
     @property
     def title(self) -> str:
         """The title of a page that shows this and nothing else."""
@@ -144,24 +133,21 @@ class Drawing(Shown):
 
     def document(self) -> Document:
         """Return what is drawn, the picture, and the counts below it."""
-        return (*self.about, *self._with(self.canvas.picture(self.description, self._listing, fills=True)))
+        return (*self.about, *self._with([self.canvas.picture(self.description, fills=True)]))
 
     def words(self) -> Document:
         """Return the boxes as lines with the counts below them, for which no layout is needed."""
-        return self._with(Picture("", self.description, self._listing))
+        blocks: list[Block] = []
+        for title, diagram in self.diagrams:
+            blocks += [Heading(title, 3)] if len(self.diagrams) > 1 else []
+            blocks.append(Table((), tuple(map(_row, diagram.boxes))))
+        return self._with(blocks)
 
-    @property
-    def _listing(self) -> str:
-        return "\n\n".join(
-            _listing(title if len(self.diagrams) > 1 else "", diagram) for title, diagram in self.diagrams
-        )
-
-    def _with(self, picture: Picture) -> Document:
+    def _with(self, blocks: Sequence[Block]) -> Document:
         if len(self.diagrams) == 1:
-            return (picture, Paragraph(self.description))
+            return (*blocks, Paragraph(self.description))
         rows = tuple((title, count_label(count)) for (title, _), count in zip(self.diagrams, self._counts, strict=True))
-        blocks: list[Block] = [picture, Table(("", "operations"), rows, "lr")]
-        return (*blocks, Paragraph(self.description))
+        return (*blocks, Table(("", "operations"), rows, "lr"), Paragraph(self.description))
 
     @property
     def _counts(self) -> tuple[int, int]:
@@ -170,12 +156,16 @@ class Drawing(Shown):
     @property
     def description(self) -> str:
         """What the picture shows, in words."""
-        text = f"{many(self.operations, 'operation')}, {many(self.inputs, 'input')}, {many(self.results, 'result')}"
+        text = ", ".join(
+            counted(count, noun, count_label(count))
+            for count, noun in ((self.operations, "operation"), (self.inputs, "input"), (self.results, "result"))
+        )
         boxes = self.diagrams[-1][1].boxes
         if any(box.copies > 1 for box in boxes):
-            text += f"; folded into {many(len(boxes), 'box', 'boxes')}, in which ×n stands for n of the same form"
+            text += f"; folded into {counted(len(boxes), 'box')}, in which ×n stands for n of the same form"
         elif self.shared:
-            text += f"; {many(self.shared, 'value is', 'values are')} used several times"
+            shared = counted(self.shared, "value", count_label(self.shared))
+            text += f"; {shared} {'is' if self.shared == 1 else 'are'} used several times"
         if self.tree_operations > self.operations:
             text += f"; as an expression tree {count_label(self.tree_operations)} operations"
         return text + "."
@@ -190,13 +180,14 @@ class Drawing(Shown):
         >>> import symad as sa
         >>> print(sa.draw("x + 1").dot())
         digraph {
+          compound=true;
           node [shape=box, style=rounded, fontname="sans-serif"];
           n0_0 [label="x", tooltip="x", color="#1A1A1A", shape=ellipse];
           n0_1 [label="+ 1\nv1  → result", tooltip="v1 = x + 1\nresult", color="#1A1A1A", peripheries=2];
           n0_0 -> n0_1;
         }
         """
-        return dot_text(self.diagrams if len(self.diagrams) > 1 else [("", self.diagrams[0][1])])
+        return dot_text(self._side_by_side())
 
     def more_forms(self) -> dict[str, Callable[[], str]]:
         """Return the further suffixes of `save`."""
@@ -212,8 +203,7 @@ class Drawing(Shown):
         try:
             return super()._repr_html_()
         except ArgumentError as error:  # there is no igraph; a notebook would show a traceback
-            lines = Code(self._listing), Paragraph(self.description), Paragraph(Marked(str(error), "muted"))
-            return html.fragment(lines)
+            return html.fragment((*self.words(), Paragraph(Marked(str(error), "muted"))))
 
     @staticmethod
     def _picture(form: Callable[[], str | None]) -> str | None:
@@ -223,25 +213,11 @@ class Drawing(Shown):
             return None
 
 
-def _listing(title: str, diagram: Diagram) -> str:
-    """Return the boxes as lines of text, in the order of computation."""
-    rows = [_row(box) for box in diagram.boxes]
-    widths = [max((len(row[k]) for row in rows), default=0) for k in range(3)]
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, (*widths, 0), strict=True) if width or cell)
-        for row in rows
-    ]
-    return "\n".join([*([title] if title else []), *(line.rstrip() for line in lines)])
-
-
-def _row(box: Box) -> tuple[str, str, str, str]:
+def _row(box: Box) -> tuple[str, str, str]:
+    """Return a box as a line of text."""
     copies = f"×{box.copies}" if box.copies > 1 else ""
     formula = box.label if box.copies > 1 or not box.formula else box.formula.split("\n")[0]
     uses = f"{box.uses} uses" if box.uses > 1 and box.copies == 1 and box.kind == "operation" else ""
     more = f" +{len(box.results) - 3}" if len(box.results) > 3 else ""
     results = f"→ {', '.join(box.results[:3])}{more}" if box.results else ""
-    return copies, formula, box.letters, "  ".join(filter(None, [uses, results]))
-
-
-def many(count: int, one: str, more: str = "") -> str:
-    return f"{count_label(count)} {one if count == 1 else more or one + 's'}"
+    return formula, box.letters, "  ".join(filter(None, [copies, uses, results]))

@@ -14,6 +14,7 @@ from typing import TypeAlias
 import numpy as np
 import sympy as sp
 
+from codegen.expressions.printing import ProgramText
 from codegen.ir.copy_rows import copied
 from codegen.ir.program import operations_of
 from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
@@ -21,13 +22,16 @@ from codegen.records import dataclass
 from symad.display.notation import counted
 from symad.drawing.boxes import Box, Diagram, Edge, Reading, Source, diagram_of
 from symad.drawing.folding import folded
-from symad.drawing.labels import Places, count_label, results_of, symbol_label
+from symad.drawing.labels import count_label, symbol_label
+from symad.drawing.svg import shortened
 from symad.graph.graph import Graph
 
 READABLE, FOLDED = 80, 30  # boxes of a body, and of one that is folded
 SLOTS = 12  # that have boxes of their own; of more, those that read the same array may share one
 OPENED = 12  # loops that are drawn with their bodies
 MOVES = {"order": "puts numbers in order", "initial values": "initial values"}
+LONGEST_READ = 34  # letters
+BECOMES = {"store": "stored in", "add": "summed in", "last": "last to"}
 ENDLESS = 2**40  # repetitions that nobody counted
 Numbers: TypeAlias = frozenset[int]
 
@@ -50,7 +54,7 @@ def frames_of(program: RolledProgram, *, opened: bool | None = None) -> list[Fra
 
     The bodies of loops are `opened` unless there are too many of them.
     """
-    places = Places(program)
+    places = ProgramText(program)
     if opened is None:
         opened = sum(1 for _ in regions_of(program.steps)) <= OPENED
     frames: list[Frame] = []
@@ -101,7 +105,7 @@ def _opens(region: Region, opened: bool) -> bool:
 class _Level:
     """The steps of a program, or of a nest in which they are `repeated`, with the buffers that they write and read."""
 
-    def __init__(self, steps: Sequence[Step], places: Places, repeated: bool) -> None:
+    def __init__(self, steps: Sequence[Step], places: ProgramText, repeated: bool) -> None:
         self.places, self.steps = places, dict[int, Step]()
         self.boxes: list[Box] = []
         self.edges: dict[Edge, None] = {}
@@ -142,22 +146,22 @@ class _Level:
         self.steps[len(self.boxes)] = step
         label = times(step)
         if isinstance(step, Region) and step.matrix is not None:
-            label = step.matrix.formula(*(self.places.name(use.buffer) for use in step.gathers))
+            label = step.matrix.formula(*(symbol_label(self.places.names[use.buffer]) for use in step.gathers))
         self.boxes.append(Box(label, name, "loop", operations=sum(made)))
         return len(self.boxes) - 1
 
     def _buffer(self, number: int) -> None:
-        places, kind = self.places, self.places.buffer(number).kind
-        label, size = symbol_label(places.names[number]), places.size(number)
+        buffer, label = self.places.program.buffers[number], symbol_label(self.places.names[number])
+        kind, size = buffer.kind, counted(buffer.size, "number", count_label(buffer.size))
         results = ("result",) if kind == "output" else ()
         self.box_of[number] = len(self.boxes)
         self.boxes.append(Box(label, size, "input" if kind == "input" else "memory", label, results=results))
 
 
-def _read(step: Step, places: Places) -> Numbers:
+def _read(step: Step, places: ProgramText) -> Numbers:
     """Return the buffers that a step reads, but for numbers, which stand in its slots."""
     uses = (use for region, _ in regions_of([step]) for use in _gathers(region))
-    return frozenset(use.buffer for use in uses if places.buffer(use.buffer).kind != "constant")
+    return frozenset(use.buffer for use in uses if places.program.buffers[use.buffer].kind != "constant")
 
 
 def _written(step: Step) -> Numbers:
@@ -183,17 +187,14 @@ def _gathers(region: Region) -> list[Gather]:
 class _BodyReading(Reading):
     """The body of a loop; its slots, s0, s1, ... as in `loops`, are inputs that are labelled with what they read."""
 
-    def __init__(self, region: Region, places: Places) -> None:
+    def __init__(self, region: Region, places: ProgramText) -> None:
         graph, body = Graph(lines=False), region.body
         uses: list[Gather | Carry] = [*region.gathers, *region.carries]
         names = [f"s{k}" for k in range(len(uses))] if len(uses) <= SLOTS else [_name(use, places) for use in uses]
         self.slots = [graph.own_leaf(sp.Symbol(name, real=True)) for name in names]
-        self.shown = {
-            slot: (places.gather(use) if isinstance(use, Gather) else places.carry(use))
-            for slot, use in zip(self.slots, uses, strict=True)
-        }
+        self.shown = {slot: _read_by(use, places) for slot, use in zip(self.slots, uses, strict=True)}
         self.outputs = copied(body, [output.rows[0] for output in body.outputs], graph, dict(enumerate(self.slots)))
-        wanted = [(node, name) for k, node in enumerate(self.outputs) for name in results_of(region, places, k)]
+        wanted = [(node, name) for k, node in enumerate(self.outputs) for name in _becomes(region, places, k)]
         wanted += [(self.outputs[carry.output], "") for carry in region.carries]
         super().__init__(Source(graph, tuple(node for node, _ in wanted), tuple(name for _, name in wanted)))
 
@@ -202,19 +203,36 @@ class _BodyReading(Reading):
         found = super().box(node)
         if node not in self.shown:
             return found
-        label, rule = self.shown[node]
-        below = ", ".join(filter(None, [found.label if len(self.slots) <= SLOTS else "", rule]))
+        label, numbers = self.shown[node]
+        below = ", ".join(filter(None, [found.label if len(self.slots) <= SLOTS else "", numbers]))
         return replace(found, label=label, name=below, formula=f"{found.formula} reads {label}", uses=1)
 
 
-def _name(use: Gather | Carry, places: Places) -> str:
+def _read_by(use: Gather | Carry, places: ProgramText) -> tuple[str, str]:
+    """Return what a slot reads in repetition k, as in the program's text, and the first of the numbers behind it."""
+    if isinstance(use, Gather):
+        numbers = places.numbers(use).replace(", ...", ", …").partition(" (")[0]
+        return shortened(places.place(use.buffer, use.table), LONGEST_READ), shortened(numbers, LONGEST_READ)
+    first = ", ".join(places.place(initial.buffer, initial.table) for initial in use.initial)
+    back = "carried" if use.lag == 1 else f"from {use.lag} before"
+    return back, shortened(f"at first {first}", LONGEST_READ)
+
+
+def _becomes(region: Region, places: ProgramText, output: int) -> Sequence[str]:
+    """Return what becomes of an output of a body; nothing where it is only carried on."""
+    found = [f"{BECOMES[use.kind]} {places.names[use.buffer]}" for use in region.results if use.output == output]
+    return [*found, *(["ends the loop"] if region.stop == output else [])]
+
+
+def _name(use: Gather | Carry, places: ProgramText) -> str:
     """Return the name of a slot by what it reads first: those of one array may share a box."""
     if isinstance(use, Carry):
         return "carried"
-    return f"{'c' if places.buffer(use.buffer).kind == 'constant' else places.names[use.buffer]}_{use.table.first}"
+    is_constant = places.program.buffers[use.buffer].kind == "constant"
+    return f"{'c' if is_constant else places.names[use.buffer]}_{use.table.first}"
 
 
-def _body(region: Region, places: Places) -> Diagram:
+def _body(region: Region, places: ProgramText) -> Diagram:
     reading = _BodyReading(region, places)
     diagram = folded(reading, FOLDED) if len(reading.nodes) > READABLE else diagram_of(reading)
     box_of = diagram.box_of

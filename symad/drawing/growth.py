@@ -21,10 +21,10 @@ from symad.drawing.chart import line_chart
 from symad.drawing.labels import count_label
 from symad.drawing.svg import shortened
 from symad.errors import ArgumentError, LimitError
+from symad.formulas.given import Given, given
 from symad.graph.graph import Graph, Sharing
 from symad.graph.sympy_io import from_let, from_sympy, to_sympy
 from symad.limits import time_limit
-from symad.tracing.calling.given import Given, given
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import trace

@@ -1,4 +1,4 @@
-"""How an operation is written on a box, with the constants among its operands; what the slots of a loop's body read."""
+"""How an operation is written on a box, with the constants among its operands; counts and names in few letters."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Sequence
 import sympy as sp
 
 from codegen.ir.program import Head
-from codegen.ir.region import Buffer, Carry, Gather, Region, Result, RolledProgram, buffer_names
-from codegen.ir.tables import Affine, Table
 from symad.display.mathematics import text_of
-from symad.display.notation import counted
+from symad.display.notation import LOWERED, RAISED
 from symad.drawing.svg import shortened
 
 PLACE = "□"  # stands for an operand that is drawn as a box of its own
@@ -24,8 +22,6 @@ _SIGNS: dict[Head, str] = {
 }  # fmt: skip
 _NUMBERS: dict[sp.Basic, str] = {sp.pi: "π", sp.E: "e", sp.oo: "∞", -sp.oo: "−∞", sp.true: "true", sp.false: "false"}
 _POWERS = {"2": "□²", "3": "□³", "-1": "1/□", "-2": "1/□²", "1/2": "√□", "-1/2": "1/√□"}
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def operation_label(head: Head, constants: Sequence[sp.Basic | None]) -> str:
@@ -80,7 +76,7 @@ def count_label(count: int) -> str:
         return f"{count:,}".replace(",", " ")
     exponent = math.floor(math.log10(count))
     leading = count / 10**exponent if exponent < 300 else 10 ** (math.log10(count) - exponent)
-    return f"≈ {leading:.2f}·10{str(exponent).translate(_SUPERSCRIPTS)}"
+    return f"≈ {leading:.2f}·10{str(exponent).translate(RAISED)}"
 
 
 def symbol_label(name: str) -> str:
@@ -91,7 +87,7 @@ def symbol_label(name: str) -> str:
     """
     stem, *indices = name.split("_")
     if stem and indices and all(index.isdecimal() and index.isascii() for index in indices):
-        name = stem + ",".join(indices).translate(_SUBSCRIPTS)
+        name = stem + ",".join(indices).translate(LOWERED)
     return shortened(name, LONGEST)
 
 
@@ -101,101 +97,3 @@ def _power(given: Sequence[str | None]) -> str:
         return f"{base}^{exponent or PLACE}"
     plain = str(exponent).replace("−", "-")
     return _POWERS.get(plain, f"□^({exponent})" if "/" in plain else f"□^{exponent}")
-
-
-SHOWN = 2  # places before the dots
-LONGEST_READ = 34  # letters
-BECOMES = {"store": "stored in", "add": "summed in", "last": "last to"}
-
-
-class Places:
-    """The places of a program's buffers, by the names that its text has for them (`codegen.rolled_text`)."""
-
-    program: RolledProgram
-    names: list[str]
-
-    def __init__(self, program: RolledProgram) -> None:
-        self.program, self.names = program, buffer_names(program)
-
-    def buffer(self, number: int) -> Buffer:
-        """A buffer by its number."""
-        return self.program.buffers[number]
-
-    def name(self, number: int) -> str:
-        """The name of a buffer, as it is shown."""
-        return symbol_label(self.names[number])
-
-    def one(self, number: int, place: int) -> str:
-        """Return the name of one place, or the number there."""
-        buffer, name = self.buffer(number), self.names[number]
-        if buffer.values is not None:
-            return f"{buffer.values[place]:.5g}".replace("-", "−")
-        if buffer.size == 1:
-            return symbol_label(name)
-        return symbol_label(f"{name}_{place}") if buffer.kind == "input" else f"{name}[{place}]"
-
-    def read(self, number: int, table: Table) -> tuple[str, str]:
-        """Return the first places and the last that a slot reads, and by which rule.
-
-        The rule says what changes from repetition to repetition, and from round to round of the nests around.
-        """
-        found = table.places()
-        rule = _step(table)
-        moved = [f"+{shift}" if shift > 0 else f"−{-shift}" for shift in table.shifts if shift]
-        rules = ", ".join(filter(None, [rule, f"{' and '.join(moved)} a round" if moved else ""]))
-        if found.min() == found.max():
-            return self.one(number, int(found[0])), rules
-        kept = found[:SHOWN].tolist()
-        last = int(found[-1])
-        dots = ["…"] if len(found) > SHOWN + 1 else []
-        if self.buffer(number).values is not None:
-            return shortened(
-                ", ".join([*(self.one(number, k) for k in kept), *dots, self.one(number, last)]), LONGEST_READ
-            ), ""
-        places = ", ".join([*map(str, kept), *dots, *([str(last)] if len(found) > SHOWN else [])])
-        return shortened(f"{self.names[number]}[{places}]", LONGEST_READ), rules
-
-    def gather(self, gather: Gather) -> tuple[str, str]:
-        """Return what a gather reads, and by which rule."""
-        return self.read(gather.buffer, gather.table)
-
-    def carry(self, carry: Carry) -> tuple[str, str]:
-        """Return how far back a carry looks, and what it has at first."""
-        first = ", ".join(self.gather(initial)[0] for initial in carry.initial[:SHOWN])
-        back = "carried" if carry.lag == 1 else f"from {carry.lag} before"
-        return back, shortened(f"at first {first}", LONGEST_READ) + (", …" if carry.lag > SHOWN else "")
-
-    def result(self, use: Result) -> str:
-        """Return what becomes of a result."""
-        return f"{BECOMES[use.kind]} {self.names[use.buffer]}"
-
-    def size(self, number: int) -> str:
-        """Return how many numbers a buffer has."""
-        size = self.buffer(number).size
-        return counted(size, "number", count_label(size))
-
-
-def results_of(region: Region, places: Places, output: int) -> Sequence[str]:
-    """Return what becomes of an output of a body; nothing where it is only carried on."""
-    found = [places.result(use) for use in region.results if use.output == output]
-    return [*found, *(["ends the loop"] if region.stop == output else [])]
-
-
-def _step(table: Table) -> str:
-    if not isinstance(table, Affine):
-        return f"a table of {count_label(table.count)}" if table.bounds[0] != table.bounds[1] else ""
-    step = abs(table.step)
-    if table.count <= SHOWN + 1 or not step:
-        return ""
-    rule = "in order" if step == 1 and table.step > 0 else "" if step == 1 else f"every {ordinal(step)}"
-    return ", ".join(filter(None, [rule, "backwards" if table.step < 0 else ""]))
-
-
-def ordinal(number: int) -> str:
-    """Return 2nd, 3rd, 4th of 2, 3, 4.
-
-    >>> [ordinal(k) for k in (2, 3, 11, 21, 112)]
-    ['2nd', '3rd', '11th', '21st', '112th']
-    """
-    teen = number % 100 in (11, 12, 13)
-    return f"{number}{'th' if teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"

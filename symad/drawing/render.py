@@ -9,8 +9,7 @@ from codegen.records import dataclass
 from symad.display.styles import LOOKS
 from symad.drawing.boxes import Box, Diagram
 from symad.drawing.layout import Layout, lay_out
-from symad.drawing.shapes import Point
-from symad.drawing.svg import Canvas, text_width
+from symad.drawing.svg import Canvas, Point, text_width
 
 PAGE = 1180.0  # pixels that a page is wide
 LABEL, SMALL = 14.0, 11.5  # sizes of the text of a label, and of what stands below it

@@ -20,8 +20,8 @@ from symad.display.shown import Shown
 from symad.drawing.labels import count_label, symbol_label
 from symad.drawing.svg import Canvas, text_width
 from symad.errors import ArgumentError
+from symad.formulas.given import given
 from symad.formulas.read import read_formula
-from symad.tracing.calling.given import given
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import trace

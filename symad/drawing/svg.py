@@ -1,5 +1,7 @@
 """A canvas for boxes, text, curves with arrows, groups with tooltips, in the colours of the styles; it writes SVG.
 
+Pixels, y downwards. `display.tikz` makes of this SVG what stands on paper.
+
 Every colour is written twice: as an attribute, for readers that know no CSS variables, and as a class whose variable
 changes on dark ground. Nothing here has an id, a script or an address, so pictures may stand together in one page.
 """
@@ -12,27 +14,21 @@ from contextlib import contextmanager
 from html import escape
 from itertools import pairwise
 from math import hypot
+from typing import Literal, TypeAlias
 
 from symad.display.document import Picture
 from symad.display.html import named
-from symad.drawing.shapes import (
-    Anchor,
-    Box,
-    Colour,
-    Group,
-    Label,
-    Paint,
-    Path,
-    Point,
-    Shape,
-    look_of,
-    short as _n,
-    tikz_of,
-)
+from symad.display.styles import GROUND, LOOKS, Look, Style
+from symad.display.tikz import short as _n, tikz_of
+
+Colour: TypeAlias = Style | Literal["ground"]
+Anchor = Literal["start", "middle", "end"]
+Point: TypeAlias = tuple[float, float]
 
 FONT = "system-ui, 'DejaVu Sans', 'Segoe UI', Arial, sans-serif"
 SMALL_WIDTH, FRAME, LARGEST_SCALE = 520.0, 860.0, 1.75  # pixels of a picture that is shown larger, and how much larger
 NARROW = 340.0  # pixels of a picture that fits a phone as it is drawn
+BOLD = ' font-weight="600"'
 _ARROW = 7.0  # length of an arrow head
 _WIDE, _NARROW = "mwMW@%—→∂∑∏∫√", "iljtfrI.,:;'|!()[]{}` -"
 
@@ -52,28 +48,33 @@ class Canvas:
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
-        self._open: list[Group] = [Group()]  # the whole picture, and the groups that are open in it
+        self._elements: list[str] = []
+        self._used: dict[tuple[str, Colour], None] = {}  # what is filled or drawn with which colour
 
     def box(
         self, x: float, y: float, width: float, height: float, *, stroke: Colour | None = None,
         fill: Colour | None = None, opacity: float = 1.0, radius: float = 4.0, line: float = 1.2, dashed: bool = False,
     ) -> None:  # fmt: skip
         """Draw a rectangle with its upper left corner at (x, y); `opacity` is that of its fill."""
-        self._add(Box((x, y), width, height, radius, Paint(fill, stroke, line, dashed, opacity)))
+        size = f'width="{_n(width)}" height="{_n(height)}" rx="{_n(radius)}"'
+        paint = self._painted(fill, stroke, line, dashed, opacity)
+        self._elements.append(f'<rect x="{_n(x)}" y="{_n(y)}" {size}{paint}/>')
 
     def text(
         self, x: float, y: float, text: str, *, colour: Colour = "primal", size: float = 13.0,
         anchor: Anchor = "middle", bold: bool = False, turned: float = 0.0,
     ) -> None:  # fmt: skip
         """Write one line of text on the base line y, turned by so many degrees clockwise about (x, y)."""
-        self._add(Label((x, y), text, colour, size, anchor, bold, turned))
+        moved = f' transform="rotate({_n(turned)} {_n(x)} {_n(y)})"' if turned else ""
+        kind = f'font-size="{_n(size)}" text-anchor="{anchor}"{bold * BOLD}{moved}{self._painted(colour)}'
+        self._elements.append(f'<text x="{_n(x)}" y="{_n(y)}" {kind}>{_escape(text)}</text>')
 
     def path(
         self, commands: str, *, stroke: Colour | None = "muted", fill: Colour | None = None, line: float = 1.2,
         dashed: bool = False, opacity: float = 1.0,
     ) -> None:  # fmt: skip
         """Draw a path given by SVG's commands M, L, C and Z, with absolute numbers."""
-        self._add(Path(commands, Paint(fill, stroke, line, dashed, opacity)))
+        self._elements.append(f'<path d="{commands}"{self._painted(fill, stroke, line, dashed, opacity)}/>')
 
     def curve(
         self, points: Sequence[Point], *, stroke: Colour = "muted", line: float = 1.2, arrow: bool = True,
@@ -103,37 +104,38 @@ class Canvas:
     @contextmanager
     def group(self, title: str = "", shift: Point = (0.0, 0.0), nodes: str = "") -> Iterator[None]:
         """Put what is drawn in this block in one group, which shows its title under the pointer."""
-        made = Group(title, shift, nodes=nodes)
-        self._add(made)
-        self._open.append(made)
-        try:
-            yield
-        finally:
-            self._open.pop()
+        moved = f' transform="translate({_pair(shift)})"' if shift != (0.0, 0.0) else ""
+        self._elements.append(f"<g{moved}{named(nodes)}>" + (f"<title>{_escape(title)}</title>" if title else ""))
+        yield
+        self._elements.append("</g>")
 
     def place(self, other: Canvas, x: float, y: float) -> None:
         """Draw another canvas with its upper left corner at (x, y)."""
-        self._add(Group("", (x, y), other._open[0].shapes))
+        with self.group(shift=(x, y)):
+            self._elements += other._elements
+            self._used |= other._used
 
     def svg(self, *, ground: bool = False, scale: float = 1.0) -> str:
         """Return the picture as SVG: for a page, or with a ground of its own, as a file that stands alone.
 
         With a `scale` it is shown larger than it was drawn: on a narrow screen as small as can still be read.
         """
-        shapes = self._open[0].shapes
+        drawn = self
         if ground:
-            shapes = [Box((0, 0), self.width, self.height, 0, Paint("ground")), *shapes]
-        used: dict[tuple[str, Colour], None] = {}
-        lines = "\n".join(_written(shapes, used))
+            drawn = Canvas(self.width, self.height)
+            drawn.box(0, 0, self.width, self.height, fill="ground", radius=0)
+            drawn._elements += self._elements
+            drawn._used |= self._used
+        lines = "\n".join(drawn._elements)
         box = f'viewBox="0 0 {_n(self.width)} {_n(self.height)}"'
         size = f'width="{_n(self.width * scale)}" height="{_n(self.height * scale)}" {box}'
         kind = f"symad-svg filled{' narrow' * (self.width <= NARROW)}" if scale > 1 else "symad-svg"
         opening = f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" {size} font-family="{FONT}">'
-        return f"{opening}{_stylesheet(used, alone=ground)}\n{lines}\n</svg>"
+        return f"{opening}{_stylesheet(drawn._used, alone=ground)}\n{lines}\n</svg>"
 
     def tikz(self) -> str:
         """Return the picture as a tikzpicture (packages tikz and xcolor), as large as a page at most."""
-        return tikz_of(self._open[0].shapes, self.width, self.height)
+        return tikz_of(self.svg())
 
     def picture(self, description: str, text: str = "", *, ground: bool = False, fills: bool = False) -> Picture:
         """Return the picture as a block of a document: in words, and with a form in characters.
@@ -142,15 +144,38 @@ class Canvas:
         """
         room = min(LARGEST_SCALE, FRAME / self.width, FRAME / self.height) if self.width <= SMALL_WIDTH else 1.0
         scale = max(1.0, room) if fills else 1.0
-        return Picture(self.svg(ground=ground, scale=scale), description, text, self.tikz())
+        return Picture(self.svg(ground=ground, scale=scale), description, text)
 
-    def _add(self, shape: Shape) -> None:
-        self._open[-1].shapes.append(shape)
+    def _painted(
+        self, fill: Colour | None, stroke: Colour | None = None, line: float = 1.2, dashed: bool = False,
+        opacity: float = 1.0,
+    ) -> str:  # fmt: skip
+        """Return the attributes of a fill (and how dense it is) and of a line; None for neither."""
+        uses: list[tuple[str, Colour]] = [(kind, c) for kind, c in (("fill", fill), ("stroke", stroke)) if c]
+        self._used |= dict.fromkeys(uses)
+        written = f' class="{" ".join(f"{kind}-{colour}" for kind, colour in uses)}"'
+        written += f' fill="#{look_of(fill).light}"' if fill else ' fill="none"'
+        written += f' fill-opacity="{opacity:g}"' if fill and opacity != 1.0 else ""
+        if stroke:
+            written += f' stroke="#{look_of(stroke).light}" stroke-width="{_n(line)}"'
+            written += ' stroke-dasharray="4 3"' if dashed else ""
+        return written
 
     def _arrow_head(self, before: Point, end: Point, colour: Colour) -> None:
         dx, dy = (end[0] - before[0]) * 0.42, (end[1] - before[1]) * 0.42
         corners = (end, (before[0] - dy, before[1] + dx), (before[0] + dy, before[1] - dx))
         self.path(f"M{'L'.join(map(_pair, corners))}Z", stroke=None, fill=colour)
+
+
+def look_of(colour: Colour) -> Look:
+    """Return the shades of a colour; a style without one is drawn like what is primal.
+
+    >>> look_of("ground").light
+    'FFFFFF'
+    """
+    if colour == "ground":
+        return GROUND
+    return LOOKS[colour] if LOOKS[colour].light else LOOKS["primal"]
 
 
 def smooth(points: Sequence[Point], sideways: bool = False) -> str:
@@ -190,45 +215,6 @@ def _letter_width(letter: str) -> float:
     if unicodedata.combining(letter):
         return 0.0
     return 0.98 if letter in _WIDE else 0.4 if letter in _NARROW else 0.7 if letter.isupper() else 0.64
-
-
-def _written(shapes: Iterable[Shape], used: dict[tuple[str, Colour], None]) -> Iterator[str]:
-    """Yield the elements of shapes; which colours they fill or draw with goes into `used`."""
-    for shape in shapes:
-        match shape:
-            case Group():
-                moved = f' transform="translate({_pair(shape.shift)})"' if shape.shift != (0.0, 0.0) else ""
-                yield f"<g{moved}{named(shape.nodes)}>" + (
-                    f"<title>{_escape(shape.title)}</title>" if shape.title else ""
-                )
-                yield from _written(shape.shapes, used)
-                yield "</g>"
-            case Box(place=(x, y)):
-                size = f'width="{_n(shape.width)}" height="{_n(shape.height)}" rx="{_n(shape.radius)}"'
-                yield f'<rect x="{_n(x)}" y="{_n(y)}" {size}{_painted(shape.paint, used)}/>'
-            case Path():
-                yield f'<path d="{shape.commands}"{_painted(shape.paint, used)}/>'
-            case Label():
-                yield f"<text {_label(shape)}{_painted(Paint(shape.colour), used)}>{_escape(shape.text)}</text>"
-
-
-def _label(label: Label) -> str:
-    x, y = map(_n, label.place)
-    turned = f' transform="rotate({_n(label.turned)} {x} {y})"' if label.turned else ""
-    bold = ' font-weight="600"' if label.bold else ""
-    return f'x="{x}" y="{y}" font-size="{_n(label.size)}" text-anchor="{label.anchor}"{bold}{turned}'
-
-
-def _painted(paint: Paint, used: dict[tuple[str, Colour], None]) -> str:
-    uses: list[tuple[str, Colour]] = [(k, c) for k, c in (("fill", paint.fill), ("stroke", paint.stroke)) if c]
-    used |= dict.fromkeys(uses)
-    written = f' class="{" ".join(f"{kind}-{colour}" for kind, colour in uses)}"'
-    written += f' fill="#{look_of(paint.fill).light}"' if paint.fill else ' fill="none"'
-    written += f' fill-opacity="{paint.opacity:g}"' if paint.fill and paint.opacity != 1.0 else ""
-    if paint.stroke:
-        written += f' stroke="#{look_of(paint.stroke).light}" stroke-width="{_n(paint.line)}"'
-        written += ' stroke-dasharray="4 3"' if paint.dashed else ""
-    return written
 
 
 def _stylesheet(used: Iterable[tuple[str, Colour]], alone: bool) -> str:

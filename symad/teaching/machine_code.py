@@ -8,9 +8,8 @@ its lines are told apart by their kind only.
 from __future__ import annotations
 
 import re
-import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import sympy as sp
@@ -20,6 +19,8 @@ from codegen.records import dataclass
 from symad.display.document import Document, Heading, Marked, Table
 from symad.display.shown import Shown
 from symad.errors import ArgumentError, LimitError
+from symad.teaching.llvm_lines import FORMULAS, Machine, body_of, kind_of_ir
+from symad.teaching.located_code import instructions_of
 from symad.tracing.calling.tracebacks import public_api
 
 MAX_LINES = 400  # more are not read
@@ -75,10 +76,16 @@ def read_llvm(kernel: Kernel) -> CodeReading:
     if not is_one_function(kernel):
         raise _in_parts()
     inputs = kernel.program.inputs
-    symbols = [[_symbol(part.name, index) for index in np.ndindex(*part.shape)] for part in inputs]
-    machine = _Symbolic(symbols)
-    lines = tuple(machine.line(text) for text in _body(kernel.llvm.split("\n"), "define", "}"))
-    return CodeReading("LLVM IR", lines, tuple(machine.stored))
+    symbols = [
+        [sp.Symbol("_".join([part.name, *map(str, index)]), real=True) for index in np.ndindex(*part.shape)]
+        for part in inputs
+    ]
+    machine, lines, stored = Machine(symbols, FORMULAS), list[CodeLine](), list[sp.Basic]()
+    for text in _checked(body_of(kernel.llvm)):
+        lanes = machine.line(text)
+        lines.append(CodeLine(text, kind_of_ir(text), lanes[0] if len(lanes) == 1 else sp.Tuple(*lanes) or None))
+        stored += lanes if text.startswith("store ") else ()
+    return CodeReading("LLVM IR", tuple(lines), tuple(stored))
 
 
 def is_one_function(kernel: Kernel) -> bool:
@@ -88,20 +95,20 @@ def is_one_function(kernel: Kernel) -> bool:
 
 @public_api
 def read_assembly(kernel: Kernel) -> CodeReading:
-    """Return the lines of assembly of a kernel, each with its kind; LimitError for more than 400 lines.
+    """Return the instructions of a kernel in assembly, each with its kind; LimitError for more than 400.
 
     >>> import symad as sa
     >>> read_assembly(sa.compile(lambda x: x * x, 1.0)).count()["arithmetic"]
     1
     """
-    lines = _body(kernel.assembly.split("\n"), "kernel.0:", ".Lfunc_end0:")
-    texts = [" ".join(line.split()) for line in lines]
-    return CodeReading("assembly", tuple(CodeLine(text, kind_of(text)) for text in texts if text))
+    texts = instructions_of(kernel.assembly)
+    if not texts:  # loops and sweeps are functions of other names
+        raise _in_parts()
+    return CodeReading("assembly", tuple(CodeLine(text, kind_of(text)) for text in _checked(texts)))
 
 
 # The first that matches the mnemonic; those of x86-64 and of AArch64.
 _KINDS = {
-    "for the assembler": r"\.|.*:$|#|//",
     "fused multiply-add": r"vf?n?m(add|sub)|vfn?m(add|sub)|fn?m(add|sub)|fml[as]",
     "arithmetic": r"v?(add|sub|mul|div|sqrt|min|max)[sp]d|f(add|sub|mul|div|sqrt|min|max|minnm|maxnm)$",
     "sign of a number": r"v?(xor|and|andn|or)p[sd]|vpternlog|f(neg|abs)$",
@@ -122,80 +129,6 @@ def kind_of(line: str) -> str:
     return next((kind for kind, pattern in _KINDS.items() if re.match(pattern, word)), "something else")
 
 
-class _Symbolic:
-    """LLVM's registers, with formulas in them instead of numbers."""
-
-    def __init__(self, inputs: Sequence[Sequence[sp.Symbol]]) -> None:
-        self.places = {(f"%{k}", index): symbol for k, part in enumerate(inputs) for index, symbol in enumerate(part)}
-        self.pointers: dict[str, tuple[str, int]] = {}
-        self.values: dict[str, sp.Basic] = {}
-        self.stored: list[sp.Basic] = []
-
-    def line(self, text: str) -> CodeLine:
-        """Carry out a line."""
-        name, _, operation = text.rpartition("=") if re.match(r"%\w+=", text) else ("", "", text)
-        opcode, operands = operation.split(" ")[0], re.findall(r"%\w+|0x[0-9A-F]{16}", operation)
-        if opcode == "getelementptr":
-            self.pointers[name] = (operands[0], int(operation.rpartition(" ")[2]))
-            return CodeLine(text, "address of an element")
-        if opcode == "load":
-            self.values[name] = self.places.get(self.pointers.get(operands[0], (operands[0], 0)), _register(name))
-            return CodeLine(text, "an argument comes from memory", self.values[name])
-        if opcode == "store":
-            self.stored.append(self.value(operands[0]))
-            return CodeLine(text, "a result goes to memory", self.stored[-1])
-        if opcode == "extractvalue":
-            both = self.value(operands[0])
-            part = both.args[int(operation.rpartition(",")[2])] if isinstance(both, sp.Tuple) else _register(name)
-            self.values[name] = part
-            return CodeLine(text, "one of two results", part)
-        function = re.search(r"@(?:llvm\.|symad\.)?(\w+)", operation) if opcode == "call" else None
-        kind, value = self.computed(function[1] if function else opcode, [self.value(part) for part in operands])
-        if name:
-            self.values[name] = _register(name) if value is None else value
-        return CodeLine(text, kind, value)
-
-    def value(self, operand: str) -> sp.Basic:
-        """Return what a register holds, or the exact value of a number written in hexadecimal."""
-        if operand.startswith("0x"):
-            return sp.Rational(struct.unpack(">d", bytes.fromhex(operand[2:]))[0])
-        return self.values.get(operand, _register(operand))
-
-    def computed(self, operation: str, operands: list[sp.Basic]) -> tuple[str, sp.Basic | None]:
-        """Return what an operation is called, and its formula."""
-        if operation in _OPERATIONS:
-            kind, formula = _OPERATIONS[operation]
-            return kind, formula(*operands)
-        if operation == "ret":
-            return "back to the caller", None
-        if operation == "sincos":
-            return "a call of sin and cos at once", sp.Tuple(sp.sin(*operands), sp.cos(*operands))
-        function = getattr(sp, operation, None)
-        if isinstance(function, sp.FunctionClass):
-            return f"a call of {operation}", function(*operands)
-        return operation, None
-
-
-_OPERATIONS = {
-    "fadd": ("addition", lambda a, b: a + b),
-    "fsub": ("subtraction", lambda a, b: a - b),
-    "fmul": ("multiplication", lambda a, b: a * b),
-    "fdiv": ("division", lambda a, b: a / b),
-    "fneg": ("change of sign", lambda a: -a),
-    "fma": ("multiplication and addition, rounded once", lambda a, b, c: a * b + c),
-    "sqrt": ("square root, an instruction", sp.sqrt),
-    "fabs": ("absolute value", sp.Abs),
-}
-
-
-def _register(name: str) -> sp.Symbol:
-    return sp.Symbol(f"r_{name.removeprefix('%')}", real=True)
-
-
-def _symbol(name: str, index: tuple[int, ...]) -> sp.Symbol:
-    return sp.Symbol("_".join([name, *map(str, index)]), real=True)
-
-
 def _in_parts() -> ArgumentError:
     return ArgumentError(
         "a kernel in several parts",
@@ -204,16 +137,11 @@ def _in_parts() -> ArgumentError:
     )
 
 
-def _body(lines: Sequence[str], start: str, end: str) -> Iterator[str]:
-    """Return the lines of the first function, between its head and its end."""
-    first = next((k for k, line in enumerate(lines, 1) if line.startswith(start)), None)
-    if first is None:  # loops and sweeps are functions of other names
-        raise _in_parts()
-    last = next(k for k, line in enumerate(lines[first:], first) if line.startswith(end))
-    if last - first > MAX_LINES:
+def _checked(lines: Sequence[str]) -> Sequence[str]:
+    if len(lines) > MAX_LINES:
         raise LimitError(
-            f"{last - first} lines of code",
+            f"{len(lines)} lines of code",
             why=f"more than {MAX_LINES} are not read",
             do='take a smaller one, or compile it with roll="never"',
         )
-    return iter(lines[first:last])
+    return lines

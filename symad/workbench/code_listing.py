@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from codegen import Kernel
 from codegen.records import dataclass
 from symad.display.document import Cell, Code, Columns, Document, Heading, Marked, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.shown import Shown
+from symad.teaching.llvm_lines import Machine, body_of, kind_of_ir
+from symad.teaching.located_code import Instruction, instructions_of, located_assembly
 from symad.teaching.machine_code import is_one_function, kind_of
-from symad.workbench.instruction_values import Machine, Numbers
-from symad.workbench.located_code import Instruction, body_of, instructions_of, located_assembly
 
 MOST_LINES = 600
-_KINDS = {
-    "load": "from memory", "store": "to memory", "fadd": "+", "fsub": "-", "fmul": "×", "fdiv": "÷", "fneg": "sign",
-    "getelementptr": "address", "insertelement": "into a lane", "extractelement": "out of a lane",
-    "shufflevector": "between lanes", "extractvalue": "one of two", "fcmp": "comparison", "select": "choice",
-    "br": "branch", "phi": "carried", "ret": "back",
-}  # fmt: skip
-_CALLED = re.compile(r"@(?:llvm\.|symad\.)?(\w+)")
+Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -91,18 +85,6 @@ def code_listing(kernel: Kernel, points: Sequence[Sequence[float]], recognise: C
         f"The numbers on the left are lines of the IR; an instruction has that of the line it was selected for."
     )
     return CodeListing(tuple(lines), tuple(marks), tuple(located), straight=True, told=told)
-
-
-def kind_of_ir(line: str) -> str:
-    """Return what a line of IR does, in a word.
-
-    >>> kind_of_ir("%6=fmul double %5,%5"), kind_of_ir("%9=call double @symad.exp.f64(double %8)")
-    ('×', 'exp')
-    """
-    operation = line.partition("=")[2] if re.match(r"%[\w.]+\s*=", line) else line
-    opcode = operation.split(" ")[0]
-    called = _CALLED.search(operation) if opcode == "call" else None
-    return called[1] if called else _KINDS.get(opcode, opcode)
 
 
 def _inputs(kernel: Kernel, points: Sequence[Sequence[float]]) -> list[list[Numbers]]:

@@ -16,7 +16,6 @@ from symad.workbench.titles import PANES
 
 FORMS = (".html", ".ipynb", ".tex", ".txt")
 _NAME = re.compile(r"lesson-(\d{1,3})")
-_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 
 
 def lesson_number(pane: str) -> int | None:
@@ -78,4 +77,4 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 def _html(step: Step) -> str:
-    return _STYLE.sub("", html.fragment(step.blocks()))
+    return html.bare(step.blocks())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
@@ -38,7 +37,6 @@ from symad.workbench.titles import EXPORTS, TITLES
 
 READ_OPERATIONS = 60  # of a derivative that is written out as a formula
 REACH = 1.0  # of the range of errors on each side of the point, in parts of 1 + |x|
-_STYLE = re.compile(r"<style>.*?</style>", re.DOTALL)
 
 Progress = Callable[[str], None]
 
@@ -72,11 +70,10 @@ def answer(study: Study, question: Question, pane: str, progress: Progress) -> d
     """Return what the page shows in a pane: its title, its HTML, the files that it can be saved as."""
     found = made(study, question, pane, progress)
     forms = [".html", ".ipynb", ".tex", ".txt", *found.shown.more_forms()]
-    fragment = html.fragment(found.document)
-    fragment = study.links.marked(fragment) if found.linked else fragment
+    fragment = html.bare(found.document)
     return {
         "title": found.shown.title,
-        "html": _STYLE.sub("", fragment),
+        "html": study.links.marked(fragment) if found.linked else fragment,
         "forms": [form for form in forms if form in EXPORTS],
         **found.more,
     }

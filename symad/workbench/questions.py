@@ -16,8 +16,8 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from codegen.records import dataclass
 from symad.errors import ArgumentError
-from symad.tracing.calling.given import given
-from symad.tracing.calling.targets import formula_at, load_function, number_of, of_first_argument
+from symad.formulas.given import given
+from symad.formulas.targets import formula_at, load_function, number_of, of_first_argument
 from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev, jvp
 from symad.transforms.higher_order import laplacian
 from symad.workbench.titles import HIGHEST_ORDER, LONGEST_TEXT

@@ -34,7 +34,6 @@ def test_a_name_does_not_go_with_the_next_release(since: str, until: str) -> Non
 
 
 def test_no_name_is_kept_beyond_its_end() -> None:
-    """Nothing is deprecated now; what will be is looked at here."""
     now = tuple(map(int, symad.__version__.split(".")[:2]))
     kept = []
     for path in (*ROOT.glob("symad/**/*.py"), *ROOT.glob("codegen/**/*.py")):

@@ -19,9 +19,9 @@ from symad.checking.comparison.differences import spread
 from symad.compiling.native import compile_trace
 from symad.drawing.boxes import tree_operations
 from symad.errors import ArgumentError, LimitError
+from symad.formulas.given import given
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy, to_sympy
-from symad.tracing.calling.given import given
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import Trace, trace
 from symad.tracing.values.node_trees import object_array

@@ -15,6 +15,7 @@ from codegen.records import dataclass
 from symad.checking.comparison.comparison_problem import derivative_name, whole
 from symad.checking.comparison.comparison_rows import Row
 from symad.checking.comparison.reference import Enclosure, Reference
+from symad.compiling.plan import time_text
 from symad.display.document import Cell, Document, Formula, Heading, Marked, Paragraph, Table, inlines
 from symad.display.shown import Shown
 from symad.display.styles import Style
@@ -136,18 +137,8 @@ class Comparison(Shown):
         return {".md": lambda: self.markdown() + "\n", ".csv": self.csv}
 
 
-def seconds_text(seconds: float | None) -> str:
-    """Return a time in the unit that fits.
-
-    >>> seconds_text(3.2e-7), seconds_text(0.25), seconds_text(None)
-    ('320 ns', '250 ms', '')
-    """
-    if seconds is None:
-        return ""
-    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
+def _seconds(taken: float | None) -> str:
+    return "" if taken is None else time_text(1e9 * taken)
 
 
 def ulp_text(row: Row) -> str:
@@ -166,8 +157,8 @@ COLUMNS: tuple[tuple[str, str, Callable[[Row], Cell]], ...] = (
     ("operations", "r", lambda row: whole(row.operations)),
     ("tree", "r", lambda row: whole(row.sizes.tree if row.sizes else None)),
     ("graph", "r", lambda row: whole(row.sizes.graph if row.sizes else None)),
-    ("build", "r", lambda row: seconds_text(row.build_seconds)),
-    ("call", "r", lambda row: seconds_text(row.call_seconds)),
+    ("build", "r", lambda row: _seconds(row.build_seconds)),
+    ("call", "r", lambda row: _seconds(row.call_seconds)),
 )
 
 

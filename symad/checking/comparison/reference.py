@@ -20,8 +20,8 @@ from symad.checking.comparison.differences import (
     spread,
     working_digits,
 )
-from symad.checking.verification.balls import enclose
 from symad.checking.verification.balls_functions import as_mpf
+from symad.checking.verification.enclose import enclose
 from symad.checking.verification.verify import CANCELLED, compare_exact, exact_values
 from symad.derivatives.interpolation import multi_indices
 from symad.errors import LimitError, WorkbenchError

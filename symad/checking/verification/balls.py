@@ -39,7 +39,6 @@ from symad.checking.verification.balls_functions import (
 )
 from symad.checking.verification.balls_special import SPECIAL
 from symad.errors import ArgumentError
-from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.trace import Trace
 
 NUMBERS = {**ARITHMETIC, **ELEMENTARY, **SPECIAL, **DISTRIBUTIONS, **COMPARISONS}
@@ -72,25 +71,6 @@ def enclosures(rows: Rows, wanted: Sequence[int], inputs: Mapping[int, Any], pre
         values: dict[int, Any] = {row: flint().arb(value) for row, value in inputs.items()}
         carry_out(rows, needed(rows, wanted, values), values, Arithmetic(functions, functions, _leaf))
         return [value if isinstance(value, flint().arb) else ball(value) for value in (values[row] for row in wanted)]
-
-
-@public_api
-def enclose(kernel_or_trace: Kernel | Trace, *args: Any, digits: int = 50) -> list[Ball]:
-    """Return balls around the exact results at a point, in flat order, with `digits` digits where that is possible.
-
-    The precision is raised until it is. A ball that stays wider contains the exact result all the same: it may be an
-    exact 0 that cancels, or lie on the edge of a branch that cannot be decided; nan says that nothing is known.
-
-    >>> import symad as sa
-    >>> [found] = enclose(sa.compile(lambda x: x**2 - 2, 1.5), 1.5, digits=30)
-    >>> found.is_exact(), found == 0.25
-    (True, True)
-    """
-    rows, results = results_of(kernel_or_trace)
-    wanted = [row for row in results if row is not None]
-    found = tight(rows, wanted, numbered(kernel_or_trace, args), digits * math.log2(10))
-    stored = dict(zip(wanted, found, strict=True))
-    return [ball(0) if row is None else stored[row] for row in results]
 
 
 def tight(rows: Rows, wanted: Sequence[int], inputs: Mapping[int, Any], bits: float) -> list[Ball]:

@@ -17,13 +17,13 @@ from symad.checking.equality import Agreement, agreement
 from symad.checking.turns import is_at_turn, turns
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import too_large
+from symad.formulas.given import given
 from symad.formulas.read import read_formula
 from symad.graph.sympy_io import to_sympy
 from symad.teaching.expansion.displayed import Definitions, check_coefficients
 from symad.teaching.expansion.epsilon import Levels, subsets
 from symad.teaching.expansion.expansion_levels import by_levels
 from symad.teaching.expansion.page_formulas import Along, Listed
-from symad.tracing.calling.given import given
 from symad.tracing.calling.user_place import refusal
 from symad.tracing.trace import trace
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from codegen.ir.program import reachable
+from codegen.evaluation.interpret import Arithmetic, Functions, carry_out
+from codegen.ir.program import Head, needed
 from symad.errors import ArgumentError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import from_sympy
@@ -51,53 +52,40 @@ def watchable(expression: sp.Expr, symbols: tuple[sp.Basic, ...]) -> Callable[..
     """Return a formula as a function of numbers of any design: sums, products, whole powers, a few functions."""
     graph = Graph(lines=False)
     (result,) = from_sympy(graph, [expression])
-    order = reachable(graph, [result])
     places = {atom: row for row, atom in graph.atoms.items()}
-    _check(graph, order)
+    functions = Functions(_function)
+    arithmetic = Arithmetic(functions, functions, float)
 
     def f(*numbers: Any) -> Any:
         values: dict[int, Any] = {places[s]: n for s, n in zip(symbols, numbers, strict=True) if s in places}
-        for row in order:
-            if row not in values:
-                operands = [values[operand] for operand in graph.operands[row]]
-                values[row] = _applied(graph, row, operands) if operands else float(graph.atoms[row])
+        carry_out(graph, needed(graph, [result], values), values, arithmetic)
         return values[result]
 
     return f
 
 
-def _check(graph: Graph, order: list[int]) -> None:
-    for row in order:
-        head = graph.heads[row]
-        if not graph.operands[row] or head in (sp.Add, sp.Mul) or head in _BY_NAME:
-            continue
-        if head is not sp.Pow or _exponent(graph, row) is None:
-            raise ArgumentError(
-                f"{head.__name__} in the exhibit",
-                why="the wrong designs that are compared do not have it",
-                do=f"use +, -, *, /, whole powers and {', '.join(map(str, _BY_NAME.values()))}",
-            )
-
-
-def _exponent(graph: Graph, row: int) -> sp.Rational | None:
-    exponent = graph.atoms.get(graph.operands[row][1])
-    if isinstance(exponent, sp.Rational) and (exponent.is_Integer or abs(exponent) == sp.Rational(1, 2)):
-        return exponent
-    return None
-
-
-def _applied(graph: Graph, row: int, operands: list[Any]) -> Any:
-    head = graph.heads[row]
-    if head is sp.Add:
-        return sum(operands[1:], operands[0])
-    if head is sp.Mul:
-        return math.prod(operands[1:], start=operands[0])
-    if head is sp.Pow:
-        return _power(operands[0], _exponent(graph, row))
-    return getattr(np, _BY_NAME[head])(operands[0])
+def _function(head: Head) -> Callable[..., Any]:
+    known = {
+        sp.Add: lambda first, *rest: sum(rest, first),
+        sp.Mul: lambda first, *rest: math.prod(rest, start=first),
+        sp.Pow: _power,
+    }
+    if head not in _BY_NAME and head not in known:
+        raise _refused(head.__name__)
+    return known.get(head) or getattr(np, _BY_NAME[head])
 
 
 def _power(base: Any, exponent: Any) -> Any:
-    whole = int(abs(exponent)) if exponent.is_Integer else None
-    made = np.sqrt(base) if whole is None else base if whole == 1 else base**whole
+    size = abs(exponent) if isinstance(exponent, float) else 0.0
+    if size != 0.5 and (not size or not size.is_integer()):
+        raise _refused("a power")
+    made = np.sqrt(base) if size == 0.5 else base if size == 1 else base ** int(size)
     return made if exponent > 0 else 1.0 / made
+
+
+def _refused(what: str) -> ArgumentError:
+    return ArgumentError(
+        f"{what} in the exhibit",
+        why="the wrong designs that are compared do not have it",
+        do=f"use +, -, *, /, whole powers and {', '.join(map(str, _BY_NAME.values()))}",
+    )

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 import sympy as sp
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from codegen.records import dataclass
 from symad.display.document import Cell
@@ -32,8 +33,10 @@ MAX_LINES = 200  # of a run: more are not read
 MAX_LEVELS = 5  # inside each other: 32 coefficients
 _NUMBERS = (int, float, np.floating)
 _OPERATORS = {
-    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
+    "add": ("+", operator.add), "subtract": ("-", operator.sub), "multiply": ("·", operator.mul),
+    "divide": ("/", operator.truediv),
 }  # fmt: skip
+_COMPARED = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 
 
 @dataclass
@@ -239,72 +242,38 @@ class _Recorder:
         return parameter.name
 
 
-def _on_both_sides(sign: str, operation: Callable[[Any, Any], Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return an operator with the watched number on its left, and on its right."""
-    return (
-        lambda self, other: self._binary(sign, self, other, operation),
-        lambda self, other: self._binary(sign, other, self, operation),
-    )
-
-
-class Watched:
+class Watched(NDArrayOperatorsMixin):
     """A number of a design; operations on it are the design's, and are written down.
 
     A parameter comes without a name, and with the levels that were open when it was made.
     """
 
-    __lt__: Callable[..., NoReturn]
-    __le__: Callable[..., NoReturn]
-    __gt__: Callable[..., NoReturn]
-    __ge__: Callable[..., NoReturn]
-
-    __slots__ = ("levels", "name", "number", "recorder")
-
-    number: Any
-    name: sp.Symbol | None
-    recorder: _Recorder
-    levels: Sequence[Opened]
-    __add__: Callable[..., Any]
-    __radd__: Callable[..., Any]
-    __sub__: Callable[..., Any]
-    __rsub__: Callable[..., Any]
-    __mul__: Callable[..., Any]
-    __rmul__: Callable[..., Any]
-    __truediv__: Callable[..., Any]
-    __rtruediv__: Callable[..., Any]
-
     def __init__(self, number: Any, name: sp.Symbol | None, recorder: _Recorder, levels: Sequence[Opened] = ()) -> None:
         self.number, self.name, self.recorder, self.levels = number, name, recorder, levels
 
-    def _binary(self, sign: str, left: Any, right: Any, operation: Callable[[Any, Any], Any]) -> Any:
-        if not all(isinstance(side, (Watched, *_NUMBERS)) for side in (left, right)):
-            return NotImplemented
-        formula = (self.recorder.name_of(left), f"{SPACE}{sign}{SPACE}", self.recorder.name_of(right))
-        return self.recorder.write(formula, operation(_plain(left), _plain(right)))
-
-    __add__, __radd__ = _on_both_sides("+", operator.add)
-    __sub__, __rsub__ = _on_both_sides("-", operator.sub)
-    __mul__, __rmul__ = _on_both_sides("·", operator.mul)
-    __truediv__, __rtruediv__ = _on_both_sides("/", operator.truediv)
-
-    def __neg__(self) -> Any:
-        return self.recorder.write(("-", self.recorder.name_of(self)), -self.number)
-
-    def __pow__(self, exponent: Any) -> Any:
-        if not isinstance(exponent, int):
-            self._refuse_function("a power that is no integer")
-        base = self.recorder.name_of(self)
-        return self.recorder.write((sp.Pow(base, exponent, evaluate=False),), self.number**exponent)
-
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
-        if ufunc.__name__ in _OPERATORS and len(inputs) == 2 and not keywords:  # a number of NumPy on the left
-            return _OPERATORS[ufunc.__name__](float(inputs[0]), inputs[1])
-        if ufunc.__name__ not in FUNCTIONS or method != "__call__" or keywords:
-            self._refuse_function(f"np.{ufunc.__name__}")
-        formula = sp.Function(ufunc.__name__)(self.recorder.name_of(self))
-        return self.recorder.write(formula, self.recorder.design.function(ufunc.__name__, self.number))
+        """Carry out an operation or a function: what operators and NumPy's functions call."""
+        name, recorder = ufunc.__name__, self.recorder
+        if name in _COMPARED:
+            self.__bool__()
+        if not all(isinstance(side, (Watched, *_NUMBERS)) for side in inputs):
+            return NotImplemented
+        known = name in (*_OPERATORS, *FUNCTIONS, "negative") or (name == "power" and isinstance(inputs[1], int))
+        if not known or method != "__call__" or keywords:
+            _refuse_function("a power that is no integer" if name == "power" else f"np.{name}")
+        if name in FUNCTIONS:
+            formula: Cell = sp.Function(name)(recorder.name_of(self))
+            return recorder.write(formula, recorder.design.function(name, self.number))
+        left = recorder.name_of(inputs[0])
+        if name == "negative":
+            return recorder.write(("-", left), -self.number)
+        if name == "power":
+            return recorder.write((sp.Pow(left, inputs[1], evaluate=False),), _plain(inputs[0]) ** inputs[1])
+        sign, operation = _OPERATORS[name]
+        formula = (left, f"{SPACE}{sign}{SPACE}", recorder.name_of(inputs[1]))
+        return recorder.write(formula, operation(*map(_plain, inputs)))
 
-    def _refuse(self, *_: Any) -> NoReturn:
+    def __bool__(self) -> NoReturn:
         raise TraceError(
             "a condition on a number of an exhibited program",
             where=user_place(),
@@ -312,15 +281,14 @@ class Watched:
             do="exhibit the branch that is taken",
         )
 
-    def _refuse_function(self, what: str) -> NoReturn:
-        functions = ", ".join(f"np.{name}" for name in FUNCTIONS)
-        why = "the designs that are compared do not have it"
-        raise TraceError(f"{what} in an exhibited program", where=user_place(), why=why, do=f"use {functions}")
-
     def __float__(self) -> NoReturn:
-        self._refuse_function("a plain float")
+        _refuse_function("a plain float")
 
-    __bool__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+def _refuse_function(what: str) -> NoReturn:
+    functions = ", ".join(f"np.{name}" for name in FUNCTIONS)
+    why = "the designs that are compared do not have it"
+    raise TraceError(f"{what} in an exhibited program", where=user_place(), why=why, do=f"use {functions}")
 
 
 def equal(a: float | None, b: float | None) -> bool:

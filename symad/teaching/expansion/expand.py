@@ -19,6 +19,7 @@ from symad.derivatives.level import Epsilon, Level, open_level
 from symad.display.document import Document
 from symad.display.shown import Shown
 from symad.errors import ArgumentError, TraceError
+from symad.formulas.given import Given, given
 from symad.rules.undefined import with_formal_heads
 from symad.teaching.expansion import epsilon
 from symad.teaching.expansion.epsilon import Levels
@@ -27,7 +28,6 @@ from symad.teaching.expansion.expansion_values import Values
 from symad.teaching.expansion.notes import asked_conditions, notes_of
 from symad.teaching.expansion.page import document_of, why_no_book
 from symad.teaching.expansion.steps import Parts, Step
-from symad.tracing.calling.given import Given, given
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import user_place

@@ -14,6 +14,7 @@ import symad.tracing.values.containers as containers
 from symad.derivatives.level import Epsilon
 from symad.display.document import Block, Cell, Document, Formula, Heading, Paragraph, Table
 from symad.display.mathematics import text_of
+from symad.display.notation import LOWERED
 from symad.teaching.expansion import epsilon
 from symad.teaching.expansion.book_levels import Book, exact, moves_of
 from symad.teaching.expansion.displayed import Definitions, check_blocks, check_coefficients, check_lines
@@ -33,7 +34,6 @@ READ = 60  # operations of a formula that is still read as a whole
 NESTED_LEVELS = 3  # whose nested sum is written out
 NAMED = 4  # arguments of a function that are written side by side
 TERMS = 5  # of the chain rule that says what a coefficient is
-_SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def why_no_book(parts: Parts) -> str:
@@ -292,7 +292,7 @@ def _moved_text(name: sp.Expr, moving: Sequence[tuple[sp.Expr, Levels]]) -> str:
     terms = [str(name)]
     for part, levels in moving:
         direction = _text(part)
-        mark = " ".join(f"ε{k}".translate(_SUBSCRIPTS) for k in levels)
+        mark = " ".join(f"ε{k}".translate(LOWERED) for k in levels)
         if direction != "0":
             terms.append(mark if direction == "1" else f"{direction} {mark}")
     return " + ".join(terms)
@@ -300,7 +300,7 @@ def _moved_text(name: sp.Expr, moving: Sequence[tuple[sp.Expr, Levels]]) -> str:
 
 def _text(direction: sp.Expr) -> str:
     """Return a direction in prose."""
-    return re.sub(r"_\d+$", lambda found: found[0][1:].translate(_SUBSCRIPTS), text_of(direction))
+    return re.sub(r"_\d+$", lambda found: found[0][1:].translate(LOWERED), text_of(direction))
 
 
 def _line(step: Step) -> tuple[Cell, ...]:

@@ -15,6 +15,7 @@ from codegen.ir.program import Head
 from codegen.records import dataclass
 from symad.derivatives.linear import Row
 from symad.display.document import Cell, Inline
+from symad.formulas.given import Given
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_sympy
@@ -23,7 +24,6 @@ from symad.rules.undefined import Formal, formal
 from symad.teaching.expansion.epsilon import Levels, Nested, monomial
 from symad.teaching.expansion.expansion_levels import Levelled, Stage
 from symad.teaching.expansion.expansion_values import Values, as_sympy
-from symad.tracing.calling.given import Given
 from symad.tracing.values.node_trees import Tree
 
 _CHOICES: dict[Head, str] = {

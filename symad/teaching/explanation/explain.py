@@ -13,13 +13,13 @@ from symad.derivatives.node_roles import History
 from symad.display.document import Document
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
+from symad.formulas.given import given
 from symad.graph.graph import Graph
 from symad.teaching.explanation.explanation_document import document_of
 from symad.teaching.explanation.explanation_lines import Book
 from symad.teaching.explanation.explanation_stages import Explained
 from symad.tracing.calling.attempts import call
 from symad.tracing.calling.function_names import argument_names, check_call, name_of
-from symad.tracing.calling.given import given
 from symad.tracing.calling.scope import open_scope
 from symad.tracing.calling.tracebacks import public_api
 from symad.tracing.calling.user_place import is_defect
@@ -66,8 +66,8 @@ def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = 
 
     f may also be a SymPy expression or a formula in a string, with its symbols (or `{symbol: value}`) as the argument.
     A function that needs numbers (a solver, a loop that ends by its values) is shown for the given ones. Long programs
-    are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page. What is kept,
-    the operations and the tapes of other designs are folded, and opened on a page; `detail="all"` prints them.
+    are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page. What is kept
+    and the tapes of other designs are folded, and opened on a page; `detail="all"` prints them.
     ArgumentError for another `detail`.
 
     >>> import numpy as np

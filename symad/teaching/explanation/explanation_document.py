@@ -15,7 +15,6 @@ from symad.display.styles import LOOKS, Style
 from symad.teaching.explanation.checked_lines import check_statements
 from symad.teaching.explanation.explanation_lines import Line, Row, Statement
 from symad.teaching.explanation.explanation_stages import Explained, Stage
-from symad.teaching.explanation.tapes import tapes_picture
 
 T = TypeVar("T")
 
@@ -52,7 +51,7 @@ def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
     yield Paragraph(_legend())
     if shown.levels:
         yield _levels(shown)
-        yield _contents(shown)
+        yield from _contents(shown)
     stages, hidden = _ends(shown.stages, STAGES_SHOWN // 2, STAGES_SHOWN // 2)
     for group in _beside(stages):
         if hidden and group[0][0] == STAGES_SHOWN // 2 + hidden:
@@ -63,7 +62,7 @@ def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
     yield Paragraph("What is left of all stages: only what the result needs, each operation once.")
     yield _lines(shown.lines, "explanation.lines")
     yield Paragraph(("result: ", *_joined([shown.book.symbol(node) for node in shown.outputs])))
-    for section in (_kept, _operations, _tapes) if shown.levels else ():
+    for section in (_kept, _tapes) if shown.levels else ():
         heading, *blocks = section(shown)
         assert isinstance(heading, Heading)
         if short:
@@ -72,17 +71,26 @@ def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
             yield from (heading, *blocks)
 
 
-def _contents(shown: Explained) -> Table:
-    """The list of what follows: each stage, and what it adds to those before."""
+def _contents(shown: Explained) -> Iterator[Block]:
+    """The list of what follows: each stage, what it adds to those before, and how many times the program that makes."""
     stages, hidden = _ends(shown.stages, STAGES_SHOWN // 2, STAGES_SHOWN // 2)
+    primal, so_far = shown.primal_operations, list(accumulate(stage.operations for stage in shown.stages))
     rows: list[tuple[Cell, ...]] = []
-    for number, stage in stages:
+    for k, stage in stages:
         level = f"level {stage.level.depth}: " if stage.level else ""
-        rows.append((f"{number + 1}.", f"{level}{stage.title}", counted(stage.operations, "new operation")))
+        added = counted(stage.operations, "new operation")
+        rows.append((f"{k + 1}.", f"{level}{stage.title}", added, str(so_far[k]), _ratio(so_far[k], primal)))
     if hidden:
-        rows.insert(STAGES_SHOWN // 2, ("…", f"{hidden} more stages", ""))
-    rows.append(("", "the program of the result", counted(shown.operations, "operation")))
-    return Table(("", "contents", "adds"), tuple(rows))
+        rows.insert(STAGES_SHOWN // 2, ("…", f"{hidden} more stages", "", "", ""))
+    total = counted(shown.operations, "operation")
+    needed = "the program of the result, shared over all levels"
+    rows.append(("", needed, total, str(shown.operations), _ratio(shown.operations, primal)))
+    yield Table(("", "contents", "adds", "so far", "times the program"), tuple(rows), "rllrr")
+    if [[way.name for way in level.ways] for level in shown.levels] == [["pullback"]]:
+        yield Paragraph(
+            "The cheap gradient principle: one reverse level costs a small multiple of the program, however many "
+            "inputs there are."
+        )
 
 
 def _summary(shown: Explained) -> str:
@@ -228,29 +236,6 @@ def _kept_table(shown: Explained, level: Opened, kept: Sequence[Line]) -> Table:
     return Table(("kept", "is", "marks", "multiplies in the rows of", "because it is"), tuple(rows))
 
 
-def _operations(shown: Explained) -> Iterator[Block]:
-    yield Heading("Operations")
-    stages, primal = shown.stages, shown.primal_operations
-    so_far = list(accumulate(stage.operations for stage in stages))
-    rows: list[tuple[Cell, ...]] = []
-    chosen, hidden = _ends(stages, STAGES_SHOWN // 2, STAGES_SHOWN // 2)
-    for k, stage in chosen:
-        level = "" if stage.level is None else str(stage.level.depth)
-        row = (str(k + 1), level, stage.title, str(stage.operations), str(so_far[k]), _ratio(so_far[k], primal))
-        rows.append(row)
-    if hidden:
-        rows.insert(STAGES_SHOWN // 2, ("…", "", f"{hidden} more stages", "", "", ""))
-    total = Marked(str(shown.operations), "strong")
-    needed = "what the result needs, shared over all levels"
-    rows.append(("", "", Marked(needed, "strong"), "", total, _ratio(shown.operations, primal)))
-    yield Table(("stage", "level", "", "new", "so far", "times the program"), tuple(rows), "rrlrrr")
-    if [[way.name for way in level.ways] for level in shown.levels] == [["pullback"]]:
-        yield Paragraph(
-            "The cheap gradient principle: one reverse level costs a small multiple of the program, however many "
-            "inputs there are."
-        )
-
-
 def _tapes(shown: Explained) -> Iterator[Block]:
     tapes = shown.tapes
     yield Heading("The tapes that this program would need elsewhere")
@@ -262,27 +247,25 @@ def _tapes(shown: Explained) -> Iterator[Block]:
     if len(tapes.chain) < len(shown.levels):
         several = f"{len(shown.levels)} levels were opened; what follows is for the innermost with those around it."
         yield Paragraph(f"{several} The others would have tapes of their own.")
-    if tapes.reverse:
-        kept = [(level.depth, len(shown.kept(level))) for level in reversed(tapes.reverse)]
-        yield tapes_picture(tapes, kept, shown.operations)
-        yield Table(
-            ("design", "tape of", "entries", "holds", "refers to", "freed after"), tuple(_tape_rows(shown)), "llrlrl"
-        )
-    else:
+    if not tapes.reverse:
         yield Paragraph(f"Here {tapes.failures[0].where}.")
         return
+    yield Table((), tuple((Marked(design.name, "strong"), design.rule) for design in tapes.designs))
+    yield Table(("design", "tape of", *tapes.phases, "holds", "refers to"), tuple(_tape_rows(shown)))
     rows = tuple((Marked(failure.name, "strong"), failure.where) for failure in tapes.failures)
     yield Table(("what goes wrong with tapes", "where it would strike in this program"), rows)
 
 
 def _tape_rows(shown: Explained) -> Iterator[tuple[Cell, ...]]:
-    tapes = shown.tapes
+    tapes, phases = shown.tapes, range(len(shown.tapes.phases))
     for design in tapes.designs:
         for tape in design.tapes:
             holds = _joined([shown.book.symbol(node) for node in tape.holds], FEW)
-            refers = f"{tape.refers} more" if tape.refers else ""
-            yield (design.name, tape.owner, str(tape.entries), holds, refers, tapes.phases[tape.freed])
-    yield ("staged", "nobody", "0", "no tape: this is symad", "", "")
+            yield (design.name, tape.owner, *map(tape.at, phases), holds, f"{tape.refers} more" * bool(tape.refers))
+    for last, level in enumerate(reversed(tapes.reverse), 1):
+        values = counted(len(shown.kept(level)), "value")
+        lives = (values if phase <= last else "" for phase in phases)
+        yield ("staged", f"no tape: kept for level {level.depth}", *lives, "", "")
 
 
 def _ends(items: Sequence[T], first: int, last: int) -> tuple[list[tuple[int, T]], int]:

@@ -20,13 +20,13 @@ from codegen.functions.reference_functions import precision
 from symad.checking.verification.balls import (
     LOGIC,
     NUMBERS,
-    enclose,
     enclosures,
     known_bits,
     tight,
     working_bits,
 )
 from symad.checking.verification.balls_functions import as_mpf
+from symad.checking.verification.enclose import enclose
 from symad.errors import ArgumentError
 from symad.graph.graph import Graph
 from symad.tracing.trace import trace

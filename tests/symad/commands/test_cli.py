@@ -64,7 +64,7 @@ def test_the_lennard_jones_cluster_is_dense_and_right(capsys):
 
 @pytest.mark.parametrize(
     ("emit", "part"),
-    [("llvm", "define i32 @kernel"), ("asm", "ret"), ("let", "H[0,0] = "), ("latex", r"\begin{align*}")],
+    [("llvm", "define i32 @kernel"), ("asm", "ret"), ("let", "H_0_0 = "), ("latex", r"\[ H_{0,0} = ")],
 )
 def test_emit(capsys, emit, part):
     status, out, _ = run(capsys, ROSENBROCK, "--emit", emit)
@@ -75,9 +75,9 @@ def test_emit(capsys, emit, part):
 def test_names_in_latex_are_different(capsys, tmp_path):
     (tmp_path / "square.py").write_text("import numpy as np\ndef f(x=np.ones(2)):\n    return np.exp(x[0] * x[1])\n")
     assert main(["hessian", f"{tmp_path / 'square.py'}:f", "--emit", "latex"]) == 0
-    lines = capsys.readouterr().out.split("\\begin{align*}")[1]
-    assert "x_{0} &=" not in lines
-    assert r"\mathit{x0} &= e^{x_{0} \cdot x_{1}}" in lines.replace("x_{0} x_{1}", r"x_{0} \cdot x_{1}")
+    lines = capsys.readouterr().out
+    assert r"\[ x_{0} =" not in lines
+    assert r"\mathit{x0} = e^{x_{0} \cdot x_{1}}" in lines.replace("x_{0} x_{1}", r"x_{0} \cdot x_{1}")
 
 
 def test_output_holds_the_matrix(capsys, tmp_path):
@@ -202,9 +202,9 @@ def cache_command(capsys, *arguments):
 def test_the_cache_is_shown(capsys, cache):
     status, out, err = cache_command(capsys)
     assert (status, err) == (0, "")
-    first, header, *rows = out.splitlines()
+    first, header, _, *rows = out.splitlines()
     assert re.fullmatch(
-        rf"{cache}: 2 entries, \S+ kB of at most 1.07 GB \(used when .* SYMAD_CACHE asks for it\)", first
+        rf"{cache}: 2 entries, \S+ kB of at most 1.1 GB \(used when .* SYMAD_CACHE asks for it\)", first
     )
     assert header.split() == ["kernel", "size", "made", "last", "used", "hits"]
     assert [(row.split()[0], row.split()[-1]) for row in rows] == [("lambdified", "2"), ("lambdified", "0")]
@@ -222,7 +222,7 @@ def test_the_cache_is_cleared(capsys, cache, tmp_path):
     other.write_text("mine")
     assert cache_command(capsys, "--clear") == (0, f"2 entries removed from {cache}\n", "")
     assert list(cache.iterdir()) == [other]
-    assert cache_command(capsys)[1].startswith(f"{cache}: 0 entries, 0 B of at most")
+    assert cache_command(capsys)[1].startswith(f"{cache}: 0 entries, 0 bytes of at most")
     nowhere = tmp_path / "nowhere"
     assert cache_command(capsys, "--clear", "--folder", str(nowhere)) == (0, f"0 entries removed from {nowhere}\n", "")
     assert not nowhere.exists()

@@ -236,7 +236,7 @@ def test_what_cannot_be_rolled_is_carried_out_and_said():
         return sa.grad(f)(x) + sa.grad(valley)(x)
 
     x = np.linspace(0.5, 1.5, 10)
-    found = sa.loops(both_gradients, x)
+    found = sa.plan(both_gradients, x)
     assert "the gradient of f is not taken of loops: a custom or implicit" in " ".join(found.text().split())
     agree(both_gradients, x)
 
@@ -270,13 +270,13 @@ def test_what_a_loop_around_reads_at_its_index_is_captured():
         return sa.scan(lambda u, k: (u + sa.grad(lambda y: valley(y) * x[k])(x) @ x, None), 0.0, np.arange(12))[0]
 
     x = FUNCTIONS["valley"][1]
-    assert "not taken of loops" not in sa.loops(f, x).text()
+    assert "not taken of loops" not in sa.plan(f, x).text()
     np.testing.assert_allclose(sa.compile(sa.grad(f), x)(x), sa.grad(f)(x), rtol=1e-10)
 
 
 def test_the_report_shows_the_loops_that_are_differentiated():
-    found = sa.loops(lambda x, v: sa.hvp(valley, (x,), (v,)), np.ones(100), np.ones(100))
+    found = sa.plan(lambda x, v: sa.hvp(valley, (x,), (v,)), np.ones(100), np.ones(100))
     (line,) = found.lines
     assert "gradient of valley: 99 copies of" in line
-    assert found.kept
+    assert found.chosen == "rolled"
     assert "directional derivatives of gradient_of_valley" in found.text()

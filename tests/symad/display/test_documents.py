@@ -51,7 +51,7 @@ BLOCKS: dict[str, Block] = {
     "wide table": Table(("a", "b"), (("word " * 60, "x" * 150), ("変数" * 30, "é")), "lr"),
     "code": Code("def f(x):\n    return x--1  # 'q' <b> & \\end{verbatim}\n", "python"),
     "marked code": Code("a\n  b\nc", "", frozenset({1})),
-    "picture": Picture(SVG, "a line", "──┐\n  │", r"\begin{tikzpicture}\draw (0,0)--(1,1);\end{tikzpicture}"),
+    "picture": Picture(SVG, "a line", "──┐\n  │"),
     "picture for one form": Picture(SVG, "a line"),
     "columns": Columns(((Heading("Left"), Paragraph("one")), (Heading("Right"), Formula(x)))),
     "empty columns": Columns(()),

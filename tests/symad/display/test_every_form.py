@@ -17,7 +17,8 @@ import sympy as sp
 
 import symad
 from symad.checking.comparison.compare import step_errors
-from symad.checking.verification.balls_range import enclose_range
+from symad.commands.build_stages import Stopwatch
+from symad.commands.hessian import HessianStudy, study
 from symad.display.shown import Shown
 from symad.teaching.answers.answer_page import CheckedAnswer
 from symad.teaching.confusion.exhibit import exhibit
@@ -53,15 +54,21 @@ def kernel() -> symad.Kernel:
 
 
 def pane(name: str) -> Shown:
-    study = Study(Question(text="x*sin(x)"))
-    return made(study, study.question, name, lambda stage: None).shown
+    studied = Study(Question(text="x*sin(x)"))
+    return made(studied, studied.question, name, lambda stage: None).shown
 
 
 def graded() -> GradedClass:
     return grade_class(question_of({"formula": "x^2"}), {"Ada": "2x", "Ben": "2x^", "Cy": "3x"})
 
 
+def hessian_study() -> HessianStudy:
+    planned = symad.plan(symad.hessian(wave), 1.0)
+    return study(wave, (1.0,), planned, Stopwatch(lambda stage: None), name="wave")
+
+
 FORMS = {
+    "HessianStudy": Made(study, hessian_study),
     "Trace": Made(symad.trace, lambda: symad.trace(symad.grad(wave), 1.0)),
     "StructuredTrace": Made(trace_structured, lambda: trace_structured(symad.grad(wave), 1.0)),
     "Formula": Made(symad.from_sympy, lambda: symad.from_sympy([X], X * sp.sin(X))),
@@ -82,10 +89,8 @@ FORMS = {
     "StepErrors": Made(step_errors, lambda: step_errors(wave, 0.7, 1)),
     "Verification": Made(symad.verify, lambda: symad.verify(kernel(), 0.7)),
     "BoxVerification": Made(symad.verify, lambda: symad.verify(kernel(), box=(0, 1), points=20)),
-    "RangeEnclosure": Made(enclose_range, lambda: enclose_range(kernel(), (0, 1))),
     "CodeReading": Made(symad.read_llvm, lambda: symad.read_llvm(kernel())),
     "CompilationPlan": Made(symad.plan, lambda: symad.plan(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
-    "LoopReport": Made(symad.loops, lambda: symad.loops(lambda x: np.sum(np.sin(x) * x), np.ones(200))),
     "Graded": Made(grade_class, lambda: graded().graded[1]),
     "GradedClass": Made(grade_class, lambda: graded()),
     "Exhibit": Made(exhibit, lambda: exhibit("siskind-pearlmutter")),

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import pytest
 
+from symad.display import latex
 from symad.drawing.chart import line_chart
 from symad.errors import ArgumentError
 
@@ -98,7 +99,7 @@ def test_hostile_names_are_only_text() -> None:
     picture = line_chart({"<script>": [(0, 1), (1, 2)], "a&b": [(0, 2)]}, '"', "<y>", title="</svg>")
     ET.fromstring(picture.svg)
     assert "<script>" not in picture.svg
-    assert r"\textless{}script" in picture.latex
+    assert r"\textless{}script" in latex.body((picture,))
 
 
 def test_ticks_between_integers_are_integers() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from symad.workbench.instruction_values import Machine
-from symad.workbench.located_code import body_of, instructions_of, located_assembly
+from symad.teaching.llvm_lines import Machine, body_of
+from symad.teaching.located_code import instructions_of, located_assembly
 from symad.workbench.panes import PANES, answer, made
 from symad.workbench.program_listing import ProgramListing
 from symad.workbench.questions import TRANSFORMS, Question

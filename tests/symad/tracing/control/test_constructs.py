@@ -197,7 +197,7 @@ def test_a_sum_in_the_notation_of_sympy_is_a_loop_in_a_traced_function():
         assert np.isclose(sa.derivative(lambda x, last=last: wave(x, last))(0.3), expected, rtol=1e-12, atol=1e-12)
         kernel = sa.compile(sa.derivative(lambda x, last=last: wave(x, last)), 1.0, roll="always")
         assert np.isclose(kernel(0.3), expected, rtol=1e-12, atol=1e-12)
-    (loop,) = sa.loops(lambda x: wave(x, 999), 1.0).loops
+    (loop,) = sa.plan(lambda x: wave(x, 999), 1.0).loops
     assert loop.count == 1000
     assert wave(k + 1, n).has(sp.Sum)
     assert sa.compile(lambda x: wave(x, -1), 1.0)(2.0) == 0  # the empty sum
@@ -209,7 +209,7 @@ def test_long_sums_of_sympy_are_found_as_loops():
     for count in (10, 1000):
         i, a = sp.Symbol("i", integer=True), sp.IndexedBase("a", shape=(count,))
         square = sa.from_sympy([a], sp.Sum(sp.sin(a[i]) ** 2 * a[i], (i, 0, count - 1)))
-        assert [loop.count for loop in sa.loops(square, np.ones(count)).loops] == ([1000] if count == 1000 else [])
+        assert [loop.count for loop in sa.plan(square, np.ones(count)).loops] == ([1000] if count == 1000 else [])
         point = np.linspace(0, 1, count)
         slope = np.sin(point) ** 2 + 2 * point * np.sin(point) * np.cos(point)
         assert np.allclose(sa.compile(sa.grad(square), point)(point), slope, rtol=1e-13)

@@ -1,21 +1,23 @@
-"""The numbers that lines of LLVM IR compute at a few points: straight-line code, scalars and vectors, carried out.
+"""What lines of LLVM IR compute: straight-line code of scalars and vectors, carried out on numbers or on formulas.
 
-What a line computes is recognised by these numbers among the values of the graph (`links`). A line that is not carried
-out - a branch, a comparison, a function that is not in the table - has none, nor has what is made of it.
+A line that is not carried out (a branch, a comparison of formulas, a function that is not in the table) has no value;
+what is made of it has none either, or is a formula in its register.
 """
 
 from __future__ import annotations
 
+import operator
 import re
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import sympy as sp
 
-Numbers = NDArray[np.float64]
-Lane = Numbers | float | None  # the numbers of one lane at all points, or one for all of them
+from codegen.records import dataclass
+
+Lane = Any  # a value of one lane, None where nothing is known of it
 Lanes = tuple[Lane, ...]
 
 _ASSIGNED = re.compile(r"(%[\w.]+)\s*=\s*(.*)")
@@ -23,14 +25,20 @@ _OPERAND = re.compile(r"%[\w.]+|0x[0-9A-F]{16}|<double [^>]*>|zeroinitializer|po
 _WIDTH = re.compile(r"<(\d+) x double>")
 _INDEX = re.compile(r"i32 (\d+)$")
 _CALLED = re.compile(r"@(?:llvm\.|symad\.)?(\w+)")
-_BINARY: dict[str, Callable[[Any, Any], Any]] = {
-    "fadd": np.add, "fsub": np.subtract, "fmul": np.multiply, "fdiv": np.divide,
+_HEAD = re.compile(r"define internal void @kernel\.0\(")
+_KINDS = {
+    "load": "from memory", "store": "to memory", "fadd": "+", "fsub": "-", "fmul": "×", "fdiv": "÷", "fneg": "sign",
+    "getelementptr": "address", "insertelement": "into a lane", "extractelement": "out of a lane",
+    "shufflevector": "between lanes", "extractvalue": "one of two", "fcmp": "comparison", "select": "choice",
+    "br": "branch", "phi": "carried", "ret": "back",
 }  # fmt: skip
-_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "gt": np.greater, "ge": np.greater_equal, "lt": np.less, "le": np.less_equal, "eq": np.equal, "ne": np.not_equal,
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "fadd": operator.add, "fsub": operator.sub, "fmul": operator.mul, "fdiv": operator.truediv, "fneg": operator.neg,
+    "fma": lambda a, b, c: a * b + c, "fmuladd": lambda a, b, c: a * b + c,
 }  # fmt: skip
-_CALLS: dict[str, Callable[..., Any]] = {
-    "fma": lambda a, b, c: a * b + c, "fmuladd": lambda a, b, c: a * b + c, "sqrt": np.sqrt, "fabs": np.abs,
+_OF_NUMBERS: dict[str, Callable[..., Any]] = {
+    **_ARITHMETIC, **{relation: getattr(operator, relation) for relation in ("gt", "ge", "lt", "le", "eq", "ne")},
+    "select": np.where, "sqrt": np.sqrt, "fabs": np.abs,
     "exp": np.exp, "expm1": np.expm1, "exp2": np.exp2, "log": np.log, "log1p": np.log1p, "log2": np.log2,
     "log10": np.log10, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "atan2": np.arctan2, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh,
@@ -40,16 +48,63 @@ _CALLS: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Values:
+    """What registers hold: how a number is written, the functions by name, and what stands for an unknown register."""
+
+    number: Callable[[float], Any]
+    function: Callable[[str], Callable[..., Any] | None]
+    unknown: Callable[[str], Any]
+
+
+def _of_formulas(name: str) -> Callable[..., Any] | None:
+    found = _ARITHMETIC.get(name) or {"sqrt": sp.sqrt, "fabs": sp.Abs}.get(name) or getattr(sp, name, None)
+    return found if name in _ARITHMETIC or isinstance(found, sp.FunctionClass) or found is sp.sqrt else None
+
+
+NUMBERS = Values(float, _OF_NUMBERS.get, lambda register: None)
+FORMULAS = Values(sp.Rational, _of_formulas, lambda register: sp.Symbol(f"r_{register.removeprefix('%')}", real=True))
+
+
+def body_of(text: str) -> list[str]:
+    """Return the lines of the first function of a kernel's IR, without its head and its end.
+
+    >>> body_of("define internal void @kernel.0(ptr) {\\nret void\\n}")
+    ['ret void']
+    """
+    lines = text.split("\n")
+    first, last = ends(lines)
+    return lines[first + 1 : last]
+
+
+def ends(lines: Sequence[str]) -> tuple[int, int]:
+    """Return the numbers of the head of the first function and of its end."""
+    first = next(k for k, line in enumerate(lines) if _HEAD.match(line))
+    return first, next(k for k in range(first, len(lines)) if lines[k].startswith("}"))
+
+
+def kind_of_ir(line: str) -> str:
+    """Return what a line of IR does, in a word.
+
+    >>> kind_of_ir("%6=fmul double %5,%5"), kind_of_ir("%9=call double @symad.exp.f64(double %8)")
+    ('×', 'exp')
+    """
+    operation = line.partition("=")[2] if re.match(r"%[\w.]+\s*=", line) else line
+    opcode = operation.split(" ")[0]
+    called = _CALLED.search(operation) if opcode == "call" else None
+    return called[1] if called else _KINDS.get(opcode, opcode)
+
+
 class Machine:
-    """The registers of straight-line IR; `inputs` has the numbers of each argument's elements at all points.
+    """The registers of straight-line IR; `inputs` has the values of each argument's elements.
 
     >>> machine = Machine([[np.array([2.0, 3.0])]])
     >>> [machine.line(text) for text in ("%3=load double,ptr %0,align 8", "%4=fmul double %3,%3")][-1]
     (array([4., 9.]),)
     """
 
-    def __init__(self, inputs: Sequence[Sequence[Numbers]]) -> None:
-        self.inputs = {f"%{k}": list(part) for k, part in enumerate(inputs)}
+    def __init__(self, inputs: Sequence[Sequence[Any]], values: Values = NUMBERS) -> None:
+        self.inputs, self.values = {f"%{k}": list(part) for k, part in enumerate(inputs)}, values
         self.places: dict[str, tuple[str, int]] = {}
         self.registers: dict[str, Lanes] = {}
 
@@ -63,6 +118,7 @@ class Machine:
             return ()
         with np.errstate(all="ignore"):
             found = self._computed(opcode, operation)
+        found = tuple(self.values.unknown(name) if lane is None else lane for lane in found)
         if name:
             self.registers[name] = found
         return found
@@ -73,14 +129,10 @@ class Machine:
             return self._loaded(operands[0], _width(operation))
         if opcode == "store":
             return self._value(operands[0], _width(operation))
-        if opcode in _BINARY:
-            return self._each(_BINARY[opcode], operands, _width(operation))
-        if opcode == "fneg":
-            return self._each(np.negative, operands, _width(operation))
+        if opcode in ("fadd", "fsub", "fmul", "fdiv", "fneg", "select"):
+            return self._each(opcode, operands, _width(operation))
         if opcode == "fcmp":
-            return self._compared(operation.split(" ")[1], operands, _width(operation))
-        if opcode == "select":
-            return self._each(np.where, operands, _width(operation))
+            return self._each(operation.split(" ")[1][1:], operands, _width(operation))
         if opcode == "extractvalue":
             both = self._value(operands[0], 0)
             half, part = len(both) // 2, int(operation.rpartition(",")[2])
@@ -102,11 +154,8 @@ class Machine:
             return ()
         operands = _OPERAND.findall(operation[called.end() :])
         if called[1] == "sincos":
-            return self._each(np.sin, operands, width) + self._each(np.cos, operands, width)
-        return self._each(_CALLS[called[1]], operands, width) if called[1] in _CALLS else ()
-
-    def _compared(self, relation: str, operands: list[str], width: int) -> Lanes:
-        return self._each(_RELATIONS[relation[1:]], operands, width) if relation[1:] in _RELATIONS else ()
+            return self._each("sin", operands, width) + self._each("cos", operands, width)
+        return self._each(called[1], operands, width)
 
     def _moved(self, opcode: str, operation: str, operands: list[str]) -> Lanes:
         width = _width(operation)
@@ -125,23 +174,23 @@ class Machine:
         put = (self._value(operands[1], 1) or (None,))[0]
         return tuple(put if k == int(index[1]) else lane for k, lane in enumerate(vector))
 
-    def _each(self, function: Callable[..., Any], operands: Sequence[str], width: int) -> Lanes:
+    def _each(self, name: str, operands: Sequence[str], width: int) -> Lanes:
+        function = self.values.function(name)
         values = [self._value(operand, width) for operand in operands]
-        if any(len(value) != width for value in values):
-            return ()
+        if function is None or any(len(value) != width for value in values):
+            return (None,) * width
         lanes = zip(*values, strict=True)
         return tuple(None if any(part is None for part in lane) else function(*lane) for lane in lanes)
 
     def _value(self, operand: str, width: int) -> Lanes:
         if operand in self.registers:
             return self.registers[operand]
-        if operand.startswith("0x"):
-            return (_number(operand),) * width
-        if operand.startswith("<"):
-            return tuple(_number(part) for part in re.findall(r"0x[0-9A-F]{16}", operand))
-        if operand == "zeroinitializer":
-            return (0.0,) * width
-        return (None,) * width
+        if operand.startswith(("0x", "<")):
+            written = re.findall(r"0x([0-9A-F]{16})", operand)
+            numbers = tuple(self.values.number(struct.unpack(">d", bytes.fromhex(digits))[0]) for digits in written)
+            return numbers * (width if operand.startswith("0x") else 1)
+        known = self.values.number(0.0) if operand == "zeroinitializer" else self.values.unknown(operand)
+        return (known,) * width
 
 
 def _width(operation: str) -> int:
@@ -149,7 +198,3 @@ def _width(operation: str) -> int:
     found = _WIDTH.search(operation)
     first = operation.find(" double")
     return int(found[1]) if found and (first < 0 or found.start() <= first) else 1
-
-
-def _number(written: str) -> float:
-    return float(struct.unpack(">d", bytes.fromhex(written[2:]))[0])

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from symad.errors import ArgumentError
-from symad.tracing.calling.given import given
+from symad.formulas.given import given
 
 x, y, a = sp.symbols("x y a")
 f = sp.Function("f")

@@ -7,14 +7,14 @@ changes no instruction), and the assembly then says by `.loc` which line an inst
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from codegen import Kernel
 from codegen.engine import assembly
 from codegen.options import LEVELS
 from codegen.records import dataclass
+from symad.teaching.llvm_lines import ends
 
-_HEAD = re.compile(r"define internal void @kernel\.0\(")
 _SCOPE = "!3"
 _FIRST = 20  # number of the first line's metadata
 _METADATA = (
@@ -42,21 +42,11 @@ class Instruction:
     line: int = 0
 
 
-def body_of(text: str) -> list[str]:
-    """Return the lines of the first function of a kernel's IR, without its head and its end.
-
-    >>> body_of("define internal void @kernel.0(ptr) {\\nret void\\n}")
-    ['ret void']
-    """
-    lines = text.split("\n")
-    first, last = _ends(lines)
-    return lines[first + 1 : last]
-
-
 def located_assembly(kernel: Kernel) -> list[Instruction]:
     """Return the instructions of a kernel's first function, with the lines of its IR (from 1) that they come from.
 
     >>> import symad as sa
+    >>> from symad.teaching.llvm_lines import body_of
     >>> kernel = sa.compile(lambda x: x * x, 1.0)
     >>> squared = next(k for k, line in enumerate(body_of(kernel.llvm), 1) if "fmul" in line)
     >>> any(instruction.line == squared for instruction in located_assembly(kernel))
@@ -70,15 +60,10 @@ def instructions_of(text: str) -> list[str]:
     return [instruction.text for instruction in _instructions(text)]
 
 
-def _ends(lines: Sequence[str]) -> tuple[int, int]:
-    first = next(k for k, line in enumerate(lines) if _HEAD.match(line))
-    return first, next(k for k in range(first, len(lines)) if lines[k].startswith("}"))
-
-
 def _numbered(text: str) -> str:
     """Return the IR with the number of its line at each instruction of the first function."""
     lines = text.split("\n")
-    first, last = _ends(lines)
+    first, last = ends(lines)
     locations: list[str] = []
     lines[first] = lines[first].removesuffix("{") + f"!dbg {_SCOPE} {{"
     for k in range(first + 1, last):
@@ -90,9 +75,9 @@ def _numbered(text: str) -> str:
 
 def _instructions(text: str) -> Iterator[Instruction]:
     lines = [" ".join(line.split()) for line in text.split("\n")]
-    first = next(k for k, line in enumerate(lines) if re.match(r"_?\"?kernel\.0\"?:", line))
+    first = next((k for k, line in enumerate(lines, 1) if re.match(r"_?\"?kernel\.0\"?:", line)), len(lines))
     line = 0
-    for each in lines[first + 1 :]:
+    for each in lines[first:]:
         if re.match(r"\.?Lfunc_end", each):
             return
         found = _LOCATION.match(each)

@@ -1,4 +1,7 @@
-"""The range of a kernel over a box, proven: interval evaluation by balls, bisected where it goes too far."""
+"""enclose: proven bounds of exact results, at a point or over a box (python-flint, extra "rigorous").
+
+Over a box it is interval evaluation by balls; the box is bisected where that goes too far.
+"""
 
 from __future__ import annotations
 
@@ -10,76 +13,73 @@ from typing import Any
 import numpy as np
 
 from codegen import Kernel
+from codegen.deprecation import deprecated
 from codegen.records import dataclass
-from symad.checking.verification.balls import enclosures, results_of, working_bits
-from symad.checking.verification.balls_functions import Ball, as_mpf, flint, hull
+from symad.checking.verification.balls import enclosures, numbered, results_of, tight, working_bits
+from symad.checking.verification.balls_functions import Ball, as_mpf, ball, flint, hull
 from symad.checking.verification.exact import check_kernel
 from symad.checking.verification.points import Points, box_of
-from symad.checking.verification.verification_result import ROWS, entry_names
-from symad.display.document import Document, Heading, Paragraph, Table
-from symad.display.notation import counted
-from symad.display.shown import Shown
 from symad.errors import ArgumentError
 from symad.tracing.calling.tracebacks import public_api
+from symad.tracing.trace import Trace
 
 BITS = 64
 DEEPEST = 40  # halvings of a piece without an enclosure, after which it stays without
 CLOSE = 0.01  # of the width of the range: how far an enclosure may go beyond numbers that are taken
 
 
-@dataclass(frozen=True)
-class RangeEnclosure(Shown):
-    """Bounds of a kernel's exact results over a box.
-
-    Every exact result lies between `low` and `high` (flat arrays, one number for each entry). That is not far too much:
-    some results are `taken_low` or less, and some are `taken_high` or more. Where `unknown` is not 0, so many of the
-    `pieces` have no enclosure - a pole or the end of a domain is inside, or on the edge - and the bounds of the entries
-    concerned are infinite.
-    """
-
-    names: tuple[str, ...]
-    low: Points
-    high: Points
-    taken_low: Points
-    taken_high: Points
-    pieces: int
-    unknown: int
-
-    @property
-    def statement(self) -> str:
-        """What was found, in a sentence."""
-        apart = f"; {self.unknown} pieces have no enclosure" if self.unknown else ""
-        entries = counted(len(self.names), "entry")
-        return f"Proven range of {entries} over {self.pieces} pieces of the box{apart}"
-
-    @property
-    def title(self) -> str:
-        return "Range over a box"
-
-    def document(self) -> Document:
-        """Return the statement and a table of bounds."""
-        columns = (self.low, self.taken_low, self.taken_high, self.high)
-        rows = tuple(
-            (name, *(f"{column[k]:.6g}" for column in columns)) for k, name in enumerate(self.names[: 2 * ROWS])
-        )
-        caption = f"the first {len(rows)} of {len(self.names)} entries" if len(rows) < len(self.names) else ""
-        header = ("entry", "never below", "taken", "taken", "never above")
-        return (Heading(self.title, 1), Paragraph(self.statement + "."), Table(header, rows, "lrrrr", caption))
-
-
 @public_api
-def enclose_range(kernel: Kernel, box: Any, *, pieces: int = 1000, max_seconds: float = 10.0) -> RangeEnclosure:
-    """Return proven bounds of a kernel's exact results over a box (extra "rigorous").
+def enclose(
+    kernel_or_trace: Kernel | Trace,
+    *args: Any,
+    digits: int = 50,
+    box: Any = None,
+    pieces: int = 1000,
+    max_seconds: float = 10.0,
+) -> list[Ball]:
+    """Return balls (`flint.arb`) around the exact results at a point, in flat order, with `digits` digits if possible.
 
-    The box (as in `verify`) is cut into up to `pieces` pieces, for `max_seconds` at most: first those whose enclosure
-    goes furthest beyond the results that are known to be taken. Rounding of the kernel itself is not included.
-    ArgumentError for a float32 kernel.
+    The precision is raised until it is. A ball that stays wider contains the exact result all the same: it may be an
+    exact 0 that cancels, or lie on the edge of a branch that cannot be decided; nan says that nothing is known.
+
+    With a `box` (as in `verify`) in place of a point, each ball contains that result at every point of the box. The box
+    is cut into up to `pieces` pieces, for `max_seconds` at most: first those whose enclosure goes furthest beyond
+    results that are known to be taken. A ball is infinite where a pole or the end of a domain is inside.
+    ArgumentError for a box of a trace or of a float32 kernel.
 
     >>> import symad as sa
-    >>> found = enclose_range(sa.compile(lambda x: x - x**2, 0.5), (0, 1))
-    >>> bool(-0.01 < found.low[0] <= 0), bool(0.25 <= found.high[0] < 0.26)
+    >>> [found] = enclose(sa.compile(lambda x: x**2 - 2, 1.5), 1.5, digits=30)
+    >>> found.is_exact(), found == 0.25
+    (True, True)
+    >>> [over] = enclose(sa.compile(lambda x: x - x**2, 0.5), box=(0, 1))
+    >>> -0.01 < float(over.lower()) <= 0, 0.25 <= float(over.upper()) < 0.26
     (True, True)
     """
+    if box is not None:
+        if not isinstance(kernel_or_trace, Kernel) or args:
+            raise ArgumentError("a box of a trace, or with a point", do="give a kernel and a box, or leave the box out")
+        return _over_box(kernel_or_trace, box, pieces, max_seconds)
+    rows, results = results_of(kernel_or_trace)
+    wanted = [row for row in results if row is not None]
+    found = tight(rows, wanted, numbered(kernel_or_trace, args), digits * math.log2(10))
+    stored = dict(zip(wanted, found, strict=True))
+    return [ball(0) if row is None else stored[row] for row in results]
+
+
+@deprecated(since="0.1", until="0.3", instead="enclose(kernel, box=box)")
+def enclose_range(kernel: Kernel, box: Any, *, pieces: int = 1000, max_seconds: float = 10.0) -> list[Ball]:
+    """Return proven bounds of a kernel's exact results over a box: `enclose(kernel, box=box)`.
+
+    >>> import warnings
+    >>> warnings.simplefilter("ignore", DeprecationWarning)
+    >>> import symad as sa
+    >>> len(enclose_range(sa.compile(lambda x: x - x**2, 0.5), (0, 1), pieces=4))
+    1
+    """
+    return enclose(kernel, box=box, pieces=pieces, max_seconds=max_seconds)
+
+
+def _over_box(kernel: Kernel, box: Any, pieces: int, max_seconds: float) -> list[Ball]:
     if check_kernel(kernel):
         raise ArgumentError("the range of a float32 kernel", do="compile it in float64: exact results are the same")
     found = box_of(kernel, box)
@@ -87,11 +87,10 @@ def enclose_range(kernel: Kernel, box: Any, *, pieces: int = 1000, max_seconds: 
     stop = monotonic() + max_seconds
     while len(search.heap) < pieces and monotonic() < stop and search.refine():
         pass
-    low, high = search.bounds()
-    unknown = sum(piece.unknown for _, _, piece in search.heap)
-    return RangeEnclosure(
-        tuple(entry_names(kernel)), low, high, search.taken_low, search.taken_high, len(search.heap), unknown
-    )
+    arb = flint().arb
+    bounds = zip(*(bound.tolist() for bound in search.bounds()), strict=True)
+    with working_bits(BITS):
+        return [hull(arb(u), arb(v)) if math.isfinite(u + v) else arb(0, math.inf) for u, v in bounds]
 
 
 @dataclass(frozen=True, eq=False)
