@@ -20,7 +20,7 @@ import symad as sa
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from symad.compiling import candidates
 from symad.compiling.native import compile_rolled
-from symad.tracing.control import array_loops
+from symad.tracing.control import array_graph, array_loops
 from symad.tracing.numpy import solve
 from tests.support import array_forms as forms
 from tests.support.arrays_fuzz import (
@@ -46,7 +46,8 @@ from tests.support.source_texts import execute
 Way = tuple[str, Callable[[Numbers], Numbers]]
 STEPS = (1e-3, 5e-4)
 PLACES_OF = (
-    *((array_loops, name) for name in ("LARGE", "SMALL", "SHORT", "NARROW", "PRODUCTS")),
+    *((array_loops, name) for name in ("LARGE", "SMALL", "SHORT", "NARROW")),
+    (array_graph, "PRODUCTS"),
     (solve, "LOOPED"),
 )
 NATIVE = 4  # one of so many programs becomes kernels
