@@ -16,7 +16,7 @@ import numpy as np
 
 from symad.tracing.calling.stand_ins import modules_with_methods, replacements
 from symad.tracing.calling.user_place import is_library, is_standard
-from symad.tracing.values.traced import CALLING_METHODS
+from symad.tracing.values.traced import CALLING_METHODS, Traced
 
 Function = Callable[..., Any]
 
@@ -56,7 +56,7 @@ def acting_class(kind: type, callee: Callable[[Any], Any], known: dict[type, Any
 
     `known` has those of other classes; classes above it, which decide whose reflected operator comes first, are added.
     """
-    if issubclass(kind, type | np.ndarray) or not kind.__flags__ & _HEAP:
+    if issubclass(kind, type | np.ndarray | Traced) or not kind.__flags__ & _HEAP:
         return None
     for base in reversed(kind.__mro__):
         if base not in known:

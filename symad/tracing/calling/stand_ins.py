@@ -292,8 +292,8 @@ class _Module(ModuleType):
 
 def replacements() -> dict[int, tuple[Any, Any]]:
     """Return `id(original) -> (original, stand-in)` for all functions and modules that have a stand-in."""
-    named = sorted({*owners(), "scipy", "scipy.spatial"}, key=lambda name: (-name.count("."), name))  # inner ones first
-    return _table(tuple(name for name in named if name in sys.modules), len(STAND_INS))
+    named = _inner_first(len(STAND_INS))
+    return _table(tuple([name for name in named if name in sys.modules]), len(STAND_INS))
 
 
 def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -326,10 +326,17 @@ def owners() -> set[str]:
     return {name.rpartition(".")[0] for name in STAND_INS}
 
 
+@functools.lru_cache(maxsize=4)
+def _inner_first(count: int) -> list[str]:
+    """Return the owners of so many functions, and packages that have some of their own names, inner ones first."""
+    return sorted({*owners(), "scipy", "scipy.spatial"}, key=lambda name: (-name.count("."), name))
+
+
 def modules_with_methods() -> frozenset[str]:
     """Return the names of the modules of SciPy that define classes whose methods have stand-ins."""
     replacements()
-    return _modules(tuple(name for name in sorted(owners()) if name.rpartition(".")[0] in sys.modules))
+    named = _inner_first(len(STAND_INS))
+    return _modules(tuple([name for name in named if name.rpartition(".")[0] in sys.modules]))
 
 
 @functools.lru_cache(maxsize=4)
