@@ -116,6 +116,8 @@ def step(entry: Any) -> str:
 def to_nodes(value: Any, scope: Scope, *, path: str, role: str = "argument") -> Nodes:
     """Return the node ids of a leaf (int64; shape () for a scalar): numbers become constants, SymPy is converted.
 
+    A column Matrix of SymPy's as an argument is a vector: `v[0]` is its first entry.
+
     ArgumentError (role "argument") or TraceError (role "result") for anything that is no real number, array or
     expression, naming `path` and the type.
 
@@ -130,12 +132,14 @@ def to_nodes(value: Any, scope: Scope, *, path: str, role: str = "argument") -> 
     if isinstance(value, Traced):
         join(scope, value.scope)
     try:
-        return scope.graph.arrays.copied(nodes_of(value, scope))
+        nodes = scope.graph.arrays.copied(nodes_of(value, scope))
     except SymbolicValueError:
         raise
     except TraceError as error:
         do = error.do if isinstance(error, ExpressionError) else ""
         raise _refusal(value, path, role, error.what + (f" ({error.why})" if error.why else ""), do) from error
+    is_column = role == "argument" and isinstance(value, sp.MatrixBase) and value.shape[1] == 1
+    return nodes.reshape(-1) if is_column else nodes
 
 
 def from_nodes(nodes: Nodes, scope: Scope) -> Scalar | Array:

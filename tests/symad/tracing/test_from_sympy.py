@@ -263,11 +263,13 @@ def test_lambdify_takes_the_same_arguments():
         codegen.lambdify([x], sp.Integral(x * i, (i, 0, 1)), "native")
 
 
-def test_column_matrices_keep_their_shape():
+def test_a_column_matrix_is_a_vector_where_a_function_is_called_with_it():
     column = sp.Matrix([x, y])
-    assert sa.grad(lambda m: m[0, 0] * m[1, 0])(column).tolist() == [[y], [x]]
-    assert sa.compile(lambda m: m * 2, sp.ImmutableMatrix([1, 2]))(np.ones((2, 1))).shape == (2, 1)
-    assert sa.trace(lambda m: m.T @ m, column).expr().shape == (1, 1)
+    assert sa.grad(lambda v: v[0] ** 2 * v[1])(column).tolist() == [2 * x * y, x**2]
+    assert sa.hessian(lambda v: v[0] ** 2 * v[1])(column).tolist() == [[2 * y, 2 * x], [2 * x, 0]]
+    assert sa.compile(lambda m: m * 2, sp.ImmutableMatrix([1, 2]))(np.ones(2)).shape == (2,)
+    assert sa.trace(lambda v: v @ v, column).expr() == x * x + y * y
+    assert sa.grad(lambda m: m[0, 0] * m[0, 1])(column.T).tolist() == [[y, x]]
 
 
 def test_a_symbol_given_as_argument_keeps_its_name():

@@ -64,7 +64,7 @@ ACCEPTED = [
     (np.array([sp.Symbol("x"), 1.0], dtype=object), (2,)),
     (np.zeros(0), (0,)),
     (sp.Symbol("x") > 0, ()),
-    (sp.ImmutableMatrix([1, 2]), (2, 1)),
+    (sp.ImmutableMatrix([1, 2]), (2,)),
     (sp.Array([[[1, 2], [3, 4]]]), (1, 2, 2)),
 ]
 
