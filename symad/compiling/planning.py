@@ -124,6 +124,7 @@ def loops(f: Function, *args: Any) -> CompilationPlan:
     """Return the plan of a function: its `lines` have a line for each loop, `primal.program` is all of them.
 
     >>> import warnings
+    >>> import numpy as np
     >>> warnings.simplefilter("ignore", DeprecationWarning)
     >>> len(loops(lambda x: sum(np.sin(x[k]) ** 4 for k in range(900)), np.zeros(900)).lines)
     1

@@ -24,7 +24,7 @@ def test_random_programs_are_right(name: str) -> None:
         max_examples=EXAMPLES[name],
         suppress_health_check=list(HealthCheck),
     )
-    @given(drawn(fuzzer.make))
+    @given(drawn(fuzzer.make).map(lambda program: program.made))
     def holds(case: object) -> None:
         fuzzer.check(case)
 

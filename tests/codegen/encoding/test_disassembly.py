@@ -92,7 +92,8 @@ def test_whole_kernels(seed: int) -> None:
     read = list(instructions(made.code, made.begin, len(made.code)))
     assert read[-1][1] == "jmp kernel.0"
     assert read[-1][2] == made.begin
-    assert assembled([text for _, text, _ in read[:-1]]) == made.code[made.begin : read[-2][0]]
+    texts = [re.sub(r"^(j\w+) ", r"{disp32} \1 ", text) for _, text, _ in read[:-1]]  # else LLVM takes a short jump
+    assert assembled(texts) == made.code[made.begin : read[-2][0]]
     places = {place for _, text, place in read[:-1] if "rip" in text and place is not None}
     assert all(0 <= place < made.begin for place in places)
     assert set(made.called.values()) <= places
