@@ -22,13 +22,15 @@ from symad.derivatives.loops.activity import dependent
 from symad.derivatives.loops.seed_parts import before_and_within
 
 MOST_UNROLLED = 64  # repetitions of a loop with a table of indices, each of which is a loop over the columns
+MOST_NUMBERS = 2**26  # in the buffers of all columns
 WIDTHS = range(16, 49)  # columns that are computed side by side: what they leave for each other is in the caches
 
 
 def in_lanes(program: RolledProgram, seed: int, shape: tuple[int, ...], *, across: bool) -> RolledProgram | None:
     """Return the second output at every unit vector of an input, the seed, as rows or as columns (`across`).
 
-    None for a program of another form: with matrix operations, loops that end by a condition, or long tables of places.
+    None for a program of another form: with matrix operations, loops that end by a condition, or long tables of places;
+    and for one whose columns leave more than MOST_NUMBERS for each other.
     """
     target, count = program.first_output + 1, program.inputs[seed].size
     active, draft = dependent(program.steps, seed), Draft(program)
@@ -50,6 +52,8 @@ def in_lanes(program: RolledProgram, seed: int, shape: tuple[int, ...], *, acros
         strides = (count, 1) if across else (1, size)
         lanes = _Columns(draft, count, first, columns, seed, constants, target, strides, own)
         draft.steps.append(Nest(rounds, (*clears, *lanes.steps(within, 1))))
+    if sum(buffer.size for buffer in draft.added if buffer.kind == "workspace") > MOST_NUMBERS:
+        return None
     inputs = [found for found in draft.arrays[0] if found[1] != seed]
     return draft.finish(inputs, [(Output(shape, ()), target)], "columns in lanes")
 

@@ -115,6 +115,11 @@ def test_columns_of_chains_side_by_side(steps, wrt):
             np.testing.assert_allclose(data.reshape(right.shape), right, rtol=1e-10, atol=1e-11)
 
 
+def test_no_columns_of_chains_that_would_leave_gigabytes():
+    assert in_lanes_or_none(distance(100_000), 0, "hessian") is not None
+    assert in_lanes_or_none(distance(4_000_000), 0, "hessian") is None
+
+
 def test_more_columns_than_fit_side_by_side():
     """53 columns: 32, and 21 that are left over; kernels have the numbers of the second derivative along each axis."""
 
