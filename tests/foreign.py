@@ -80,7 +80,8 @@ def outcome(call: Call, way: str, exact: Slopes = UNKNOWN) -> Outcome:
 def _compared(call: Call, way: str, exact: Slopes = UNKNOWN) -> Outcome:
     start = call.start
     expected = plain_value(call, start)
-    assert expected is not None
+    if expected is None:
+        return Outcome("slow", "the plain call itself")
     try:
         with limited(LONGEST):
             value, gradient = WAYS[way](call)

@@ -30,7 +30,7 @@ from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.paths import followed
 from symad.tracing.values.known_numbers import values_of
 from symad.tracing.values.node_operands import holds_traced, scope_of
-from symad.tracing.values.node_trees import Tree, lift, lift_result, paths_of, wrap
+from symad.tracing.values.node_trees import Tree, lift, lift_arguments, lift_result, wrap
 from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]
@@ -78,10 +78,7 @@ def custom_derivative(
         if not holds_traced(leaves):
             return plain(*args)
         scope = scope_of(*leaves)
-        lifted = lift(scope, args, paths_of(args, argument_names(plain, len(args))))
-        arguments = lifted.refill(
-            [node if node in scope.graph.atoms else scope.graph.alias(node) for node in lifted.flat]
-        )
+        arguments = lift_arguments(scope, args, argument_names(plain, len(args)))
         given = plain_values(scope, arguments) if opaque else wrap(scope, arguments)
         result = lift_result(scope, plain(*given), name_of(plain))
         refuse_captured(scope, result.flat, arguments.flat, name_of(plain))

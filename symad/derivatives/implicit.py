@@ -47,7 +47,7 @@ from symad.tracing.values.array import wrap as wrap_array
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.node_operands import holds_traced, nodes_of
-from symad.tracing.values.node_trees import Nodes, Tree, lift, lift_result, paths_of, wrap
+from symad.tracing.values.node_trees import Nodes, Tree, lift, lift_arguments, lift_result, wrap
 
 Function = Callable[..., Any]
 Solver = Callable[[Function, Any], Any]
@@ -115,7 +115,7 @@ def solve(
     """
     with open_scope() as scope:
         start = lift(scope, initial, containers.paths(initial, "initial"))
-        arguments = lift(scope, args, paths_of(args, argument_names(f, len(args) + 1)[1:]))
+        arguments = lift_arguments(scope, args, argument_names(f, len(args) + 1)[1:])
         if on_symbols is not None and _is_symbolic(scope, f, start, arguments):
             return deliver(
                 scope, _symbolic_solution(SymbolicEquation(scope, f, start, arguments), on_symbols, tolerance)

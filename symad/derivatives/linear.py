@@ -17,6 +17,7 @@ from typing import TypeAlias, TypeVar
 
 import sympy as sp
 
+from codegen.heads import Alias
 from codegen.records import dataclass
 from symad.derivatives.level import Kind, note
 from symad.errors import RuleError
@@ -104,7 +105,9 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
     >>> derivative.apply(build, [build.one]) == [build.mul(build.two, x)]
     True
     """
-    active, start = set(parameters), len(build.graph)
+    graph = build.graph
+    assert all(graph.heads[node] is Alias or not graph.operands[node] for node in parameters)
+    active, start = set(parameters), len(graph)
     is_active = active.__contains__
     rows: list[Row] = []
     for node in between(build, outputs, parameters):

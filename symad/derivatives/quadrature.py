@@ -36,7 +36,7 @@ from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.node_operands import nodes_of
-from symad.tracing.values.node_trees import Tree, lift, lift_result, paths_of, wrap
+from symad.tracing.values.node_trees import Tree, lift, lift_arguments, lift_result, wrap
 
 Function = Callable[..., Any]
 Finder = Callable[[Callable[[float], float], float, float], float]
@@ -72,7 +72,7 @@ JUMPS = {  # heads that may jump
 def integral(f: Function, a: Any, b: Any, args: tuple[Any, ...], find: Finder, points: Sequence[float] = ()) -> Any:
     """Return the integral of f(t, *args) over t from a to b, whose value `find(g, a, b)` finds for plain numbers."""
     with open_scope() as scope:
-        arguments = lift(scope, args, paths_of(args, argument_names(f, len(args) + 1)[1:]))
+        arguments = lift_arguments(scope, args, argument_names(f, len(args) + 1)[1:])
         ends = [int(nodes_of(end, scope)) for end in (a, b)]
         node = _Integrand(scope, f, arguments, ends).integrated(find, points)
         return deliver(scope, Tree(lift(scope, 0.0, [""]).structure, [np.array(node, dtype=np.int64)]))

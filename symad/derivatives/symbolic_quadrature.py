@@ -38,7 +38,7 @@ from symad.tracing.values.array import wrap as wrap_array
 from symad.tracing.values.constant_nodes import constant
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.node_operands import nodes_of
-from symad.tracing.values.node_trees import Tree, lift, paths_of, wrap
+from symad.tracing.values.node_trees import Tree, lift, lift_arguments, wrap
 
 Function = Callable[..., Any]
 
@@ -54,7 +54,7 @@ def integral_on_symbols(
 ) -> tuple[Any, Any]:
     """Return the integral of f(t, *args) over t from a to b in a kernel, and an estimate of its error."""
     with open_scope() as scope:
-        arguments = lift(scope, args, paths_of(args, argument_names(f, len(args) + 1)[1:]))
+        arguments = lift_arguments(scope, args, argument_names(f, len(args) + 1)[1:])
         graph = scope.graph
         ends = [int(nodes_of(end, scope)) for end in (a, b)]
         (variable,) = leaves(graph, 1).tolist()

@@ -204,7 +204,7 @@ def _put_back(value: Any, members: list[Any], old: Any) -> None:
 
 def _of_attributes(walk: ReachWalk, attributes: dict[Any, Any], mro: tuple[type, ...], trail: Trail) -> None:
     """Note the attributes of an object, and go on with those that code asks for: of records, with all."""
-    walk.ask(partial(entries, attributes), "an object", trail, partial(refill_dict, attributes))
+    walk.ask(partial(entries, attributes), "an object", trail, partial(refill_dict, attributes), attributes)
     is_record = any("__dataclass_fields__" in _DICT(base) or "__attrs_attrs__" in _DICT(base) for base in mro)
     module = module_of(mro[0])
     if is_pure(module):  # a library's own object; SciPy's distributions draw only in `rvs`

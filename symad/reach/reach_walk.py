@@ -133,7 +133,7 @@ class ReachWalk:
         put_back: PutBack | None = None,
         owner: Any = None,
     ) -> Sequence[Any]:
-        """Note the state of an object, and return it; `owner` is the list or set that it is."""
+        """Note the state of an object, and return it; `owner` is the container that it is."""
         before = now()
         self.state.parts.append(Part(now, before, put_back, what, trail.name, owner))
         self.state.bytes += 8 * len(before) if len(before) > COUNTED else 0

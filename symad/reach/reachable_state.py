@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from array import array
 from collections.abc import Callable, Collection
 from types import FunctionType
 from typing import Any
@@ -39,7 +40,7 @@ class ReachableState:
         if restores:
             shared = Trail(RANDOM, None, "", "")
             state, legacy = random.getstate(), np.random.get_state()
-            walk.ask(lambda: (random.getstate(),), RANDOM, shared, lambda _: random.setstate(state))
+            walk.ask(_state_of_python, RANDOM, shared, lambda _: random.setstate(state))
             walk.ask(legacy_state, RANDOM, shared, lambda _: np.random.set_state(legacy))
         self.unknown: list[Obstacle] = walk.unknown
         self.effects: list[Obstacle] = walk.effects
@@ -76,6 +77,11 @@ class ReachableState:
                 )
         return different[0].what if different else ""
 
+    def changed_owners(self) -> list[Any] | None:
+        """Return the containers that hold something else than before; None where anything else has changed."""
+        parts = list(self._state.different())
+        return None if any(part.owner is None or part.name for part in parts) else [part.owner for part in parts]
+
     def restore(self, where: str = "") -> None:
         """Put back what has changed; TraceError where results that were kept before would be lost."""
         for cache, before in self._caches:
@@ -98,6 +104,12 @@ class ReachableState:
                 )
             if not part.name and part.put_back is not None:
                 part.put_back(part.before)
+
+
+def _state_of_python() -> tuple[Any, ...]:
+    """Return the state of Python's generator of random numbers; as bytes it is compared quickly."""
+    version, numbers, gauss = random.getstate()
+    return version, array("L", numbers).tobytes(), gauss
 
 
 def legacy_state() -> tuple[Any, ...]:

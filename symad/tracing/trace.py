@@ -10,9 +10,6 @@ import sympy as sp
 
 import symad.tracing.control.stepped_loops  # noqa: F401 (says what runs a loop whose steps are functions)
 import symad.tracing.values.containers as containers
-from codegen.functions.intrinsics import intrinsic, supports
-from codegen.heads import LEAVES
-from codegen.ir.copy_rows import copy_rows
 from codegen.ir.program import Input, Output, Program, reachable
 from codegen.ir.row_table import Table as RowTable
 from codegen.ir.sparsity import SparsityPattern
@@ -36,6 +33,7 @@ from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.control.stale_values import StaleValueCheck
 from symad.tracing.values.container_types import NAMESPACE, static_parts
 from symad.tracing.values.inputs import input_symbols, lift_inputs, symbols_of
+from symad.tracing.values.node_rows import add_rows
 from symad.tracing.values.node_trees import Tree, expressions, lift_result, paths_of, wrap
 from symad.tracing.values.sparse_matrix import SparseMatrix
 
@@ -273,32 +271,6 @@ def _refuse_namesakes(graph: Graph, is_input: Callable[[sp.Basic], bool], inputs
 
 
 __all__ = ["StructuredTrace", "Trace", "input_symbols", "symbols_of", "trace", "trace_structured"]
-
-
-def add_rows(
-    table: RowTable, row_of: dict[int, int], graph: Graph, nodes: Sequence[int], atom: Callable[[int], sp.Basic]
-) -> None:
-    """Add nodes, in topological order, to a table, and their rows to `row_of`; `atom` answers for the leaves.
-
-    LoweringError, with the user's line, for a head that codegen does not know.
-
-    >>> graph, table, row_of = Graph(), RowTable(), dict[int, int]()
-    >>> x = graph.leaf(sp.Symbol("x"))
-    >>> add_rows(table, row_of, graph, [x, graph.alias(x), graph.node(sp.sin, x)], graph.atoms.__getitem__)
-    >>> row_of, table.heads
-    ({0: 0, 1: 0, 2: 1}, [<class 'sympy.core.symbol.Symbol'>, sin])
-    """
-    heads = graph.heads
-    unknown = {
-        head for head in set(map(heads.__getitem__, nodes)) if not supports(head) and not issubclass(head, LEAVES)
-    }
-    for node in nodes if unknown else ():
-        if heads[node] in unknown and graph.operands[node]:
-            try:
-                intrinsic(heads[node])
-            except LoweringError as error:
-                raise located(error, graph, node) from error
-    copy_rows(graph, nodes, table, row_of, lambda node: table.leaf(atom(node)), alone=True)
 
 
 def to_program(traced: Trace, name: str = "kernel") -> Program:

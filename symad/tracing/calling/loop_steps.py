@@ -13,12 +13,21 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 STEPPED = "symad: a loop whose steps are calls"  # the constant in whose place the function stands that runs the loop
+EITHER = "symad: a conditional expression whose paths are merged"
 LEFT = "symad: a variable that is not bound"
+
+
+class _Unbound:
+    """The value of a variable that is not bound, and the items of a `while`."""
+
+
+UNBOUND = _Unbound()
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 _REFUSED = (
     ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal, ast.Delete, ast.Import,
     ast.ImportFrom, ast.Match,
 )  # fmt: skip
+_DECIDING = (ast.If, ast.IfExp, ast.While, ast.BoolOp, ast.Compare, ast.Call, ast.Assert)  # may ask a condition
 _IN_PLACE = frozenset({"sort", "fill", "put", "partition", "itemset", "resize", "setfield", "at"})
 
 
@@ -31,7 +40,9 @@ def calls_of_steps(tree: ast.Module, name: str, first_line: int) -> bool:
         return False
     rewriter = _Rewriter(nodes[0])
     rewriter.generic_visit(nodes[0])
-    return rewriter.changed
+    expressions = _Expressions()
+    expressions.generic_visit(nodes[0])
+    return rewriter.changed or expressions.changed
 
 
 def _place(node: ast.FunctionDef) -> tuple[str, int]:
@@ -67,7 +78,7 @@ class _Rewriter(ast.NodeTransformer):
         return self._loop(node)
 
     def _loop(self, node: ast.For | ast.While) -> Any:
-        names = _assigned(node)
+        names = _assigned(node) if any(isinstance(part, _DECIDING) for part in _inside([node])) else None
         can = names is not None and not _captured(self._scopes[-1], names)
         returns = any(isinstance(part, ast.Return) for part in _inside(node.body))
         self.generic_visit(node)
@@ -106,6 +117,31 @@ def _step(node: ast.For | ast.While, name: str, names: list[str]) -> ast.Functio
     if hasattr(step, "type_params"):
         step.type_params = []
     return ast.copy_location(step, node)
+
+
+class _Expressions(ast.NodeTransformer):
+    """Makes calls of conditional expressions: `a if c else b` becomes `EITHER(lambda: a if c else b)`."""
+
+    changed = False
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        if any(isinstance(part, _NOT_IN_LAMBDA) or _looks_around(part) for part in ast.walk(node)):
+            return node
+        self.changed = True
+        nothing = ast.arguments([], [], None, [], [], None, [])
+        return ast.copy_location(ast.Call(ast.Constant(EITHER), [ast.Lambda(nothing, node)], []), node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
+
+
+_NOT_IN_LAMBDA = (ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr)
+
+
+def _looks_around(part: ast.AST) -> bool:
+    """Whether a name stands for a function that looks at the variables of its caller."""
+    return isinstance(part, ast.Name) and part.id in ("locals", "vars", "eval", "exec", "super")
 
 
 class _Leaves(ast.NodeTransformer):
@@ -188,7 +224,7 @@ def _assigned(node: ast.For | ast.While) -> list[str] | None:
             names[part.id] = None
         elif isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names[part.name] = None
-        elif isinstance(part, ast.Name) and part.id in ("locals", "vars", "eval", "exec", "super"):
+        elif _looks_around(part):
             return None
     return None if any(name.startswith("__") for name in names) else list(names)  # a class may give those other names
 

@@ -13,10 +13,10 @@ from codegen.ir.row_table import Table
 from codegen.records import dataclass
 from symad.graph.graph import Graph
 from symad.tracing.control.equal_bodies import rows_of
-from symad.tracing.trace import add_rows
 from symad.tracing.values.array_blocks import TEMPLATES, Kind, Template, new_template
 from symad.tracing.values.constant_nodes import as_number
 from symad.tracing.values.node_builders import Build
+from symad.tracing.values.node_rows import add_rows
 
 
 def slots_on(number: int) -> tuple[Graph, list[int]]:

@@ -66,6 +66,17 @@ def too_many(name: str, limit: int, taken: Sequence[Decision], deciding: Iterabl
     )
 
 
+def too_many_unlike(name: str, limit: int, deciding: Iterable[CodeType]) -> PathsError:
+    """Return the error for steps of a loop whose paths cannot be merged."""
+    return PathsError(
+        f"{name} has more than {limit} paths through its conditions",
+        where=user_place(),
+        why="a step of the loop there changes what cannot be merged: the length of a list, a text, or which object",
+        do="change numbers only, in variables, arrays, and lists and dicts that keep their length; or raise max_paths",
+        deciding=deciding,
+    )
+
+
 def too_many_recursions(name: str, limit: int) -> LimitError:
     """Return the error for a function that calls itself without an end that is known."""
     return LimitError(

@@ -29,8 +29,10 @@ _OF_CONSTANTS = (sp.Add, sp.Mul, sp.Piecewise)  # heads that a constant does not
 Pair = tuple[int, int]  # a node where the condition holds, and one where it does not
 
 
-def merged(graph: Graph, condition: int, holds: Tree, fails: Tree) -> Tree:
+def merged(graph: Graph, condition: int, holds: Tree, fails: Tree, start: int = 0) -> Tree:
     """Return one of two trees that are alike, leaf by leaf the first where a condition holds, else the second.
+
+    Nodes below `start` were there before: pairs of them are chosen between as they are.
 
     >>> import numpy as np
     >>> graph = Graph()
@@ -45,9 +47,12 @@ def merged(graph: Graph, condition: int, holds: Tree, fails: Tree) -> Tree:
     known = constant(graph, condition)
     if known is not None:
         return holds if known else fails
-    parted = _Parted(graph, pairs)
+    parted = _Parted(graph, pairs, start)
     ways = [parted.written(condition, pairs, ends) for ends in parted.ways(pairs)]
-    return holds.refill(ways[0] if len(ways) == 1 else min(ways, key=graph.count_operations))
+    if len(ways) > 1:
+        common = parted.common() | {condition}
+        ways.sort(key=lambda way: graph.count_operations(way, common))
+    return holds.refill(ways[0])
 
 
 class _Parted:
@@ -57,7 +62,7 @@ class _Parted:
     lead back through all steps; they end at a node that is on the one side as well as on the other.
     """
 
-    def __init__(self, graph: Graph, pairs: Iterable[Pair]) -> None:
+    def __init__(self, graph: Graph, pairs: Iterable[Pair], start: int) -> None:
         self.graph, self.build = graph, Builder(graph)
         self.below: dict[Pair, list[Pair] | None] = {}
         most, stack = len(graph), [pair for pair in pairs if pair[0] != pair[1]]
@@ -68,7 +73,8 @@ class _Parted:
             if pair not in self.below:
                 order.append(pair)
                 is_later_step = pair[0] in second or pair[1] in first
-                found = None if is_later_step or len(order) >= most else self._operands(*pair)
+                is_end = is_later_step or max(pair) < start or len(order) >= most
+                found = None if is_end else self._operands(*pair)
                 self.below[pair] = found
                 stack += found or ()
                 first.update(left for left, _ in found or ())
@@ -87,6 +93,12 @@ class _Parted:
         highest = {ends[pair] for pair in roots if pair[0] != pair[1]}
         lowest = {pair for pair, inside in self.below.items() if inside is None}
         return [highest] if highest <= lowest else [highest, lowest]
+
+    def common(self) -> set[int]:
+        """Return the nodes on which all ways rest."""
+        parted = {node for pair, inside in self.below.items() if inside is None for node in pair}
+        inner = [pair for pair, inside in self.below.items() if inside is not None]
+        return parted | {one for pair in inner for one, other in _aligned(self.graph, *pair) if one == other}
 
     def written(self, condition: int, roots: Sequence[Pair], ends: Collection[Pair]) -> list[int]:
         """Return the nodes of results, with choices at the given pairs."""

@@ -46,11 +46,12 @@ def lifted(values: list[Any], raised: Sequence[Guards], lift: Callable[[Any], Tr
 
 
 def of_all_paths(
-    graph: Graph, name: str, paths: Sequence[Decisions], results: Sequence[Result], plain: dict[int, int]
+    graph: Graph, name: str, paths: Sequence[Decisions], results: Sequence[Result], plain: dict[int, int], start: int
 ) -> Result:
     """Return the result of a function, merged of those of neighbouring paths, which differ in their last decision.
 
-    `plain` has what becomes of aliases (see `without_aliases`). UnlikeResultsError where two cannot be one.
+    `plain` has what becomes of aliases (see `without_aliases`); nodes below `start` are older than the paths.
+    UnlikeResultsError where two cannot be one.
     """
     whole = next(result.tree for result in results if result.tree is not None)
     stack: list[tuple[Decisions, Result]] = []
@@ -62,12 +63,12 @@ def of_all_paths(
         while len(stack) > 1 and stack[-2][0][:-1] == stack[-1][0][:-1]:
             (decisions, holds), (_, fails) = stack[-2:]
             del stack[-2:]
-            stack.append((decisions[:-1], _either(graph, decisions[-1].condition, holds, fails)))
+            stack.append((decisions[:-1], _either(graph, decisions[-1].condition, holds, fails, start)))
     ((_, one),) = stack
     return one
 
 
-def _either(graph: Graph, condition: int, holds: Result, fails: Result) -> Result:
+def _either(graph: Graph, condition: int, holds: Result, fails: Result, start: int) -> Result:
     """Return the result of two paths; where one of them has no value, any will do."""
     build = Builder(graph)
     sides = ((condition, holds.raised), (build.negate(condition), fails.raised))
@@ -75,7 +76,7 @@ def _either(graph: Graph, condition: int, holds: Result, fails: Result) -> Resul
     raised: Guards = (reduce(build.either, found),) if found else ()
     if holds.tree is None or fails.tree is None:
         return Result(fails.tree if holds.tree is None else holds.tree, raised)
-    return Result(merged(graph, condition, holds.tree, fails.tree), raised)
+    return Result(merged(graph, condition, holds.tree, fails.tree, start), raised)
 
 
 def _check_alike(name: str, first: Tree, other: Tree, path: Decisions, other_path: Decisions) -> None:

@@ -40,7 +40,7 @@ from symad.tracing.calling.user_place import (
     user_place,
 )
 from symad.tracing.control.bounded_loops import EndOfPath, Steps
-from symad.tracing.control.call_results import CallResults, NotFollowedError
+from symad.tracing.control.call_results import CallResults, NotFollowedError, Path
 from symad.tracing.control.decisions import (
     Decision,
     Decisions,
@@ -50,6 +50,7 @@ from symad.tracing.control.decisions import (
     too_many,
     too_many_recursions,
     too_many_steps,
+    too_many_unlike,
     unsteady,
 )
 from symad.tracing.control.implication import Knowledge
@@ -62,7 +63,7 @@ from symad.tracing.values.mask_selection import settled
 from symad.tracing.values.node_trees import Tree
 
 MAX_PATHS = 64
-MERGED_STEPS = 8  # of loops, for each path that there may be
+MERGED_STEPS = 250  # of loops, for each path that there may be: a step takes a millisecond
 RECURSIONS = 32  # calls of a function in itself that end by traced conditions
 
 
@@ -107,6 +108,7 @@ class Paths:
         self._static: dict[int, Bounds] = {} if around is None else around._static  # of nodes, whatever the path
         self.bounded: dict[str, int] = {} if around is None else around.bounded  # loops that got a bound: their places
         self._merged_steps: count[int] = count(1) if around is None else around._merged_steps
+        self._steps_left: count[int] = count(1) if around is None else around._steps_left  # to the paths around
         self._loops = set[Any]()  # those that were decided
         self._inside: Guards  # under which parts of what is run have no value
         self._start(())
@@ -191,6 +193,7 @@ class Paths:
         of two paths differ in structure or shape.
         """
         self.not_followed.clear()
+        start = len(self._graph)
         paths, values, raised = list[Decisions](), list[Any](), list[Guards]()
         planned: Decisions | None = ()
         scope = innermost_scope()
@@ -211,7 +214,7 @@ class Paths:
         if all(result.tree is None for result in results):
             raise self._without_result()
         try:
-            one = of_all_paths(self._graph, self._name, paths, results, self._plain)
+            one = of_all_paths(self._graph, self._name, paths, results, self._plain, start)
         except UnlikeResultsError as error:
             self.unlike = error
             raise
@@ -254,10 +257,12 @@ class Paths:
             return run()
         scope = innermost_scope()
         assert scope is not None
-        made = results(scope)
-        tree = self.inside(scope, f, lambda: made.noted(run()), made.lift, state, hidden=hidden)
+        made = results(scope, state)
+        tree = self.inside(scope, f, lambda: made.noted(run), made.lift, state, hidden=hidden)
         if tree is not None:
             return made.whole(tree)
+        if results is not CallResults and next(self._steps_left) > self.limit:
+            raise too_many_unlike(self._name, self.limit, self._deciding)
         self.not_followed.add(call)
         return run()
 
@@ -345,7 +350,8 @@ class Paths:
             raise
         if self._ended:  # which the function has caught
             return self._nothing()
-        return RAISED if value is None and self._knowledge.leaves_only_nan() else value
+        is_none = value is None or (type(value) is Path and value.value is None)
+        return RAISED if is_none and self._knowledge.leaves_only_nan() else value
 
     def _nothing(self) -> Any:
         self.raises = True

@@ -10,21 +10,16 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.calling.handlers import is_caught
-from symad.tracing.calling.loop_steps import LEFT, STEPPED
+from symad.tracing.calling.loop_steps import EITHER, LEFT, STEPPED, UNBOUND
 from symad.tracing.calling.rewriting import provide
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.call_results import NUMBER, TRUTH, CallResults, NotFollowedError
 from symad.tracing.control.paths import Paths
+from symad.tracing.control.reasons import written_if_possible
+from symad.tracing.control.written_steps import listed, written_steps, written_while
 from symad.tracing.values.array import Array
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.scalar import Scalar
-
-
-class _Unbound:
-    """What stands for a variable that is not bound, and in place of the things that a `while` does not go through."""
-
-
-UNBOUND = _Unbound()
 
 
 class StepResults(CallResults):
@@ -90,11 +85,17 @@ def stepped(
     `added_to` which variables it would if they were arrays. Where paths are followed, a `while` that goes on after
     `max_paths` steps has no value.
     """
-    scope = innermost_scope()
-    around = None if scope is None else scope.deciding()
-    paths = around if isinstance(around, Paths) and not is_caught() else None  # a handler could meet our own errors
+    paths = _followed()
     flags: tuple[Any, ...] = (True, False, False, UNBOUND)
     state = tuple(found.get(name, UNBOUND) for name in names)
+    items = listed(items)
+    if paths is not None:
+        with written_if_possible():
+            if items is not UNBOUND:
+                return (False, False, UNBOUND, *written_steps(step, items, names, state))
+            goes_on, state = written_while(step, names, state, paths.limit)
+            paths.unfinished(goes_on.node)
+            return (False, False, UNBOUND, *state)
     endless, count = not isinstance(items, Sized), 0
     for item in repeat(UNBOUND) if items is UNBOUND else items:
         bound = found | dict(zip(names, state, strict=True))
@@ -127,4 +128,20 @@ def _once(
     return (*told, *(found.get(name, UNBOUND) for name in names))
 
 
-provide({STEPPED: stepped, LEFT: UNBOUND})
+def either(expression: Callable[[], Any]) -> Any:
+    """Return the value of a conditional expression, with its paths merged."""
+    paths = _followed()
+    if paths is None:
+        return expression()
+    paths.count_merged_step()
+    return paths.merge(expression, (), {}, hidden=True)
+
+
+def _followed() -> Paths | None:
+    """Return the paths that are followed here; None where a handler could meet our own errors."""
+    scope = innermost_scope()
+    paths = None if scope is None else scope.deciding()
+    return paths if isinstance(paths, Paths) and not is_caught() else None
+
+
+provide({STEPPED: stepped, EITHER: either, LEFT: UNBOUND})

@@ -36,11 +36,11 @@ from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.control.reasons import NotOneBodyError, reason, short
 from symad.tracing.control.results import Flat
 from symad.tracing.control.swept_operands import Operands
-from symad.tracing.trace import add_rows
 from symad.tracing.values.constant_nodes import as_number, constant
 from symad.tracing.values.containers import from_nodes
 from symad.tracing.values.node_arrays import all_truths, numbers
 from symad.tracing.values.node_operands import nodes_of
+from symad.tracing.values.node_rows import add_rows
 from symad.tracing.values.node_trees import Tree, lift, paths_of
 
 Kind = Literal["each", "sum", "last", "add"]
@@ -169,7 +169,8 @@ def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any], *, of
     Conditions on values that it captures are those of the function around, unless they are decided here.
     """
     around = inner.paths if isinstance(inner.paths, Paths) else None
-    inner.paths = paths = Paths(inner, MAX_PATHS, name_of(f), around, of_captured=of_captured)
+    limit = MAX_PATHS if around is None else around.limit
+    inner.paths = paths = Paths(inner, limit, name_of(f), around, of_captured=of_captured)
     tree = paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
     for scope in inner.chain():
         scope.raises = scope.raises or paths.raises

@@ -408,7 +408,7 @@ def _keep_nodes(walk: ReachWalk, value: Array, trail: Trail) -> None:
         value.nodes[...], value.scope = old
 
     if walk.restores:
-        walk.ask(lambda: (value.nodes.copy(), value.scope), "an array", trail, put_back)
+        walk.ask(lambda: (value.nodes.copy(), value.scope), "an array", trail, put_back, value)
 
 
 ROWS[id(Array)] = _keep_nodes

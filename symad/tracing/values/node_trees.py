@@ -79,6 +79,15 @@ def lift(
     return Tree(structure, arrays)
 
 
+def lift_arguments(scope: Scope, args: tuple[Any, ...], names: Sequence[str]) -> Tree:
+    """Return arguments as aliases, in which a function is differentiated by itself: what they were made of is hidden.
+
+    A derivative rule may look into an operand that is a product or a power, past an argument that is no alias.
+    """
+    tree, graph = lift(scope, args, paths_of(args, names)), scope.graph
+    return tree.refill([node if node in graph.atoms else graph.alias(node) for node in tree.flat])
+
+
 def lift_result(scope: Scope, value: Any, name: str) -> Tree:
     """Return the nodes of what a traced function returned; an error for None and for what is not made of numbers."""
     if value is None:

@@ -1,0 +1,208 @@
+"""Loops whose steps are functions (see `loop_steps`), traced once for all items: the variables are carried.
+
+Variables that are bound before the loop are carried if they are numbers, truth values or arrays; all others have to
+stay as they are. Variables that the step binds first have the values of the last item after the loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import symad.tracing.values.containers as containers
+from symad.reach.reachable_state import reached_functions
+from symad.tracing.calling.loop_steps import UNBOUND
+from symad.tracing.control.reasons import NotOneBodyError
+from symad.tracing.control.results import carry_of, is_real, is_truth, stacked
+from symad.tracing.control.swept_operands import Operands, operands_of
+from symad.tracing.control.written import written_chain
+from symad.tracing.values.array import Array
+from symad.tracing.values.scalar import Scalar
+
+FEWEST = 8  # items: fewer are followed one by one, in straight lines
+_ASKING_FOR_TYPES = frozenset({"isinstance", "issubclass", "type", "str", "repr", "format"})
+_ITERATORS: tuple[type, ...] = (
+    type(iter([])),
+    type(iter(())),
+    type(iter(range(1))),
+    type(iter(range(2**70))),
+    type(iter(np.zeros(1))),
+)
+
+
+def written_steps(step: Callable[..., Any], items: Any, names: Sequence[str], state: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the variables after a loop; NotOneBodyError where items differ in form or a step does something else."""
+    operands = _operands(step, items)
+    variables = _Variables(names, state)
+
+    def once(before: list[Any], item: Any) -> tuple[list[Any], list[Any]]:
+        given, leaves = variables.bound(before), containers.flatten(item)[0]
+        with _unchanged([*given, *leaves]):
+            goes_on, *_, found = step(item, *given)
+        if goes_on is not True:
+            raise NotOneBodyError("it may end before the last item")
+        return variables.taken(found, leaves)
+
+    last, rows = written_chain(step, once, variables.carry, operands, *state)
+    (item,) = operands.row(operands.count - 1)
+    return variables.after(last, [row[-1] for row in rows], containers.flatten(item)[0])
+
+
+def written_while(
+    step: Callable[..., Any], names: Sequence[str], state: Sequence[Any], limit: int
+) -> tuple[Any, tuple[Any, ...]]:
+    """Return whether a `while` goes on after `limit` steps, and its variables; see `written_steps`."""
+    if _asks_for_types(step):
+        raise NotOneBodyError("it may ask for the type of a whole number, and all numbers are real ones there")
+    names, state = ["", *names], [True, *state]
+    variables = _Variables(names, state, all_numbers=True)
+
+    def once(before: list[Any], item: Any) -> tuple[list[Any], list[Any]]:
+        goes_on, *others = variables.bound(before)
+        if not goes_on:
+            return before, []
+        given = [first if first is UNBOUND else value for first, value in zip(state[1:], others, strict=True)]
+        with _unchanged(given):
+            goes_on, broke, returns, _, found = step(item, *given)
+        if broke or returns:
+            raise NotOneBodyError("it is left by break or return")
+        return variables.taken(found | {"": goes_on}, ())
+
+    last, _ = written_chain(step, once, variables.carry, operands_of((None,), [], [], limit), *state)
+    goes_on, *values = variables.after(last, (), ())
+    return goes_on, tuple(values)
+
+
+@contextmanager
+def _unchanged(values: Sequence[Any]) -> Iterator[None]:
+    """Refuse stores into arrays that a step is given: others may have the arrays for which these stand."""
+    before = [(value, value.nodes.copy()) for value in values if type(value) is Array]
+    yield
+    if any(not np.array_equal(value.nodes, nodes) for value, nodes in before):
+        raise NotOneBodyError("it stores into an array")
+
+
+class _Variables:
+    """The variables of a loop: those that are carried, and what the others are after a step.
+
+    Whole numbers, and variables that the step binds first, are carried only where `all_numbers` are.
+    """
+
+    def __init__(self, names: Sequence[str], state: Sequence[Any], *, all_numbers: bool = False) -> None:
+        self._names, self._state = names, state
+        self._carried = [k for k, value in enumerate(state) if _is_carried(value, all_numbers)]
+        self._truths = {k for k in self._carried if is_truth(state[k])}
+        self.carry = carry_of([_number(state[k]) for k in self._carried], "the variables of a loop")
+        self._others: list[tuple[Any, ...]] | None = None  # on the first path
+
+    def bound(self, carry: Sequence[Any]) -> list[Any]:
+        """Return the values before a step, or after the loop."""
+        values = list(self._state)
+        for k, number in zip(self._carried, carry, strict=True):
+            values[k] = number > 0.5 if k in self._truths else number
+        return values
+
+    def taken(self, found: dict[str, Any], leaves: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the numbers that are carried after a step, and those of variables that it binds first."""
+        values = [found.get(name, UNBOUND) for name in self._names]
+        if any(is_truth(values[k]) is not (k in self._truths) for k in self._carried):
+            raise NotOneBodyError("a variable is a number at times, and a truth value at others")
+        others = [
+            _CARRIED if k in self._carried else _kind(value, before, leaves)
+            for k, (value, before) in enumerate(zip(values, self._state, strict=True))
+        ]
+        self._others = self._others or others
+        if others != self._others:
+            raise NotOneBodyError("a variable that is no real number depends on a condition")
+        ends = [value for value, kind in zip(values, others, strict=True) if kind is _LAST]
+        return [_number(values[k]) for k in self._carried], ends
+
+    def after(self, carry: Sequence[Any], ends: Sequence[Any], leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the values after the loop."""
+        values, rest = self.bound(carry), iter(ends)
+        for k, kind in enumerate(self._others or ()):
+            if kind is _LAST:
+                values[k] = next(rest)
+            elif kind is not _CARRIED:
+                name, what, *_ = kind
+                values[k] = leaves[what] if name == "item" else what
+        return tuple(values)
+
+
+_CARRIED, _LAST = ("carried",), ("last",)
+
+
+def _is_carried(value: Any, all_numbers: bool) -> bool:
+    kind = type(value)
+    if all_numbers and (kind is int or value is UNBOUND):
+        return True
+    is_array = kind is np.ndarray and value.dtype.kind == "f"
+    return is_array or kind in (float, bool, np.float64, np.bool_, Scalar, Array)
+
+
+def _number(value: Any) -> Any:
+    if value is UNBOUND:
+        return math.nan
+    return np.where(value, 1.0, 0.0)[()] if is_truth(value) else value
+
+
+def _kind(value: Any, before: Any, leaves: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what a variable that is not carried is after a step, in a form in which paths can be compared."""
+    if value is before or (before is UNBOUND and type(value) in (int, bool, str, type(None))):
+        return "same", value, type(value)
+    place = next((k for k, leaf in enumerate(leaves) if leaf is value), None)
+    if before is UNBOUND and place is not None:
+        return "item", place
+    if before is UNBOUND and is_real(value) and not is_truth(value):
+        return _LAST
+    raise NotOneBodyError("a variable that is no real number changes")
+
+
+def listed(items: Any) -> Any:
+    """Return what zip and enumerate give of sequences as a list; other items as they are."""
+    if type(items) not in (zip, enumerate):
+        return items
+    parts = items.__reduce__()[1]
+    inner = parts if type(items) is zip else parts[:1]
+    return list(items) if all(type(part) in _ITERATORS for part in inner) else items
+
+
+def _operands(step: Callable[..., Any], items: Any) -> Operands:
+    """Return items as arrays along their first axis."""
+    kind = type(items)
+    if kind not in (list, tuple, range, np.ndarray, Array) or len(items) < FEWEST:
+        raise NotOneBodyError
+    if kind is range:
+        items = np.arange(items.start, items.stop, items.step)
+    elif kind in (list, tuple):
+        items = _columns(items)
+    kinds = {leaf.dtype.kind for leaf in containers.flatten(items)[0] if type(leaf) is np.ndarray}
+    if not kinds <= set("iuf"):
+        raise NotOneBodyError
+    if kinds & set("iu") and _asks_for_types(step):
+        raise NotOneBodyError("it may ask for the type of a whole number, and all numbers are real ones there")
+    names = containers.paths(items, "items")
+    return operands_of((items,), names, [0] * len(names))
+
+
+def _columns(items: Sequence[Any]) -> Any:
+    """Return items that are alike as one container of arrays."""
+    parts = [containers.flatten(item) for item in items]
+    leaves, structure = parts[0]
+    if not leaves or any(other != structure for _, other in parts):
+        raise NotOneBodyError
+    columns = list(zip(*[leaves for leaves, _ in parts], strict=True))
+    for column in columns:
+        kinds = {type(leaf) for leaf in column}
+        if not (kinds <= {int} or kinds <= {float, np.float64, Scalar, Array}) or len(set(map(np.shape, column))) > 1:
+            raise NotOneBodyError
+    return containers.unflatten(structure, [stacked(column) for column in columns])
+
+
+def _asks_for_types(step: Callable[..., Any]) -> bool:
+    functions, is_complete = reached_functions(step)
+    return not is_complete or any(not _ASKING_FOR_TYPES.isdisjoint(f.__code__.co_names) for f in functions)
