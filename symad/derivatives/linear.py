@@ -20,7 +20,7 @@ import sympy as sp
 from codegen.heads import Alias
 from codegen.records import dataclass
 from symad.derivatives.level import Kind, note
-from symad.errors import RuleError
+from symad.errors import ArgumentError, RuleError
 from symad.graph.builder import Builder
 from symad.rules.partials import Edge, edges
 from symad.tracing.calling.scope import innermost_scope
@@ -93,7 +93,7 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
     """Return the derivative of outputs with respect to parameters as a linear map.
 
     Parameters are alias nodes: what an outer level knows about the node behind an alias does not pass through it.
-    RuleError when an active operand has no derivative.
+    RuleError when an active operand has no derivative, ArgumentError for a parameter that is another node.
 
     >>> import sympy as sp
     >>> from symad.graph.graph import Graph
@@ -106,7 +106,12 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
     True
     """
     graph = build.graph
-    assert all(graph.heads[node] is Alias or not graph.operands[node] for node in parameters)
+    if any(graph.heads[node] is not Alias and graph.operands[node] for node in parameters):
+        raise ArgumentError(
+            "a derivative is taken in a node that is no alias",
+            why="a rule may look past it, into what it was made of, and the derivative would be another one",
+            do="report this: it is a defect of symad",
+        )
     active, start = set(parameters), len(graph)
     is_active = active.__contains__
     rows: list[Row] = []

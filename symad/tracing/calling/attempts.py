@@ -151,7 +151,9 @@ def _better(attempt: _Attempt, error: Exception | None, watch: Watch, retries: i
         if keys - attempt.deciding:
             return replace(attempt, style=attempt.style or Style(), deciding=attempt.deciding | keys)
         around = frozenset((file, name) for file, full, _ in keys for name in _around(full))
-        return None if attempt.stepped else replace(attempt, stepped=around)
+        if attempt.stepped:
+            return None
+        return replace(attempt, style=Style(operators=True), arrays=True, stepped=around)  # items are traced places
     causes = [error] if error is not None and _is_retried(error) and is_conversion(error) else []
     for cause in [*causes, *(note.error for note in watch.notes if note.uncertain or is_conversion(note.error))]:
         better = _helped(attempt, cause, retries)

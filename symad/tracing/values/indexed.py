@@ -30,9 +30,13 @@ class Indexed(np.ndarray):
         except (SymbolicValueError, IndexNumberError) as error:
             discard_recorded_error(error)
             scope = scope_of(key)
+            nodes = constants(scope.graph, self.view(np.ndarray))
+            known = None if scope.gather is None else scope.gather(nodes, key)
+            if known is not None:
+                return wrap(known, scope)
             if isinstance(key, Scalar):
                 decide_outside(scope, [np.array(key.node)], self.shape[:1])
-            return wrap(constants(scope.graph, self.view(np.ndarray)), scope)[key]
+            return wrap(nodes, scope)[key]
         return super().__getitem__(plain)
 
 

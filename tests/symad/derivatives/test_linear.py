@@ -105,3 +105,12 @@ def test_of_terms_that_exclude_each_other_one_is_chosen():
         expected = sa.derivative(lambda x, branch=branch: np.exp(branch(x)))(point)
         assert sa.compile(sa.grad(f), 1.0)(point) == pytest.approx(expected, rel=1e-15)
         assert sa.compile(sa.derivative(f), 1.0)(point) == pytest.approx(expected, rel=1e-15)
+
+
+def test_a_derivative_is_taken_in_aliases_and_leaves_only():
+    build = Builder(Graph())
+    leaf = build.graph.leaf(sp.Symbol("x", real=True))
+    half = build.mul(leaf, build.number(0.5))
+    with pytest.raises(sa.ArgumentError, match="no alias"):
+        linearize(build, [build.mul(half, half)], [half])
+    assert linearize(build, [build.mul(half, half)], [leaf]).rows
