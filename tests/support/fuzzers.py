@@ -17,6 +17,7 @@ from tests.support import (
     points_fuzz,
     rolling_fuzz,
     second_fuzz,
+    steps_fuzz,
     sums_fuzz,
 )
 from tests.support.fuzz_programs import Words
@@ -37,6 +38,7 @@ FUZZERS = {
     "words": Fuzzer(partial(nested_fuzz.make, kind=Words), nested_fuzz.check),
     "rolling": Fuzzer(rolling_fuzz.make, rolling_fuzz.check),
     "rolling-native": Fuzzer(rolling_fuzz.make, partial(rolling_fuzz.check, native=True)),
+    "steps": Fuzzer(steps_fuzz.make, steps_fuzz.check),
     "chains": Fuzzer(chains_fuzz.make, chains_fuzz.check, chains_fuzz.written, chains_fuzz.read),
     "sums": Fuzzer(sums_fuzz.make, sums_fuzz.check, sums_fuzz.written, sums_fuzz.read),
     "derive": Fuzzer(derive_fuzz.make, derive_fuzz.check, **_derive),
