@@ -147,13 +147,12 @@ def _carried_out(attempt: _Attempt) -> Iterator[None]:
 def _better(attempt: _Attempt, error: Exception | None, watch: Watch, retries: int) -> _Attempt | None:
     """Return the next thing to try, None when nothing is left or the errors are of another kind."""
     if isinstance(error, PathsError):
-        keys = frozenset(map(key_of, error.deciding))
-        if keys - attempt.deciding:
-            return replace(attempt, style=attempt.style or Style(), deciding=attempt.deciding | keys)
-        around = frozenset((file, name) for file, full, _ in keys for name in _around(full))
-        if attempt.stepped:
+        keys = frozenset(map(key_of, error.deciding)) - attempt.deciding
+        if not keys:
             return None
-        return replace(attempt, style=Style(operators=True), arrays=True, stepped=around)  # items are traced places
+        around = frozenset((file, name) for file, full, _ in keys for name in _around(full))
+        merged = _Attempt(Style(operators=True), arrays=True, objects=attempt.objects)  # items are traced places
+        return replace(merged, deciding=attempt.deciding | keys, stepped=attempt.stepped | around)
     causes = [error] if error is not None and _is_retried(error) and is_conversion(error) else []
     for cause in [*causes, *(note.error for note in watch.notes if note.uncertain or is_conversion(note.error))]:
         better = _helped(attempt, cause, retries)

@@ -342,7 +342,7 @@ class Paths:
                 else:
                     self.raises = True
                 return RAISED
-            if self._taken:
+            if self._taken and not getattr(error, "__notes__", ()):
                 error.add_note(f"This happened on the path where {in_words(self._taken)}.")
             library = library_function(error)
             if library and isinstance(error, RuntimeError) and any(d.library == library for d in self._taken):

@@ -134,6 +134,7 @@ def either(expression: Callable[[], Any]) -> Any:
     if paths is None:
         return expression()
     paths.count_merged_step()
+    expression.__name__ = expression.__qualname__.removesuffix(".<locals>.<lambda>").rpartition(".")[2]  # in messages
     return paths.merge(expression, (), {}, hidden=True)
 
 
