@@ -71,14 +71,14 @@ def test_what_has_no_value_is_not_checked() -> None:
 def test_equalities_of_random_functions_hold() -> None:
     counted = Counter[str]()
     source = Random(3)
-    for _ in range(25):
+    for _ in range(8):  # `python -m tests.campaign displayed` makes thousands
         try:
             displayed_equalities.made(displayed_equalities._asked(source), counted)
         except InvariantError:
             raise
         except WorkbenchError:
             continue
-    assert counted["hold"] > 150
+    assert counted["hold"] > 50
     assert counted["no values"] <= counted["hold"] // 100
 
 

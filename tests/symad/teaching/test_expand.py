@@ -185,6 +185,7 @@ EVALUATED = sorted((head for head in HEAD_POINTS if head is not hyperu), key=lam
 
 @pytest.mark.parametrize("head", EVALUATED, ids=lambda head: head.__name__)
 @pytest.mark.thinned
+@pytest.mark.wide_rows("beta_moment")  # which SymPy takes 25 s to evaluate
 def test_the_expression_of_every_head_has_the_value_of_the_graph(head):
     """What is shown is what is computed: the rules' own heads are read by SymPy as they are meant."""
     for point in HEAD_POINTS[head]:
