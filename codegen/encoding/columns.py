@@ -29,7 +29,7 @@ from codegen.lowering.lower import Lowered
 from codegen.processor import features
 
 FEWEST = 4  # columns that fill a register
-NUMBERS = 64 // 8  # of the widest register: what is in the workspace stands at multiples of its size
+NUMBERS = 64 // 8  # of the widest register
 COUNTER = bytes.fromhex("4531e4")  # r12 counts bytes of columns: 0
 LAST = b"\xb8"  # eax is the first column of the last block, in bytes
 NOT_BEYOND = bytes.fromhex("4939c4 4c0f47e0")  # r12 is at most rax
@@ -182,11 +182,6 @@ class LongColumns(Columns):
         self.define(result, index)
 
 
-def room_of(halves: Split) -> int:
-    """Return how many numbers of the workspace residuals take."""
-    return -(-halves.residuals // NUMBERS) * NUMBERS
-
-
 def write_columns(body: Body, program: Program, halves: Split) -> None:
     """Write the loop over blocks of columns."""
     size, width = program.inputs[-1].size, lanes_of_columns(program)
@@ -199,7 +194,7 @@ def write_columns(body: Body, program: Program, halves: Split) -> None:
     seeds = len(code)  # where is told how far the unit vectors are: it is known in the end
     code += bytes(4) + MOVED
     block = (LongColumns if width == NUMBERS else Columns)(body, lowered, program, halves.residuals)
-    block.workspace.size = room_of(halves)
+    block.workspace.size = halves.residuals
     block.run()
     code += last + WAS_LAST + (8 * width).to_bytes(1, "little") + AGAIN
     code += (begin - len(code) - 4).to_bytes(4, "little", signed=True)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from codegen.emission.emit import STACK_BYTES
 from codegen.emission.lane_functions import SINE_AND_COSINE, on_lanes, own_functions, sine_and_cosine_of_lanes
 from codegen.emission.schedule import SINGLE_LIMIT, depth_first
-from codegen.encoding.columns import FEWEST, lanes_of_columns, room_of, write_columns
+from codegen.encoding.columns import FEWEST, lanes_of_columns, write_columns
 from codegen.encoding.encoder import BOTH, INSTRUCTIONS, Encoder
 from codegen.encoding.lane_moves import in_halves
 from codegen.encoding.written_values import ALIGNED, MIDDLE, RESIDUALS, Body, stored_places
@@ -104,7 +104,7 @@ def encode_sweep(program: Program, halves: Split, own: bool | None = None, *, li
     """Return the machine code of a sweep, whose first half may have groups; see `encode`."""
     fixed = [k for k, output in enumerate(program.outputs) if not output.swept]
     encoder, symbols = _encoder(program.arguments, [*fixed, RESIDUALS], halves.once, own, library)
-    encoder.workspace.size = room_of(halves)
+    encoder.workspace.size = halves.residuals
     body = encoder.run()
     write_columns(body, program, halves)
     body.lanes = True

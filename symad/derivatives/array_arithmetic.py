@@ -108,8 +108,6 @@ class NodeArithmetic(Arithmetic):
 
     def times(self, coefficient: Carriers, values: Carriers) -> Carriers:
         """Return products."""
-        if coefficient.size == 1 and int(coefficient.flat[0]) == self.build.one:
-            return values
         return elementwise(self.graph, op.multiply, coefficient, values)
 
     def total(self, terms: Carriers, axes: tuple[int, ...]) -> Carriers:
@@ -135,15 +133,8 @@ class NodeArithmetic(Arithmetic):
         return matmul(self.graph, left, right)
 
     def carried_out(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:
-        """Return the only result of an operation on whole matrices; systems may be written out."""
-        if operation.kind not in ("solve", "triangular") or self._adds_arrays():
-            return self.graph.arrays.matrices(operation, operands)[0]
-        n, sides = operation.sizes
-        matrix, right = operands[0].reshape(n, n), operands[1].reshape(sides, n).T
-        if operation.kind == "triangular":
-            matrix = np.where(np.tri(n, dtype=bool), matrix, self.number(0))
-        solved = self.each(np.linalg.solve, matrix.T if operation.transposed[0] else matrix, right)
-        return solved.T.ravel()
+        """Return the only result of an operation on whole matrices."""
+        return self.graph.arrays.matrices(operation, operands)[0]
 
     def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element."""

@@ -20,7 +20,7 @@ from symad.derivatives.application import Function, as_tuple, call_scalar, check
 from symad.derivatives.interpolation import MixedPartials, interpolation_matrix, multi_indices, place_of
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.modes import operations_of
-from symad.derivatives.selection import FIRST, Argnums, Paths, select_arguments
+from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.derivatives.signatures import P, R
 from symad.derivatives.taylor import derivatives_along, pushed_forward, taylor_coefficients
 from symad.derivatives.tensor import (
@@ -273,7 +273,8 @@ def laplacian(
     18.0
     """
     check_choice("mode", mode, ("auto", "collapsed", "hessian"))
-    return _of_outputs(f, "Laplacian", argnums, wrt, partial(laplacians, mode=mode))
+    operator = partial(laplacians, mode=mode)
+    return described(lambda *a, **k: _of_outputs(select_arguments(f, a, argnums, k, wrt), operator), f, "Laplacian")
 
 
 @known_options
@@ -288,22 +289,16 @@ def biharmonic(
     8.0
     """
     check_choice("mode", mode, ("auto", "nested", "taylor"))
-    return _of_outputs(f, "biharmonic operator", argnums, wrt, partial(biharmonics, mode=mode))
+    operator, what = partial(biharmonics, mode=mode), "biharmonic operator"
+    return described(lambda *a, **k: _of_outputs(select_arguments(f, a, argnums, k, wrt), operator), f, what)
 
 
-def _of_outputs(
-    f: Function, what: str, argnums: Argnums, wrt: Paths, operator: Callable[..., Sequence[int | None]]
-) -> Function:
-    """Return the function that gives what an operator makes of each element of f's result."""
-
-    def apply(*args: Any, **keywords: Any) -> Any:
-        chosen = select_arguments(f, args, argnums, keywords, wrt)
-        with open_level(chosen.arguments, chosen.names) as level:
-            result = level.call(chosen.function)
-            found = operator(level.build, result.flat, level.parameters.flat)
-            return level.close(_filled(level, result, found))[0]
-
-    return described(apply, f, what)
+def _of_outputs(chosen: Selection, operator: Callable[..., Sequence[int | None]]) -> Any:
+    """Return what an operator makes of each element of a function's result."""
+    with open_level(chosen.arguments, chosen.names) as level:
+        result = level.call(chosen.function)
+        found = operator(level.build, result.flat, level.parameters.flat)
+        return level.close(_filled(level, result, found))[0]
 
 
 def _along(level: Level, result: Tree, tangents: tuple[Any, ...], order: int, mode: str) -> Any:

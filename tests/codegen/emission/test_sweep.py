@@ -10,7 +10,7 @@ import sympy as sp
 
 import symad as sa
 from codegen import compile_program, evaluate
-from codegen.emission.straight import lanes_of
+from codegen.emission.straight import SweepPlan, lanes_of
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.unroll import unroll
 from codegen.lowering.halves import split
@@ -154,6 +154,15 @@ def test_large_workspaces_come_from_the_heap() -> None:
     kernel = sa.compile(sa.jacobian(lambda x: np.stack([np.sum(np.sin(x)), np.sum(x)])), x, strategy="sweep")
     assert "call ptr @malloc" in kernel.llvm
     np.testing.assert_allclose(kernel(x), [np.cos(x), np.ones(3000)], rtol=1e-15)
+
+
+def test_the_workspace_has_a_place_for_every_lane_of_the_columns() -> None:
+    program = seeded_program(sa.hessian(network), (point(11),), 10)
+    halves = split(program, prepare(program, Options()).fused)
+    plan = SweepPlan.of(program, halves, 7)
+    numbers = plan.columns.workspace * plan.lanes.width
+    assert f"alloca [{8 * numbers} x i8]" in plan.emit().text
+    assert plan.workspace == halves.residuals + plan.once.workspace + numbers
 
 
 def root_of_one(x):

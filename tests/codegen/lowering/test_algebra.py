@@ -82,6 +82,11 @@ def test_a_pass_saves_operations(name: str, expressions: list[Any], before: int,
     assert (operations(written), operations(named(name)(written))) == (before, after)
 
 
+def test_a_factor_stays_in_both_terms_where_multiply_adds_are_as_few() -> None:
+    written = rows(a * b + a * c)
+    assert named("factors")(written).count() == written.count() == {"mul": 2, "add": 1}
+
+
 def test_quotients_share_a_reciprocal() -> None:
     shared = named("products")(rows(x / (y * z), w / (y * z), a / (z * y)))
     assert shared.count()["div"] == 1
@@ -103,6 +108,10 @@ def test_constants_stay_with_the_factor_they_come_with() -> None:
     pairs = [times(times(p, f), times(q, g)) for k, (p, f) in enumerate(values) for q, g in values[:k]]
     shared = named("products")(rows(*pairs))
     assert shared.count()["mul"] == 10
+    written = program_from_sympy([a, b, w, x, y, z], [*pairs, times(7, x, y, z), times(x, y) / b, a / b])
+    found, wanted = (compile_program(written, accuracy=each) for each in ("fast", "strict"))
+    point = np.linspace(0.5, 1.5, 6)
+    np.testing.assert_allclose(found(*point), wanted(*point), rtol=1e-14)
 
 
 def test_squares_over_what_prevents_their_overflow() -> None:
@@ -126,6 +135,13 @@ def test_both_sides_of_a_select_stay_what_they_are() -> None:
     f = lambdify(x, expression, accuracy="fast")
     assert f(-2.0) == -7.0
     assert f(1e-320) == lambdify(x, expression)(1e-320)
+
+
+def test_a_negated_condition_stays_one() -> None:
+    expression = sp.Piecewise((times(x, 3, x), unevaluated(sp.Not, unevaluated(sp.Xor, x > 1, y < 2))), (y, True))
+    assert rows(expression).count()["logic"] == 2
+    f = lambdify([x, y], expression, accuracy="fast")
+    assert [f(2.0, 1.0), f(2.0, 3.0), f(0.5, 3.0)] == [12.0, 3.0, 0.75]
 
 
 def test_infinities_are_as_documented() -> None:

@@ -106,6 +106,13 @@ def test_operands_of_quotients_go_side_by_side_if_only_the_last_one_repeats(deno
     assert shapes == ([("add",)] if together else []) + [("div",)]
 
 
+def test_what_reads_quotients_goes_side_by_side_too() -> None:
+    rows: list[Any] = [("input", k) for k in range(8)]
+    rows += [("div", k, 4 + k) for k in range(4)] + [("mul", 8 + k, 8 + k) for k in range(4)]
+    written = Lowered(rows, [(0, k, 12 + k) for k in range(4)], 8, 0, 0)
+    assert wide(group_operations(written, (2, 4), no_vector_symbol)) == [("div",), ("mul",)]
+
+
 def test_groups_do_not_depend_on_the_run() -> None:
     assert grouped("selects").rows == grouped("selects").rows
 

@@ -64,6 +64,7 @@ PROGRAMS: dict[str, Callable[[Numbers], Numbers]] = {
     "gathered": lambda x: np.sum(np.exp(x[[0, 1, 1, 5, 0]]) * x[:5]),
     "masked": lambda x: np.sum(np.where(np.arange(N) % 3 == 0, np.sqrt(x + 2), x * DATA[0])),
     "chosen": lambda x: np.sum(np.where(x > 0, np.sqrt(np.abs(x)), x * x)),
+    "chosen or 0": lambda x: np.sum(np.where(x > 0, np.sqrt(np.abs(x)), 0.0)),
     "clipped": lambda x: np.sum(np.maximum(x, 0.1) * np.minimum(x, 0.3) + np.clip(x, -0.5, 0.5)),
     "largest": lambda x: np.max(x.reshape(3, 4), axis=1) @ np.min(x.reshape(3, 4), axis=0)[:3],
     "softmax": lambda x: np.log(np.sum(np.exp(x - np.max(x)))) + np.max(x) * x[0],

@@ -192,6 +192,21 @@ def test_a_question_of_an_inner_integral_is_asked_again() -> None:
         np.testing.assert_allclose(gradient(np.array([value, 1.0])), [slope, 0.0], rtol=1e-12)
 
 
+def test_a_question_at_a_place_of_an_inner_integral_is_asked_again() -> None:
+    """The condition has one answer at all places where p is small; for p = 1.3 it has another one near the corner."""
+
+    def outer(p: Any) -> Any:
+        def inner(s: Any) -> Any:
+            return quad(lambda t: s * t * (1.0 if s * t + p < 2.0 else 2.0), 0, 1)[0]
+
+        return p * quad(inner, 0, 1)[0]
+
+    gradient = sa.grad(outer)
+    assert [gradient(p) for p in (0.5, 0.6, 0.7, 2.5)] == pytest.approx([0.25, 0.25, 0.25, 0.5])
+    with pytest.raises(sa.TraceError, match="changes its formula at a place that depends on what is differentiated"):
+        gradient(1.3)
+
+
 def test_what_mostly_differs_is_not_kept_for_ever(runs: list[int]) -> None:
     gradient = sa.grad(lambda x: np.sum(x * int(x[0])))
     for k in range(40):

@@ -20,6 +20,7 @@ POINTS = [
     (s.exprel, (1e-9,), 0), (s.exprel, (-0.5,), 0), (s.exprel, (5.0,), 0),
     (s.rgamma, (-0.5,), 0), (s.rgamma, (0.2,), 0), (s.rgamma, (3.0,), 0),
     (s.ellipkm1, (1e-3,), 0), (s.ellipkm1, (0.05,), 0), (s.ellipkm1, (0.5,), 0), (s.ellipkm1, (40.0,), 0),
+    (sp.binomial, (3.0, 5.0), 0), (sp.binomial, (3.0, 5.0), 1), (sp.binomial, (5.0, -2.0), 1),
     (sp.elliptic_f, (1.0, 1e-9), 1), (sp.elliptic_f, (2.0, -0.1), 1), (sp.elliptic_f, (1.0, 0.5), 1),
     (sp.elliptic_e, (1.0, 1e-9), 1), (sp.elliptic_e, (2.0, -0.1), 1), (sp.elliptic_e, (1.0, 0.5), 1),
 ]  # fmt: skip

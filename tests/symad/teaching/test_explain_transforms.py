@@ -170,6 +170,27 @@ def test_roles_belong_to_levels_that_were_opened(name):
                 assert (role.level, role.kind) in carried
 
 
+def test_a_variable_has_all_its_roles():
+    explanation = sa.explain(sa.grad(lambda x: np.sin(x) * x), 1.5)
+    assert [[str(role) for role in line.roles] for line in explanation.lines] == [
+        ["parameter 1", "residual 1", "cotangent 1"], ["primal 1", "residual 1"],
+        ["residual 1"], ["cotangent 1"], ["cotangent 1"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_a_level_is_named_after_what_the_user_called(name):
+    f, *args = TRANSFORMS[name]
+    assert all(level.transform in sa.__all__ for level in sa.explain(f, *args).levels)
+
+
+def test_headings_name_the_level_and_what_the_user_called():
+    text = str(sa.explain(*TRANSFORMS["root twice"]))
+    for level, name in ((4, "root"), (2, "grad"), (1, "derivative")):
+        assert f". level {level}, {name}: " in text
+    assert "1. level 1, biharmonic: " in str(sa.explain(sa.biharmonic(scalar), A))
+
+
 DIRECTIONS = ("v", "w", "u")
 
 

@@ -214,6 +214,7 @@ def test_eigenvalues_are_equal_beside_the_largest_one():
         a = np.diag(sorted([largest, 1.0, 1.0 + 4e-8]))
         with pytest.raises(sa.RuleError, match="some of its eigenvalues are equal, to the last digits"):
             sa.jvp(lambda a: np.linalg.eigh(a)[1], (a,), (np.ones((3, 3)),))
+        assert np.isnan(sa.compile(sa.grad(weighed), a)(a)[np.tri(3, dtype=bool)]).all()
 
 
 def test_equal_singular_values():

@@ -100,6 +100,7 @@ def test_another_method_than_scipys_is_told(name):
         (lambda r: optimize.minimize(lambda t: (t[0] - r) ** 2, [0.5], bounds=[(0, 1)]).x[0], 0.0, 2.0, 1.0),
         (lambda r: sa.argmin(lambda t: (t - 1) ** 2 * r, 0.0), -1.0, 1.0, 1.0),
         (lambda r: integrate.quad(lambda t: 1 / (t - r), 0, 1)[0], 0.4, -1.0, np.log(2.0)),
+        (lambda r: sa.fixed_point(lambda t: t * t + r, 0.0), 1.0, -0.5, (1 - 3**0.5) / 2),
     ],
 )  # fmt: skip
 def test_what_has_no_solution_is_nan(f, nowhere, somewhere, found):
@@ -107,6 +108,12 @@ def test_what_has_no_solution_is_nan(f, nowhere, somewhere, found):
     assert value(somewhere) == pytest.approx(found, rel=1e-9)
     assert np.isnan([value(nowhere), slope(nowhere)]).all()
     assert slope(somewhere) == pytest.approx(sa.derivative(f)(somewhere), rel=1e-9)
+
+
+def test_an_iteration_ends_where_nothing_moves():
+    """Each further step would be three times as far from the fixed point, which is 1 ULP away."""
+    kernel = sa.compile(lambda r: sa.fixed_point(lambda t: r + 3 * (t - r), 1.0), 1.0)
+    assert kernel(1 + 2.0**-52) == pytest.approx(1.0, rel=1e-15)
 
 
 @pytest.mark.filterwarnings("ignore::symad.errors.BoundWarning")
