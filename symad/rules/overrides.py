@@ -185,6 +185,7 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, u, v: b.call(h.expit, b.sub(v, u)),
     ),
     h.xlogy: (lambda b, p, u, v: b.call(sp.log, v), lambda b, p, u, v: b.div(u, log_argument(b, v, u))),
+    sp.loggamma: (lambda b, p, u: b.call(sp.digamma, log_argument(b, u)),),
     h.cbrt: (lambda b, p, u: b.reciprocal(b.mul(b.number(3), b.mul(p, p))),),  # real for u < 0
     # removable singularities
     sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), _zero),
