@@ -26,7 +26,7 @@ __all__ = [
     "Alias", "NegativeZero", "cbrt", "copysign", "direction_cosine", "elliptic_moment", "exp2", "expit", "expm1",
     "fmod", "hypot", "log1p", "log2", "log10", "log_argument", "log_expit", "logaddexp", "negative_zero",
     "one_minus_square", "rint",
-    "softplus", "trunc", "xlogy",
+    "softplus", "tie_share", "trunc", "xlogy",
 ]  # fmt: skip
 
 
@@ -114,6 +114,11 @@ one_minus_square: Any = real_head(
 )  # fmt: skip
 # NaN where a logarithm has no value, so that derivatives of every order are NaN there too; in SymPy it is its operand
 log_argument: Any = real_head("log_argument", "u where log(u) has a value, NaN below 0.", lambda u: u)
+# NaN where an operand is, so that slopes of maxima and minima are; SymPy's form has no NaN
+tie_share: Any = real_head(
+    "tie_share", "Share of a tangent that a maximum or minimum passes on: 1/2 where u = v, NaN at NaN, else 1.",
+    lambda u, v: sp.Piecewise((sp.Rational(1, 2), sp.Eq(u, v)), (1, True)),
+)  # fmt: skip
 xlogy: Any = real_head("xlogy", "u*log(v), and 0 where u = 0.", lambda u, v: zero_first(u, u * sp.log(v)))
 trunc: Any = real_head("trunc", "Round towards zero.", lambda u: sp.sign(u) * sp.floor(sp.Abs(u)))
 rint: Any = real_head("rint", "Round to the nearest integer, halves to the even one.", _to_even)

@@ -168,7 +168,8 @@ _MACHINE = SimpleNamespace(  # the constructors that formulas use, on columns
     logic=lambda operation, u, v: u & v if operation == "and" else u | v,
     select=select,
 )
-WRITTEN: tuple[Head, ...] = (sp.sech, h.softplus, h.log_expit, h.logaddexp, h.xlogy, h.one_minus_square, h.log_argument)
+WRITTEN: tuple[Head, ...] = (sp.sech, h.softplus, h.log_expit, h.logaddexp, h.xlogy, h.one_minus_square, h.log_argument,
+                             h.tie_share)  # fmt: skip
 FUNCTIONS = Functions(_one_by_one, {
     sp.Add: _folded(np.add),
     sp.Mul: _folded(np.multiply),

@@ -18,7 +18,7 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 
 from codegen.errors import LoweringError
 from codegen.functions.intrinsics import INTRINSICS
-from codegen.heads import Alias, NegativeZero, log_argument
+from codegen.heads import Alias, NegativeZero, log_argument, tie_share
 from codegen.ir.program import Head
 from codegen.special_heads import hyp0f1, hyp1f1, hyp2f1
 
@@ -273,6 +273,9 @@ def rebuild(head: Head, arguments: Sequence[sp.Basic], *, evaluate: bool = False
     """
     if head in (Alias, log_argument):  # the second of which only numbers tell from what it is of
         return arguments[0]
+    if head is tie_share:  # nor this one from its formula
+        tied = sp.Eq(*arguments, evaluate=evaluate)
+        return _choices([(sp.S.Half, tied), (sp.S.One, sp.true)], evaluate=evaluate)
     if head is sp.Piecewise:
         return _choices(list(zip(arguments[::2], arguments[1::2], strict=True)), evaluate=evaluate)
     if evaluate:

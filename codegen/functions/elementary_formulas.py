@@ -54,6 +54,11 @@ def log_argument(u: Number) -> Number:
     return where(u >= 0.0, u, math.nan)
 
 
+def tie_share(u: Number, v: Number) -> Number:
+    """1/2 where u = v, NaN where one is, else 1."""
+    return where(u.equals(v), 0.5, where(u.compare("ord", v), 1.0, math.nan))
+
+
 def one_minus_square(u: Number) -> Number:
     """(1 - u)(1 + u)."""
     return (1.0 - u) * (1.0 + u)

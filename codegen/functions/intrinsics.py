@@ -258,6 +258,7 @@ ARITHMETIC = [
     libm(heads.cbrt, "cbrt", reference.cbrt, 4.0, "odd"),
     libm(heads.hypot, "hypot", mp.hypot),
     written(heads.log_argument, elementary.log_argument, lambda u: u if u >= 0 else mp.nan, 0.0),
+    written(heads.tie_share, elementary.tie_share, reference.tie_share, 0.0),
     written(heads.one_minus_square, elementary.one_minus_square, lambda u: (1 - u) * (1 + u), 1.5, "even"),
     written(heads.direction_cosine, elementary.direction_cosine, lambda u, v: reference.divide(u, mp.hypot(u, v)), 2.0),
 ]

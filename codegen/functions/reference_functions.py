@@ -111,6 +111,11 @@ def heaviside(u: Real, at_zero: Real | None = None) -> Real:
     return mp.mpf(0) if u < 0 else mp.mpf(1) if u > 0 else u
 
 
+def tie_share(u: Real, v: Real) -> Real:
+    """1/2 where u = v, NaN where one is, else 1."""
+    return mp.mpf("0.5") if u == v else mp.nan if mp.isnan(u) or mp.isnan(v) else mp.mpf(1)
+
+
 def sinc(u: Real) -> Real:
     """sin(u)/u, 1 at zero."""
     return mp.mpf(1) if u == 0 else real(mp.sin)(u) / u

@@ -23,6 +23,8 @@ Row: TypeAlias = tuple[Any, ...]
 
 code_of: Callable[[Row], str] = itemgetter(0)  # what a row does
 LEAVES = frozenset({"const", "input", "true", "false", "constants", "uniform", "beside"})
+OPPOSITES = {"olt": "uge", "ole": "ugt", "ogt": "ule", "oge": "ult", "oeq": "une", "ord": "uno"}
+OPPOSITES |= {opposite: condition for condition, opposite in OPPOSITES.items()}
 TRUTHS = frozenset({"compare", "logic", "not", "true", "false"})
 GROUPS = ("wide", "gather", "spread")  # values that fill the lanes of a vector register, see codegen.lowering.group
 FIRST_OPERAND = dict.fromkeys(
@@ -317,6 +319,8 @@ class Machine(Rows):
         code = self.rows[a][0]
         if code == "not":
             return int(self.rows[a][1])
+        if code == "compare":
+            return self.row(code, OPPOSITES[self.rows[a][1]], *operands_of(self.rows[a]))
         opposite = {"true": "false", "false": "true"}.get(code)
         return self.row(opposite) if opposite else self.row("not", a)
 

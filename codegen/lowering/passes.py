@@ -72,7 +72,7 @@ PASSES: tuple[Pass, ...] = (
         share_products,
         False,
         "a product keeps a relative error of one rounding unit for each operation; `x/x` is 1 even for x = 0, infinite "
-        "x and NaN; a product that overflowed or underflowed on the way may be finite, or the other way round",
+        "x and NaN, so is `x**2.5 * x**-2.5` for x < 0; what overflowed or underflowed may be finite, or the reverse",
     ),
     _TERMS,
     Pass(

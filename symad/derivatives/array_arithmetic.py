@@ -164,7 +164,7 @@ class GuardedArithmetic(NodeArithmetic):
 
     def shares(self, terms: Reading, array: ArrayNode) -> Carriers:
         """Return by how much each term counts for the extremum that an array node is."""
-        found = self.graph.arrays.add("shares", terms.shape, [terms, result_of(array)])
+        found = self.graph.arrays.add("shares", terms.shape, [terms, result_of(array)], head=array.head)
         return self._noted(found)
 
     def settled(self, values: Carriers) -> Carriers:

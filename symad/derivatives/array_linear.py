@@ -228,7 +228,8 @@ class Linearization:
 
     def shared(self, array: ArrayNode, terms: Reading) -> ArrayRow:
         """Return the row of the largest or smallest elements, with the shares of all."""
-        equal, found = ties(spread(self.numbers(terms), terms.shape), self.numbers(result_of(array)))
+        reduction = np.maximum if array.head is sp.Max else np.minimum
+        equal, found = ties(spread(self.numbers(terms), terms.shape), self.numbers(result_of(array)), reduction)
         return ExtremumRow(array, terms, None if found is None else self.constants(found), equal)
 
     def numbers(self, reading: Reading) -> NDArray[Any]:

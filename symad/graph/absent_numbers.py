@@ -63,7 +63,7 @@ def settled(values: Any) -> Numbers:
     return found
 
 
-def shares(terms: Any, best: Any) -> Numbers:
+def shares(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> Numbers:
     """Return by how much each term counts for the largest or smallest one along the first axis, absent for others.
 
     Of equal ones each takes half of those before it.
@@ -71,19 +71,34 @@ def shares(terms: Any, best: Any) -> Numbers:
     >>> shares(np.array([1.0, 3.0, 3.0]), np.array(3.0)).tolist()[1:]
     [0.5, 0.5]
     """
-    equal, found = ties(terms, best)
+    equal, found = ties(terms, best, reduction)
     return present_where(equal, 1.0 if found is None else found)
 
 
-def ties(terms: Any, best: Any) -> tuple[NDArray[np.bool_], Numbers | None]:
-    """Return which terms are the largest or smallest ones, and the shares of these; None where each is alone."""
-    equal = np.asarray(terms == best)
+def ties(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> tuple[NDArray[np.bool_], Numbers | None]:
+    """Return which terms are the largest or smallest ones, and the shares of these; None where each is alone.
+
+    A NaN takes shares of NaN for itself, for the best term before it, and for all after it, as a chain of pairs does.
+    """
+    equal, invalid = np.asarray(terms == best), np.isnan(best)
+    if not invalid.any():
+        return equal, _shares(equal)
+    running = reduction.accumulate(terms)
+    worst = -np.inf if reduction is np.maximum else np.inf
+    before = reduction.reduce(np.where(np.isnan(running), worst, running), axis=0)
+    equal = equal | (invalid & (np.isnan(running) | (terms == before)))
+    found = _shares(equal)
+    return equal, np.where(invalid, np.nan, 1.0 if found is None else found)
+
+
+def _shares(equal: NDArray[np.bool_]) -> Numbers | None:
     if len(equal) == 2:
-        return equal, select(equal[:1] & equal[1:], 0.5, 1.0)
+        halves: Numbers = select(equal[:1] & equal[1:], 0.5, 1.0)
+        return halves
     several = np.add.reduce(equal, axis=0, dtype=np.uint8 if len(equal) < 256 else np.intp) > 1
     if not several.any():
-        return equal, None
+        return None
     found = np.ones(equal.shape)
     before = np.cumsum(equal[:, several], axis=0)
     found[:, several] = 0.5 ** (before[-1:] - np.maximum(before - 1, 1))
-    return equal, found
+    return found

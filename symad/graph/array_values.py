@@ -306,5 +306,5 @@ _CARRIED_OUT: dict[str, Callable[..., Any]] = {
     "plus": lambda array, left, right: plus(left, right),
     "times": lambda array, left, right: times(left, right),
     "settled": lambda array, values: settled(values),
-    "shares": lambda array, terms, best: shares(terms, best),
+    "shares": lambda array, terms, best: shares(terms, best, _REDUCTIONS[array.head]),
 }

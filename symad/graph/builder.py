@@ -20,6 +20,7 @@ from codegen.evaluation.constant_folding import plain_number
 from codegen.ir.program import Head
 from symad.graph.graph import Graph
 
+_STRICT = (sp.StrictLessThan, sp.StrictGreaterThan)
 Exact = int | Fraction
 Literals = frozenset[tuple[int, bool]]  # conditions, and whether each holds
 
@@ -158,9 +159,18 @@ class Builder:
             return None
         if self.never in (left, right):
             return left if right == self.never else right
-        if self.negate(left) == right:
+        if self.negate(left) == right or self._are_sides(left, right):
             return None
         return left if left == right else self.graph.pair(sp.Or, left, right)
+
+    def _are_sides(self, left: int, right: int) -> bool:
+        """Whether two guards are not u < v and not v < u, of which one always holds: the sides of an extremum."""
+        heads, operands = self.graph.heads, self.graph.operands
+        if heads[left] is not sp.Not or heads[right] is not sp.Not:
+            return False
+        (first,), (second,) = operands[left], operands[right]
+        order = heads[first]
+        return order is heads[second] and order in _STRICT and operands[first] == operands[second][::-1]
 
     def _alternatives_of(self, guard: int) -> tuple[Literals, ...]:
         """Return a guard as conjunctions of conditions of which one holds; of a large one, only what is outermost."""

@@ -6,8 +6,9 @@ derivative, or None for a structural zero. Everything that is not here is asked 
 Reasons are given beside each row; conventions at kinks: sign(0) = 0, so |u|' = 0 at 0; at a tie Max and Min
 give each of the two operands one half; 0**0 = 1; a gated branch that is not taken contributes nothing, not even NaN.
 
-Where a value is NaN, its derivatives are: formulas that are finite outside of a domain have `log_argument` in them.
-Piecewise constants (floor, sign...) keep their structural zero, and Max and Min pass nothing on from NaN.
+Where a value is NaN, its derivatives are: formulas that are finite outside of a domain have `log_argument` in them,
+and Max and Min choose between their operands by `tie_share`. Slopes that are constants stay what they are at NaN too:
+the 2 of 2*u, and the structural zero of piecewise constants (floor, sign...).
 """
 
 from __future__ import annotations
@@ -111,6 +112,11 @@ _NONNEGATIVE = frozenset(
 )
 
 
+def _step_value(build: Builder, p: int, u: int, at_zero: int) -> int:
+    """1 at u = 0, else 0: the slope of a step in its value there; NaN at NaN."""
+    return build.sub(build.one, build.call(sp.Abs, build.call(sp.sign, u)))
+
+
 def _elliptic_moment(build: Builder, p: int, a: int, b: int, m: int) -> int:
     """(b + 1/2) times the moment (a+1, b+1): differentiation under the integral."""
     higher = build.call(h.elliptic_moment, build.add(a, build.one), build.add(b, build.one), m)
@@ -133,7 +139,7 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     sp.sign: (_zero,),
     sp.floor: (_zero,),
     sp.ceiling: (_zero,),
-    sp.Heaviside: (_zero, lambda b, p, u, v: b.select(_is_zero(b, u), b.one, b.zero)),  # its value at 0
+    sp.Heaviside: (_zero, _step_value),
     h.trunc: (_zero,),
     h.rint: (_zero,),
     sp.frac: (_one,),
@@ -156,6 +162,7 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     ),
     # 1/u is finite below 0, where the logarithms have no value
     h.log_argument: (_one,),
+    h.tie_share: (_zero, _zero),
     sp.log: (lambda b, p, u: b.reciprocal(log_argument(b, u)),),
     h.log1p: (lambda b, p, u: b.reciprocal(log_argument(b, b.add(b.one, u))),),
     h.log2: (lambda b, p, u: b.reciprocal(b.mul(log_argument(b, u), b.call(sp.log, b.two))),),
@@ -165,6 +172,8 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
     sp.asin: (lambda b, p, u: b.power(b.call(h.one_minus_square, u), b.number(Fraction(-1, 2))),),
     sp.acos: (lambda b, p, u: b.neg(b.power(b.call(h.one_minus_square, u), b.number(Fraction(-1, 2)))),),
     sp.atanh: (lambda b, p, u: b.reciprocal(log_argument(b, b.call(h.one_minus_square, u))),),
+    sp.acoth: (lambda b, p, u: b.neg(b.reciprocal(log_argument(b, b.neg(b.call(h.one_minus_square, u))))),),
+    sp.asech: (lambda b, p, u: b.neg(b.reciprocal(b.mul(log_argument(b, u), b.sqrt(b.call(h.one_minus_square, u))))),),
     sp.asinh: (lambda b, p, u: b.reciprocal(b.call(h.hypot, b.one, u)),),  # 1 + u**2 overflows
     # 1 - tanh**2 is 0 for |u| > 19, 1 - expit is 0 for u > 37
     sp.tanh: (lambda b, p, u: b.power(b.call(sp.sech, u), b.two),),
@@ -176,6 +185,7 @@ OVERRIDES: dict[Head, tuple[Partial, ...]] = {
         lambda b, p, u, v: b.call(h.expit, b.sub(v, u)),
     ),
     h.xlogy: (lambda b, p, u, v: b.call(sp.log, v), lambda b, p, u, v: b.div(u, log_argument(b, v, u))),
+    sp.loggamma: (lambda b, p, u: b.call(sp.digamma, log_argument(b, u)),),
     h.cbrt: (lambda b, p, u: b.reciprocal(b.mul(b.number(3), b.mul(p, p))),),  # real for u < 0
     # removable singularities
     sp.LambertW: (lambda b, p, u, *k: b.div(b.call(sp.exp, b.neg(p)), b.add(b.one, p)), _zero),
@@ -197,11 +207,11 @@ REFUSED_OPERANDS: dict[Head, tuple[int, ...]] = {
 }  # fmt: skip
 
 
-def _extremum(compare: Head) -> Callable[[Builder, tuple[int, ...]], list[Gate]]:
+def _extremum(loses: Head) -> Callable[[Builder, tuple[int, ...]], list[Gate]]:
     def gates(build: Builder, operands: tuple[int, ...]) -> list[Gate]:
         u, v = operands
-        share = build.select(build.call(sp.Equality, u, v), build.half, build.one)
-        return [(share, build.call(compare, u, v)), (share, build.call(compare, v, u))]
+        share = build.call(h.tie_share, u, v)  # which holds NaN of either operand, as the guards let through
+        return [(share, build.negate(build.call(loses, *pair))) for pair in ((u, v), (v, u))]
 
     return gates
 
@@ -220,6 +230,6 @@ def _piecewise(build: Builder, operands: tuple[int, ...]) -> list[Gate]:
 # Heads that choose: the tangent of an operand passes only under a guard, which stays outside every product.
 GATES: dict[Head, Callable[[Builder, tuple[int, ...]], list[Gate]]] = {
     sp.Piecewise: _piecewise,
-    sp.Max: _extremum(sp.GreaterThan),
-    sp.Min: _extremum(sp.LessThan),
+    sp.Max: _extremum(sp.StrictLessThan),
+    sp.Min: _extremum(sp.StrictGreaterThan),
 }

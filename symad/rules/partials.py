@@ -39,7 +39,7 @@ from symad.rules.root_powers import PARTS, power_form
 
 Form = tuple[Head, tuple[int, ...]]
 TAME = (sp.Symbol, sp.Add, sp.Mul, sp.sin, sp.cos, sp.tanh, sp.sech, sp.sign, sp.Abs, sp.floor, h.Alias, h.expit,
-        *GATES, sp.logic.boolalg.Boolean)  # fmt: skip  # finite for all finite operands
+        h.tie_share, *GATES, sp.logic.boolalg.Boolean)  # fmt: skip  # finite for all finite operands
 
 
 class log_cosh(sp.Function):  # type: ignore[misc]

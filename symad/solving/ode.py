@@ -137,7 +137,7 @@ class InitialValueProblem:
         kernels, rows = self._system.kernels(sensitivities), self._system.sensitivities(sensitivities)
         start = self._system.start(sensitivities, q)
         found = integrated(
-            kernels, q, _span(span), start, by, t_eval=None if times is None else np.asarray(times, dtype=np.float64),
+            kernels, q, _span(span), start, by, t_eval=None if times is None else _times(times),
             events=[event.of(q) for event in self._events] or None,
         )  # fmt: skip
         later = [np.asarray(times) != span[0] for times in found.t_events or ()]  # an event at the start is none
@@ -188,12 +188,14 @@ class InitialValueProblem:
         return np.reshape(rows[:, 0], (len(rows), *self.shape))
 
     def _rows(self, times: Any, q: Any, by: Integrator) -> Any:
+        moving = holds_traced([times])
+        if not moving and not (times := _times(times)).size:
+            raise ArgumentError("no times", do="give some, of which the first is that of y0")
         try:
             if holds_traced([times[0]]):  # the beginning moves
                 since = np.stack([time - times[0] for time in times])
                 return flow(self._system.shifted(), 0, by)(since, np.append(q, times[0]))
-            moving = isinstance(times, Traced) or holds_traced(list(times))
-            return flow(self._system, 0, by)(np.stack(list(times)) if moving else np.asarray(times, dtype=float), q)
+            return flow(self._system, 0, by)(np.stack(list(times)) if moving else times, q)
         except (SymbolicValueError, UnboundSymbolError) as error:
             raise TraceError(
                 "the solution of a differential equation was asked for at symbolic values", where=user_place(),
@@ -336,6 +338,17 @@ def odeint(
         tuple(np.ones(np.shape(value)) for value in plain),
     )  # fmt: skip
     return made.solution(times, *plain, method=method, rtol=rtol, atol=atol, options=options)
+
+
+def _times(times: Any) -> Array:
+    """Return plain times; ArgumentError for what is no list of numbers."""
+    try:
+        found = np.asarray(times, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"times={times!r:.80}", why=str(error), do="give a list of numbers") from error
+    if found.ndim != 1 or np.isnan(found).any():
+        raise ArgumentError(f"times={times!r:.80}", do="give a list of numbers, none of them NaN")
+    return found
 
 
 def _check_order(f: Function) -> None:

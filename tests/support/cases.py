@@ -55,6 +55,7 @@ HEAD_POINTS: dict[Any, list[tuple[float, ...]]] = {
     sp.sech: [(0.7,), (-3.0,)],
     sp.csch: [(0.7,), (-3.0,)],
     h.one_minus_square: [(0.7,), (-0.99,)],
+    h.tie_share: [(0.7, 1.1), (2.0, -1.0)],
     h.log_argument: [(0.7,), (13.0,)],
     sp.asin: [(0.7,), (-0.99,)],
     sp.acos: [(0.7,), (-0.99,)],

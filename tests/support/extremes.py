@@ -82,9 +82,10 @@ but here:
 {rows}
 
 Conventions: NaN goes through every comparison as it does in Python, and through `maximum` and `minimum` as in NumPy. A
-branch that is not taken contributes nothing, also where its own derivative is infinite. At a tie `maximum`,
-`minimum` and `clip` give each side half, at 0 `absolute` gives 0. `sign`, `floor` and
-other steps have derivative 0 everywhere. A sum begins with its first term: of negative zeros alone it is -0.0, as that
+branch that is not taken contributes nothing, also where its own derivative is infinite. At a tie `maximum`, `minimum`
+and `clip` give each side half, at 0 `absolute` gives 0. Slopes that choose between pieces are NaN at NaN, as the value
+is: those of `absolute`, `maximum`, `minimum` and `clip`. Constant slopes stay what they are at NaN: the 2 of `2*x`, and
+the 0 of `sign`, `floor` and other steps. A sum begins with its first term: of negative zeros alone it is -0.0, as that
 of `np.inner` and `np.cumsum`, where `np.sum` and `np.dot` of NumPy begin with 0.0. Loops and straight lines add in
 different orders: beside terms of 1e200 that cancel each other, one may lose what the other keeps. Where a derivative
 overflows, or is a product of 0 and an infinity, modes may differ beyond this table: they multiply in different orders.

@@ -119,8 +119,8 @@ SPECIAL_POINTS |= {
 }  # fmt: skip
 TRUTHS = {sp.And, sp.Or, sp.Xor, sp.Nand, sp.Nor, sp.Implies}
 PAIRED = {
-    sp.Add, sp.Mul, sp.Max, sp.Min, sp.Mod, sp.atan2, heads.fmod, heads.copysign, heads.xlogy, sp.Lt, sp.Le, sp.Gt,
-    sp.Ge, sp.Eq, sp.Ne, *TRUTHS,
+    sp.Add, sp.Mul, sp.Max, sp.Min, sp.Mod, sp.atan2, heads.fmod, heads.copysign, heads.tie_share, heads.xlogy, sp.Lt,
+    sp.Le, sp.Gt, sp.Ge, sp.Eq, sp.Ne, *TRUTHS,
 }  # fmt: skip
 OWN_TESTS = {sp.ITE, sp.Piecewise, sp.im, sp.Not}
 

@@ -205,13 +205,14 @@ some in one form only. (On 2026-11-23: 348, none, 20, and 53.)
 
 Small letters in the calls are traced: `r` is a number, `x`, `y`, `u`, `v` are vectors, `a`, `b`, `p` matrices, `m` and
 `s` square ones, `n` and `t` stacks. Capitals are ordinary data. Results are float64 whatever `dtype=` of a float says.
-Sums are chains from left to right. Small matrices are factorized in scalar operations, larger ones by LAPACK; `qr`,
-`lstsq` and `pinv` take matrices of full rank: others are refused where the values are known, and NaN in kernels.
-`eigh`, `svd` and what rests on them are LAPACK's at any size, on numbers and in kernels that are made of loops; where
-scalar operations are asked for (`sa.trace`, sparse matrices, SymPy expressions, exported C), they are refused. Vectors
-of equal eigenvalues or singular values have no derivative: it is refused on numbers, and NaN in kernels (see
-[large arrays](loops.md#large-arrays)). `np.piecewise` calls every function with the whole array. Where NumPy has
-infinity for `u // v`, v = 0, and 0 for the fraction of an infinite number in `np.modf`, a traced value is NaN."""
+Sums have NumPy's bits on numbers; in kernels they are chains from left to right. Small matrices are factorized in
+scalar operations, larger ones by LAPACK; `qr`, `lstsq` and `pinv` take matrices of full rank: others are refused where
+the values are known, and NaN in kernels. `eigh`, `svd` and what rests on them are LAPACK's at any size, on numbers and
+in kernels that are made of loops; where scalar operations are asked for (`sa.trace`, sparse matrices, SymPy
+expressions, exported C), they are refused. Vectors of equal eigenvalues or singular values have no derivative: it is
+refused on numbers, and NaN in kernels (see [large arrays](loops.md#large-arrays)). `np.piecewise` calls every function
+with the whole array. Where NumPy has infinity for `u // v`, v = 0, and 0 for the fraction of an infinite number in
+`np.modf`, a traced value is NaN."""
 
 
 if __name__ == "__main__":

@@ -234,6 +234,7 @@ ARITHMETIC: dict[Head, Callable[..., Any]] = {
     heads.cbrt: monotone(_cbrt),
     heads.hypot: root_of_squares,
     heads.log_argument: lambda u: u,
+    heads.tie_share: lambda u, v: piecewise(half(), equal(u, v), ball(1), True),
     heads.one_minus_square: lambda u: (1 - u) * (1 + u),
     heads.direction_cosine: lambda u, v: u / root_of_squares(u, v),
 }

@@ -7,16 +7,22 @@ not whole by how they were made are refused, as NumPy refuses floats.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+import symad.tracing.values.node_builders as op
+from symad.graph.array_operands import Nodes
+from symad.graph.graph import Graph
 from symad.tracing.numpy.reduce import is_traced, together, traced
-from symad.tracing.values.node_arrays import all_truths
+from symad.tracing.values.constant_nodes import constant
+from symad.tracing.values.integer_values import as_integers
+from symad.tracing.values.node_arrays import all_truths, elementwise
 from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.traced import refuse_function
-from symad.tracing.values.whole_numbers import are_whole
+from symad.tracing.values.whole_numbers import OF_INTEGERS, SIGNED, are_noted, are_whole, note_integers
 
 BITS = 53  # of a whole number that is a float
 TABLE = 4096  # the longest table of divisors
@@ -89,6 +95,19 @@ INTEGERS: dict[str, Callable[..., Any]] = {
 _OF_TRUTHS = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "invert"})
 
 
+def keeping_integers(graph: Graph, name: str, made: Nodes, operands: Sequence[npt.NDArray[Any]]) -> Nodes:
+    """Return what an operation makes of arrays, noted as ints where all operands are, and never -0.0 then."""
+    if not (graph.integers and made.size) or any(nodes.dtype != np.int64 for nodes in operands):
+        return made
+    if name not in OF_INTEGERS or not all(are_noted(graph, nodes) for nodes in operands):
+        return made
+    if name == "power" and any((constant(graph, node) or 0) < 0 for node in operands[1].ravel().tolist()):
+        return made
+    if name in SIGNED:
+        made = elementwise(graph, op.add, made, np.array(graph.number(0)))
+    return note_integers(graph, made)
+
+
 def integer_form(ufunc: np.ufunc, inputs: Any) -> Callable[..., Any] | None:
     """Return what a ufunc of bits and divisors is of whole numbers; None for truth values, and for other ufuncs."""
     form = INTEGERS.get(ufunc.__name__)
@@ -104,4 +123,4 @@ def integer_form(ufunc: np.ufunc, inputs: Any) -> Callable[..., Any] | None:
         if ufunc.__name__ in _OF_TRUTHS:
             return None  # which refuses them
         refuse_function(f"np.{ufunc.__name__}", "it is defined for integers only", "write x.astype(int)")
-    return form
+    return lambda *operands: as_integers(form(*operands))

@@ -23,6 +23,7 @@ from symad.tracing.numpy.registry import implements
 from symad.tracing.numpy.select import known, values
 from symad.tracing.numpy.shape import moving
 from symad.tracing.values.array import wrap
+from symad.tracing.values.integer_values import as_integers
 from symad.tracing.values.layouts import in_order_of
 from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.traced import refuse_function
@@ -42,7 +43,7 @@ def argsort(a: Any, axis: Any = -1, kind: Any = None, order: Any = None, *, stab
     a, axis = _along(traced(a), axis)
     rows = np.moveaxis(a.nodes, axis, -1)
     found = places.ordered(a.scope.graph, rows.reshape(-1, rows.shape[-1]), "np.argsort").reshape(rows.shape)
-    return wrap(np.moveaxis(found, -1, axis), a.scope)
+    return as_integers(wrap(np.moveaxis(found, -1, axis), a.scope))
 
 
 @implements(np.argmax)
@@ -51,7 +52,7 @@ def argmax(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) 
     plain = known(a)
     if plain is not None:
         return np.argmax(plain, axis=axis, out=out, keepdims=keeps_axes(keepdims))
-    return _extreme(a, axis, out, keepdims, smallest=False)
+    return as_integers(_extreme(a, axis, out, keepdims, smallest=False))
 
 
 @implements(np.argmin)
@@ -60,7 +61,7 @@ def argmin(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) 
     plain = known(a)
     if plain is not None:
         return np.argmin(plain, axis=axis, out=out, keepdims=keeps_axes(keepdims))
-    return _extreme(a, axis, out, keepdims, smallest=True)
+    return as_integers(_extreme(a, axis, out, keepdims, smallest=True))
 
 
 def _along(a: Any, axis: int | None) -> tuple[Any, int]:
@@ -145,7 +146,7 @@ def searchsorted(a: Any, v: Any, side: Any = "left", sorter: Any = None) -> Any:
     a = a if sorter is None else np.take(a, sorter)
     others = nodes_of(v, a.scope)
     found = places.inserted(a.scope.graph, a.nodes, others.ravel(), side == "right", "np.searchsorted")
-    return wrap(found.reshape(others.shape), a.scope)
+    return as_integers(wrap(found.reshape(others.shape), a.scope))
 
 
 @implements(np.digitize)

@@ -12,6 +12,7 @@ import symad.tracing.values.node_arrays as node_arrays
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import wrap
 from symad.tracing.values.complex_points import check_real
+from symad.tracing.values.integer_values import as_integers
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.traced import Traced, store_error
 
@@ -257,7 +258,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 @implements(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     """How many elements differ from zero, as a traced number (piecewise constant)."""
-    return np.sum(traced(a) != 0, axis=axis, keepdims=keepdims)
+    return as_integers(np.sum(traced(a) != 0, axis=axis, keepdims=keepdims))
 
 
 @implements(np.trace)

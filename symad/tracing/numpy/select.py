@@ -13,6 +13,7 @@ from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.numpy.reduce import delivered, given, is_traced, traced
 from symad.tracing.numpy.registry import available, implements
 from symad.tracing.values.array import wrap
+from symad.tracing.values.integer_values import are_integers, as_integers
 from symad.tracing.values.known_numbers import SymbolicValueError, values_of
 from symad.tracing.values.node_arrays import elementwise, require_float
 from symad.tracing.values.node_operands import nodes_of, scope_of
@@ -33,10 +34,12 @@ def chosen(condition: Any, x: Any, y: Any) -> Any:
     if type(condition) is Scalar and condition.scope.open:
         nodes = quick_nodes((condition, x, y), condition.scope)
         if nodes is not None:
-            return Scalar(op.select(condition.scope.graph, *nodes), condition.scope)
+            made = Scalar(op.select(condition.scope.graph, *nodes), condition.scope)
+            return as_integers(made) if are_integers(x) and are_integers(y) else made
     scope = scope_of(condition, x, y)
     parts = [nodes_of(value, scope) for value in (condition, x, y)]
-    return wrap(elementwise(scope.graph, op.select, *parts), scope)
+    choice = wrap(elementwise(scope.graph, op.select, *parts), scope)
+    return as_integers(choice) if are_integers(x) and are_integers(y) else choice
 
 
 @implements(np.select)

@@ -15,7 +15,7 @@ from symad.tracing.calling.jitted import python_form, tell
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.complex_arrays import check_beside_complex, complex_ufunc, is_complex
-from symad.tracing.numpy.integers import integer_form
+from symad.tracing.numpy.integers import integer_form, keeping_integers
 from symad.tracing.numpy.reduce import delivered, is_traced
 from symad.tracing.numpy.registry import implements_method
 from symad.tracing.numpy.select import known
@@ -29,7 +29,6 @@ from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced, refuse_function, store_error
-from symad.tracing.values.whole_numbers import keeping_integers
 from symad.tracing.values.whole_values import OutsideError, no_value_where
 
 Keywords = Mapping[str, Any]
@@ -103,10 +102,7 @@ def _of_one_scope(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     least = loops.least if loops is not None and loops.on_numbers and build is not op.power else None
     operands = [_operand(value, scope, least) for value in inputs]
     made = node_arrays.matmul(graph, *operands) if build is None else elementwise(graph, build, *operands)
-    if graph.integers and build is not None and not made.ndim:
-        nodes = [int(node_arrays.as_nodes(graph, operand)) for operand in operands]
-        return Scalar(keeping_integers(graph, ufunc.__name__, int(made), nodes), scope)
-    return wrap(made, scope)
+    return wrap(keeping_integers(graph, ufunc.__name__, made, operands), scope)
 
 
 def _operand(value: Any, scope: Scope, least: int | None) -> npt.NDArray[Any]:
@@ -153,7 +149,7 @@ def reduce(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
         where=None if where is True else _mask(scope, where, nodes.shape),
     )
     _check_shape(targets, result)
-    return _deliver(ufunc, scope, result, targets, True)
+    return _deliver(ufunc, scope, keeping_integers(graph, ufunc.__name__, result, [nodes]), targets, True)
 
 
 def _mask(scope: Scope, where: Any, shape: tuple[int, ...]) -> Nodes:
@@ -179,6 +175,7 @@ def accumulate(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> An
     if not nodes.ndim:
         raise TypeError("cannot accumulate on a scalar")
     result = node_arrays.accumulate(scope.graph, builder(ufunc), nodes, keywords.get("axis", 0))
+    result = keeping_integers(scope.graph, ufunc.__name__, result, [nodes])
     return _deliver(ufunc, scope, result, keywords.get("out", ()), True)
 
 

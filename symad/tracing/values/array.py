@@ -16,7 +16,7 @@ import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
 from symad.reach.reach_trails import Trail
 from symad.reach.reach_walk import ROWS, ReachWalk
-from symad.tracing.calling.recorded_errors import discard_recorded_error, innermost_watch
+from symad.tracing.calling.recorded_errors import discard_recorded_error
 from symad.tracing.calling.scope import Scope, innermost_scope, join
 from symad.tracing.calling.user_place import has_labels, is_library, stores_item, user_place
 from symad.tracing.values.array_form import ArrayForm
@@ -26,11 +26,10 @@ from symad.tracing.values.known_numbers import Nodes, SymbolicValueError, shown_
 from symad.tracing.values.mask_selection import Selection, has_selection, mask_of_places, settled
 from symad.tracing.values.node_arrays import all_truths, elementwise, like
 from symad.tracing.values.node_operands import nodes_of, scope_of
-from symad.tracing.values.object_arrays import asked_by_an_index, check_making
+from symad.tracing.values.object_arrays import asked_by_an_index, check_making, may_trace_ordinary_arrays, refuse_places
 from symad.tracing.values.python_numbers import as_pythons
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import (
-    IndexNumberError,
     NumberError,
     StoreError,
     is_left_to,
@@ -219,16 +218,13 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         try:
             return plain_index(self)
         except SymbolicValueError as error:
-            watch = innermost_watch()
             if stores_item() and all_truths(self.scope.graph, self.nodes):
                 discard_recorded_error(error)
                 raise store_error() from None
-            if watch is None or watch.makes_arrays:
+            if not may_trace_ordinary_arrays():
                 raise
             discard_recorded_error(error)
-            refuse_number(
-                "places or a mask", "write np.take(data, places), or np.where(mask, data, 0)", IndexNumberError
-            )
+            refuse_places()
 
     def __repr__(self) -> str:
         return TracedText(f"<traced {self}>")

@@ -10,6 +10,7 @@ from symad.tracing.calling.recorded_errors import discard_recorded_error
 from symad.tracing.values.array import plain_index, wrap
 from symad.tracing.values.computed_places import decide_outside
 from symad.tracing.values.known_numbers import SymbolicValueError
+from symad.tracing.values.mask_selection import has_selection
 from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_operands import holds_traced, scope_of
 from symad.tracing.values.scalar import Scalar
@@ -25,6 +26,9 @@ class Indexed(np.ndarray):
     def __getitem__(self, key: Any) -> Any:
         if not _is_traced(key):
             return super().__getitem__(key)
+        if has_selection(key):
+            scope = scope_of(key)
+            return wrap(constants(scope.graph, self.view(np.ndarray)), scope)[key]
         try:
             plain = plain_index(key)
         except (SymbolicValueError, IndexNumberError) as error:

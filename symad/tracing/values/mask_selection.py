@@ -21,6 +21,7 @@ from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, user_place
 from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.constant_nodes import constant
+from symad.tracing.values.object_arrays import asked_by_an_index, may_trace_ordinary_arrays, refuse_places
 from symad.tracing.values.traced import Traced
 from symad.tracing.values.whole_numbers import as_integer
 from symad.tracing.values.whole_values import NoNumberError, OutsideError, no_value_where, whole_of
@@ -175,8 +176,10 @@ class Selection(NDArrayOperatorsMixin, Traced):
         else:
             setattr(self.settled(), name, value)
 
-    def __array__(self, *args: Any, **keywords: Any) -> Any:
-        return self.settled().__array__(*args, **keywords)
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if dtype is None and asked_by_an_index(sys._getframe(1)) and may_trace_ordinary_arrays():
+            refuse_places()
+        return self.settled().__array__(dtype, copy=copy)
 
     def __len__(self) -> int:
         return self._length(at_once=False)

@@ -25,6 +25,7 @@ from symad.tracing.values.array_blocks import BLOCK, are_constants, block_of, ch
 from symad.tracing.values.constant_nodes import MAYBE_BOOLEAN, as_number, as_truth, constant, is_boolean
 from symad.tracing.values.layouts import axes_as_made, axes_in_memory, in_order, in_order_of, moved, moved_back
 from symad.tracing.values.node_builders import Build
+from symad.tracing.values.whole_numbers import note_integers
 
 Nodes = npt.NDArray[np.int64]
 Axis = int | tuple[int, ...] | None
@@ -217,7 +218,8 @@ def converted(graph: Graph, nodes: Nodes, dtype: Any) -> Nodes:
         raise TraceError(
             f"astype({np.dtype(dtype)}) of a traced value", where=user_place(), why="traced values are real numbers"
         )
-    return elementwise(graph, conversions[kind], nodes)
+    made = elementwise(graph, conversions[kind], nodes)
+    return note_integers(graph, made) if kind in "biu" else made
 
 
 def _integer(graph: Graph, node: int) -> int:

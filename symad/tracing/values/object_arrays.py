@@ -10,7 +10,7 @@ from __future__ import annotations
 import dis
 import math
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import in_scipy, is_numpy, is_ours, is_scipy, source_segment, user_place
 from symad.tracing.numpy.registry import STAND_INS
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
-from symad.tracing.values.traced import NumberError
+from symad.tracing.values.traced import IndexNumberError, NumberError, refuse_number
 
 _COMPARES = dis.opmap["COMPARE_OP"]
 _CALLS = {code for name, code in dis.opmap.items() if "CALL" in name}
@@ -39,6 +39,17 @@ def asked_by_an_index(frame: FrameType) -> bool:
     """
     code, at = frame.f_code.co_code, frame.f_lasti
     return code[at] in _ITEMS or (code[at], code[at + 1]) == _READS_BY_OPERATOR
+
+
+def may_trace_ordinary_arrays() -> bool:
+    """Whether the function can run once more with traced arrays in place of ordinary ones."""
+    watch = innermost_watch()
+    return watch is not None and not watch.makes_arrays
+
+
+def refuse_places() -> NoReturn:
+    """Raise the error of an index of an ordinary array, at which the function runs once more."""
+    refuse_number("places or a mask", "write np.take(data, places), or np.where(mask, data, 0)", IndexNumberError)
 
 
 def check_making(frame: FrameType) -> None:

@@ -20,8 +20,9 @@ from symad.tracing.values.constant_nodes import constant, is_boolean
 _Part = TypeVar("_Part", Reading, int)
 
 _ROUNDED = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
-_SIGNED = frozenset({"multiply", "negative", "remainder", "floor_divide"})  # which can give -0.0 of floats
-_OF_INTEGERS = _SIGNED | {"add", "subtract", "absolute", "positive", "maximum", "minimum", "sign", "power"}
+SIGNED = frozenset({"matmul", "multiply", "negative", "remainder", "floor_divide"})  # which can give -0.0 of floats
+OF_INTEGERS = SIGNED | {"add", "subtract", "matmul", "absolute", "positive", "maximum", "minimum", "sign",
+                       "square", "power"}  # fmt: skip
 _KEPT = frozenset({sp.Add, sp.Mul, sp.Mod, sp.Max, sp.Min, sp.Abs, sp.Piecewise, h.Alias})  # whole, where operands are
 
 
@@ -96,17 +97,34 @@ def unsigned(graph: Graph, node: int) -> int:
 
 def keeping_integers(graph: Graph, name: str, made: int, operands: Sequence[int]) -> int:
     """Return the result of a ufunc of numbers, noted as an int where all of these are ints, and never -0.0 then."""
-    if name not in _OF_INTEGERS or not all(
-        node in graph.integers or type(constant(graph, node)) is int or is_boolean(graph, node) for node in operands
-    ):
+    if name not in OF_INTEGERS or not all(_is_noted(graph, node) for node in operands):
         return made
     if name == "power" and not (type(exponent := constant(graph, operands[1])) is int and exponent >= 0):
         return made
-    if name in _SIGNED:
+    if name in SIGNED:
         made = unsigned(graph, made)
     if constant(graph, made) is None:
         graph.integers.add(made)
     return made
+
+
+def _is_noted(graph: Graph, node: int) -> bool:
+    return node in graph.integers or type(constant(graph, node)) is int or is_boolean(graph, node)
+
+
+def note_integers(graph: Graph, nodes: Nodes) -> Nodes:
+    """Note nodes as ints, of array nodes the first one only; return them."""
+    reading = graph.arrays.reading(nodes)
+    graph.integers.update(reading.single_nodes, [array.first for array in reading.array_nodes])
+    return nodes
+
+
+def are_noted(graph: Graph, nodes: Nodes) -> bool:
+    """Whether all nodes are noted as ints, or are whole constants or truth values."""
+    reading = graph.arrays.reading(nodes)
+    if not all(array.first in graph.integers for array in reading.array_nodes):
+        return False
+    return all(_is_noted(graph, node) for node in reading.single_nodes)
 
 
 def is_integer(graph: Graph, node: int) -> bool:

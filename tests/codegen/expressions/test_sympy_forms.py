@@ -51,7 +51,7 @@ def test_a_sum_of_shared_terms_is_linear() -> None:
 REFUSED = [
     (sp.Sum(X, (I, 1, N)), "bound n is symbolic"),
     (sp.Product(X, (I, 1, sp.oo)), "bound oo is infinite"),
-    (sp.Sum(X, (I, 1, TERMS + 2)), f"more than {TERMS} terms"),
+    (sp.Sum(X, (I, 1, TERMS + 1)), f"more than {TERMS} terms"),
     (sp.Sum(X, (I, 1, sp.pi)), "no whole number apart"),
     (sp.Integral(X * Y, (Y, 0, 1)), "unevaluated Integral"),
     (sp.Derivative(X**2, X), "unevaluated Derivative"),

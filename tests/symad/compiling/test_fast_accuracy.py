@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -37,3 +40,11 @@ def test_random_hessians(seed: int) -> None:
     for value, wanted in zip(found.tolist(), exact, strict=True):
         assert np.isfinite(value) == np.isfinite(float(wanted))
         assert not np.isfinite(value) or abs(value - float(wanted)) <= bound, text
+
+
+@pytest.mark.parametrize("x", [-1.0, 0.0, math.nan, math.inf])
+@pytest.mark.parametrize("f", [lambda x: x / x, lambda x: x**2.5 * x**-2.5, lambda x: np.sqrt(x) / np.sqrt(x)])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_nan_that_is_lost_is_in_the_table(f: Any, x: float) -> None:
+    """docs/performance.md: `x/x` is 1 even for x = 0, infinite x and NaN, and so are powers for x < 0."""
+    assert sa.compile(f, 1.0, accuracy="fast")(x) == 1.0

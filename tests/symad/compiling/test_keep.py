@@ -6,6 +6,7 @@ import concurrent.futures
 import contextlib
 import copy
 import dataclasses
+import hashlib
 import math
 import multiprocessing
 import os
@@ -221,6 +222,16 @@ def test_deep_containers_crash_nothing(tmp_path: Path) -> None:
     write_kernel(tmp_path / "kernel", encode(kernel.program, kernel.options, {"arguments": deep, "result": None}))
     with contextlib.suppress(ArgumentError):  # as deep as Python is willing to go
         sa.load(tmp_path / "kernel")
+
+
+@pytest.mark.parametrize("code", [False, True])
+def test_the_header_is_as_the_page_has_it(code: bool, tmp_path: Path) -> None:
+    """docs/keep.md: the length of the program, and the SHA-256 of what is before and behind these 32 bytes of it."""
+    sa.compile(lambda x: np.sum(np.sin(x)), np.ones(3)).save(tmp_path / "kernel", code=code)
+    data = (tmp_path / "kernel").read_bytes()
+    length = int.from_bytes(data[24:32], "little")
+    assert code or length == len(data)
+    assert data[32:64] == hashlib.sha256(data[:32] + data[64:length]).digest()
 
 
 def test_files_that_are_not_there_or_cannot_be_written(tmp_path: Path) -> None:

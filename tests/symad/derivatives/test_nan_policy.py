@@ -212,6 +212,26 @@ def test_derivatives_are_nan_where_a_logarithm_is(name: str) -> None:
         assert np.isnan(gradient(outside))
 
 
+OUTSIDE: dict[Any, tuple[float, float, Callable[[Any], Any]]] = {
+    sp.acoth: (0.5, 1.7, mpmath.acoth),
+    sp.asech: (-0.5, 0.7, mpmath.asech),
+    sp.loggamma: (-0.5, 1.3, mpmath.loggamma),
+}
+
+
+@pytest.mark.parametrize("head", OUTSIDE, ids=str)
+def test_derivatives_of_functions_of_sympy_are_nan_outside_of_their_domain(head: Any) -> None:
+    outside, inside, exact = OUTSIDE[head]
+    x = sp.Symbol("x", real=True)
+    f = sa.from_sympy([x], head(x))
+    for order in (1, 2):
+        kernel = sa.compile(sa.derivative(f, order), inside)
+        assert np.isnan(kernel(outside))
+        assert np.isnan(sa.derivative(f, order)(outside))
+        with mpmath.workdps(40):
+            assert kernel(inside) == pytest.approx(float(mpmath.diff(exact, inside, order)), rel=1e-12)
+
+
 def test_a_likelihood_outside_of_its_domain_has_no_slope() -> None:
     def log_likelihood(p: Any) -> Any:
         return -sum(math.log(p - k) for k in (0.0, 1.0, 2.0))

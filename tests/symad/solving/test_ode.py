@@ -323,6 +323,19 @@ def test_a_jacobian_of_nan_stops_with_a_name() -> None:
         wrong.solve((0.0, 2.0), method="Radau")
 
 
+@pytest.mark.parametrize("times", [1.0, None, "ab", ["a"], [0.0, np.nan], [[0.0, 1.0]], {}])
+def test_times_that_are_no_list_of_numbers_are_refused(times: Any) -> None:
+    decay = sa.ode(lambda t, y, k: -k * y, [1.0], (1.0,))
+    calls = [lambda: sa.odeint(lambda y, t: -y, 1.0, times), lambda: decay.solution(times, 1.0)]
+    if times is not None:
+        calls.append(lambda: decay.solve((0.0, 1.0), 1.0, times=times))
+    for call in calls:
+        with pytest.raises(ArgumentError, match="give a list of numbers"):
+            call()
+    with pytest.raises(ArgumentError, match="no times; give some"):
+        sa.odeint(lambda y, t: -y, 1.0, [])
+
+
 def test_what_is_captured_and_traced_is_refused() -> None:
     with pytest.raises(TraceError, match="pass one of them in as an argument"):
         sa.grad(lambda p: sa.odeint(lambda y, t: p * y, [1.0], [0.0, 1.0])[1, 0])(1.0)

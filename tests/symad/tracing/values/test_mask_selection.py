@@ -173,3 +173,24 @@ def test_user_code_sees_an_array():
         return np.sum(x[x > 0])
 
     assert sa.compile(f, X)(X) == np.sum(X[X > 0])
+
+
+TABLE = np.arange(1.0, 13.0).reshape(6, 2)
+NUMBERS = np.arange(6.0) * 1.5
+AT_PLACES = {
+    "nonzero": lambda x: np.sum(x[np.nonzero(x > 0)] * NUMBERS[np.nonzero(x > 0)]),
+    "where": lambda x: np.sum(x[np.where(x > 0)[0]] * NUMBERS[np.where(x > 0)[0]]),
+    "flatnonzero": lambda x: np.dot(NUMBERS[np.flatnonzero(x > 0)], x[x > 0]),
+    "named": lambda x: (lambda k: np.sum(NUMBERS[k] * x[k]))(np.flatnonzero(x > 0)),
+    "rows": lambda x: np.sum(TABLE[np.nonzero(x > 0)] * x[np.nonzero(x > 0)][:, None]),
+    "a column": lambda x: np.sum(TABLE[np.flatnonzero(x > 0), 1] * x[x > 0]),
+    "integers": lambda x: np.sum(np.array([3, 1, 4, 1, 5, 9])[np.nonzero(x < 0)[0]] * x[x < 0]),
+    "the largest": lambda x: np.max(NUMBERS[np.flatnonzero(x > 0)] * x[x > 0]),
+}
+
+
+@pytest.mark.parametrize("name", AT_PLACES)
+def test_elements_of_an_ordinary_array_at_places_that_a_mask_picks(name):
+    f, point = AT_PLACES[name], np.array([1.0, -1.0, 2.0, -2.0, 3.0, 4.0])
+    assert sa.compile(f, np.ones(6))(point) == pytest.approx(f(point), rel=1e-15)
+    assert sa.compile(sa.grad(f), np.ones(6))(point) == pytest.approx(sa.grad(f)(point), rel=1e-15)

@@ -1,0 +1,108 @@
+"""Slopes that choose between pieces are NaN at NaN, by every route; constant slopes stay what they are.
+
+|x|, max, min and clip choose by their operand: at NaN there is nothing to choose by, the value is NaN, and so is the
+slope. The slopes of x, 2*x and floor(x) are constants, which depend on no operand: 1, 2 and 0, also at NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import symad as sa
+from tests.support import mixes
+
+NAN = math.nan
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+CHOOSING: dict[str, Callable[[Any], Any]] = {
+    "abs": np.abs,
+    "abs of Python": abs,
+    "max with a number": lambda x: np.maximum(x, 0.0),
+    "number with max": lambda x: np.maximum(0.0, x),
+    "min with a number": lambda x: np.minimum(x, 2.0),
+    "max with a function": lambda x: np.maximum(3 * x, x + 1),
+    "min with a function": lambda x: np.minimum(3 * x, x * x),
+    "max of a tie": lambda x: np.maximum(x, 1 * x),
+    "max with a number that is NaN": lambda x: np.maximum(2 * x, NAN),
+    "clip": lambda x: np.clip(x, -1.0, 1.0),
+    "clip of a method": lambda x: np.stack([x, x]).clip(-1.0, 1.0)[0],
+    "relu squared": lambda x: np.maximum(x, 0.0) ** 2,
+    "pinball": lambda x: np.maximum(0.3 * x, -0.7 * x),
+    "hinge": lambda x: np.maximum(0.0, 1 - 2 * x),
+    "copysign": lambda x: np.copysign(x, -1.0),
+    "max along an axis": lambda x: np.max(np.stack([2 * x, 3 * x, x])),
+    "min of rows": lambda x: np.min(np.stack([2 * x, x + 1, x])[:, None], axis=0)[0],
+    "norm of infinite order": lambda x: np.linalg.norm(np.stack([x, 2 * x]), np.inf),
+    "norm of order 1": lambda x: np.linalg.norm(np.stack([x, 2 * x]), 1),
+    "fmod in its divisor": lambda x: np.fmod(7.0, x),
+    "mod in its divisor": lambda x: np.mod(7.0, x),
+    "positive part": lambda x: (x + abs(x)) / 2,
+    "huber": lambda x: np.where(abs(x) < 1, x * x / 2, abs(x) - 0.5),
+    "ptp": lambda x: np.ptp(np.stack([x, 2 * x, 5 + 0 * x])),
+    "prelu": lambda x: np.maximum(x, 0.0) + 0.1 * np.minimum(x, 0.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHOOSING)
+def test_a_slope_that_chooses_is_nan_at_nan(name: str) -> None:
+    function = CHOOSING[name]
+    assert math.isnan(function(NAN))
+    for route, value in mixes.every_value(function, NAN, 1, compiled=True).items():
+        assert math.isnan(value), route
+
+
+FORMS: dict[str, dict[str, Any]] = {"auto": {}, "straight": {"roll": "never"}, "loops": {"roll": "always"}}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("transform", [sa.grad, lambda f: sa.jacfwd(lambda v: f(v)[None])])
+@pytest.mark.parametrize("name", ["abs", "max with a number", "min with a function", "clip", "hinge", "huber"])
+def test_only_the_element_that_is_nan_has_a_slope_of_nan(name: str, transform: Any, form: str) -> None:
+    function = CHOOSING[name]
+    point = np.linspace(-2.0, 2.0, 300)
+    point[7] = NAN
+    gradient = transform(lambda v: np.sum(function(v) * np.cos(v)))
+    for found in (gradient(point), sa.compile(gradient, point, **FORMS[form])(point)):
+        assert np.flatnonzero(np.isnan(np.ravel(found))).tolist() == [7]
+
+
+@pytest.mark.parametrize("extremum", [np.max, np.min, np.maximum.reduce, np.fmax.reduce])
+def test_the_largest_of_numbers_with_nan_has_slopes_of_nan(extremum: Any) -> None:
+    for place in range(3):
+        point = np.array([1.0, 2.0, 3.0])
+        point[place] = NAN
+        for transform in (sa.grad, sa.jacfwd):
+            gradient = transform(extremum)
+            kernel = sa.compile(gradient, np.ones(3))
+            value = extremum(point)
+            for found in (gradient(point), kernel(point)):
+                if np.isnan(value):  # the one that is NaN, the best one before it, and all after it
+                    assert np.isnan(found[place:]).all()
+                    assert np.isnan(found).sum() == 3 - (place == 2)
+                else:  # fmax leaves it out
+                    assert np.isfinite(found).all()
+
+
+def test_a_branch_that_is_not_taken_brings_no_nan() -> None:
+    f = lambda x, y: np.where(x > 0, x, np.maximum(y, 0.0))  # noqa: E731
+    gradient = sa.grad(f, argnums=(0, 1))
+    for found in (gradient(2.0, NAN), sa.compile(gradient, 1.0, 1.0)(2.0, NAN)):
+        assert [float(part) for part in found] == [1.0, 0.0]
+
+
+def test_slopes_of_steps_are_the_constant_zero_and_of_a_line_its_factor() -> None:
+    for function in (np.floor, np.ceil, np.rint, np.trunc, np.sign, lambda x: np.heaviside(x, 0.5)):
+        for value in mixes.every_value(function, NAN, 1, compiled=True).values():
+            assert value == 0.0
+    assert sa.grad(lambda x: 2 * x)(NAN) == 2.0
+
+
+def test_the_slope_of_a_step_in_its_value_at_zero_is_nan_at_nan() -> None:
+    for gradient in (sa.grad(np.heaviside, argnums=1), sa.jacfwd(np.heaviside, argnums=1)):
+        for found in (gradient(NAN, 0.5), sa.compile(gradient, 1.0, 1.0)(NAN, 0.5)):
+            assert math.isnan(found)
