@@ -6,7 +6,6 @@ import pickle
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,7 +110,7 @@ class Lambdified:
     def _has_matrices_at_points(self, args: Sequence[Any]) -> bool:
         """Whether matrices are asked for at many points, which SymPy's functions do not give."""
         declared = self.kernel.program.arguments
-        many = any(np.ndim(value) > len(array.shape) for value, array in zip(args, declared, strict=True))
+        many = any(_axes(value) > len(array.shape) for value, array in zip(args, declared, strict=True))
         return many and bool(self._results.matrices)
 
     def _in_python(self, what: str, modules: Any, args: Sequence[Any]) -> Any:
@@ -175,13 +174,31 @@ class Lambdified:
 
 
 def _of_library(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Return what makes arrays of JAX of results, None where there are none, and arguments as NumPy's arrays."""
+    """Return what makes arrays of JAX, or numbers of NumPy's, of results, None where there are none; and arguments.
+
+    Arrays of JAX among the arguments are NumPy's.
+    """
     jax = sys.modules.get("jax")
     if jax is None or not any(_is_of_jax(value, jax) for value in args):
-        return None, args
-    dtype = np.result_type(*[value.dtype for value in args if isinstance(value, jax.Array)])
+        return (_numpys if any(type(value) is np.float64 for value in args) else None), args
+    dtype = jax.numpy.result_type(*[value for value in args if isinstance(value, float | int | np.ndarray | jax.Array)])
     plain = tuple(np.asarray(value, float) if _is_of_jax(value, jax) else value for value in args)
-    return partial(jax.numpy.asarray, dtype=dtype), plain
+
+    def made(value: Any) -> Any:
+        array = np.asarray(value)
+        return jax.numpy.asarray(array, dtype=None if array.dtype == bool else dtype)
+
+    return made, plain
+
+
+def _numpys(value: Any) -> Any:
+    """Return a number or truth value of Python's as NumPy's, anything else as it is."""
+    return np.float64(value) if type(value) is float else np.bool_(value) if type(value) is bool else value
+
+
+def _axes(value: Any) -> int:
+    """Return how many axes a value has, also where its class makes no array of it."""
+    return np.ndim(value) if isinstance(value, list | tuple) else getattr(value, "ndim", 0)
 
 
 def _is_of_jax(value: Any, jax: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from codegen.errors import UnboundSymbolError
-from codegen.machine.calls.arguments import refuse_rules
+from codegen.machine.calls.arguments import numbers_of, refuse_rules
 from codegen.machine.exports.export import Exported
 from codegen.records import dataclass
 from symad.derivatives.implicit import TOLERANCE, Equation, solve
@@ -26,6 +26,7 @@ from symad.solving.systems import System
 from symad.solving.with_solve_ivp import Integrator, Method, integrated
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.containers import flatten, unflatten
 from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import Traced
@@ -137,7 +138,7 @@ class InitialValueProblem:
         kernels, rows = self._system.kernels(sensitivities), self._system.sensitivities(sensitivities)
         start = self._system.start(sensitivities, q)
         found = integrated(
-            kernels, q, _span(span), start, by, t_eval=None if times is None else np.asarray(times, dtype=np.float64),
+            kernels, q, _span(span), start, by, t_eval=None if times is None else numbers_of(times, "times"),
             events=[event.of(q) for event in self._events] or None,
         )  # fmt: skip
         later = [np.asarray(times) != span[0] for times in found.t_events or ()]  # an event at the start is none
@@ -193,7 +194,7 @@ class InitialValueProblem:
                 since = np.stack([time - times[0] for time in times])
                 return flow(self._system.shifted(), 0, by)(since, np.append(q, times[0]))
             moving = isinstance(times, Traced) or holds_traced(list(times))
-            return flow(self._system, 0, by)(np.stack(list(times)) if moving else np.asarray(times, dtype=float), q)
+            return flow(self._system, 0, by)(np.stack(list(times)) if moving else numbers_of(times, "times"), q)
         except (SymbolicValueError, UnboundSymbolError) as error:
             raise TraceError(
                 "the solution of a differential equation was asked for at symbolic values", where=user_place(),
@@ -259,7 +260,7 @@ class InitialValueProblem:
         value, slope = value_and_gradient(
             self._system,
             lambda y, q: objective(np.reshape(y, (len(y), *self.shape)), *self._laid.split(q)),
-            np.asarray(times, dtype=np.float64), q, by,
+            numbers_of(times, "times"), q, by,
         )  # fmt: skip
         slopes = self._laid.split(slope, number=float)
         return value, slopes[0] if len(slopes) == 1 else slopes
@@ -328,14 +329,13 @@ def odeint(
     """
     if not tfirst:
         _check_order(f)
-    plain: list[Any] = [
-        value if isinstance(value, Traced) else np.asarray(_stacked(value)) for value in (y0, *parameters, *args)
-    ]
+    start = y0 if isinstance(y0, Traced) else np.asarray(_stacked(y0))
+    leaves, structure = flatten((start, *parameters, *args))
     made = ode(
         lambda t, y, y0, *parameters: f(t, y, *parameters) if tfirst else f(y, t, *parameters), lambda y0, *_: y0,
-        tuple(np.ones(np.shape(value)) for value in plain),
+        unflatten(structure, [np.ones(np.shape(leaf)) for leaf in leaves]),
     )  # fmt: skip
-    return made.solution(times, *plain, method=method, rtol=rtol, atol=atol, options=options)
+    return made.solution(times, start, *parameters, *args, method=method, rtol=rtol, atol=atol, options=options)
 
 
 def _check_order(f: Function) -> None:
@@ -349,12 +349,12 @@ def _check_order(f: Function) -> None:
 
 
 def _stacked(value: Any) -> Any:
+    refuse_rules(value, "y0")
     return np.stack([_stacked(part) for part in value]) if isinstance(value, list | tuple) else value
 
 
 def _constant(y0: Any) -> Function:
-    refuse_rules(y0, "y0")
-    values = np.asarray(y0, dtype=np.float64)
+    values = np.asarray(y0, dtype=np.float64) if holds_traced([y0]) else numbers_of(y0, "y0")
     return lambda *_: values
 
 
@@ -399,6 +399,7 @@ def _mass(mass: Any, laid: FlatParameters, q: Array, size: int) -> Function | No
 
 
 def _span(span: tuple[float, float]) -> tuple[float, float]:
+    refuse_rules(span, "span")
     try:
         start, end = map(float, span)
     except (TypeError, ValueError) as error:

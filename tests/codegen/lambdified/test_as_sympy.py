@@ -247,6 +247,21 @@ def test_arrays_of_jax_come_back_as_such() -> None:
     np.testing.assert_array_equal(matrix[0, 1], [2.0, 2.0])
 
 
+def test_relations_and_promotion_of_arrays_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    single, f = jax.numpy.array([0.5, 1.0], dtype=np.float32), lambdify([X, Y], [X > Y, X * Y])
+    truths, product = f(single, 0.7)
+    assert (truths.dtype, truths.tolist(), product.dtype) == (bool, [False, True], np.float32)
+    with jax.enable_x64(True):
+        assert f(single, np.array([0.7, 0.1]))[1].dtype == float
+
+
+def test_a_dataset_of_xarray_is_computed_by_xarray() -> None:
+    xr = pytest.importorskip("xarray")
+    data = xr.Dataset({"a": ("i", [1.0, 2.0])})
+    xr.testing.assert_identical(lambdify([X, Y], X * Y)(data, 2.0), data * 2.0)
+
+
 def test_what_cannot_be_an_argument_and_a_derivative_without_a_value() -> None:
     t = sp.Symbol("t")
     f = sp.Function("f")(t)
@@ -298,6 +313,7 @@ VALUES: dict[str, tuple[Any, Any]] = {
     "masked": (np.ma.masked_array([1.0, 2.0], [True, False]), np.ones(2)),
     "sparse": (scipy.sparse.eye(2, format="csr"), scipy.sparse.eye(2, format="csr")),
     "doubles": (np.linspace(0, 1, 3), 2.0),
+    "a number of NumPy's": (np.float64(0.5), 2.0),
     "a double beside an integer": (0.5, 2),
 }
 
