@@ -368,3 +368,23 @@ def test_pydys_system_integrates_with_a_generator_of_kernels() -> None:
         system.generate_ode_function(generator=generator)
         ends.append(system.integrate()[-1])
     np.testing.assert_allclose(ends[1], ends[0], rtol=1e-6)
+
+
+FEW: dict[str, Any] = {
+    "a product": X * Y, "a sum": X + Y, "a difference": X - Y, "a quotient": X / Y, "a square and a sum": X**2 + Y,
+    "a product of sums": (X + Y) * Y,
+    "a root": sp.sqrt(X) + Y, "an inverse": 1 / X + Y, "with an integer": 2 * X * Y, "a list": [X * Y, X + Y],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_few_operations_of_numpys_have_the_bits_of_the_kernel(name: str) -> None:
+    rng = np.random.default_rng(0)
+    f, (a, b) = lambdify([X, Y], FEW[name]), np.exp(rng.normal(size=(2, 1000), scale=20.0))
+    kernel = f.kernel.batch(a, b)
+    found = np.stack(f(a, b), axis=-1) if name == "a list" else f(a, b)
+    np.testing.assert_array_equal(found, kernel)
+    again = pickle.loads(pickle.dumps(f))(a, b)
+    np.testing.assert_array_equal(again, f(a, b))
+    assert np.shape(f(a, 2.0)) == (2, 1000) if name == "a list" else (1000,)
+    assert f(a[:3, None], b[:4]) is not None  # other shapes are the kernel's
