@@ -126,7 +126,8 @@ def _converted(value: Any, where: str, do: str) -> Array:
         why = str(error).partition("\n")[0]
         raise ArgumentError(f"a value of type {kind.__name__}", where=where, why=why, do=way_out(kind)) from error
     if array.dtype == object:
-        raise ArgumentError(f"a value of type {kind.__name__}", where=where, why="it is no array of numbers", do=do)
+        what = "an array of objects" if isinstance(value, np.ndarray) else f"a value of type {kind.__name__}"
+        raise ArgumentError(what, where=where, why="it is no array of numbers", do=do)
     return array
 
 
