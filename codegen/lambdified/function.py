@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,8 @@ from codegen.ir.region import RolledProgram
 from codegen.ir.unroll import unroll
 from codegen.lambdified.argument_lists import Arguments, CallError
 from codegen.lambdified.modules import SCIPY, Theirs, tell
-from codegen.lambdified.number_kinds import COMPLEX, INTEGER, OTHER, are_doubles, kinds_of
+from codegen.lambdified.number_kinds import COMPLEX, DOUBLE, INTEGER, OTHER, are_doubles, kinds_of
+from codegen.lambdified.numpys_operations import are_numpys
 from codegen.lambdified.result_shapes import MATRIX, NUMBER, Results
 from codegen.lanes import FLOAT64, NumberType
 from codegen.machine.build import compile_program
@@ -65,10 +65,16 @@ class Lambdified:
         of_numbers = all(array.shape == () for array in declared)
         self._numbers = of_numbers and (results.shape == NUMBER or self._listed is not None)
         self._numbers &= kernel.options.number is FLOAT64
+        own = self._numbers and theirs is not None and theirs.modules != "native"
+        self._count = len(declared)
+        self._is_numpys = own and are_numpys(kernel.program)
+        self._in_numpy: Callable[..., Any] | None = None  # made at the first call with arrays
         self._direct = results.shape in (NUMBER, MATRIX)  # what a kernel returns is the result
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Evaluate at one point, or at all points of arrays that broadcast against each other."""
+        if self._in_numpy is not None and args and not keywords and _are_alike(args, self._count):
+            return self._in_numpy(*args)
         if keywords:
             args = in_positions(args, keywords, self._arguments.names)
         given = args
@@ -84,6 +90,10 @@ class Lambdified:
             except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
                 pass
         elif args and self._numbers and type(args[0]) is np.ndarray and are_doubles(args):
+            if self._is_numpys and self._in_numpy is None and _are_alike(args, self._count):
+                assert self._theirs is not None
+                self._in_numpy = self._theirs.function(SCIPY)
+                return self._in_numpy(*args)
             found = self.kernel.batch(*args)
             return found if self._listed is None else self._listed(np.moveaxis(found, -1, 0))
         if len(args) != len(self.kernel.program.arguments):
@@ -111,7 +121,7 @@ class Lambdified:
     def _has_matrices_at_points(self, args: Sequence[Any]) -> bool:
         """Whether matrices are asked for at many points, which SymPy's functions do not give."""
         declared = self.kernel.program.arguments
-        many = any(np.ndim(value) > len(array.shape) for value, array in zip(args, declared, strict=True))
+        many = any(_axes(value) > len(array.shape) for value, array in zip(args, declared, strict=True))
         return many and bool(self._results.matrices)
 
     def _in_python(self, what: str, modules: Any, args: Sequence[Any]) -> Any:
@@ -171,17 +181,46 @@ class Lambdified:
             pickle.dumps(kept)
         except (RecursionError, pickle.PicklingError, AttributeError, TypeError):
             kept = None
-        return self.__dict__ | {"_theirs": kept, "_complex": None}
+        own = self._is_numpys and kept is not None
+        return self.__dict__ | {"_theirs": kept, "_complex": None, "_in_numpy": None, "_is_numpys": own}
+
+
+def _are_alike(args: tuple[Any, ...], count: int) -> bool:
+    """Whether there are so many arguments, all of them arrays of float64 of one shape that is no number's."""
+    if type(args[0]) is not np.ndarray or not (shape := args[0].shape):
+        return False
+    for value in args:
+        if type(value) is not np.ndarray or value.dtype is not DOUBLE or value.shape != shape:
+            return False
+    return len(args) == count
 
 
 def _of_library(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Return what makes arrays of JAX of results, None where there are none, and arguments as NumPy's arrays."""
+    """Return what makes arrays of JAX, or numbers of NumPy's, of results, None where there are none; and arguments.
+
+    Arrays of JAX among the arguments are NumPy's.
+    """
     jax = sys.modules.get("jax")
     if jax is None or not any(_is_of_jax(value, jax) for value in args):
-        return None, args
-    dtype = np.result_type(*[value.dtype for value in args if isinstance(value, jax.Array)])
+        return (_numpys if any(type(value) is np.float64 for value in args) else None), args
+    dtype = jax.numpy.result_type(*[value for value in args if isinstance(value, float | int | np.ndarray | jax.Array)])
     plain = tuple(np.asarray(value, float) if _is_of_jax(value, jax) else value for value in args)
-    return partial(jax.numpy.asarray, dtype=dtype), plain
+
+    def made(value: Any) -> Any:
+        array = np.asarray(value)
+        return jax.numpy.asarray(array, dtype=None if array.dtype == bool else dtype)
+
+    return made, plain
+
+
+def _numpys(value: Any) -> Any:
+    """Return a number or truth value of Python's as NumPy's, anything else as it is."""
+    return np.float64(value) if type(value) is float else np.bool_(value) if type(value) is bool else value
+
+
+def _axes(value: Any) -> int:
+    """Return how many axes a value has, also where its class makes no array of it."""
+    return np.ndim(value) if isinstance(value, list | tuple) else getattr(value, "ndim", 0)
 
 
 def _is_of_jax(value: Any, jax: Any) -> bool:

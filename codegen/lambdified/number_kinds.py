@@ -9,8 +9,8 @@ import numpy as np
 FLOAT, COMPLEX, INTEGER, OTHER = "float", "complex", "integer", "other"
 _EXACT = 2**53  # integers up to here are doubles
 _BY_TYPE = {float: FLOAT, np.float64: FLOAT, complex: COMPLEX, np.complex128: COMPLEX}
-_DOUBLE = np.dtype(float)
-_BY_DTYPE = {_DOUBLE: FLOAT, np.dtype(complex): COMPLEX}
+DOUBLE = np.dtype(float)
+_BY_DTYPE = {DOUBLE: FLOAT, np.dtype(complex): COMPLEX}
 
 
 def are_doubles(values: Any) -> bool:
@@ -22,7 +22,7 @@ def are_doubles(values: Any) -> bool:
     for value in values:
         kind = type(value)
         if kind is np.ndarray:
-            if value.dtype is not _DOUBLE:
+            if value.dtype is not DOUBLE:
                 return False
         elif kind is not float and not (kind is int and -_EXACT <= value <= _EXACT):
             return False

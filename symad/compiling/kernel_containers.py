@@ -47,8 +47,7 @@ class ArgumentsApart(_Structured):
         if keywords:
             raise ArgumentError(f"keyword {next(iter(keywords))!r}", why="arguments are positional")
         leaves, structure = containers.flatten(args)
-        if structure != self.structure:
-            raise ArgumentError(f"arguments of structure {structure}", why=f"the kernel takes {self.structure}")
+        containers.check_structure(structure, self.structure, "the kernel takes")
         return leaves
 
 

@@ -314,7 +314,7 @@ def _kind(leaf: Any) -> Any:
     """What `compile` asks of a leaf: its shape, and whether it is a number, or an array of what."""
     if type(leaf) in _NUMBERS:
         return ()
-    return np.shape(leaf), type(leaf), leaf.dtype.kind if isinstance(leaf, np.ndarray) else ""
+    return containers.shape_of(leaf), type(leaf), leaf.dtype.kind if isinstance(leaf, np.ndarray) else ""
 
 
 def _warn(function: Callable[..., Any], read: ReachableState) -> None:

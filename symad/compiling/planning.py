@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import symad.tracing.values.containers as containers
@@ -25,7 +25,7 @@ from codegen.loops.roll import Roll, repeats_enough
 from codegen.lowering.halves import columns_at_once
 from codegen.matrices.matrix_loops import asks_library, only_whole
 from codegen.pricing.price import Halves, halves_of, rolled_work, rows_work, straight_work, sweep_work, unrolled_work
-from codegen.pricing.price_table import Way, cheapest
+from codegen.pricing.price_table import Price, Way, cheapest
 from codegen.stages import allowed, stage
 from symad.compiling.asked import Asked, Strategy
 from symad.compiling.candidates import (
@@ -144,6 +144,10 @@ def _planned(f: Function, example_args: tuple[Any, ...], asked: Asked) -> Compil
     return made
 
 
+def _price_of(program: Program) -> Price:
+    return straight_work(program).price
+
+
 class _Search:
     """The ways of one function, looked at one after the other."""
 
@@ -172,7 +176,7 @@ class _Search:
         has_more = traced.raised is not None or traced.in_body or traced.graph.rules
         differentiated = bool(self.recipes)
         found = self.shared.once(
-            traced, bool(differentiated and has_more), lambda: primal_of(traced, self.name, differentiated)
+            traced, bool(differentiated and has_more), partial(primal_of, traced, self.name, differentiated)
         )
         return replace(found, program=replace(found.program, name=self.name))
 
@@ -391,7 +395,7 @@ class _Search:
     def counted(self, traced: Trace) -> Candidate:
         program = to_program(traced, self.name)
         size = operations_of(program)
-        return Candidate("straight", size, size, lambda: straight_work(program).price, program, traced)
+        return Candidate("straight", size, size, partial(_price_of, program), program, traced)
 
     def reason(self, chosen: Candidate, ways: Sequence[Candidate]) -> str:
         """Return why a way is taken: what was asked for, or that the others cost more."""

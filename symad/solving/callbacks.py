@@ -166,6 +166,15 @@ class Request(NamedTuple):
     progress: Progress | None = None
 
 
+def check_request(asked: Request) -> None:
+    """Raise ArgumentError for a tolerance that is no positive number, and iterations that are no count."""
+    most, tolerance = asked.max_iterations, asked.tolerance
+    if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1):
+        raise ArgumentError(f"max_iterations={most!r}", do="give a whole number from 1 on")
+    if tolerance is not None and not float(numbers_of(tolerance, "tolerance")) > 0:
+        raise ArgumentError(f"tolerance={tolerance!r}", do="give a positive number")
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """What a solver found, with the names of `scipy.optimize.OptimizeResult`.

@@ -20,6 +20,7 @@ from symad.solving.callbacks import (
     Request,
     Solution,
     bounds_of,
+    check_request,
     every_kernel,
 )
 from symad.solving.saved_problems import Saved, write_problem
@@ -48,9 +49,9 @@ def key_of(examples: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _key_of(container: Any) -> tuple[Any, ...]:
     leaves, structure = solving.flatten(container)
-    return (
-        np.shape(container) if len(leaves) == 1 and leaves[0] is container else (str(structure), *map(np.shape, leaves))
-    )
+    if len(leaves) == 1 and leaves[0] is container:
+        return solving.shape_of(container)
+    return str(structure), *map(solving.shape_of, leaves)
 
 
 def _leaves(parameters: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -201,6 +202,7 @@ class CompiledProblem:
         names = [*get_args(Method), "ipopt"]
         if solver not in names:
             raise ArgumentError(f"solver={solver!r}", do=f"use one of {', '.join(names)}")
+        check_request(asked)
         start, given = np.array(numbers_of(x0, "x0")), parameters or self.parameters
         callbacks = Callbacks(self.kernels(start, *given), start.shape, given, _leaves(given))
         box, limits = self._bounds(start.shape, callbacks.kernels.rows)

@@ -13,6 +13,7 @@ from codegen.records import dataclass
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
 from symad.solving.callbacks import Array
+from symad.solving.flat_functions import Flat
 from symad.tracing.calling.function_names import check_call, name_of
 from symad.tracing.calling.running import callee
 from symad.transforms.linear_transforms import jvp, vjp
@@ -23,9 +24,7 @@ Function = Callable[..., Any]
 class DifferentiableKernel:
     """A kernel of a function that returns an array or a tuple of arrays; its products compile when they are asked for.
 
-    `tool` is what the kernel is for, which messages name.
-
-    >>> square = DifferentiableKernel(lambda x: x * x, (np.ones(2),), "a tool")
+    >>> square = DifferentiableKernel(lambda x: x * x, (np.ones(2),))
     >>> pulled = square.pullback((0,))
     >>> x, w = np.array([1.0, 3.0]), np.array([1.0, 10.0])
     >>> pulled.kernel(x, w), pulled.pullback((1,)).kernel(x, w, w)
@@ -36,23 +35,12 @@ class DifferentiableKernel:
     arguments: int
     shapes: tuple[tuple[int, ...], ...]
 
-    def __init__(self, f: Function, examples: Sequence[Any], tool: str) -> None:
-        if isinstance(f, Kernel):
-            raise ArgumentError(
-                f"a kernel for {tool}", why="its derivatives are those of the function that it was compiled from",
-                do="give the function, and examples of its arguments",
-            )  # fmt: skip
-        check_call(f, tuple(examples))
+    def __init__(self, f: Function, examples: Sequence[Any], kernel: Kernel | None = None) -> None:
         self._examples: tuple[Array, ...] = tuple(numbers_of(example, "an example") for example in examples)
-        self.kernel = compile(f, *self._examples)
-        if self.kernel.unpack is not None or self.kernel.pack is not None:
-            raise ArgumentError(
-                f"{name_of(f)} for {tool}", why="it takes or returns containers",
-                do="give a function of arrays that returns an array, or a tuple of two or more",
-            )  # fmt: skip
+        self.kernel = compile(f, *self._examples) if kernel is None else kernel
         self.arguments = len(self._examples)
         self.shapes = tuple(output.shape for output in self.kernel.declared.outputs)
-        self._f, self._tool = f, tool
+        self._f = f
         self._products: dict[Product, DifferentiableKernel] = {}
 
     @property
@@ -75,8 +63,28 @@ class DifferentiableKernel:
 
     def _product(self, f: Pullback | Pushforward, more: Sequence[Array]) -> DifferentiableKernel:
         if f not in self._products:
-            self._products[f] = DifferentiableKernel(f, (*self._examples, *more), self._tool)
+            self._products[f] = DifferentiableKernel(f, (*self._examples, *more))
         return self._products[f]
+
+
+def differentiable(f: Function, examples: tuple[Any, ...], tool: str) -> tuple[Flat, DifferentiableKernel]:
+    """Return the kernel of a function of containers, and how these come apart; ArgumentError, naming the tool, for one.
+
+    A kernel has no derivatives.
+    """
+    if isinstance(f, Kernel):
+        raise ArgumentError(
+            f"a kernel for {tool}", why="its derivatives are those of the function that it was compiled from",
+            do="give the function, and examples of its arguments",
+        )  # fmt: skip
+    check_call(f, examples)
+    flat = Flat(f, examples, several=True)
+    return flat, DifferentiableKernel(flat.function, flat.leaves, flat.kernel)
+
+
+def real_array(value: Any, number: int) -> Array:
+    """Return an argument as an array of its own; ArgumentError for labels, units and complex numbers."""
+    return np.array(numbers_of(value, f"argument {number}"))
 
 
 @dataclass(frozen=True)

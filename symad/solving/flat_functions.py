@@ -10,10 +10,9 @@ import numpy as np
 
 from codegen.machine.calls.kernel import Kernel
 from symad.compiling.native import compile
-from symad.errors import ArgumentError
-from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.function_names import name_of, positional
 from symad.tracing.calling.running import callee
-from symad.tracing.values.containers import Structure, flatten, unflatten
+from symad.tracing.values.containers import Structure, check_structure, flatten, unflatten
 
 
 class FlatFunction:
@@ -37,30 +36,34 @@ class FlatFunction:
 class Flat:
     """A function as a tool calls it: of arrays; and how its arguments come apart and its results together.
 
+    `several` says whether the tool knows functions with several results.
+
     >>> made = Flat(lambda p: {"sum": p["a"] + p["b"], "both": np.stack([p["a"], p["b"]])}, ({"a": 1.0, "b": 2.0},))
-    >>> made.together(made.function(*made.apart(({"a": 3.0, "b": 4.0},))))
+    >>> made.together(made.function(*made.apart(({"a": 3.0, "b": 4.0},), {})))
     {'sum': array(7.), 'both': array([3., 4.])}
     """
 
-    def __init__(self, f: Callable[..., Any], examples: tuple[Any, ...]) -> None:
+    def __init__(self, f: Callable[..., Any], examples: tuple[Any, ...], *, several: bool = False) -> None:
+        self._f = f
         self.leaves, self._structure = flatten(examples)
         self._plain: bool = len(self.leaves) == len(examples) and all(map(operator.is_, self.leaves, examples))
         self.function: Callable[..., Any] = f if self._plain else FlatFunction(f, self._structure, joined=False)
         self.kernel: Kernel = compile(self.function, *self.leaves)
         self._shapes: list[tuple[int, ...]] = [output.shape for output in self.kernel.declared.outputs]
-        is_array = self.kernel.unpack is None and len(self._shapes) == 1
-        self._result: Structure | None = None if is_array else _of(self.kernel)
-        if not is_array:
+        as_it_is = self.kernel.unpack is None and (several or len(self._shapes) == 1)
+        self._result: Structure | None = None if as_it_is else _of(self.kernel)
+        if not as_it_is:
             self.function = FlatFunction(f, self._structure, joined=True)
             self.kernel = compile(self.function, *self.leaves)
 
-    def apart(self, args: tuple[Any, ...]) -> list[Any]:
+    def apart(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
         """Return the arrays among arguments; ArgumentError for those of another structure."""
+        if keywords:
+            args = positional(self._f, args, keywords, "a tool knows arguments by their positions")
         if self._plain:
             return list(args)
         leaves, structure = flatten(args)
-        if structure != self._structure:
-            raise ArgumentError(f"arguments of structure {structure}", why=f"the function takes {self._structure}")
+        check_structure(structure, self._structure, "the function takes")
         return leaves
 
     def together(self, result: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from codegen.machine.calls.arguments import numbers_of
 from codegen.records import dataclass
 from symad.errors import ArgumentError
-from symad.tracing.values.containers import Structure, flatten, unflatten
+from symad.tracing.values.containers import Structure, check_structure, flatten, shape_of, unflatten
 from symad.tracing.values.node_operands import holds_traced
 
 
@@ -53,8 +53,10 @@ class FlatParameters:
         ArgumentError for others than those of these shapes.
         """
         leaves, structure = flatten(values)
-        given = tuple(map(np.shape, leaves))
-        if given != self.shapes or structure != self.structure:
+        given = tuple(map(shape_of, leaves))
+        if given == self.shapes:
+            check_structure(structure, self.structure, "the system was made for")
+        else:
             raise ArgumentError(
                 f"parameters of shapes {', '.join(map(str, given)) or 'none'}",
                 why=f"the system was made for {', '.join(map(str, self.shapes)) or 'none'}",

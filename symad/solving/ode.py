@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from codegen.errors import UnboundSymbolError
-from codegen.machine.calls.arguments import refuse_rules
+from codegen.machine.calls.arguments import numbers_of, refuse_rules
 from codegen.machine.exports.export import Exported
 from codegen.records import dataclass
 from symad.derivatives.implicit import TOLERANCE, Equation, solve
@@ -25,7 +26,9 @@ from symad.solving.flows import flow
 from symad.solving.systems import System
 from symad.solving.with_solve_ivp import Integrator, Method, integrated
 from symad.tracing.calling.function_names import check_function, name_of
+from symad.tracing.calling.running import callee
 from symad.tracing.calling.user_place import user_place
+from symad.tracing.values.containers import flatten, unflatten
 from symad.tracing.values.known_numbers import SymbolicValueError
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import Traced
@@ -83,15 +86,15 @@ class InitialValueProblem:
         q = np.asarray(laid.flat(parameters), dtype=np.float64)
         start = _as_array(begin(*laid.split(q)))
         self.shape = start.shape
-        right = _flat_right(f, laid, self.shape, _mass(mass, laid, q, start.size))
-        self._system = System(right, lambda q: _as_array(begin(*laid.split(q))), start.size, q)
+        right = partial(_flat_right, f, laid, self.shape, _mass(mass, laid, q, start.size))
+        self._system = System(right, partial(_beginning, begin, laid), start.size, q)
         given = (events,) if callable(events) else tuple(events)
         examples = 0.0, np.ravel(start), q
         self._events = [Event(self._flat_event(g), g, examples) for g in given]
 
     def _flat_event(self, g: Function) -> Function:
         check_function(g)
-        return lambda t, y, q: g(t, np.reshape(y, self.shape), *self._laid.split(q))
+        return partial(_event, g, self._laid, self.shape)
 
     def export(
         self, directory: str | os.PathLike[str], *parameters: Any, abi: str = "cvode", name: str = "ode",
@@ -261,7 +264,7 @@ class InitialValueProblem:
         value, slope = value_and_gradient(
             self._system,
             lambda y, q: objective(np.reshape(y, (len(y), *self.shape)), *self._laid.split(q)),
-            np.asarray(times, dtype=np.float64), q, by,
+            _times(times), q, by,
         )  # fmt: skip
         slopes = self._laid.split(slope, number=float)
         return value, slopes[0] if len(slopes) == 1 else slopes
@@ -330,20 +333,19 @@ def odeint(
     """
     if not tfirst:
         _check_order(f)
-    plain: list[Any] = [
-        value if isinstance(value, Traced) else np.asarray(_stacked(value)) for value in (y0, *parameters, *args)
-    ]
+    start = y0 if isinstance(y0, Traced) else np.asarray(_stacked(y0))
+    leaves, structure = flatten((start, *parameters, *args))
     made = ode(
         lambda t, y, y0, *parameters: f(t, y, *parameters) if tfirst else f(y, t, *parameters), lambda y0, *_: y0,
-        tuple(np.ones(np.shape(value)) for value in plain),
+        unflatten(structure, [np.ones(np.shape(leaf)) for leaf in leaves]),
     )  # fmt: skip
-    return made.solution(times, *plain, method=method, rtol=rtol, atol=atol, options=options)
+    return made.solution(times, start, *parameters, *args, method=method, rtol=rtol, atol=atol, options=options)
 
 
 def _times(times: Any) -> Array:
     """Return plain times; ArgumentError for what is no list of numbers."""
     try:
-        found = np.asarray(times, dtype=np.float64)
+        found = np.asarray(numbers_of(times, "times"), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ArgumentError(f"times={times!r:.80}", why=str(error), do="give a list of numbers") from error
     if found.ndim != 1 or np.isnan(found).any():
@@ -362,36 +364,46 @@ def _check_order(f: Function) -> None:
 
 
 def _stacked(value: Any) -> Any:
+    refuse_rules(value, "y0")
     return np.stack([_stacked(part) for part in value]) if isinstance(value, list | tuple) else value
 
 
 def _constant(y0: Any) -> Function:
-    refuse_rules(y0, "y0")
-    values = np.asarray(y0, dtype=np.float64)
-    return lambda *_: values
+    values = np.asarray(y0, dtype=np.float64) if holds_traced([y0]) else numbers_of(y0, "y0")
+    return partial(_constantly, values)
+
+
+def _constantly(values: Array, *_: Any) -> Array:
+    return values
+
+
+def _beginning(begin: Function, laid: FlatParameters, q: Any) -> Any:
+    return _as_array(callee(begin)(*laid.split(q)))
+
+
+def _event(g: Function, laid: FlatParameters, shape: tuple[int, ...], t: Any, y: Any, q: Any) -> Any:
+    return callee(g)(t, np.reshape(y, shape), *laid.split(q))
 
 
 def _as_array(value: Any) -> Any:
     return _stacked(value) if isinstance(value, list | tuple) else value
 
 
-def _flat_right(f: Function, laid: FlatParameters, shape: tuple[int, ...], mass: Function | None) -> Function:
-    """Return the right-hand side of flat states and parameters; ArgumentError, when called, for another shape."""
-
-    def right(t: Any, y: Any, q: Any) -> Any:
-        slope = _as_array(f(t, np.reshape(y, shape), *laid.split(q)))
-        if np.shape(slope) != shape:
-            raise ArgumentError(
-                f"{name_of(f)} returns shape {np.shape(slope)}", why=f"the state has shape {shape}",
-                do="return the derivative of each number of y",
-            )  # fmt: skip
-        flat = np.ravel(slope)
-        if mass is None:
-            return flat
-        matrix = mass(q)
-        return flat / matrix if np.ndim(matrix) == 1 else np.linalg.solve(matrix, flat)
-
-    return right
+def _flat_right(
+    f: Function, laid: FlatParameters, shape: tuple[int, ...], mass: Function | None, t: Any, y: Any, q: Any
+) -> Any:
+    """Return the right-hand side at flat states and parameters; ArgumentError for another shape than that of y."""
+    slope = _as_array(callee(f)(t, np.reshape(y, shape), *laid.split(q)))
+    if np.shape(slope) != shape:
+        raise ArgumentError(
+            f"{name_of(f)} returns shape {np.shape(slope)}", why=f"the state has shape {shape}",
+            do="return the derivative of each number of y",
+        )  # fmt: skip
+    flat = np.ravel(slope)
+    if mass is None:
+        return flat
+    matrix = mass(q)
+    return flat / matrix if np.ndim(matrix) == 1 else np.linalg.solve(matrix, flat)
 
 
 def _mass(mass: Any, laid: FlatParameters, q: Array, size: int) -> Function | None:
@@ -408,10 +420,11 @@ def _mass(mass: Any, laid: FlatParameters, q: Array, size: int) -> Function | No
             "a singular mass matrix", why="the system has algebraic equations, and integrators of SciPy have none",
             do="solve these for their unknowns (sa.root), and integrate the rest",
         )  # fmt: skip
-    return lambda q: _as_array(made(*laid.split(q)))
+    return partial(_beginning, made, laid)
 
 
 def _span(span: tuple[float, float]) -> tuple[float, float]:
+    refuse_rules(span, "span")
     try:
         start, end = map(float, span)
     except (TypeError, ValueError) as error:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from symad.errors import ArgumentError
-from symad.tracing.calling.running import value
+from symad.tracing.calling.running import callee, value
 
 _TYPES = {"eq": (0.0, 0.0), "ineq": (0.0, np.inf)}
 
@@ -71,10 +72,9 @@ def _part(given: Any) -> Part:
                 f"a constraint with keys {sorted(map(str, given))}", why=f"its type is {kind!r}",
                 do='give {"type": "eq" or "ineq", "fun": f}, as SciPy takes it',
             )  # fmt: skip
-        return Part(lambda x: function(x, *args), *_TYPES[kind])
+        return Part(partial(_with_arguments, function, args), *_TYPES[kind])
     if hasattr(given, "A") and hasattr(given, "lb"):  # a LinearConstraint
-        matrix = given.A
-        return Part(lambda x: value(matrix) @ np.ravel(x), given.lb, given.ub)
+        return Part(partial(_product, given.A), given.lb, given.ub)
     if callable(getattr(given, "fun", None)) and hasattr(given, "lb"):  # a NonlinearConstraint
         return Part(given.fun, given.lb, given.ub)
     raise ArgumentError(
@@ -85,7 +85,19 @@ def _part(given: Any) -> Part:
 
 def function_of(parts: Sequence[Part]) -> Callable[..., Any]:
     """Return the function of x that all parts make up; parameters of the problem are not theirs."""
-    return lambda x, *_: np.concatenate([np.ravel(part.function(x)) for part in parts])
+    return partial(_joined, parts)
+
+
+def _with_arguments(function: Callable[..., Any], args: Sequence[Any], x: Any) -> Any:
+    return callee(function)(x, *args)
+
+
+def _product(matrix: Any, x: Any) -> Any:
+    return value(matrix) @ np.ravel(x)
+
+
+def _joined(parts: Sequence[Part], x: Any, *_: Any) -> Any:
+    return np.concatenate([np.ravel(callee(part.function)(x)) for part in parts])
 
 
 def bounds_at(parts: Sequence[Part], x: Any) -> tuple[Any, Any]:

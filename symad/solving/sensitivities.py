@@ -10,7 +10,7 @@ Source: Hairer, Norsett and Wanner, "Solving Ordinary Differential Equations I" 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.records import dataclass
+from symad.tracing.calling.running import callee
 from symad.tracing.control.maps import vmap
 from symad.transforms.first_order import jvp
 
@@ -71,18 +72,16 @@ class Sensitivities:
 
     def right(self, f: Function) -> Function:
         """Return the right-hand side of all rows, flat, from f(t, y, q)."""
+        return partial(self._extended, f) if self.order else f
 
-        def extended(t: Any, z: Any, q: Any) -> Any:
-            rows = np.reshape(z, self.shape)
-            parts = [np.reshape(f(t, rows[0], q), (1, self.size))]
-            for order in range(1, self.order + 1):
-                places, along = self._mixed(order)
-                parts.append(
-                    vmap(lambda given, e: mixed(lambda q, y: f(t, y, q), q, list(given), e))(rows[places], along)
-                )
-            return np.ravel(np.concatenate(parts))
-
-        return extended if self.order else f
+    def _extended(self, f: Function, t: Any, z: Any, q: Any) -> Any:
+        f = callee(f)
+        rows = np.reshape(z, self.shape)
+        parts = [np.reshape(f(t, rows[0], q), (1, self.size))]
+        for order in range(1, self.order + 1):
+            places, along = self._mixed(order)
+            parts.append(vmap(lambda given, e: mixed(lambda q, y: f(t, y, q), q, list(given), e))(rows[places], along))
+        return np.ravel(np.concatenate(parts))
 
     def initial(self, start: Function) -> Function:
         """Return all rows at the beginning, flat, from start(q)."""

@@ -33,6 +33,10 @@ class System:
         self._starts: dict[int, Kernel] = {}
         self._shifted: System | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the adjoint and the shifted system, which are made anew."""
+        return {name: value for name, value in self.__dict__.items() if name != "adjoint"} | {"_shifted": None}
+
     def sensitivities(self, order: int) -> Sensitivities:
         """Return which derivatives there are up to an order."""
         return Sensitivities(self.size, self.examples.size, order)

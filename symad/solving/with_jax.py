@@ -57,8 +57,8 @@ def to_jax(f: Function, *examples: Any, calls: Literal["native", "python"] = "na
     shapes = tuple(map(np.shape, given))
     function = _Called(jax, flat.function, given, calls == "native", flat.kernel).function
 
-    def called(*args: Any) -> Any:
-        values = [_floats(jax, value, k) for k, value in enumerate(flat.apart(args))]
+    def called(*args: Any, **keywords: Any) -> Any:
+        values = [_floats(jax, value, k) for k, value in enumerate(flat.apart(args, keywords))]
         if tuple(value.shape for value in values) != shapes:
             raise ArgumentError(
                 f"arguments of shapes {', '.join(str(value.shape) for value in values) or 'none'}",

@@ -10,7 +10,7 @@ import numpy as np
 
 from symad.errors import ArgumentError
 from symad.extras import optional
-from symad.solving.differentiable_kernels import DifferentiableKernel
+from symad.solving.differentiable_kernels import DifferentiableKernel, differentiable, real_array
 
 Function = Callable[..., Any]
 
@@ -20,9 +20,8 @@ def to_pytensor(f: Function, *examples: Any) -> Function:
 
     `pytensor.grad`, also of a gradient, `pullback`, `pushforward`, `jacobian`, `hessian` and `vectorize_graph` work on
     it; in numba's mode, the default of PyTensor 3, machine code calls the kernel. So any function that compiles is a
-    likelihood of PyMC. f returns one array or number, or a tuple of several; variables are float64, with the axes of
-    the examples; arrays and numbers are made such. ArgumentError for others, without PyTensor (the extra `pytensor`),
-    and for containers.
+    likelihood of PyMC. Arguments and results may be containers; variables are float64, with the axes of the examples;
+    arrays and numbers are made such. ArgumentError for others, and without PyTensor (the extra `pytensor`).
 
     >>> import pytensor, symad as sa
     >>> f = sa.to_pytensor(lambda x: np.sum(np.sin(x) * x[0]), np.zeros(2))
@@ -32,10 +31,11 @@ def to_pytensor(f: Function, *examples: Any) -> Function:
     array([4.6509, 3.3659])
     """
     optional("pytensor", "a function for PyTensor")
-    op = op_of(DifferentiableKernel(f, examples, "PyTensor"))
+    flat, order = differentiable(f, examples, "PyTensor")
+    op = op_of(order)
 
-    def called(*args: Any) -> Any:
-        return op(*args)
+    def called(*args: Any, **keywords: Any) -> Any:
+        return flat.together(op(*flat.apart(args, keywords)))
 
     return update_wrapper(called, f)
 
@@ -67,7 +67,7 @@ class KernelOp:
         """Return an argument as a variable of float64; ArgumentError for a variable that is none."""
         tensor = self.pytensor.tensor
         if not isinstance(value, self.pytensor.graph.basic.Variable):
-            return tensor.as_tensor_variable(np.asarray(value, dtype=np.float64))
+            return tensor.as_tensor_variable(real_array(value, number))
         if isinstance(value.type, tensor.TensorType) and value.type.dtype == "float64":
             return value
         raise ArgumentError(

@@ -43,20 +43,35 @@ def solved_by_scipy(
     if request.progress is not None or method == "tnc":
         most = request.max_iterations if method == "tnc" else None
         given["callback"] = _told(callbacks, box, limits, request, most)
-    try:
-        found = scipy.minimize(
-            callbacks.value, start, jac=callbacks.gradient, method=method, tol=request.tolerance, options=options,
-            **given,
-        )  # fmt: skip
-    except _TooManyError as error:
-        found = scipy.OptimizeResult(
-            x=error.x, success=False, status=3, message="Maximum number of iterations reached", nit=error.iterations
-        )
+    found = _minimized(scipy, callbacks, start, method, request.tolerance, options, given)
     multipliers = found.v[0] if constrained and method == "trust-constr" else None
     return solution(
-        method, callbacks, np.asarray(found.x), box, limits, success=bool(found.success), status=int(found.status),
-        message=str(found.message), nit=int(found.nit), multipliers=multipliers,
+        method, callbacks, np.asarray(found.x), box, limits, success=bool(found.success), message=str(found.message),
+        status=int(found.get("status", 0)), nit=int(found.get("nit", 0)), multipliers=multipliers,
     )  # fmt: skip
+
+
+def _minimized(
+    scipy: Any, callbacks: Callbacks, start: Array, method: str, tolerance: float | None, options: dict[str, Any],
+    given: dict[str, Any],
+) -> Any:  # fmt: skip
+    """Return what SciPy's method says; ArgumentError for options that it does not have."""
+    try:
+        return scipy.minimize(
+            callbacks.value, start, jac=callbacks.gradient, method=method, tol=tolerance, options=options, **given,
+        )  # fmt: skip
+    except _TooManyError as error:
+        return scipy.OptimizeResult(
+            x=error.x, success=False, status=3, message="Maximum number of iterations reached", nit=error.iterations
+        )
+    except ValueError as error:  # of factorizations at NaN
+        if "infs or NaNs" not in str(error):
+            raise
+        return scipy.OptimizeResult(x=start, success=False, status=4, message=str(error), nit=0)
+    except TypeError as error:
+        if "_minimize_" not in str(error):
+            raise
+        raise ArgumentError(f"options of {method}", why=str(error), do="use those that SciPy's method has") from error
 
 
 class _TooManyError(Exception):

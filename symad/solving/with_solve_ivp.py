@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
+from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from codegen.records import dataclass
 from symad.compiling.native import compile
@@ -48,7 +49,7 @@ class Integrator:
 
         ArgumentError for another number of them.
         """
-        given = np.ravel(np.asarray(self.atol, dtype=np.float64))
+        given = np.ravel(numbers_of(self.atol, "atol"))
         if np.ndim(self.atol) == 0:
             return float(given[0])
         if given.size == 0 or size % given.size:

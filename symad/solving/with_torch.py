@@ -12,7 +12,7 @@ import numpy as np
 from symad.errors import ArgumentError
 from symad.extras import optional
 from symad.solving.callbacks import Array
-from symad.solving.differentiable_kernels import DifferentiableKernel
+from symad.solving.differentiable_kernels import DifferentiableKernel, differentiable, real_array
 
 Function = Callable[..., Any]
 
@@ -22,9 +22,8 @@ def to_torch(f: Function, *examples: Any) -> Function:
 
     `backward`, also through a gradient (`create_graph=True`), `torch.func.grad`, `vjp`, `jvp`, `jacrev`, `jacfwd`,
     `hessian` and `vmap` (which is one batch of the kernel, on as many threads as PyTorch has) work on it as on any
-    other function. f returns one array or number, or a tuple of several. Tensors are float64 in the memory of the
-    processor; numbers and arrays are made such. ArgumentError for others, without PyTorch (the extra `torch`), and for
-    containers.
+    other function. Arguments and results may be containers. Tensors are float64 in the memory of the processor; numbers
+    and arrays are made such. ArgumentError for others, and without PyTorch (the extra `torch`).
 
     >>> import torch, symad as sa
     >>> f = sa.to_torch(lambda x: np.sum(np.sin(x) * x[0]), np.zeros(2))
@@ -34,11 +33,12 @@ def to_torch(f: Function, *examples: Any) -> Function:
     tensor([4.6509, 3.3659], dtype=torch.float64)
     """
     torch = optional("torch", "a function for PyTorch")
-    order, evaluate = DifferentiableKernel(f, examples, "PyTorch"), _evaluated(torch)
+    flat, order = differentiable(f, examples, "PyTorch")
+    evaluate = _evaluated(torch)
     shapes = order.argument_shapes
 
-    def called(*args: Any) -> Any:
-        given = [_tensor(torch, value, k) for k, value in enumerate(args)]
+    def called(*args: Any, **keywords: Any) -> Any:
+        given = [_tensor(torch, value, k) for k, value in enumerate(flat.apart(args, keywords))]
         if tuple(tuple(value.shape) for value in given) != shapes:
             raise ArgumentError(
                 f"arguments of shapes {', '.join(str(tuple(value.shape)) for value in given) or 'none'}",
@@ -46,7 +46,7 @@ def to_torch(f: Function, *examples: Any) -> Function:
                 do="use torch.func.vmap for many points",
             )  # fmt: skip
         found = evaluate(torch, order, 0, *given)
-        return found if len(order.shapes) > 1 else found[0]
+        return flat.together(found if len(order.shapes) > 1 else found[0])
 
     return update_wrapper(torch.compiler.disable(called), f)
 
@@ -54,7 +54,7 @@ def to_torch(f: Function, *examples: Any) -> Function:
 def _tensor(torch: Any, value: Any, number: int) -> Any:
     """Return an argument as a tensor of float64 in memory; ArgumentError for a tensor that is none."""
     if not isinstance(value, torch.Tensor):
-        return torch.as_tensor(np.asarray(value, dtype=np.float64))
+        return torch.from_numpy(real_array(value, number))
     if value.dtype is torch.float64 and value.device.type == "cpu" and value.layout is torch.strided:
         return value
     raise ArgumentError(

@@ -21,6 +21,7 @@ from codegen.loops.loop import Nodes
 from symad.errors import ArgumentError, LoweringError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_sympy
+from symad.tracing.calling.function_names import positional
 from symad.tracing.calling.scope import Scope, innermost_scope, open_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.trace import Trace
@@ -47,10 +48,12 @@ class Formula(Trace):
         names = [re.sub(r"\W+", "_", name).strip("_") for name in self.names]
         valid = len(set(names)) == len(names) and all(name.isidentifier() for name in names)
         names = names if valid else [f"argument_{k}" for k in range(len(names))]
-        return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names])
+        return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Return the result at the arguments, which have the structure and shapes of the inputs."""
+        if keywords:
+            arguments = positional(self, arguments, keywords)
         scope = innermost_scope()
         if scope is not None:
             return wrap(scope, self._at(scope, arguments))
@@ -71,7 +74,10 @@ class Formula(Trace):
             raise ArgumentError(f"arguments of structure {given.structure}", why=f"it takes {self.inputs.structure}")
         for array, wanted, path in zip(given.arrays, self.inputs.arrays, paths, strict=True):
             if array.shape != wanted.shape:
-                raise ArgumentError(f"argument {path} of shape {array.shape}", why=f"it has shape {wanted.shape}")
+                raise ArgumentError(
+                    f"argument {path} of shape {array.shape}", why=f"it has shape {wanted.shape}",
+                    do="use sa.vmap or sa.lambdify for many points",
+                )  # fmt: skip
         made = dict(zip(self.inputs.flat, given.flat, strict=True))
         return self.outputs.refill(copied(self.graph, self.outputs.flat, scope.graph, made))
 

@@ -18,7 +18,8 @@ import symad as sa
 CALLS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "casadi sin": ("casadi", lambda m, x: m.sin(x[0])),
     "casadi sumsqr": ("casadi", lambda m, x: m.sumsqr(x)),
-    "casadi SX": ("casadi", lambda m, x: m.SX.sym("s", 2) * x),
+    "casadi SX": ("casadi", lambda m, x: m.SX.sym("s", 2) * np.asarray(x)),
+    "casadi SX of one": ("casadi", lambda m, x: m.SX.sym("s") + x[0]),
     "casadi DM": ("casadi", lambda m, x: m.DM(x)),
     "casadi Function": (
         "casadi", lambda m, x: (lambda s: m.Function("f", [s], [m.sumsqr(s)]))(m.MX.sym("s", 2))(x),
@@ -62,16 +63,31 @@ def outcome(name: str) -> str:
 
     def f(x: Any) -> Any:
         call(module, x)
-        return np.sum(x)
+        return sum(x)
 
+    made = {
+        "grad": lambda: sa.grad(f)(np.array([0.3, 0.7])), "compile": lambda: sa.compile(f, np.array([0.3, 0.7])),
+    }  # fmt: skip
+    if not _raises(lambda: call(module, [0.3, 0.6])):
+        made["derivative"] = lambda: sa.derivative(lambda s: f([s, 2 * s]))(0.3)
+    refused = set()
+    for route, run in made.items():
+        try:
+            run()
+        except sa.WorkbenchError:
+            refused.add(route)
+        except Exception as error:
+            return f"{route}: {type(error).__name__}: {error}"[:200].replace("\n", " ")
+    return "refused" if refused else "answered"
+
+
+def _raises(run: Callable[[], Any]) -> bool:
+    """Whether plain numbers are refused."""
     try:
-        sa.grad(f)(np.array([0.3, 0.7]))
-        sa.compile(f, np.array([0.3, 0.7]))
-    except sa.WorkbenchError:
-        return "refused"
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"[:200].replace("\n", " ")
-    return "answered"
+        run()
+    except Exception:
+        return True
+    return False
 
 
 def main(names: list[str]) -> None:

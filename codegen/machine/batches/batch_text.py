@@ -46,7 +46,8 @@ def driver_text(lanes: Lanes) -> str:
 # Modes: arrays that all points share are gathered once (0), the others block by block (1); the kernel gets pointers to
 # the results (2), whose lines may be fetched, and which are scattered after it (3). It works on the user's arrays
 # themselves where they are blocks, where with one lane the elements stand side by side (DIRECT), and where the points
-# of a whole block have one number each, side by side. Many numbers are best read and written in one sequence of lines:
+# of a whole block have one number each, side by side; where all of them do, only pointers move. Many numbers are best
+# read and written in one sequence of lines:
 # the rows of a block are copied to the buffer and gathered there, or scattered there and copied (rows).
 DRIVER = """
 def gather(row: bytes, point: int, element: int, elements: int, block: bytes, valid: int): ...
@@ -86,6 +87,18 @@ def arrays(mode: int, table: ints, n: int, numbers: pointers, buffer: bytes, at:
                     else:
                         copy(user, copied, point * valid)
 
+def side_by_side(table: ints, n: int, shared: int) -> bool:
+    for k in range(n):
+        entry = table[k * WORDS:]
+        if entry[1] != 0 or shared == 0:
+            if entry[1] != NUMBER or entry[3] != 1:
+                return False
+    return True
+
+def advance(table: ints, n: int, numbers: pointers):
+    for k in range(n):
+        numbers[k] = bytes(numbers[k])[table[k * WORDS + 1] * WIDTH:]
+
 def points(
     kernel: pointer, table: ints, inputs: int, outputs: int, buffer: pointers, first: int, count: int
 ) -> int32:
@@ -93,6 +106,15 @@ def points(
     results = table[inputs * WORDS:]
     at = first
     last = first + count
+    if count >= WIDTH and side_by_side(table, inputs, 1) and side_by_side(results, outputs, 0):
+        arrays(1, table, inputs, buffer, bytes(buffer), at, WIDTH)
+        arrays(2, results, outputs, targets, bytes(buffer), at, WIDTH)
+        while last - at >= WIDTH:
+            if kernel(buffer, targets) != 0:
+                return 1
+            advance(table, inputs, buffer)
+            advance(results, outputs, targets)
+            at += WIDTH
     while at != last:
         valid = last - at if last - at < WIDTH else WIDTH
         arrays(1, table, inputs, buffer, bytes(buffer), at, valid)

@@ -14,6 +14,7 @@ from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.machine.batches.batch import signature
 from codegen.machine.batches.batch_run import Progress
+from codegen.machine.calls.arguments import CallSignature, in_positions
 from codegen.options import Options
 from codegen.visible import visible
 
@@ -53,10 +54,19 @@ class Gufunc:
         self._kernel, self._threads, self._revive = kernel, threads, revive
         self.__name__: str = kernel.program.name
 
-    def __call__(self, *args: Any) -> Any:
+    __signature__ = CallSignature()
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Evaluate at all points; ArgumentError for arrays that do not end in the declared shapes."""
+        if keywords:
+            args = in_positions(args, keywords, self.argument_names)
         results = self._kernel.batch(*args, threads=self._threads)
         return tuple(map(np.asarray, results)) if isinstance(results, tuple) else np.asarray(results)
+
+    @property
+    def argument_names(self) -> list[str]:
+        """The names of its arguments."""
+        return [array.name for array in self._kernel.program.arguments]
 
     @property
     def signature(self) -> str:

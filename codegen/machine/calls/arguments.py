@@ -58,6 +58,8 @@ def way_out(kind: type) -> str:
     package = kind.__module__.partition(".")[0]
     ways = {
         "pandas": "give its numbers, s.to_numpy()", "xarray": "give its numbers, a.to_numpy()",
+        "jax": "make it a function of JAX: sa.to_jax(f, *examples)",
+        "torch": "give x.detach().numpy(), or make it a function of PyTorch: sa.to_torch(f, *examples)",
         "pint": "give q.m_as(unit)", "astropy": "give q.to_value(unit)", "dask": "give a.compute(), or kernel.gufunc()",
     }  # fmt: skip
     return ways.get(package, "give plain numbers: np.asarray(value) where nothing is lost in it")
@@ -102,10 +104,7 @@ def numbers_of(value: Any, where: str, number: NumberType = FLOAT64, do: str = "
     array([1., 2.])
     """
     refuse_rules(value, where)
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ArgumentError("a ragged nested list", where=where, do=do) from error
+    array = _converted(value, where, do)
     derived = isinstance(value, np.ndarray) and type(value) is not np.ndarray
     if derived and np.ma.is_masked(value):  # NumPy imports masked arrays when they are asked for
         raise ArgumentError("a masked array", where=where, why="kernels know no masks", do="fill it first")
@@ -114,6 +113,22 @@ def numbers_of(value: Any, where: str, number: NumberType = FLOAT64, do: str = "
             f"dtype {array.dtype}", where=where, why=f"the kernel computes in {number.name}", do="convert it first"
         )
     return np.asarray(array, dtype=number.dtype)
+
+
+def _converted(value: Any, where: str, do: str) -> Array:
+    """Return a value as NumPy makes an array of it; its class may refuse: a ragged list, a tensor with slopes."""
+    kind = type(value)
+    try:
+        array: Array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError) as error:
+        if kind in (list, tuple):
+            raise ArgumentError("a ragged nested list", where=where, do=do) from error
+        why = str(error).partition("\n")[0]
+        raise ArgumentError(f"a value of type {kind.__name__}", where=where, why=why, do=way_out(kind)) from error
+    if array.dtype == object:
+        what = "an array of objects" if isinstance(value, np.ndarray) else f"a value of type {kind.__name__}"
+        raise ArgumentError(what, where=where, why="it is no array of numbers", do=do)
+    return array
 
 
 def as_input(value: Any, declared: Input, position: int, number: NumberType = FLOAT64) -> Array:
@@ -139,6 +154,7 @@ def check_output(value: Any, declared: Output, where: str, number: NumberType = 
     """
     if not isinstance(value, np.ndarray):
         raise ArgumentError(f"{type(value).__name__}", where=where, why="results are written into NumPy arrays")
+    refuse_rules(value, where)
     if value.dtype != number.dtype or not value.dtype.isnative:
         raise ArgumentError(
             f"dtype {value.dtype}", where=where, why=f"the kernel writes {number.name}", do=f"use dtype={number.name}"
@@ -206,12 +222,12 @@ def signature_of(names: Sequence[str]) -> Signature:
 
 
 class CallSignature:
-    """`__signature__` of a kernel: a parameter for each argument of the function that was compiled."""
+    """`__signature__` of a kernel or gufunc: a parameter for each argument of the function that was compiled."""
 
     def __get__(self, kernel: Any, owner: Any = None) -> Signature | None:
         if kernel is None:
             return None
-        names = [re.split(r"[.\[]", array.name)[0] for array in kernel.declared.arguments]
+        names = [re.split(r"[.\[]", name)[0] for name in kernel.argument_names]
         return signature_of(list(dict.fromkeys(names)))
 
 

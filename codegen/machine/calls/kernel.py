@@ -106,7 +106,7 @@ class Kernel(KeptKernel):
         if self._flat is not None:
             return self._call_structured(self._flat, args, kwargs, out)
         if kwargs:
-            args = in_positions(args, kwargs, [array.name for array in self.declared.arguments])
+            args = in_positions(args, kwargs, self.argument_names)
         arrays = None if out is None else values_of(out, self.declared.outputs)
         if arrays is not None:
             self(*args, out=arrays)
@@ -126,7 +126,7 @@ class Kernel(KeptKernel):
     def _call_structured(self, flat: Kernel, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any:
         """Pack the arguments, call the same kernel without containers, and unpack the results."""
         if kwargs and self.pack is None:
-            args = in_positions(args, kwargs, [array.name for array in self.declared.arguments])
+            args = in_positions(args, kwargs, self.argument_names)
         packed = args if self.pack is None else self.pack(args, kwargs)
         results = flat(*packed) if out is None else flat(*packed, out=out)
         if self.unpack is None:
@@ -330,6 +330,16 @@ class Kernel(KeptKernel):
         """
         patterns = tuple(output.pattern for output in self.declared.outputs)
         return patterns if len(patterns) > 1 and any(patterns) else next(iter(patterns), None)
+
+    @property
+    def argument_names(self) -> list[str]:
+        """The names of the arrays that it takes, those in containers by their paths."""
+        return [array.name for array in self.declared.arguments]
+
+    @property
+    def __name__(self) -> str:
+        """The name of the program, which tools that take functions ask for."""
+        return self.declared.name
 
     @property
     def llvm(self) -> str:

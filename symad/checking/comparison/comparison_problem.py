@@ -14,6 +14,7 @@ import sympy as sp
 from codegen.evaluation.interpret import evaluate
 from codegen.heads import Alias, negative_zero
 from codegen.ir.program import Rows, reachable
+from codegen.machine.calls.arguments import refuse_rules
 from codegen.records import dataclass
 from symad.checking.comparison.differences import spread
 from symad.compiling.native import compile_trace
@@ -242,6 +243,7 @@ def _named(point: Any, symbols: Sequence[sp.Basic]) -> Any:
 
 def as_floats(x: Any) -> Any:
     """Return the point as a float or an array of floats; ArgumentError for anything else."""
+    refuse_rules(x, "the point")
     try:
         array = np.asarray(x)
         if array.dtype.kind not in "iuf":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from symad.errors import TraceError
 from symad.tracing.calling.user_place import in_library_of_objects, library_function
 from symad.tracing.values.traced import NumberError, StoreError
@@ -59,18 +61,23 @@ def is_conversion(error: BaseException) -> bool:
     return library.startswith("scipy.") and not isinstance(error, RuntimeError)
 
 
-_PLACES = ("object has no attribute 'ndim'", "Cannot index by location index")  # pandas' words for a traced place
+_PLACES = (
+    "object has no attribute 'ndim'",
+    "Cannot index by location index",
+    "Invalid value",
+)  # pandas' words for a traced place
 _OUR_TYPES = (
     "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
     "not Scalar", "not Array", "got Scalar", "got Array", "scalar.Scalar'", "array.Array'",
     "numeric or string argument", "Object of type float64 is not JSON",
 )  # fmt: skip
+_ARGUMENTS = re.compile(r"[(\[, ](Scalar|Array)[)\],]")  # how SWIG and pybind11 list the types that they were given
 
 
 def names_a_traced_value(error: BaseException) -> bool:
     """Whether an error is about a traced value: of code that takes floats or ordinary arrays only (mpmath, Cython)."""
-    about = isinstance(error, TypeError | AttributeError) and "unhashable" not in str(error)
-    return about and any(text in str(error) for text in _OUR_TYPES)
+    about = isinstance(error, TypeError | AttributeError | NotImplementedError) and "unhashable" not in str(error)
+    return about and (any(text in str(error) for text in _OUR_TYPES) or bool(_ARGUMENTS.search(str(error))))
 
 
 def caused_by(error: BaseException | None, kind: type[BaseException]) -> bool:

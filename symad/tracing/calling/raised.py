@@ -20,7 +20,7 @@ from weakref import ref
 
 import numpy as np
 
-from symad.tracing.calling.conversions import is_conversion
+from symad.tracing.calling.conversions import is_conversion, names_a_traced_value
 from symad.tracing.calling.recorded_errors import Note, Watch
 from symad.tracing.calling.user_place import is_library, is_passed_over, is_raise, is_symad, raised_by_user, segment_at
 from symad.tracing.values.traced import Traced
@@ -144,7 +144,7 @@ def _note(watch: Watch, error: Exception, frame: FrameType) -> None:
 
 def is_certain(error: Exception, frame: FrameType) -> bool:
     """Whether plain numbers would raise an error in a frame of the user's, too."""
-    if isinstance(error, _OF_CODE) or raised_by_user(error):
+    if raised_by_user(error) or (isinstance(error, _OF_CODE) and not names_a_traced_value(error)):
         return True
     if isinstance(error, AttributeError):
         return _has_no_attribute(error)

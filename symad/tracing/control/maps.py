@@ -11,7 +11,7 @@ import optree
 
 import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError
-from symad.tracing.calling.function_names import argument_names, check_function, name_of
+from symad.tracing.calling.function_names import argument_names, check_function, name_of, positional
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.body_shapes import result_shapes
 from symad.tracing.control.reasons import written_if_possible
@@ -36,7 +36,9 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     """
     check_function(f)
 
-    def mapped(*args: Any) -> Any:
+    def mapped(*args: Any, **keywords: Any) -> Any:
+        if keywords:
+            args = positional(f, args, keywords, "an argument that is taken apart has a position")
         operands = _operands(f, args, in_axes)
         if operands.count == 0:
             tree = result_shapes(f, operands)

@@ -10,6 +10,7 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
+from codegen.machine.calls.arguments import has_rules
 from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import name_of
@@ -78,7 +79,7 @@ def is_real(leaf: Any) -> bool:
     """Whether a leaf is a real number, an expression, a traced value, or an array of them."""
     if isinstance(leaf, Traced | sp.Expr | sp.logic.boolalg.Boolean | Fraction | sp.MatrixBase | sp.NDimArray):
         return True
-    if has_own_rules(leaf) or not isinstance(leaf, np.ndarray | np.generic | int | float):
+    if has_rules(type(leaf)) or has_own_rules(leaf) or not isinstance(leaf, np.ndarray | np.generic | int | float):
         return False
     return np.asarray(leaf).dtype.kind in "biufO"
 

@@ -10,6 +10,7 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_in import entries
+from codegen.machine.calls.arguments import refuse_rules
 from codegen.records import dataclass
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import user_place
@@ -93,6 +94,7 @@ def _as_array(leaf: Any, name: str) -> Any:
         return leaf
     if isinstance(leaf, sp.MatrixBase | sp.NDimArray):
         return object_array(entries(leaf), tuple(leaf.shape))
+    refuse_rules(leaf, name)
     array = object_array([leaf], ()) if isinstance(leaf, sp.Basic) else np.asarray(leaf)
     if array.dtype.kind not in "biufO" or has_own_rules(leaf):
         raise ArgumentError(

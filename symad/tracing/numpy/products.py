@@ -29,6 +29,7 @@ Lettered = tuple[str, Nodes]  # an array, and a letter for each of its axes
 @implements(np.dot)
 def dot(a: Any, b: Any, out: Any = None) -> Any:
     """The dot product: last axis of a with the second-to-last of b."""
+    a, b = together(a, b)  # elements meet by their places, whatever labels they have
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return delivered(np.multiply(a, b), out)
     return delivered(np.matmul(a, b) if np.ndim(b) < 3 else np.tensordot(a, b, axes=(-1, -2)), out)
@@ -49,6 +50,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 @implements(np.inner)
 def inner(a: Any, b: Any, /) -> Any:
     """Sum of products over the last axes."""
+    a, b = together(a, b)
     return np.multiply(a, b) if np.ndim(a) == 0 or np.ndim(b) == 0 else np.tensordot(a, b, axes=(-1, -1))
 
 

@@ -107,6 +107,12 @@ def as_operator(self: Any, ufunc: np.ufunc, method: str, *inputs: Any, **keyword
     return _OPERATORS[ufunc](*map(value, inputs)) if answers else NotImplemented
 
 
+@stands_in_for("pandas.core.dtypes.cast.np_can_hold_element")
+def np_can_hold_element(dtype: Any, element: Any) -> Any:
+    """The number or array that is stored or filled in: what holds traced values takes any number."""
+    return element
+
+
 @stands_in_for("pandas.core.algorithms.map_array")
 def map_array(arr: Any, mapper: Any, na_action: Any = None) -> Any:
     """A function of each element."""

@@ -51,6 +51,25 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     return optree.tree_unflatten(structure, leaves)
 
 
+def check_structure(given: Structure, wanted: Structure, why: str) -> None:
+    """Raise ArgumentError where two structures differ, in containers or in labels.
+
+    >>> check_structure(flatten({"a": 1.0})[1], flatten([1.0])[1], "the kernel takes")
+    Traceback (most recent call last):
+    codegen.errors.ArgumentError: arguments of structure {'a': *}: the kernel takes [*]
+    """
+    if given == wanted:
+        return
+    texts = [_text(structure) for structure in (given, wanted)]
+    same = "; the labels differ" if texts[0] == texts[1] else ""
+    raise ArgumentError(f"arguments of structure {texts[0]}", why=f"{why} {texts[1]}{same}")
+
+
+def _text(structure: Structure) -> str:
+    """Return a structure as optree writes it, without the words around it."""
+    return str(structure).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(f", namespace={NAMESPACE!r}")
+
+
 def flatten_exactly(args: Any) -> tuple[list[Any], tuple[Any, ...]]:
     """Return the leaves of arguments, and a key of their structure that knows the order of dicts too.
 
@@ -81,12 +100,13 @@ def is_leaf(value: Any) -> bool:
 
 
 def shape_of(leaf: Any) -> tuple[int, ...]:
-    """Return the shape of a leaf; a SymPy expression is a number, whatever `shape` means there.
+    """Return the shape of a leaf; a SymPy expression is a number, and so is, until it is refused, what has no shape.
 
     >>> shape_of(np.ones((2, 3))), shape_of(sp.IndexedBase("b")[0])
     ((2, 3), ())
     """
-    return () if isinstance(leaf, sp.Basic) else np.shape(leaf)
+    shapeless = isinstance(leaf, sp.Basic) or (has_rules(type(leaf)) and not hasattr(leaf, "shape"))
+    return () if shapeless else np.shape(leaf)
 
 
 def paths(tree: Any, name: str = "") -> list[str]:

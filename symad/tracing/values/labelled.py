@@ -20,6 +20,7 @@ from symad.tracing.calling.running import callee
 from symad.tracing.values.traced import Traced
 
 Form = tuple[Callable[[Any], Any], Callable[[Any, Any], Any], type]
+SHOWN = 6  # labels in a message
 
 
 class _Here(optree.PyTreeEntry):
@@ -54,7 +55,8 @@ class _Index:
         return hash((type(self.labels), len(self.labels)))
 
     def __repr__(self) -> str:
-        return f"{type(self.labels).__name__} of {len(self.labels)}"
+        shown = list(self.labels) if len(self.labels) <= SHOWN else [*self.labels[: SHOWN - 1], "...", self.labels[-1]]
+        return f"{type(self.labels).__name__} of {len(self.labels)}: {', '.join(map(str, shown))}"
 
 
 def _has(part: Any, *lengths: int) -> bool:
@@ -119,6 +121,9 @@ class _Kept:
 
     def __hash__(self) -> int:
         return 0
+
+    def __repr__(self) -> str:
+        return f"{type(self.value).__name__}"
 
 
 def _array(kind: Any, static: Any, parts: Sequence[Any]) -> Any:

@@ -90,7 +90,7 @@ def held_in(value: Any) -> Traced | None:
     """Return the traced array that an object with labels holds, None for everything else."""
     if not has_labels(value):
         return None
-    held = value._values if hasattr(type(value), "__pandas_priority__") else value.data
+    held = getattr(value, "_values" if hasattr(type(value), "__pandas_priority__") else "data", None)
     return held if isinstance(held, Traced) else None
 
 
@@ -116,8 +116,11 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
         raise _refusal(f"a {type(value).__name__}", "its units or its own rules would be lost", way_out(type(value)))
     try:
         array = np.asarray(value)
-    except ValueError as error:
-        raise _refusal("a ragged nested list", "its rows differ in length") from error
+    except (ValueError, TypeError, RuntimeError) as error:
+        if isinstance(value, list | tuple):
+            raise _refusal("a ragged nested list", "its rows differ in length") from error
+        why = str(error).partition("\n")[0]
+        raise _refusal(f"a {type(value).__name__}", why, way_out(type(value))) from error
     if array.dtype.kind in "biuf":
         return in_order_of(constants(scope.graph, array), array)
     if array.dtype.kind == "c":

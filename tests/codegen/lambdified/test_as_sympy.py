@@ -247,6 +247,21 @@ def test_arrays_of_jax_come_back_as_such() -> None:
     np.testing.assert_array_equal(matrix[0, 1], [2.0, 2.0])
 
 
+def test_relations_and_promotion_of_arrays_of_jax() -> None:
+    jax = pytest.importorskip("jax")
+    single, f = jax.numpy.array([0.5, 1.0], dtype=np.float32), lambdify([X, Y], [X > Y, X * Y])
+    truths, product = f(single, 0.7)
+    assert (truths.dtype, truths.tolist(), product.dtype) == (bool, [False, True], np.float32)
+    with jax.enable_x64(True):
+        assert f(single, np.array([0.7, 0.1]))[1].dtype == float
+
+
+def test_a_dataset_of_xarray_is_computed_by_xarray() -> None:
+    xr = pytest.importorskip("xarray")
+    data = xr.Dataset({"a": ("i", [1.0, 2.0])})
+    xr.testing.assert_identical(lambdify([X, Y], X * Y)(data, 2.0), data * 2.0)
+
+
 def test_what_cannot_be_an_argument_and_a_derivative_without_a_value() -> None:
     t = sp.Symbol("t")
     f = sp.Function("f")(t)
@@ -298,6 +313,7 @@ VALUES: dict[str, tuple[Any, Any]] = {
     "masked": (np.ma.masked_array([1.0, 2.0], [True, False]), np.ones(2)),
     "sparse": (scipy.sparse.eye(2, format="csr"), scipy.sparse.eye(2, format="csr")),
     "doubles": (np.linspace(0, 1, 3), 2.0),
+    "a number of NumPy's": (np.float64(0.5), 2.0),
     "a double beside an integer": (0.5, 2),
 }
 
@@ -352,3 +368,23 @@ def test_pydys_system_integrates_with_a_generator_of_kernels() -> None:
         system.generate_ode_function(generator=generator)
         ends.append(system.integrate()[-1])
     np.testing.assert_allclose(ends[1], ends[0], rtol=1e-6)
+
+
+FEW: dict[str, Any] = {
+    "a product": X * Y, "a sum": X + Y, "a difference": X - Y, "a quotient": X / Y, "a square and a sum": X**2 + Y,
+    "a product of sums": (X + Y) * Y,
+    "a root": sp.sqrt(X) + Y, "an inverse": 1 / X + Y, "with an integer": 2 * X * Y, "a list": [X * Y, X + Y],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_few_operations_of_numpys_have_the_bits_of_the_kernel(name: str) -> None:
+    rng = np.random.default_rng(0)
+    f, (a, b) = lambdify([X, Y], FEW[name]), np.exp(rng.normal(size=(2, 1000), scale=20.0))
+    kernel = f.kernel.batch(a, b)
+    found = np.stack(f(a, b), axis=-1) if name == "a list" else f(a, b)
+    np.testing.assert_array_equal(found, kernel)
+    again = pickle.loads(pickle.dumps(f))(a, b)
+    np.testing.assert_array_equal(again, f(a, b))
+    assert np.shape(f(a, 2.0)) == (2, 1000) if name == "a list" else (1000,)
+    assert f(a[:3, None], b[:4]) is not None  # other shapes are the kernel's

@@ -398,3 +398,26 @@ def test_none_among_bounds_is_no_bound() -> None:
     assert found.minimize(np.zeros(2), solver="slsqp").x == pytest.approx(
         sa.Problem(distance, bounds=[(None, 1.0), (0.0, None)]).minimize(np.zeros(2), solver="slsqp").x, abs=1e-6
     )
+
+
+@pytest.mark.parametrize("solver", ["trust-constr", "tnc", "ipopt"])
+@pytest.mark.parametrize(
+    "wrong", [{"max_iterations": -1}, {"max_iterations": 1.5}, {"max_iterations": "3"}, {"tolerance": -1.0}]
+)
+def test_what_is_no_count_and_no_tolerance_is_refused(solver: Any, wrong: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError, match=f"{next(iter(wrong))}=.*; give a"):
+        sa.Problem(rosenbrock).minimize(np.zeros(2), solver=solver, **wrong)
+
+
+def test_what_scipy_says_in_place_of_a_result() -> None:
+    with pytest.raises(ArgumentError, match=r"options of trust-constr: .*'nonsense'; use those"):
+        sa.Problem(rosenbrock).minimize(np.zeros(2), options={"nonsense": 1})
+    fixed = sa.Problem(rosenbrock, bounds=[(0.0, 0.0), (1.0, 1.0)]).minimize(np.zeros(2), solver="slsqp")
+    assert (fixed.x.tolist(), fixed.nit) == ([0.0, 1.0], 0)
+    nowhere = sa.Problem(rosenbrock).minimize(np.full(2, np.nan), solver="trust-exact")
+    assert (nowhere.success, nowhere.message) == (False, "array must not contain infs or NaNs")
+
+
+def test_parameters_of_odeint_are_what_they_are() -> None:
+    found = sa.odeint(lambda y, t, p: -p["k"] * y + p["b"][1], [1.0], [0.0, 1.0], {"k": 1.0, "b": [5.0, np.zeros(1)]})
+    np.testing.assert_allclose(found[-1], np.exp(-1.0), rtol=1e-6)

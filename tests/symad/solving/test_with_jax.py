@@ -163,7 +163,7 @@ def test_containers() -> None:
     assert jax.tree.structure(found) == jax.tree.structure(expected)
     for ours, plain in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_array_equal(ours, plain)
-    slope = jax.jit(jax.grad(lambda p: f(p)["product"].sum() + f(p)["squares"][0]))(point)
+    slope = jax.jit(jax.grad(lambda p: f(p=p)["product"].sum() + f(p)["squares"][0]))(point)
     np.testing.assert_allclose(slope["a"], 4.0 + 4.0, rtol=1e-15)
     np.testing.assert_allclose(slope["b"][0], [2.0, 2.0], rtol=1e-15)
     with pytest.raises(ArgumentError, match="arguments of structure"):

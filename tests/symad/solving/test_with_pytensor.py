@@ -157,7 +157,7 @@ REFUSED = {
     "axes": (lambda f: f(pt.dmatrix("x"), 1.0), r"shapes \(None, None\), \(\): the function.*use .*vectorize_graph"),
     "shapes": (lambda f: f(np.zeros(4), 1.0), r"arguments of shapes \(4,\), \(\): the function was made for \(3,\)"),
     "fewer": (lambda f: f(pt.dvector("x")), r"arguments of shapes \(None,\): the function was made for \(3,\), \(\)"),
-    "containers": (lambda f: sa.to_pytensor(lambda x: [x], 1.0), "for PyTensor: it takes or returns containers"),
+    "complex numbers": (lambda f: f(np.ones(3) * 1j, A), "argument 0: dtype complex128"),
     "kernels": (lambda f: sa.to_pytensor(sa.compile(lambda x: x, 1.0), 1.0), "a kernel for PyTensor: its deriv"),
 }
 

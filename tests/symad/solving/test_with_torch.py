@@ -7,6 +7,7 @@ import threading
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import symad as sa
@@ -179,6 +180,18 @@ def test_from_many_threads() -> None:
     assert wrong == []
 
 
+def test_containers_and_keywords() -> None:
+    def both(p, scale):
+        return {"product": scale * p["a"] * p["b"][0], "square": p["a"] ** 2}
+
+    f = sa.to_torch(both, {"a": 1.0, "b": [np.ones(2)]}, 1.0)
+    a, b = tensor(2.0, grad=True), tensor([3.0, 1.0], grad=True)
+    found = f({"a": a, "b": [b]}, scale=5.0)
+    assert found["product"].tolist() == [30.0, 10.0]
+    (found["product"].sum() + found["square"]).backward()
+    assert (a.grad.item(), b.grad.tolist()) == (24.0, [10.0, 10.0])
+
+
 def test_numbers_and_arrays_are_made_tensors() -> None:
     f = ours(formula)
     assert f(np.array([0.3, 0.4, 0.5]), 1.3).item() == f(X, A).item() == f([0.3, 0.4, 0.5], A).item()
@@ -195,7 +208,9 @@ REFUSED = {
         lambda f: torch.autograd.functional.jacobian(lambda x: f(x, A), torch.stack([X]).flatten(), vectorize=True),
         "a tensor without numbers of its own: .*use torch.func",
     ),
-    "containers": (lambda f: sa.to_torch(lambda x: {"a": x}, 1.0), "for PyTorch: it takes or returns containers"),
+    "complex numbers": (lambda f: f(np.ones(3) * 1j, A), "argument 0: dtype complex128"),
+    "labels": (lambda f: f(pd.Series([1.0, 2.0, 3.0]), A), "argument 0: a value of type Series"),
+    "containers": (lambda f: f({"x": X}, A), "argument 0: a value of type dict"),
     "kernels": (lambda f: sa.to_torch(sa.compile(lambda x: x, 1.0), 1.0), "a kernel for PyTorch: its derivatives"),
     "examples": (lambda f: sa.to_torch(lambda x: x, 1.0, 2.0), "with 2 example arguments"),
 }  # fmt: skip

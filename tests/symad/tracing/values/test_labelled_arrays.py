@@ -145,6 +145,9 @@ CLOSURES: dict[str, Callable[[Any], Any]] = {
     "NumPy's functions": lambda p: (
         np.sum(np.exp(-p * DATA) * OTHERS) + np.std(p * OTHERS) + np.multiply(p, OTHERS).sum()
     ),
+    "elements by their places": lambda p: np.dot(p * DATA, OTHERS) + np.inner(OTHERS, p * DATA) + np.dot(p, DATA).sum(),
+    "filled": lambda p: (p * OTHERS).fillna(p).sum() + (DATA.where(DATA > 2, p) * DATA.mask(DATA > 3, p * DATA)).sum(),
+    "joined texts": lambda p: (TABLE.assign(t="a").merge(TABLE, left_index=True, right_index=True)["u_x"] * p).sum(),
     "frames": lambda p: np.sum(((TABLE - p) * TABLE[["w", "u"]]).mean()) + np.mean(p * TABLE["u"] - TABLE["v"][::-1]),
 }
 
@@ -158,6 +161,15 @@ def test_a_traced_number_keeps_the_labels_of_what_it_meets(name: str) -> None:
 @pytest.mark.wide
 def test_random_expressions_have_the_values_of_the_libraries(seed: int) -> None:
     assert not outcome(expression(seed)[1]).startswith("wrong")
+
+
+def test_a_kernel_says_which_labels_it_takes() -> None:
+    kernel = sa.compile(lambda s: np.sum(s * DATA), DATA)
+    with pytest.raises(sa.ArgumentError, match=r"Index of 4: d, c, b, a.*the kernel takes .*Index of 4: a, b, c, d"):
+        kernel(DATA[::-1])
+    long = pd.Series(np.ones(20), index=[f"r{k}" for k in range(20)])
+    with pytest.raises(sa.ArgumentError, match=r"r0, r1, r2, r3, r4, \.\.\., r19.*; the labels differ"):
+        sa.compile(lambda s: s.sum(), long)(long.rename({"r10": "r30"}))
 
 
 def test_a_kernel_refuses_labels_that_it_was_not_compiled_for() -> None:

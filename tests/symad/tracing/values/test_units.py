@@ -22,6 +22,7 @@ def units(request: pytest.FixtureRequest) -> Any:
 
 
 KERNEL = sa.compile(lambda a, b: a + b, 1.0, 1.0)
+DECAY = sa.ode(lambda t, y, k: -k * y, [1.0], (1.0,))
 CALLS: dict[str, Callable[[Any], Any]] = {
     "a kernel": lambda u: KERNEL(1 * u.km, 1 * u.m),
     "a batch": lambda u: KERNEL.batch(np.ones(2) * u.km, np.ones(2) * u.m),
@@ -35,6 +36,13 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     ),
     "a parameter of an ODE": lambda u: sa.ode(lambda t, y, k: -k * y, [1.0], (1.0,)).solve((0.0, 1.0), 1 / u.s),
     "a state": lambda u: sa.ode(lambda t, y: -y, [1.0] * u.m),
+    "times": lambda u: DECAY.solve((0.0, 3.0), times=np.ones(2) * u.s),
+    "times of a solution": lambda u: DECAY.solution(np.arange(2.0) * u.s),
+    "a span": lambda u: DECAY.solve([0.0, 3 * u.s]),
+    "a tolerance": lambda u: DECAY.solve((0.0, 1.0), atol=1e-9 * u.m),
+    "pieces": lambda u: sa.vmap(lambda a: 2 * a)(np.ones(2) * u.km),
+    "what is scanned": lambda u: sa.scan(lambda c, v: (c * v, c), 1.0, np.ones(2) * u.km),
+    "a comparison": lambda u: sa.compare(lambda a: a * a, 3 * u.km),
     "data": lambda u: sa.rowwise(lambda p, t: p[0] * t, np.ones(1), 0.0).residuals(np.ones(1), np.ones(3) * u.s),
 }
 
@@ -43,6 +51,14 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 def test_quantities_are_refused_by_name(units: Any, name: str) -> None:
     with pytest.raises(sa.ArgumentError, match=r"of type (Plain)?Quantity: .* would be lost"):
         CALLS[name](units)
+
+
+def test_results_are_not_written_into_quantities_nor_carried_as_numbers() -> None:
+    u = pytest.importorskip("astropy.units", reason="astropy is no part of the tests' environment")
+    with pytest.raises(sa.ArgumentError, match="out: a value of type Quantity"):
+        sa.compile(lambda a: 2 * a, np.ones(2))(np.ones(2), out=np.ones(2) * u.km)
+    with pytest.raises(sa.ArgumentError, match="init holds a value of type Quantity"):
+        sa.scan(lambda c, v: (c * v, c), 3 * u.km, np.ones(2))
 
 
 def test_quantities_among_data_keep_their_units() -> None:
