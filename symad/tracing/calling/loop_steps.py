@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 STEPPED = "symad: a loop whose steps are calls"  # the constant in whose place the function stands that runs the loop
+PAIRED = "symad: the items of a loop over zip or enumerate"
 EITHER = "symad: a conditional expression whose paths are merged"
 LEFT = "symad: a variable that is not bound"
 
@@ -89,7 +90,7 @@ class _Rewriter(ast.NodeTransformer):
         self._count += 1
         step = _step(node, f"__step_{self._count}", names)
         own = [f"__{kind}_{self._count}" for kind in ("broke", "back", "value")]
-        iterable = node.iter if isinstance(node, ast.For) else ast.Constant(LEFT)
+        iterable = _paired(node.iter) if isinstance(node, ast.For) else ast.Constant(LEFT)
         changes = [ast.Constant(_stores(self._scopes[0])), _texts(_added_to(self._scopes[0]))]
         call = ast.Call(ast.Constant(STEPPED), [_name(step.name), iterable, _locals(), _texts(names), *changes], [])
         made: list[ast.stmt] = [step, ast.Assign([ast.Tuple([_stored(n) for n in (*own, *names)], ast.Store())], call)]
@@ -101,6 +102,15 @@ class _Rewriter(ast.NodeTransformer):
         if node.orelse:
             made.append(ast.If(ast.UnaryOp(ast.Not(), _name(own[0])), node.orelse, []))
         return [ast.copy_location(statement, node) for statement in made]
+
+
+def _paired(items: ast.expr) -> ast.expr:
+    """Return the items of a loop, those of zip and enumerate in a form that can be read in advance."""
+    is_pair = isinstance(items, ast.Call) and isinstance(items.func, ast.Name) and items.func.id in ("zip", "enumerate")
+    if not is_pair:
+        return items
+    call = ast.Call(ast.Constant(PAIRED), [items.func, *items.args], items.keywords)  # type: ignore[attr-defined]
+    return ast.copy_location(call, items)
 
 
 def _step(node: ast.For | ast.While, name: str, names: list[str]) -> ast.FunctionDef:

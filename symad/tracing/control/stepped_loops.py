@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.calling.handlers import is_caught
-from symad.tracing.calling.loop_steps import EITHER, LEFT, STEPPED, UNBOUND
+from symad.tracing.calling.loop_steps import EITHER, LEFT, PAIRED, STEPPED, UNBOUND
 from symad.tracing.calling.rewriting import provide
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.call_results import NUMBER, TRUTH, CallResults, NotFollowedError
 from symad.tracing.control.paths import Paths
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.written_steps import listed, written_steps, written_while
+from symad.tracing.control.written_steps import Paired, paired, written_steps, written_while
 from symad.tracing.values.array import Array
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.scalar import Scalar
@@ -88,15 +88,14 @@ def stepped(
     paths = _followed()
     flags: tuple[Any, ...] = (True, False, False, UNBOUND)
     state = tuple(found.get(name, UNBOUND) for name in names)
-    items = listed(items)
     if paths is not None:
         with written_if_possible():
             if items is not UNBOUND:
                 return (False, False, UNBOUND, *written_steps(step, items, names, state))
             goes_on, state = written_while(step, names, state, paths.limit)
-            paths.unfinished(goes_on.node)
+            paths.unfinished(goes_on)
             return (False, False, UNBOUND, *state)
-    endless, count = not isinstance(items, Sized), 0
+    endless, count = not isinstance(items, Sized | Paired), 0
     for item in repeat(UNBOUND) if items is UNBOUND else items:
         bound = found | dict(zip(names, state, strict=True))
         stores = stores or any(_is_array(bound.get(name)) for name in added_to)
@@ -145,4 +144,4 @@ def _followed() -> Paths | None:
     return paths if isinstance(paths, Paths) and not is_caught() else None
 
 
-provide({STEPPED: stepped, EITHER: either, LEFT: UNBOUND})
+provide({STEPPED: stepped, EITHER: either, PAIRED: paired, LEFT: UNBOUND})

@@ -7,8 +7,9 @@ stay as they are. Variables that the step binds first have the values of the las
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,22 +17,36 @@ import numpy as np
 import symad.tracing.values.containers as containers
 from symad.reach.reachable_state import reached_functions
 from symad.tracing.calling.loop_steps import UNBOUND
+from symad.tracing.calling.running import callee
+from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.reasons import NotOneBodyError
 from symad.tracing.control.results import carry_of, is_real, is_truth, stacked
 from symad.tracing.control.swept_operands import Operands, operands_of
 from symad.tracing.control.written import written_chain
 from symad.tracing.values.array import Array
+from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.scalar import Scalar
 
-FEWEST = 8  # items: fewer are followed one by one, in straight lines
+FEWEST = 8  # items: fewer are followed one by one; calls take equally long there (6: 0.11, 10: 0.12 microseconds)
 _ASKING_FOR_TYPES = frozenset({"isinstance", "issubclass", "type", "str", "repr", "format"})
-_ITERATORS: tuple[type, ...] = (
-    type(iter([])),
-    type(iter(())),
-    type(iter(range(1))),
-    type(iter(range(2**70))),
-    type(iter(np.zeros(1))),
-)
+_SEQUENCES = (list, tuple, range, np.ndarray, Array)
+
+
+class Paired:
+    """The items of zip or enumerate of sequences; each iteration begins anew."""
+
+    def __init__(self, f: Callable[..., Iterable[Any]], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        self._iterable = partial(f, *args, **keywords)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._iterable())
+
+
+def paired(f: Any, *args: Any, **keywords: Any) -> Any:
+    """Return `f(*args)`, the items of a loop, in a form that can be read in advance where f pairs sequences."""
+    if (f is zip or f is enumerate) and all(type(arg) in _SEQUENCES for arg in args[: None if f is zip else 1]):
+        return Paired(f, args, keywords)
+    return callee(f)(*args, **keywords)
 
 
 def written_steps(step: Callable[..., Any], items: Any, names: Sequence[str], state: Sequence[Any]) -> tuple[Any, ...]:
@@ -54,8 +69,8 @@ def written_steps(step: Callable[..., Any], items: Any, names: Sequence[str], st
 
 def written_while(
     step: Callable[..., Any], names: Sequence[str], state: Sequence[Any], limit: int
-) -> tuple[Any, tuple[Any, ...]]:
-    """Return whether a `while` goes on after `limit` steps, and its variables; see `written_steps`."""
+) -> tuple[int, tuple[Any, ...]]:
+    """Return the node of whether a `while` goes on after `limit` steps, and its variables; see `written_steps`."""
     if _asks_for_types(step):
         raise NotOneBodyError("it may ask for the type of a whole number, and all numbers are real ones there")
     names, state = ["", *names], [True, *state]
@@ -74,7 +89,9 @@ def written_while(
 
     last, _ = written_chain(step, once, variables.carry, operands_of((None,), [], [], limit), *state)
     goes_on, *values = variables.after(last, (), ())
-    return goes_on, tuple(values)
+    scope = innermost_scope()
+    assert scope is not None
+    return int(nodes_of(goes_on, scope)), tuple(values)
 
 
 @contextmanager
@@ -162,28 +179,20 @@ def _kind(value: Any, before: Any, leaves: Sequence[Any]) -> tuple[Any, ...]:
     raise NotOneBodyError("a variable that is no real number changes")
 
 
-def listed(items: Any) -> Any:
-    """Return what zip and enumerate give of sequences as a list; other items as they are."""
-    if type(items) not in (zip, enumerate):
-        return items
-    parts = items.__reduce__()[1]
-    inner = parts if type(items) is zip else parts[:1]
-    return list(items) if all(type(part) in _ITERATORS for part in inner) else items
-
-
 def _operands(step: Callable[..., Any], items: Any) -> Operands:
     """Return items as arrays along their first axis."""
+    items = list(items) if type(items) is Paired else items
     kind = type(items)
-    if kind not in (list, tuple, range, np.ndarray, Array) or len(items) < FEWEST:
+    if kind not in _SEQUENCES or len(items) < FEWEST:
         raise NotOneBodyError
     if kind is range:
         items = np.arange(items.start, items.stop, items.step)
     elif kind in (list, tuple):
         items = _columns(items)
-    kinds = {leaf.dtype.kind for leaf in containers.flatten(items)[0] if type(leaf) is np.ndarray}
-    if not kinds <= set("iuf"):
+    dtypes = {leaf.dtype for leaf in containers.flatten(items)[0] if type(leaf) is np.ndarray}
+    if not dtypes <= {np.dtype(np.float64), np.dtype(np.int64)}:  # others round and overflow in their own way
         raise NotOneBodyError
-    if kinds & set("iu") and _asks_for_types(step):
+    if np.dtype(np.int64) in dtypes and _asks_for_types(step):
         raise NotOneBodyError("it may ask for the type of a whole number, and all numbers are real ones there")
     names = containers.paths(items, "items")
     return operands_of((items,), names, [0] * len(names))
