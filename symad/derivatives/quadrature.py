@@ -146,7 +146,7 @@ class _Family:
         """Return the node of an integral, of its value and the integrand's nodes at the places and the bounds."""
         graph = self.scope.graph
         bounds = [k for k, (_, node) in enumerate(at_ends) if node is not None]
-        operands = [*self.reached, *[self.ends[k] for k in bounds]]
+        operands = [*self.reached, *[at_ends[k][0] for k in bounds]]
         rule = _Rule(self, nodes, at_ends, bounds)
         return graph.ruled(graph.number(value), operands, rule.partial)
 

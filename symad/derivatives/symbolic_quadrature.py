@@ -131,7 +131,7 @@ class _Family:
         """
         bounds = [k for k, (_, at_end) in enumerate(at_ends) if at_end is not None]
         rule = _Rule(self, factor, node, at_ends, bounds)
-        return self.graph.ruled(value, [*self.operands, *[self.ends[k] for k in bounds]], rule.partial)
+        return self.graph.ruled(value, [*self.operands, *[at_ends[k][0] for k in bounds]], rule.partial)
 
     def integrated(self, nodes: list[int], *, smooth: bool = False) -> tuple[list[int], int, int]:
         """Return the nodes of the values, of an estimate of the largest error, and of 1 where all values are known.

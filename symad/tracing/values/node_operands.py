@@ -17,7 +17,7 @@ from sympy.logic.boolalg import Boolean
 from codegen.expressions.sympy_forms import Form, array_of, is_input_head, read_form
 from codegen.expressions.sympy_in import entries, walk
 from codegen.machine.calls.arguments import has_rules, way_out
-from symad.errors import LoweringError, TraceError
+from symad.errors import LoweringError, TraceError, WorkbenchError
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope, innermost_scope, join
 from symad.tracing.calling.user_place import user_place
@@ -116,6 +116,8 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
         raise _refusal(f"a {type(value).__name__}", "its units or its own rules would be lost", way_out(type(value)))
     try:
         array = np.asarray(value)
+    except WorkbenchError:  # of our own values
+        raise
     except (ValueError, TypeError, RuntimeError) as error:
         if isinstance(value, list | tuple):
             raise _refusal("a ragged nested list", "its rows differ in length") from error

@@ -126,7 +126,9 @@ def test_nan_where_a_number_should_be_is_an_infinite_error():
 def test_an_edge_that_rounding_decides_about_is_no_fault():
     """The two branches of the maximum meet where neither of them is exact; at a tie the derivative is their mean."""
     f = sa.grad(lambda x: np.maximum(x[0] ** 2 + x[1], 3 * x[1] + x[0]))
-    found = sa.verify(sa.compile(f, np.ones(2)), box=(0.1, 2), points=400)
+    found = sa.verify(
+        sa.compile(f, np.ones(2)), box=(0.1, 2), points=400, seed=1
+    )  # the worst is at no float's distance
     assert found.worst_ulp > 1e10
     assert found.worst.at_edge
     assert found.unexplained is None

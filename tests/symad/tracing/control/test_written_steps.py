@@ -435,7 +435,7 @@ def test_a_while_has_as_many_steps_as_it_is_given() -> None:
 def steps_counted(x):
     k, total = 0.0, 0.0
     while k < x:
-        total = total + (k if total < 1000 else 1.0)
+        total = total + (k if total < 50 * x else 1.0)
         k = k + 1
     return total
 

@@ -36,7 +36,11 @@ def test_second_derivatives_of_scipy_calls(row: Row) -> None:
 
 @expecting(ROWS, "symbols")
 @pytest.mark.thinned
-@pytest.mark.wide_rows("integrate.dblquad(lambda s, t: np.exp(-r * t * s), 0, 1, 0, lambda t: t)[0]")
+@pytest.mark.wide_rows(  # 10 to 100 s each, the last tests of a run
+    "integrate.dblquad(lambda s, t: np.exp(-r * t * s), 0, 1, 0, lambda t: t)[0]",
+    "linalg.solve_continuous_lyapunov(s, m)", "linalg.logm(m[:2, :2] / 9 + np.eye(2))",
+    "interpolate.make_interp_spline(k, q)(u)",
+)  # fmt: skip
 def test_kernels_of_scipy_calls(row: Row) -> None:
     check_kernels(row, GENERATOR)
 
