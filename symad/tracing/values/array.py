@@ -32,7 +32,6 @@ from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import (
     NumberError,
     StoreError,
-    TextIndexError,
     is_left_to,
     refuse_attribute,
     refuse_number,
@@ -353,18 +352,10 @@ def wrap(nodes: Nodes, scope: Scope) -> Scalar | Array:
     return Array(nodes, scope) if nodes.ndim else Scalar(int(nodes), scope)
 
 
-_NO_INDEX = (
-    "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are valid "
-    "indices"
-)
-
-
 def plain_index(key: Any) -> Any:
     """Return an index without traced values: masks and whole numbers follow their values (a decision)."""
     if isinstance(key, tuple):
         return tuple(plain_index(part) for part in key)
-    if isinstance(key, str):
-        raise TextIndexError(_NO_INDEX)
     if isinstance(key, Scalar):
         return truth_of(key.scope, key.node) if is_boolean(key.scope.graph, key.node) else _place(key)
     if isinstance(key, Array):

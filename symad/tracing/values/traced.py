@@ -67,10 +67,6 @@ class MissingAttributeError(TraceError, AttributeError):
     """A traced value has no such attribute, and NumPy's value has."""
 
 
-class TextIndexError(IndexError):
-    """The error of NumPy for a text as an index: every array raises it."""
-
-
 class StoreError(TraceError):
     """A traced value was stored into an ordinary array."""
 
