@@ -137,7 +137,7 @@ class _Family:
     """What all derivatives of an integral have in common: what they are taken in, and the formula."""
 
     def __init__(self, integrand: _Integrand, reached: list[int], weights: Any, gauss: Any) -> None:
-        self.scope, self.ends, self.watch = integrand.scope, integrand.ends, integrand.watch
+        self.scope, self.watch = integrand.scope, integrand.watch
         self.name = name_of(integrand.f)
         self.reached, self.weights, self.gauss = reached, weights, gauss
         self.build = Builder(self.scope.graph)

@@ -120,7 +120,7 @@ def legacy_state() -> tuple[Any, ...]:
 
 def generator_states() -> tuple[Any, ...]:
     """Return the states of the generators of random numbers that all code has."""
-    return random.getstate(), *legacy_state()
+    return _state_of_python(), *legacy_state()
 
 
 def reached_functions(

@@ -345,8 +345,8 @@ def odeint(
 def _times(times: Any) -> Array:
     """Return plain times; ArgumentError for what is no list of numbers."""
     try:
-        found = np.asarray(numbers_of(times, "times"), dtype=np.float64)
-    except (TypeError, ValueError) as error:
+        found = numbers_of(times, "times")
+    except ArgumentError as error:
         raise ArgumentError(f"times={times!r:.80}", why=str(error), do="give a list of numbers") from error
     if found.ndim != 1 or np.isnan(found).any():
         raise ArgumentError(f"times={times!r:.80}", do="give a list of numbers, none of them NaN")
