@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import linecache
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,27 +61,31 @@ END = "    return s + 2 * t + 3 * a[0] + 4 * a[1] + 5 * b[2] + np.sum(y * z) + d
 
 def make(draw: Draw) -> str:
     """Draw a program and points, as text."""
-    lines = [START, *(["    w = 0.3"] if draw.chance(0.7) else []), f"    {draw.choice(HEADERS)}"]
-    lines += _block(draw, 8, draw.integer(1, 4), 0)
+    lines = [START, *(["    w = 0.3"] if draw.chance(0.7) else [])]
+    if draw.chance(0.25):  # no loop, but a row of conditions
+        lines += ["    v = x[5]", *_block(draw, 4, draw.integer(8, 14), 0, LEAVING[2:])]
+    else:
+        lines += [f"    {draw.choice(HEADERS)}", *_block(draw, 8, draw.integer(1, 4), 0, LEAVING)]
     if draw.chance(0.3):
-        lines += ["    for v in y:", *_block(draw, 8, 1, 0)]
+        lines += ["    for v in y:", *_block(draw, 8, 1, 0, LEAVING)]
     points = [[round(draw.real(-1.5, 1.5), 3) for _ in range(SIZE)] for _ in range(3)]
     return "\n".join([*lines, END + draw.choice(NUMBERS[:3]), f"\nPOINTS = {points}\n"])
 
 
-def _block(draw: Draw, indent: int, count: int, depth: int) -> list[str]:
-    return [line for _ in range(count) for line in draw.part(lambda: _statement(draw, indent, depth))]
+def _block(draw: Draw, indent: int, count: int, depth: int, leaving: Sequence[str]) -> list[str]:
+    return [line for _ in range(count) for line in draw.part(lambda: _statement(draw, indent, depth, leaving))]
 
 
-def _statement(draw: Draw, indent: int, depth: int) -> list[str]:
+def _statement(draw: Draw, indent: int, depth: int, leaving: Sequence[str]) -> list[str]:
     space = " " * indent
     if depth < 2 and draw.chance(0.5):
-        lines = [f"{space}if {draw.choice(CONDITIONS)}:", *_block(draw, indent + 4, draw.integer(1, 2), depth + 1)]
+        inside = _block(draw, indent + 4, draw.integer(1, 2), depth + 1, leaving)
+        lines = [f"{space}if {draw.choice(CONDITIONS)}:", *inside]
         if draw.chance(0.5):
-            lines += [f"{space}else:", *_block(draw, indent + 4, 1, depth + 1)]
+            lines += [f"{space}else:", *_block(draw, indent + 4, 1, depth + 1, leaving)]
         return lines
     if depth and draw.chance(0.1):
-        return [space + draw.choice(LEAVING)]
+        return [space + draw.choice(leaving)]
     text = draw.choice(STATEMENTS)
     return [space + text.format(e=draw.choice(NUMBERS), c=draw.choice(CONDITIONS), k=draw.below(3))]
 

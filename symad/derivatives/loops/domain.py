@@ -61,8 +61,8 @@ def _is_covered(program: RolledProgram, output: int) -> bool:
         for use in region.results:
             if use.buffer != output:
                 continue
-            if counts or region.matrix is not None or region.stop is not None:
-                return False
+            if counts or region.matrix is not None or region.stop is not None or use.kind == "last":
+                return False  # a last value is that of a carry, as it is
             covered[use.table.places()] = True
     return bool(covered.all())
 

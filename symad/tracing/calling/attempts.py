@@ -8,10 +8,11 @@ four times, in a form whose calls are answered by stand-ins (`rewriting`, `dispa
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from types import CodeType
 from typing import Any
 
 from codegen.bound import bound
@@ -35,8 +36,8 @@ from symad.tracing.calling.recorded_errors import (
     swallowed_error,
     watching,
 )
-from symad.tracing.calling.rewriting import Style, key_of
-from symad.tracing.calling.running import callee, running
+from symad.tracing.calling.rewriting import Style
+from symad.tracing.calling.running import Key, callee, key_of, running
 from symad.tracing.calling.stand_ins import arrays_are_traced
 from symad.tracing.calling.user_place import (
     in_library_of_objects,
@@ -79,6 +80,7 @@ def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = Fals
     if attempt is _PLAIN and (bytes_are_limited() or reached.asks_for_types):
         attempt = _Attempt(Style())  # stand-ins answer before NumPy and Python do
     refused: Exception | None = None
+    plain: _Attempt | None = None  # before loops are read
     while True:
         error, result = None, None
         watch = Watch(attempt.style is not None, attempt.objects, attempt.arrays, reached.asks_for_identity)
@@ -90,7 +92,9 @@ def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = Fals
                     return result
             except Exception as raised:
                 error = told(raised)
-        better = _better(attempt, error, watch, retries) if retries < _RETRIES else None
+        better = _better(attempt, error, watch) if retries < _RETRIES else None
+        if better is None and plain is not None:
+            better, plain, retries = replace(plain, reads_loops=False), None, 0
         if better is None:
             if around is not None:
                 around.notes += watch.notes
@@ -99,8 +103,8 @@ def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = Fals
             _settle(error, watch)
             return result
         if better.stepped and not attempt.stepped:
-            refused = error
-        attempt, retries = better, retries + 1
+            refused, plain = error, attempt if attempt.reads_loops else None
+        attempt, retries = better, retries + (better.deciding == attempt.deciding)
 
 
 def _inside(f: Function, run: Callable[[Function], Any]) -> Any:
@@ -120,14 +124,16 @@ class _Attempt:
     """How the code is rewritten, if it is; whether float arrays are made as traced ones, and NumPy may make objects.
 
     `deciding` are the keys of the user's code whose calls are merged, because there are too many paths through it,
-    `stepped` the files and names of the functions whose loops are calls of their steps.
+    `stepped` the files and names of the functions whose loops are calls of their steps. Without `reads_loops`, which is
+    so after that has failed, paths are followed through loops as far as the limit.
     """
 
     style: Style | None = None
     arrays: bool = False
     objects: bool = False
-    deciding: frozenset[tuple[str, str, int]] = frozenset()
+    deciding: frozenset[Key] = frozenset()
     stepped: frozenset[tuple[str, str]] = frozenset()
+    reads_loops: bool = True
 
 
 _PLAIN = _Attempt()
@@ -144,7 +150,17 @@ def _carried_out(attempt: _Attempt) -> Iterator[None]:
         yield
 
 
-def _better(attempt: _Attempt, error: Exception | None, watch: Watch, retries: int) -> _Attempt | None:
+def reads_loops_of(deciding: Iterable[CodeType]) -> bool:
+    """Whether a loop is read as a whole where its condition is met again, and paths through it are not followed first.
+
+    `deciding` is the code that has met conditions.
+    """
+    attempt = _active.get()
+    is_new = not attempt.deciding.issuperset(map(key_of, deciding))
+    return is_new and attempt.reads_loops and innermost_watch() is not None
+
+
+def _better(attempt: _Attempt, error: Exception | None, watch: Watch) -> _Attempt | None:
     """Return the next thing to try, None when nothing is left or the errors are of another kind."""
     if isinstance(error, PathsError):
         keys = frozenset(map(key_of, error.deciding)) - attempt.deciding
@@ -155,7 +171,7 @@ def _better(attempt: _Attempt, error: Exception | None, watch: Watch, retries: i
         return replace(merged, deciding=attempt.deciding | keys, stepped=attempt.stepped | around)
     causes = [error] if error is not None and _is_retried(error) and is_conversion(error) else []
     for cause in [*causes, *(note.error for note in watch.notes if note.uncertain or is_conversion(note.error))]:
-        better = _helped(attempt, cause, retries)
+        better = _helped(attempt, cause)
         if better is not None:
             return better
     return None
@@ -171,7 +187,7 @@ def _around(name: str) -> list[str]:
     return [".<locals>.".join(parts[: k + 1]) for k in range(len(parts))]
 
 
-def _helped(attempt: _Attempt, error: BaseException, retries: int) -> _Attempt | None:
+def _helped(attempt: _Attempt, error: BaseException) -> _Attempt | None:
     """Return the attempt after an error: with stand-ins for calls, then for operators and arrays, then with objects."""
     stores = caused_by(error, StoreError) or any(text in str(error) for text in STORES)
     if attempt.style is None:

@@ -32,11 +32,10 @@ from symad.tracing.calling.rewriting import (
     Style,
     evaluated,
     is_rewritten,
-    key_of,
     provide,
     rewritten,
 )
-from symad.tracing.calling.running import callee, item, result, value
+from symad.tracing.calling.running import Key, callee, item, key_of, result, value
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, kind_of, of_constants, replacements
 from symad.tracing.calling.subscripts import lookup_form, subscripted_form
@@ -47,7 +46,6 @@ from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import CALLING_METHODS, has_operators
 
 Function = Callable[..., Any]
-Key = tuple[str, str, int]
 
 _OF_UFUNCS = ("__name__", "nin", "nout", "signature", "reduce", "accumulate", "reduceat", "outer", "at")
 _CACHED = functools._lru_cache_wrapper

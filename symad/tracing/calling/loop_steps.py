@@ -1,9 +1,9 @@
-"""Loops whose steps are functions: another form of a function's source, for those with too many paths.
+"""Statements as functions: another form of a function's source, for those with too many paths.
 
-A loop with a condition inside has a path for each way through all of its steps. Where its step is a function of the
-variables that it assigns, the paths of each step are merged as those of any call (see `merged_calls`). So every loop
-becomes a call of `STEPPED` with such a function. A loop stays as it is where a function of its own would compute
-something else.
+A loop with a condition inside has a path for each way through all of its steps, and a row of `if` statements one for
+each way through all of them. Where a step, or an `if`, is a function of the variables that it assigns, its paths are
+merged as those of any call (see `merged_calls`). So every loop becomes a call of `STEPPED` with such a function, every
+`if` one of `BRANCHED`. A statement stays as it is where a function of its own would compute something else.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 STEPPED = "symad: a loop whose steps are calls"  # the constant in whose place the function stands that runs the loop
 PAIRED = "symad: the items of a loop over zip or enumerate"
+BRANCHED = "symad: an if statement whose paths are merged"
 EITHER = "symad: a conditional expression whose paths are merged"
 LEFT = "symad: a variable that is not bound"
 
@@ -40,7 +41,7 @@ def calls_of_steps(tree: ast.Module, name: str, first_line: int) -> bool:
     if len(nodes) != 1:
         return False
     rewriter = _Rewriter(nodes[0])
-    rewriter.generic_visit(nodes[0])
+    rewriter.visit_FunctionDef(nodes[0])
     expressions = _Expressions()
     expressions.generic_visit(nodes[0])
     return rewriter.changed or expressions.changed
@@ -51,16 +52,19 @@ def _place(node: ast.FunctionDef) -> tuple[str, int]:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Makes calls of loops, inner ones first."""
+    """Makes calls of loops and of `if` statements, inner ones first."""
 
     def __init__(self, definition: ast.FunctionDef) -> None:
         self.changed, self._count = False, 0
-        self._scopes: list[ast.AST] = [definition]
+        stores, added_to = ast.Constant(_stores(definition)), _texts(_added_to(definition))
+        self._changes: list[ast.expr] = [stores, added_to]
+        self._captured = list[set[str]]()  # names that functions inside read, for each function around
+        self._ifs = [FEW_IFS + 1]  # in each step around
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        self._scopes.append(node)
+        self._captured.append(_captured(node))
         self.generic_visit(node)
-        self._scopes.pop()
+        self._captured.pop()
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
@@ -78,30 +82,83 @@ class _Rewriter(ast.NodeTransformer):
     def visit_While(self, node: ast.While) -> Any:
         return self._loop(node)
 
-    def _loop(self, node: ast.For | ast.While) -> Any:
-        names = _assigned(node) if any(isinstance(part, _DECIDING) for part in _inside([node])) else None
-        can = names is not None and not _captured(self._scopes[-1], names)
-        returns = any(isinstance(part, ast.Return) for part in _inside(node.body))
-        self.generic_visit(node)
-        if not can:
+    def visit_If(self, node: ast.If) -> Any:
+        leaves = any(isinstance(part, _LEAVING) for part in _inside([node]))
+        names = None if leaves or self._ifs[-1] <= FEW_IFS else self._bound(node, [node])
+        if names is None:
+            self.generic_visit(node)
             return node
-        assert names is not None
-        self.changed = True
-        self._count += 1
-        step = _step(node, f"__step_{self._count}", names)
+        self._visit_inside(node)
+        name, test = self._next("if"), node.test
+        if _is_simple(test):
+            node.test = ast.Name("__test", ast.Load())
+        else:
+            test = ast.Constant(True)
+        step = _function(name, ["__test", *names], [node, ast.Return(_locals())], node)
+        call = ast.Call(ast.Constant(BRANCHED), [_name(name), test, _locals(), _texts(names), *self._changes], [])
+        bind: ast.stmt = ast.Assign([ast.Tuple([_stored(n) for n in names], ast.Store())], call)
+        return [ast.copy_location(statement, node) for statement in (step, bind, *_unbound(names))]
+
+    def _loop(self, node: ast.For | ast.While) -> Any:
+        whole = [*node.body, node.test] if isinstance(node, ast.While) else [*node.body, node.target]
+        names = self._bound(node, whole) if any(isinstance(part, _DECIDING) for part in _inside([node])) else None
+        returns = any(isinstance(part, ast.Return) for part in _inside(node.body))
+        if names is None:
+            self.generic_visit(node)
+            return node
+        self._visit_inside(node)
+        step = _step(node, self._next("step"), names)
         own = [f"__{kind}_{self._count}" for kind in ("broke", "back", "value")]
         iterable = _paired(node.iter) if isinstance(node, ast.For) else ast.Constant(LEFT)
-        changes = [ast.Constant(_stores(self._scopes[0])), _texts(_added_to(self._scopes[0]))]
-        call = ast.Call(ast.Constant(STEPPED), [_name(step.name), iterable, _locals(), _texts(names), *changes], [])
+        call = ast.Call(
+            ast.Constant(STEPPED), [_name(step.name), iterable, _locals(), _texts(names), *self._changes], []
+        )
         made: list[ast.stmt] = [step, ast.Assign([ast.Tuple([_stored(n) for n in (*own, *names)], ast.Store())], call)]
-        for name in names:
-            is_left = ast.Compare(_name(name), [ast.Is()], [ast.Constant(LEFT)])
-            made.append(ast.If(is_left, [ast.Delete([ast.Name(name, ast.Del())])], []))
+        made += _unbound(names)
         if returns:
             made.append(ast.If(_name(own[1]), [ast.Return(_name(own[2]))], []))
         if node.orelse:
             made.append(ast.If(ast.UnaryOp(ast.Not(), _name(own[0])), node.orelse, []))
         return [ast.copy_location(statement, node) for statement in made]
+
+    def _bound(self, node: ast.stmt, parts: list[Any]) -> list[str] | None:
+        """Return the names that a statement binds, None where it cannot be a function."""
+        names = _assigned(parts)
+        return None if names is None or self._captured[-1].intersection(names) else names
+
+    def _visit_inside(self, node: ast.stmt) -> None:
+        self.changed = True
+        self._ifs.append(sum(isinstance(part, ast.If) for part in _inside([node])))
+        self.generic_visit(node)
+        self._ifs.pop()
+
+    def _next(self, kind: str) -> str:
+        self._count += 1
+        return f"__{kind}_{self._count}"
+
+
+FEW_IFS = 2  # in a step: its paths, four at most, are followed as they are
+_LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
+_SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.Slice)
+
+
+def _is_simple(test: ast.expr) -> bool:
+    """Whether a condition asks no other one: it is a comparison, or a value, without calls."""
+    parts = [test]
+    if isinstance(test, ast.Compare) and len(test.ops) == 1:
+        parts = [test.left, *test.comparators]
+    inside = [part for each in parts for part in ast.walk(each) if isinstance(part, ast.expr)]
+    return all(isinstance(part, _SIMPLE) and not isinstance(getattr(part, "op", None), ast.Not) for part in inside)
+
+
+def _unbound(names: list[str]) -> list[ast.stmt]:
+    """Return statements that unbind the names that have no value."""
+    return [
+        ast.If(
+            ast.Compare(_name(name), [ast.Is()], [ast.Constant(LEFT)]), [ast.Delete([ast.Name(name, ast.Del())])], []
+        )
+        for name in names
+    ]
 
 
 def _paired(items: ast.expr) -> ast.expr:
@@ -122,11 +179,16 @@ def _step(node: ast.For | ast.While, name: str, names: list[str]) -> ast.Functio
         body.append(ast.If(ast.UnaryOp(ast.Not(), node.test), [_told(goes_on=False)], []))
     body += [_Leaves().visit(statement) for statement in node.body]
     body.append(_told(goes_on=True))
-    arguments = ast.arguments([], [ast.arg(each) for each in ("__item", *names)], None, [], [], None, [])
-    step = ast.FunctionDef(name, arguments, body, [])
-    if hasattr(step, "type_params"):
-        step.type_params = []
-    return ast.copy_location(step, node)
+    return _function(name, ["__item", *names], body, node)
+
+
+def _function(name: str, arguments: list[str], body: list[ast.stmt], place: ast.stmt) -> ast.FunctionDef:
+    made = ast.FunctionDef(
+        name, ast.arguments([], [ast.arg(each) for each in arguments], None, [], [], None, []), body, []
+    )
+    if hasattr(made, "type_params"):
+        made.type_params = []
+    return ast.copy_location(made, place)
 
 
 class _Expressions(ast.NodeTransformer):
@@ -223,11 +285,10 @@ def _inside(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def _assigned(node: ast.For | ast.While) -> list[str] | None:
-    """Return the names that a loop assigns; None where it does what a function of its own would do otherwise."""
-    whole = [*node.body, node.test] if isinstance(node, ast.While) else [*node.body, node.target]
+def _assigned(parts: Iterable[ast.AST]) -> list[str] | None:
+    """Return the names that statements bind; None where they do what a function of their own would do otherwise."""
     names = dict[str, None]()
-    for part in _inside(whole):
+    for part in _inside(parts):
         if isinstance(part, _REFUSED) or (isinstance(part, ast.ExceptHandler) and part.name):
             return None
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
@@ -239,15 +300,15 @@ def _assigned(node: ast.For | ast.While) -> list[str] | None:
     return None if any(name.startswith("__") for name in names) else list(names)  # a class may give those other names
 
 
-def _captured(scope: ast.AST, names: list[str]) -> bool:
-    """Whether a function inside of a function, or what else runs later, reads one of its names: as they change."""
+def _captured(scope: ast.AST) -> set[str]:
+    """Return the names that functions inside of a function, and what else runs later, read: as they change."""
     at_once = {id(call.args[0]) for call in ast.walk(scope) if isinstance(call, ast.Call) and len(call.args) == 1}
+    names = set[str]()
     for part in ast.walk(scope):
         later = isinstance(part, ast.GeneratorExp) and id(part) not in at_once
-        inside = part is not scope and isinstance(part, _SCOPES)
-        if (inside or later) and _read_in(part).intersection(names):
-            return True
-    return False
+        if later or (part is not scope and isinstance(part, _SCOPES)):
+            names |= _read_in(part)
+    return names
 
 
 def _read_in(part: ast.AST) -> set[str]:

@@ -76,11 +76,6 @@ def evaluated(source: str, mode: str) -> CodeType:
     return filled
 
 
-def key_of(code: CodeType) -> tuple[str, str, int]:
-    """Return what code and its rewritten form have in common, and no other code of its file."""
-    return code.co_filename, code.co_qualname, code.co_firstlineno
-
-
 class _Statement(NamedTuple):
     """A statement of a file or class: its first and last lines, and the headers of the classes around it."""
 
@@ -237,7 +232,8 @@ def _filled(code: CodeType) -> CodeType:
         _filled(part) if isinstance(part, CodeType) else _provided.get(part, part) if type(part) is str else part
         for part in code.co_consts
     )
-    name = "a loop" if code.co_name.startswith("__step_") else code.co_name  # as messages have it
+    kind = code.co_name.rstrip("0123456789")
+    name = {"__step_": "a loop", "__if_": "an if statement"}.get(kind, code.co_name)  # as messages have it
     return code.replace(co_consts=consts, co_name=name)
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from contextvars import ContextVar
+from types import CodeType
 from typing import Any, Protocol
+
+Key = tuple[str, str, int]
+
+
+def key_of(code: CodeType) -> Key:
+    """Return what code and its rewritten form have in common, and no other code of its file."""
+    return code.co_filename, code.co_qualname, code.co_firstlineno
 
 
 class Dispatcher(Protocol):

@@ -1,7 +1,7 @@
-"""`while` on a traced condition: how often it was decided on a path, and the bound beyond which it is not followed.
+"""Loops with traced conditions: how often one was decided on a path, and the bound beyond which none is followed.
 
-A loop that ends by a value has a path for each number of steps. There is no last one, so the loop gets a bound: where
-it has not ended by then, the function has no value, and the user is told.
+A `while` that ends by a value has a path for each number of steps. There is no last one, so the loop gets a bound:
+where it has not ended by then, the function has no value, and the user is told.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection
 from functools import lru_cache
 from types import CodeType, FrameType
+from typing import NamedTuple
 
 from symad.errors import BoundWarning
 from symad.tracing.calling.user_place import FILES, is_library, user_frame
@@ -21,36 +22,48 @@ class EndOfPath(BaseException):
     """The bound of a loop was reached: there is nothing to follow any further."""
 
 
+class Loop(NamedTuple):
+    """A loop: where it begins in which code, and whether only a value ends it."""
+
+    code: CodeType
+    start: int
+    is_while: bool
+
+
 class Steps:
     """How often each loop was decided on one path."""
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[int, int, CodeType, int]] = Counter()
+        self._counts: Counter[tuple[int, Loop, CodeType, int]] = Counter()
         self._frames: list[FrameType] = []  # are kept, for their ids
 
-    def count(self, end: CodeType) -> tuple[int, tuple[CodeType, int] | None]:
-        """Count a decision in the user's code; return how often it was made in this run of its loop, and the loop.
+    def count(self, end: CodeType) -> tuple[int, Loop | None]:
+        """Count a decision in the user's code; return how often it was made in the innermost loop, and the loop.
 
-        Only a `while` is such a loop: a `for` ends by itself. The frames as far as one of the code `end` are looked at.
+        Where a `while` is around, that is the one. The frames as far as one of the code `end` are looked at.
         """
-        asking = user_frame()
-        frame = asking
-        while frame is not None and asking is not None and frame.f_code is not end:
-            start = None if is_library(frame.f_code.co_filename) else _loop_at(frame.f_code, frame.f_lasti)
-            if start is not None:
-                self._frames.append(frame)
-                key = (id(frame), start, asking.f_code, asking.f_lasti)
-                self._counts[key] += 1
-                return self._counts[key], (frame.f_code, start)
+        asking = frame = user_frame()
+        around: tuple[FrameType, Loop] | None = None
+        while frame is not None and frame.f_code is not end:
+            loop = None if is_library(frame.f_code.co_filename) else _loop_at(frame.f_code, frame.f_lasti)
+            if loop is not None and (around is None or loop.is_while):
+                around = frame, loop
+                if loop.is_while:
+                    break
             frame = frame.f_back
-        return 0, None
+        if around is None or asking is None:
+            return 0, None
+        frame, loop = around
+        self._frames.append(frame)
+        key = id(frame), loop, asking.f_code, asking.f_lasti
+        self._counts[key] += 1
+        return self._counts[key], loop
 
 
-def _loop_at(code: CodeType, offset: int) -> int | None:
-    """Return where the innermost loop around an instruction begins, if it is a `while`."""
+def _loop_at(code: CodeType, offset: int) -> Loop | None:
+    """Return the innermost loop around an instruction."""
     around = [(end - start, start) for start, end in _loops(code).items() if start <= offset <= end]
-    start = min(around)[1] if around else None
-    return None if start is None or code.co_code[start] == _FOR else start
+    return Loop(code, min(around)[1], code.co_code[min(around)[1]] != _FOR) if around else None
 
 
 @lru_cache(maxsize=FILES)

@@ -26,8 +26,10 @@ from codegen.limits import check
 from symad.errors import ArgumentError, LimitError
 from symad.graph.builder import Builder
 from symad.reach.reachable_state import ReachableState
+from symad.tracing.calling.attempts import reads_loops_of
 from symad.tracing.calling.conversions import asks_for_numbers
 from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.recorded_errors import discard_recorded_error, excuse, library_refusal, noted
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.user_place import (
@@ -126,7 +128,7 @@ class Paths:
         known = truth_by_bounds(graph, condition, self._static) if known is None else known
         if known is not None:
             return known
-        self._count_step()
+        repeated = self._count_step()
         decision = Decision(condition, True, user_place(), next(reversed(scipy_calls()), ""))
         if len(self._taken) < len(self._planned):
             planned = self._planned[len(self._taken)]
@@ -135,7 +137,8 @@ class Paths:
             decision = planned
         self._taken.append(decision)
         self._note_deciding(user_frame())
-        if len(self._taken) >= self._most:  # a path of n decisions branches off at least n others
+        too_long = len(self._taken) >= self._most  # a path of n decisions branches off at least n others
+        if too_long or (repeated >= self.limit.bit_length() and reads_loops_of(self._deciding) and not is_caught()):
             raise too_many(self._name, self.limit, self._taken, self._deciding)
         self._knowledge.assume(condition, decision.outcome)
         return decision.outcome
@@ -145,13 +148,14 @@ class Paths:
         """How many paths there may be: each loop that ends by a value has one more for each of its steps."""
         return self.limit * (1 + len(self._loops))
 
-    def _count_step(self) -> None:
-        """Count a decision of a `while`; at its bound the path ends, without a value."""
+    def _count_step(self) -> int:
+        """Return how often a loop asks for this condition; at the bound of a `while` the path ends, without a value."""
         steps, loop = self._steps.count(Paths._value.__code__)
-        if loop is not None:
+        if loop is not None and loop.is_while:
             self._loops.add(loop)
-        if steps > self.limit:
-            self.end()
+            if steps > self.limit:
+                self.end()
+        return steps
 
     def repeats(self) -> None:
         """Note that the user's line asks for a count without bounds, which is followed as far as the limit."""

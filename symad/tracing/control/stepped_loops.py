@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from symad.tracing.calling.handlers import is_caught
-from symad.tracing.calling.loop_steps import EITHER, LEFT, PAIRED, STEPPED, UNBOUND
+from symad.tracing.calling.loop_steps import BRANCHED, EITHER, LEFT, PAIRED, STEPPED, UNBOUND
 from symad.tracing.calling.rewriting import provide
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.call_results import NUMBER, TRUTH, CallResults, NotFollowedError
@@ -97,21 +97,19 @@ def stepped(
             return (False, False, UNBOUND, *state)
     endless, count = not isinstance(items, Sized | Paired), 0
     for item in repeat(UNBOUND) if items is UNBOUND else items:
-        bound = found | dict(zip(names, state, strict=True))
-        stores = stores or any(_is_array(bound.get(name)) for name in added_to)
         once = partial(_once, step, names, flags, item, state)
         if paths is None:
             made = once()
         else:
-            results = StepResults if stores else _StepResultsOfArrays
-            paths.count_merged_step()
-            made = paths.merge(step, (item, *state), {}, run=once, results=results, hidden=True)
+            bound = found | dict(zip(names, state, strict=True))
+            stores = stores or any(_is_array(bound.get(name)) for name in added_to)
+            made = _merged(paths, step, (item, *state), once, stores)
         flags, state = made[:4], made[4:]
         if flags[0] is False:
             break
         if isinstance(flags[0], Scalar) and paths is not None:
             count += 1
-            if endless and count >= paths.limit:
+            if endless and count > paths.limit:  # the last one only asks
                 paths.unfinished(flags[0].node)
                 break
     return (*flags[1:], *state)
@@ -125,6 +123,38 @@ def _once(
         return (False, *flags[1:], *state)
     *told, found = step(item, *state)
     return (*told, *(found.get(name, UNBOUND) for name in names))
+
+
+def branched(
+    step: Callable[..., dict[str, Any]],
+    test: Any,
+    found: dict[str, Any],
+    names: tuple[str, ...],
+    stores: bool,
+    added_to: tuple[str, ...],
+) -> tuple[Any, ...]:
+    """Return the variables after an `if` statement, whose paths are merged; `test` is True where the step asks it."""
+    state = tuple(found.get(name, UNBOUND) for name in names)
+
+    def once() -> tuple[Any, ...]:
+        after = step(test, *state)
+        return tuple(after.get(name, UNBOUND) for name in names)
+
+    paths = _followed() if test is True or type(test) is Scalar else None
+    if paths is None:
+        return once()
+    stores = stores or any(_is_array(found.get(name)) for name in added_to)
+    made: tuple[Any, ...] = _merged(paths, step, (test, *state), once, stores)
+    return made
+
+
+def _merged(
+    paths: Paths, step: Callable[..., Any], args: tuple[Any, ...], once: Callable[[], Any], stores: bool
+) -> Any:
+    """Return what a step leaves, with its paths merged."""
+    paths.count_merged_step()
+    results = StepResults if stores else _StepResultsOfArrays
+    return paths.merge(step, args, {}, run=once, results=results, hidden=True)
 
 
 def either(expression: Callable[[], Any]) -> Any:
@@ -144,4 +174,4 @@ def _followed() -> Paths | None:
     return paths if isinstance(paths, Paths) and not is_caught() else None
 
 
-provide({STEPPED: stepped, EITHER: either, PAIRED: paired, LEFT: UNBOUND})
+provide({STEPPED: stepped, BRANCHED: branched, EITHER: either, PAIRED: paired, LEFT: UNBOUND})

@@ -85,9 +85,14 @@ def written_while(
             goes_on, broke, returns, _, found = step(item, *given)
         if broke or returns:
             raise NotOneBodyError("it is left by break or return")
-        return variables.taken(found | {"": goes_on}, ())
+        kept = {
+            name: value for name, value in zip(names[1:], others, strict=True) if found.get(name, UNBOUND) is UNBOUND
+        }
+        return variables.taken(found | kept | {"": goes_on}, ())
 
-    last, _ = written_chain(step, once, variables.carry, operands_of((None,), [], [], limit), *state)
+    last, _ = written_chain(
+        step, once, variables.carry, operands_of((None,), [], [], limit + 1), *state
+    )  # the last one only asks
     goes_on, *values = variables.after(last, (), ())
     scope = innermost_scope()
     assert scope is not None
