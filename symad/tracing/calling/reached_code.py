@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakSet
 
 from codegen.records import dataclass
-from symad.reach.code_facts import asks_for_identity, codes_of, facts_of, original_of
+from symad.reach.code_facts import asks_for_identity, codes_of, facts_of
 from symad.reach.known_packages import FILES, is_library
 from symad.reach.reachable_state import reached_functions
 
@@ -28,7 +28,7 @@ class ReachedCode:
 
 
 _BOTH = ReachedCode(handles=True, asks_for_types=True)
-_handling: WeakSet[CodeType] = WeakSet()  # code of functions whose code handles and asks: more work, never wrong
+_handling: WeakSet[FunctionType] = WeakSet()  # that reach code which handles and asks: more work, never wrong
 
 
 def reached_code(f: Any) -> ReachedCode:
@@ -40,9 +40,10 @@ def reached_code(f: Any) -> ReachedCode:
     >>> reached_code(lambda x: 2 * x)
     ReachedCode(handles=False, asks_for_types=False, asks_for_identity=False)
     """
-    code: Any = getattr(unwrap(f), "__code__", None)
-    is_users = isinstance(code, CodeType) and not is_library(code.co_filename)
-    if is_users and original_of(code) in _handling:
+    inner: Any = unwrap(f)
+    inner = getattr(inner, "__func__", inner)
+    is_users = type(inner) is FunctionType and not is_library(inner.__code__.co_filename)
+    if is_users and inner in _handling:
         return _BOTH
     functions, complete = reached_functions(f, _Enough())
     parts = [_asked_in(function.__code__) for function in functions]
@@ -52,7 +53,7 @@ def reached_code(f: Any) -> ReachedCode:
     if identity or (len(functions) < FUNCTIONS and found != _BOTH):
         return found
     if is_users:
-        _handling.add(original_of(code))
+        _handling.add(inner)
     return _BOTH
 
 

@@ -21,17 +21,17 @@ from symad.tracing.values.traced import NumberError, TracedComplex, numpy_name, 
 
 Parts = tuple[Any, Any]  # real and imaginary ones; None for the imaginary part of real numbers
 COMPLEX_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {}  # of NumPy, on complex arrays
-_MOVING = (
+_MOVING: tuple[Any, ...] = (
     np.reshape, np.ravel, np.transpose, np.moveaxis, np.swapaxes, np.squeeze, np.expand_dims, np.flip, np.roll,
     np.fft.fftshift, np.fft.ifftshift, np.sum, np.mean, np.diff, np.cumsum, np.repeat, np.tile, np.take,
     np.broadcast_to, np.rot90, np.fliplr, np.flipud, np.trace, np.diagonal, np.tril, np.triu, np.trapezoid,
 )  # fmt: skip
-_SEPARATE = (np.atleast_1d, np.atleast_2d, np.atleast_3d)
+_SEPARATE: tuple[Any, ...] = (np.atleast_1d, np.atleast_2d, np.atleast_3d)
 _METHODS = (
     "copy", "cumsum", "diagonal", "dot", "mean", "prod", "ravel", "repeat", "squeeze", "swapaxes", "take", "trace",
     "transpose",
 )  # fmt: skip
-_JOINING = (np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack)
+_JOINING: tuple[Any, ...] = (np.concatenate, np.stack, np.hstack, np.vstack, np.column_stack, np.dstack)
 
 
 class ComplexArray(TracedComplex, NDArrayOperatorsMixin):
