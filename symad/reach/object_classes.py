@@ -99,9 +99,12 @@ _STATES: dict[type, tuple[Any, Any]] = {
 }
 
 
+_WITHOUT_USERS = ("symad.tracing.values.", "symad.tracing.calling.stand_ins")  # traced values; what stands for NumPy's
+
+
 def _of_symad(walk: ReachWalk, value: Any, trail: Trail) -> None:
     """Of our own objects only the functions and arrays of the user's matter that they hold."""
-    if module_of(type(value)).startswith("symad.tracing.values."):  # traced values
+    if module_of(type(value)).startswith(_WITHOUT_USERS):
         return
     held = list((attributes_of(value) or {}).values())
     held += [part for part in _slots(value, _slot_members(type(value))) if part is not _MISSING]

@@ -62,12 +62,13 @@ def check_values_and_derivatives(row: Row, generator: np.random.Generator) -> No
 def check_kernels(row: Row, generator: np.random.Generator) -> None:
     """Traced on symbols and compiled: the package's values, and the derivatives found on numbers."""
     direction = [generator.uniform(-1.0, 1.0, np.shape(value)) for value in row.values]
+    function = row.function  # what is known to stay as it is, is traced once
 
     def both(*point: Any) -> Any:
-        return sa.jvp(row.function, point, direction)
+        return sa.jvp(function, point, direction)
 
     with np.errstate(all="ignore"):
-        wanted = _leaves(row.function(*row.values))
+        wanted = _leaves(function(*row.values))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoundWarning)  # of another method than SciPy's: test_kernel_solvers.py
         value, derivative = sa.compile(both, *row.values)(*row.values)
@@ -78,9 +79,10 @@ def check_kernels(row: Row, generator: np.random.Generator) -> None:
 def check_curvature(row: Row, generator: np.random.Generator) -> None:
     """The second derivative in a direction, against central differences of the first."""
     direction = [generator.uniform(-1.0, 1.0, np.shape(value)) for value in row.values]
+    function = row.function
 
     def slope(*point: Any) -> Any:
-        return _stacked(sa.jvp(row.function, point, direction)[1])
+        return _stacked(sa.jvp(function, point, direction)[1])
 
     curvature = sa.jvp(slope, tuple(row.values), tuple(direction))[1]
     ahead, behind = (
