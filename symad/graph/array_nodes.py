@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -59,6 +60,10 @@ class Rows(Protocol):
         ...
 
 
+# Weakly the node ids that a view shows, their shape, the arrays that it is a view of, and what picks them anew
+ShownView: TypeAlias = tuple[ReferenceType[Nodes], tuple[int, ...], Sequence[Nodes], Callable[[], Nodes]]
+
+
 @dataclass
 class ArrayNodes:
     """The array nodes of a graph in their order, and the values of those that were computed.
@@ -66,13 +71,14 @@ class ArrayNodes:
     `closed` says that none is to be added: symbols have entered the graph, so its nodes have no numbers.
 
     `untouched` are the arrays of node ids that were handed out, and not stored into since: where a part of one is in
-    its array node follows from its memory, and need not be looked for.
+    its array node follows from its memory, and need not be looked for. `views` are those at computed places.
     """
 
     of_graph: ReferenceType[Rows]  # weak, so that a graph and what was computed in it is gone with its last user
     nodes: list[ArrayNode] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
+    views: list[ShownView] = field(default_factory=list)
     closed: bool = False
     asked: list[Asked] | None = None  # of numbers, where somebody listens
     derivative_from: int = sys.maxsize  # nodes from this one on are a derivative of those before
@@ -175,8 +181,31 @@ class ArrayNodes:
             node.size * (2 * node.operands[0].shape[-1] if node.kind == "product" else 1) for node in self.nodes[start:]
         )
 
-    def stored_into(self, ids: Nodes) -> None:
-        """Note that an array of node ids will be stored into."""
+    @contextmanager
+    def storing(self, ids: Nodes) -> Iterator[None]:
+        """Store into an array of node ids in this block; what views of it at computed places show is picked anew."""
+        changed = [ids]
+        self._touched(ids)
+        yield
+        for owner, shape, bases, again in self.views:
+            shown = owner()
+            if shown is not None and any(np.may_share_memory(base, each) for base in bases for each in changed):
+                self._touched(shown)
+                shown.reshape(shape)[...] = again()
+                changed.append(shown)
+
+    def shown(self, ids: Nodes, bases: Sequence[Nodes], again: Callable[[], Nodes]) -> Nodes:
+        """Return the node ids that a view of arrays at computed places shows; `again` picks them after a store."""
+        owner = _owner(ids)
+        if owner.size != ids.size or not (owner.flags.c_contiguous and ids.flags.c_contiguous):
+            ids = owner = ids.copy()
+        self.views = [view for view in self.views if view[0]() is not None]
+        self.views.append((ref(owner), ids.shape, bases, again))
+        view = ids.view()
+        view.flags.writeable = False
+        return view
+
+    def _touched(self, ids: Nodes) -> None:
         self.untouched.pop(id(_owner(ids)), None)
         self.composed.pop(id(_owner(ids)), None)
 

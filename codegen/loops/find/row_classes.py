@@ -6,7 +6,7 @@ class, and so are all numbers. So the terms of a sum are of one class, in whatev
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
 from itertools import chain, repeat
 
@@ -174,35 +174,52 @@ def _stages(
     And that of the sums that it adds to, which wait for all loops that add to them; one of those may read what another
     leaves besides.
     """
-    owner = np.full(size, -1, dtype=np.int64)
+    owner, is_sum = np.full(size, -1, dtype=np.int64), np.zeros(size, dtype=bool)
     for number, loop in enumerate(done):
         for use in loop.results:
-            owner[use.nodes] = number
-    operands = rows.operands
-    stages = np.where(owner < 0, 0, 1)
-    owner[inputs] = len(done)
-    needs = needed(flat, _flags(size, wanted), owner >= 0) & (owner < 0)
-    rows_needed = np.nonzero(needs[: len(flat)] & flat.is_operation)[0].tolist()
-    reads = [distinct(np.concatenate([np.empty(0, np.int64), *loop.nodes_read])) for loop in done]
+            owner[use.nodes], is_sum[use.nodes] = number, use.kind == "add"
+    owner[inputs] = -1
+    stops = owner >= 0
+    stops[inputs] = True
+    needs = needed(flat, _flags(size, wanted), stops) & ~stops
     together = _together(done, owner)
-    found, changed = [(1, 1)] * len(done), True
-    while changed:
-        if rows_needed:
-            of_rows = stages.tolist()
-            for row in rows_needed:
-                of_rows[row] = max([of_rows[part] for part in operands[row]]) + (row in ragged)
-            stages = np.array(of_rows)
-        changed = False
-        for group in together:
-            own = {number: 1 + int(stages[reads[number]].max(initial=0)) for number in group}
-            added = max(own.values())
-            if added > len(done) + len(ragged) + 1:
-                raise StraightError("its loops wait for each other: no order runs them all")
-            for number, stage in own.items():
-                if found[number] != (stage, added):
-                    changed, found[number] = True, (stage, added)
-                    for use in done[number].results:
-                        stages[use.nodes] = added if use.kind == "add" else stage
+    count, group_of = len(done), np.empty(len(done), dtype=np.int64)
+    for group, numbers in enumerate(together):
+        group_of[numbers] = group
+    rows_needed = np.nonzero(needs[: len(flat)] & flat.is_operation)[0]
+    # what waits: rows by their numbers, then loops, then the sums of groups of loops
+    source = np.full(size, -1, dtype=np.int64)
+    source[rows_needed] = rows_needed
+    results = np.nonzero(owner >= 0)[0]
+    source[results] = size + np.where(is_sum[results], count + group_of[owner[results]], owner[results])
+    of_row = source.tolist()
+    waits = {row: {of_row[part] for part in rows.operands[row]} for row in rows_needed.tolist()}
+    waits |= {size + number: {*source[reads].tolist()} for number, reads in enumerate(map(_read_by, done))}
+    waits |= {size + count + group: {size + number for number in numbers} for group, numbers in enumerate(together)}
+    stage_of = _longest(waits, lambda k: int(size <= k < size + count) or int(k in ragged))
+    return [(stage_of[size + k], stage_of[size + count + int(group_of[k])]) for k in range(count)]
+
+
+def _read_by(loop: Loop) -> Nodes:
+    return distinct(np.concatenate([np.empty(0, np.int64), *loop.nodes_read]))
+
+
+def _longest(waits: Mapping[int, Set[int]], weight: Callable[[int], int]) -> dict[int, int]:
+    """Return for each number the weight of the heaviest chain of those that it waits for, its own included."""
+    left = {number: sum(other >= 0 for other in others) for number, others in waits.items()}
+    after: dict[int, list[int]] = {}
+    for number, others in waits.items():
+        for other in others:
+            after.setdefault(other, []).append(number)
+    found, ready = dict[int, int](), [number for number, count in left.items() if not count]
+    for number in ready:  # which grows
+        found[number] = weight(number) + max([found[other] for other in waits[number] if other >= 0], default=0)
+        for following in after.get(number, ()):
+            left[following] -= 1
+            if not left[following]:
+                ready.append(following)
+    if len(found) < len(waits):
+        raise StraightError("its loops wait for each other: no order runs them all")
     return found
 
 

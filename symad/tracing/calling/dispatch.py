@@ -27,6 +27,7 @@ from symad.tracing.calling.overlay import copied, overlaid, with_forms
 from symad.tracing.calling.rewriting import (
     CALLEE,
     ITEM,
+    PLACE,
     RESULT,
     VALUE,
     Style,
@@ -35,12 +36,13 @@ from symad.tracing.calling.rewriting import (
     provide,
     rewritten,
 )
-from symad.tracing.calling.running import Key, callee, item, key_of, result, value
+from symad.tracing.calling.running import Key, callee, item, key_of, place, result, value
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, kind_of, of_constants, replacements
 from symad.tracing.calling.subscripts import lookup_form, subscripted_form
 from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
+from symad.tracing.values.computed_items import Listed
 from symad.tracing.values.indexed import Indexed, is_table
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import CALLING_METHODS, has_operators
@@ -115,8 +117,14 @@ class Run:
         """Return what stands for an object that is asked for an item; ordinary arrays take traced places."""
         if self._arrays and is_table(value):
             return value.view(Indexed)
+        if self._deciding and type(value) is list:
+            return Listed(value)
         form = self.value(value)
         return subscripted_form(value) if form is value else form
+
+    def place(self, value: Any) -> Any:
+        """Return what stands for an object an item of which is set."""
+        return Listed(value) if self._deciding and type(value) is list else self.value(value)
 
     def _form(self, f: Any) -> Any:
         """Return what stands for a function, a class or an object that is called."""
@@ -373,4 +381,4 @@ def _memoised(original: Any, function: Function) -> Function:
     return call
 
 
-provide({CALLEE: callee, VALUE: value, ITEM: item, RESULT: result})
+provide({CALLEE: callee, VALUE: value, ITEM: item, PLACE: place, RESULT: result})

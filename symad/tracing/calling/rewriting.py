@@ -26,7 +26,7 @@ from symad.reach.code_facts import codes_of, note_original, original_of
 from symad.tracing.calling.loop_steps import calls_of_steps
 from symad.tracing.calling.user_place import FILES
 
-CALLEE, VALUE, ITEM, RESULT = "symad: callee", "symad: value", "symad: item", "symad: result"
+CALLEE, VALUE, ITEM, PLACE, RESULT = (f"symad: {what}" for what in ("callee", "value", "item", "place", "result"))
 TREES = 64  # files whose statements are known
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 _FAILURES = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -291,7 +291,7 @@ def _asked_at(parent: ast.AST, field: str, index: int | None) -> str:
     if _is_callee(parent, field):
         return CALLEE
     if isinstance(parent, ast.Subscript) and field == "value":
-        return ITEM if isinstance(parent.ctx, ast.Load) else VALUE
+        return ITEM if isinstance(parent.ctx, ast.Load) else PLACE
     if isinstance(parent, ast.Compare):
         operator = parent.ops[index or 0]
         return "" if isinstance(operator, _WITHOUT_LEFT if field == "left" else ast.Is | ast.IsNot) else VALUE

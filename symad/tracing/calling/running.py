@@ -28,6 +28,9 @@ class Dispatcher(Protocol):
     def item(self, value: Any) -> Any:
         """Return what stands for an object that is asked for an item."""
 
+    def place(self, value: Any) -> Any:
+        """Return what stands for an object an item of which is set."""
+
     def result(self, operator_name: str, left: Any, right: Any) -> Any:
         """Return what an operator makes of two operands."""
 
@@ -56,6 +59,12 @@ def item(operand: Any) -> Any:
     """Return what stands for an object that is asked for an item in this run."""
     dispatcher = running.get()
     return operand if dispatcher is None else dispatcher.item(operand)
+
+
+def place(operand: Any) -> Any:
+    """Return what stands for an object an item of which is set in this run."""
+    dispatcher = running.get()
+    return operand if dispatcher is None else dispatcher.place(operand)
 
 
 def result(operator_name: str, left: Any, right: Any) -> Any:

@@ -317,8 +317,8 @@ def write(target: Any, values: Any, writing: Callable[[Nodes, Nodes], None]) -> 
     if not is_traced(target):
         raise store_error()
     scope = scope_of(target, values)
-    scope.graph.arrays.stored_into(target.nodes)
-    writing(target.nodes, like(scope.graph, target.nodes, nodes_of(values, scope)))
+    with scope.graph.arrays.storing(target.nodes):
+        writing(target.nodes, like(scope.graph, target.nodes, nodes_of(values, scope)))
     target.scope = scope
 
 

@@ -219,8 +219,8 @@ def at(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> None:
     for place, *operands in zip(places.ravel().tolist(), *columns, strict=True):
         made = np.array(build(graph, int(flat[place]), *operands))
         flat[place] = node_arrays.like(graph, target.nodes, made)
-    graph.arrays.stored_into(target.nodes)
-    target.nodes[...] = flat.reshape(target.shape)
+    with graph.arrays.storing(target.nodes):
+        target.nodes[...] = flat.reshape(target.shape)
     target.scope = scope
 
 

@@ -96,12 +96,21 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
     def _gathered(self, key: Any) -> Any:
         """Return `self[key]` for a key that is known in the body of a loop, or that is computed; None for any other."""
         scope = innermost_scope()
-        found = None if scope is None or scope.gather is None else scope.gather(self.nodes, key)
-        if scope is not None and found is None:
-            found = picked(scope_of(self, key), self.nodes, key)
-        if scope is None or found is None:
+        if scope is None or (found := self._at(scope, key)) is None:
             return None
-        return Picked(found, scope) if found.ndim and _picks_a_view(key) else wrap(found, scope)
+        if not found.ndim or not _picks_a_view(key):
+            return wrap(found, scope)
+        base = self.nodes
+
+        def again() -> Nodes:
+            now = Array(base, scope)._at(scope, key) if scope.open else found
+            return found if now is None else now
+
+        return Picked(scope.graph.arrays.shown(found, [base], again), scope)
+
+    def _at(self, scope: Scope, key: Any) -> Nodes | None:
+        found = None if scope.gather is None else scope.gather(self.nodes, key)
+        return picked(scope_of(self, key), self.nodes, key) if found is None else found
 
     def _selected(self, key: Any, error: SymbolicValueError) -> Any:
         """Return what a traced mask of the first axes picks, or masks of single axes do; None for any other key."""
@@ -137,12 +146,12 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
             value, key = np.where(value.wide_mask, value.full, self), ...
         scope = join(self.scope, scope_of(key, value, default=self.scope))
         new = like(scope.graph, self.nodes, nodes_of(value, scope))
-        scope.graph.arrays.stored_into(self.nodes)
-        if new.ndim == 0 and isinstance(key, Array) and all_truths(scope.graph, key.nodes):
-            mask = self._masked(key)  # one value for all that the mask picks: a choice, which needs no values
-            self.nodes[...] = elementwise(scope.graph, op.select, mask, new, self.nodes)
-        else:
-            self._store(scope, key, new)
+        with scope.graph.arrays.storing(self.nodes):
+            if new.ndim == 0 and isinstance(key, Array) and all_truths(scope.graph, key.nodes):
+                mask = self._masked(key)  # one value for all that the mask picks: a choice, which needs no values
+                self.nodes[...] = elementwise(scope.graph, op.select, mask, new, self.nodes)
+            else:
+                self._store(scope, key, new)
         self.scope = scope  # a value of a deeper level was stored: the array now lives no longer than that level
 
     def _store(self, scope: Scope, key: Any, new: Nodes) -> None:
@@ -261,8 +270,8 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """Sort in place, following the values."""
-        self.scope.graph.arrays.stored_into(self.nodes)
-        self.nodes[...] = np.sort(self, axis=axis).nodes  # type: ignore[attr-defined]
+        with self.scope.graph.arrays.storing(self.nodes):
+            self.nodes[...] = np.sort(self, axis=axis).nodes  # type: ignore[attr-defined]
 
     def compress(self, condition: Any, axis: Any = None, out: Any = None) -> Any:
         """Return the slices for which the condition (by its values) holds."""
@@ -270,8 +279,8 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
 
     def partition(self, kth: Any, axis: int = -1, kind: Any = "introselect", order: Any = None) -> None:
         """Partition in place, following the values."""
-        self.scope.graph.arrays.stored_into(self.nodes)
-        self.nodes[...] = np.partition(self, kth, axis=axis).nodes  # type: ignore[attr-defined]
+        with self.scope.graph.arrays.storing(self.nodes):
+            self.nodes[...] = np.partition(self, kth, axis=axis).nodes  # type: ignore[attr-defined]
 
     def _only(self) -> Scalar:
         if self.size != 1 or self.ndim:
@@ -298,13 +307,12 @@ for _method in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
 
 
 class Picked(Array):
-    """What an index whose value is not known picks, where NumPy has a view: it is read only, here."""
+    """What an index whose value is not known picks, where NumPy has a view: it is read only, here.
+
+    What is stored into the array shows in it.
+    """
 
     __slots__ = ()
-
-    def __init__(self, nodes: Nodes, scope: Scope) -> None:
-        super().__init__(nodes.view(), scope)
-        self.nodes.flags.writeable = False
 
     def __setitem__(self, key: Any, value: Any) -> None:
         raise StoreError(
