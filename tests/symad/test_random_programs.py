@@ -9,7 +9,7 @@ from tests.support.draws import drawn
 from tests.support.fuzzers import FUZZERS
 from tests.support.fuzzing import campaign
 
-EXAMPLES = {"arrays": 8, "arrays-odd": 20, "arrays-large": 4, "bodies": 20, "bodies-native": 4, "words": 2, "steps": 6}
+EXAMPLES = {"arrays": 5, "arrays-odd": 10, "arrays-large": 4, "bodies": 10, "bodies-native": 3, "words": 2, "steps": 6}
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

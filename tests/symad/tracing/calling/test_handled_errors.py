@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.handled_errors import functions, outcomes
 
-EVERY = 89  # functions; prime to the number of forms
+EVERY = 179  # functions; prime to the number of forms
 
 
 @pytest.mark.parametrize("start", range(2))

@@ -415,7 +415,7 @@ def a_text(x):
 @pytest.mark.parametrize("function", [swapped_rows, a_stack, array_or_store, a_text], ids=lambda f: f.__name__)
 def test_what_cannot_be_merged_is_refused(function: Callable[[Any], Any]) -> None:
     with pytest.raises(sa.LimitError, match=r"test_written_steps.py:\d+: .* has more than \d+ (paths|steps)"):
-        sa.compile(function, POINTS[0])
+        sa.compile(function, POINTS[0], max_paths=16)
 
 
 def test_the_number_of_steps_is_not_limited_and_the_graph_does_not_grow() -> None:

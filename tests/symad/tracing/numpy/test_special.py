@@ -17,17 +17,15 @@ MODES = {"F": sa.jacfwd, "R": sa.jacrev}
 ROUTES = ("", "F", "R", "FF", "FR", "RF", "RR")
 
 
-def moved(row: Row, point, t):
-    """The arguments at parameter t of a line through the point: only those that have a derivative move."""
-    made = list(point)
-    for slope, k in zip(DIRECTION, row.active(), strict=False):
-        made[k] = point[k] + slope * t
-    return made
-
-
 def along_lines(row: Row):
-    """The function at all points of a row, moved by t, as one vector."""
-    return lambda t: np.stack([row.function(*moved(row, point, t)) for point in row.points])
+    """The function at all points of a row, each moved by t along a line: only what has a derivative moves."""
+    function, points, slopes = row.function, row.points, dict(zip(row.active(), DIRECTION, strict=False))
+
+    def moved(t):
+        lines = [[v + slopes[k] * t if k in slopes else v for k, v in enumerate(point)] for point in points]
+        return np.stack([function(*line) for line in lines])
+
+    return moved
 
 
 def nested(word, f):
