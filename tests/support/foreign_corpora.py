@@ -70,6 +70,9 @@ CORPORA = (
     Corpus("fluids", "fluids"), Corpus("statsmodels", "statsmodels"), Corpus("chemicals", "chemicals"),
     Corpus("thermo", "thermo"), Corpus("ht", "ht"), Corpus("SciPy", "scipy"), Corpus("scipy.stats", "scipy", "logpdf"),
     Corpus("pvlib", "pvlib"), Corpus("astropy.modeling", "astropy"), Corpus("lmfit", "lmfit"),
+    Corpus("psychrolib", "psychrolib"), Corpus("seawater", "seawater"), Corpus("thermofeel", "thermofeel"),
+    Corpus("numpy_financial", "numpy-financial"), Corpus("ambiance", "ambiance"), Corpus("iapws", "iapws"),
+    Corpus("PyCO2SYS", "PyCO2SYS"), Corpus("pyet", "pyet"), Corpus("colour", "colour-science"),
 )  # fmt: skip
 
 

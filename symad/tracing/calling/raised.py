@@ -43,6 +43,7 @@ _OF_KINDS = (
 _OF_NUMBERS = (  # how Python words what it says of floats too
     "has no len()", "object is not iterable", "object is not subscriptable", "object is not callable",
     "does not support item assignment", "does not support item deletion", "cannot unpack non-iterable",
+    "indices must be integers or slices, not str",
     "unsupported operand type(s) for", "can only concatenate", "not supported between instances of",
     "cannot convert float NaN to integer", "of empty iterable",
     "missing 1 required", "positional argument", "unexpected keyword argument", "argument of type",

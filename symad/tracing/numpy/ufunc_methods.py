@@ -12,6 +12,7 @@ import symad.tracing.values.node_arrays as node_arrays
 import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
 from symad.tracing.calling.jitted import python_form, tell
+from symad.tracing.calling.running import callee
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.complex_arrays import check_beside_complex, complex_ufunc, is_complex
@@ -44,7 +45,7 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc(*inputs), with `out=` and `where=`."""
     if type(ufunc) is not np.ufunc and (function := python_form(ufunc)) is not None:
         tell(function)
-        return call(np.frompyfunc(function, ufunc.nin, 1), inputs, keywords)
+        return call(np.frompyfunc(callee(function), ufunc.nin, 1), inputs, keywords)
     form = integer_form(ufunc, inputs)
     if form is not None:
         return form(*inputs) if not keywords else _written(form(*inputs), keywords)
