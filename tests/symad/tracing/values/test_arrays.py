@@ -280,4 +280,6 @@ def test_a_name_as_an_index_is_the_error_of_numpy():
     assert sa.grad(f)(np.array([2.0, 3.0])).tolist() == [12.0, 4.0]
     assert sa.compile(sa.grad(f), np.ones(2))(np.array([2.0, 3.0])).tolist() == [12.0, 4.0]
     assert sa.grad(f)([2.0, 3.0]) == [12.0, 4.0]  # a list has an error of its own
-    assert np.take(np.ones(2), 0, mode="raise") == sa.value_and_grad(lambda x: np.take(x, 0, mode="raise"))(np.ones(2))[0]
+    assert (
+        np.take(np.ones(2), 0, mode="raise") == sa.value_and_grad(lambda x: np.take(x, 0, mode="raise"))(np.ones(2))[0]
+    )
