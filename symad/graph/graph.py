@@ -61,7 +61,7 @@ class Graph(Table):
 
     most = NODE_LIMIT
 
-    __slots__ = ("__weakref__", "arrays", "floats", "integers", "marks", "placed", "rules", "whole")
+    __slots__ = ("__weakref__", "arrays", "floats", "integers", "marks", "numpys", "placed", "rules", "whole")
 
     def __init__(self, *, lines: bool = True) -> None:
         super().__init__()
@@ -69,7 +69,8 @@ class Graph(Table):
         self.placed: int = 0 if lines else sys.maxsize  # nodes from here on have no mark yet
         self.arrays: ArrayNodes = ArrayNodes(ref(self))
         self.floats: set[int] = set()  # nodes that are numbers of Python's own (see `python_numbers`)
-        self.integers: set[int] = set()  # nodes that int(x), round(x) and math.floor(x) have made: ints in Python
+        self.integers: set[int] = set()  # nodes that are integers, and never -0.0
+        self.numpys: set[int] = set()  # those of them that NumPy makes: places, counts, elements of integer arrays
         self.whole: dict[range, Any] = {}  # leaves that stand for whole numbers, places in an order, and their bounds
         self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value
 

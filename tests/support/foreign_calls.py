@@ -44,6 +44,7 @@ _FORBIDDEN = re.compile(
 )
 
 
+_SET_UP: dict[str, Callable[[Any], None]] = {"psychrolib": lambda package: package.SetUnitSystem(package.SI)}
 _CRASHES = ("splev", "splder", "splint")  # SciPy's C code reads beyond drawn knots
 
 
@@ -196,6 +197,7 @@ def raises_itself(call: Call, error: Exception) -> bool:
 
 def _modules(package: str) -> Iterator[ModuleType]:
     whole = importlib.import_module(package)
+    _SET_UP.get(package, lambda _: None)(whole)
     yield whole
     for found in pkgutil.walk_packages(getattr(whole, "__path__", []), f"{package}."):
         if ".test" not in found.name and ".conftest" not in found.name:
@@ -212,6 +214,9 @@ def _functions(name: str, value: Any) -> Iterator[tuple[str, Function]]:
     """Yield the functions of a function, of a class or of an instance."""
     if inspect.isfunction(value):
         yield name, value
+        return
+    if inspect.isfunction(python := getattr(getattr(value, "_dispatcher", value), "py_func", None)):
+        yield name, functools.wraps(python)(lambda *args, **keywords: value(*args, **keywords))  # one of numba's
         return
     if inspect.isclass(value):
         statics = [key for key, member in vars(value).items() if isinstance(member, staticmethod) and key[0] != "_"]

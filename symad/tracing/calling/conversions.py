@@ -6,7 +6,7 @@ import re
 
 from symad.errors import TraceError
 from symad.tracing.calling.user_place import in_library_of_objects, library_function
-from symad.tracing.values.traced import NumberError, StoreError
+from symad.tracing.values.traced import NumberError, StoreError, TextIndexError
 
 _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "loop of ufunc does not support argument",
@@ -39,6 +39,8 @@ STORES = (  # how NumPy words a store or an index that it could not do
 
 def asks_for_numbers(error: BaseException) -> bool:
     """Whether an error is a refusal of plain numbers, or how NumPy words that it cannot work on traced objects."""
+    if isinstance(error, TextIndexError):
+        return False
     texts = any(text in str(error) for text in (*_OBJECT_LOOPS, *STORES))
     return texts or caused_by(error, NumberError) or caused_by(error, StoreError)
 

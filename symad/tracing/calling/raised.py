@@ -9,6 +9,7 @@ it is certain that plain numbers would raise it too. Else the run counts for not
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -43,11 +44,13 @@ _OF_KINDS = (
 _OF_NUMBERS = (  # how Python words what it says of floats too
     "has no len()", "object is not iterable", "object is not subscriptable", "object is not callable",
     "does not support item assignment", "does not support item deletion", "cannot unpack non-iterable",
+    "indices must be integers or slices, not str",
     "unsupported operand type(s) for", "can only concatenate", "not supported between instances of",
     "cannot convert float NaN to integer", "of empty iterable",
     "missing 1 required", "positional argument", "unexpected keyword argument", "argument of type",
 )  # fmt: skip
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic, type, ModuleType, FunctionType, range, slice)
+_STORED = re.compile(r"'(Scalar|Array)' object has no attribute '(\w+)'")
 LOOKED_AT = 1_000  # parts of a container
 
 
@@ -179,6 +182,8 @@ def _met_plain_values(error: Exception) -> bool:
 def _has_no_attribute(error: AttributeError) -> bool:
     """Whether a number, or an array of numbers, has no such attribute either."""
     owner = error.obj
+    if owner is None and (stored := _STORED.match(str(error))):  # Python names no object where an attribute is stored
+        return stored[1] == "Scalar" or not hasattr(np.ndarray, stored[2])
     if not isinstance(owner, Traced):
         return not is_conversion(error)
     return not hasattr(owner.apparent_kind(), error.name or "")

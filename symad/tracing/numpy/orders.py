@@ -88,7 +88,7 @@ def _extreme(a: Any, axis: Any, out: Any, keepdims: Any, *, smallest: bool) -> A
     if smallest:
         place = np.floor(np.where(np.isnan(last), place, 0.0))
     found = np.take_along_axis(order, place, -1)
-    return delivered(np.reshape(found, shape) if keeps_axes(keepdims) else found[..., 0], out)
+    return delivered(np.reshape(found, shape) if keeps_axes(keepdims) else found[..., 0][()], out)
 
 
 @implements(np.argpartition)

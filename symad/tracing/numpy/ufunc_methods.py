@@ -12,6 +12,7 @@ import symad.tracing.values.node_arrays as node_arrays
 import symad.tracing.values.node_builders as op
 from symad.errors import TraceError
 from symad.tracing.calling.jitted import python_form, tell
+from symad.tracing.calling.running import callee
 from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.numpy.complex_arrays import check_beside_complex, complex_ufunc, is_complex
@@ -29,6 +30,7 @@ from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import Traced, refuse_function, store_error
+from symad.tracing.values.whole_numbers import note_integers
 from symad.tracing.values.whole_values import OutsideError, no_value_where
 
 Keywords = Mapping[str, Any]
@@ -44,7 +46,7 @@ def call(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     """Return ufunc(*inputs), with `out=` and `where=`."""
     if type(ufunc) is not np.ufunc and (function := python_form(ufunc)) is not None:
         tell(function)
-        return call(np.frompyfunc(function, ufunc.nin, 1), inputs, keywords)
+        return call(np.frompyfunc(callee(function), ufunc.nin, 1), inputs, keywords)
     form = integer_form(ufunc, inputs)
     if form is not None:
         return form(*inputs) if not keywords else _written(form(*inputs), keywords)
@@ -129,7 +131,8 @@ def reduce(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
     axis, where, targets = keywords.get("axis", 0), keywords.get("where", True), keywords.get("out", ())
     scope = scope_of(*inputs, keywords.get("initial"), where, *targets)
     graph = scope.graph
-    nodes = _prepared(ufunc, scope, nodes_of(inputs[0], scope))
+    given = nodes_of(inputs[0], scope)
+    nodes = _prepared(ufunc, scope, given)
     if not nodes.ndim and not isinstance(axis, tuple | None) and axis in (0, -1):
         axis = ()  # as NumPy: a number is reduced along its first or last axis, which it lacks
     if isinstance(axis, tuple | None) and nodes.ndim > 1 and len(node_arrays.normalized_axes(axis, nodes.ndim)) > 1:
@@ -149,7 +152,7 @@ def reduce(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> Any:
         where=None if where is True else _mask(scope, where, nodes.shape),
     )
     _check_shape(targets, result)
-    return _deliver(ufunc, scope, keeping_integers(graph, ufunc.__name__, result, [nodes]), targets, True)
+    return _deliver(ufunc, scope, _counted(scope, ufunc, given, nodes, result), targets, True)
 
 
 def _mask(scope: Scope, where: Any, shape: tuple[int, ...]) -> Nodes:
@@ -171,12 +174,19 @@ def accumulate(ufunc: np.ufunc, inputs: Sequence[Any], keywords: Keywords) -> An
     """Return ufunc.accumulate(array, axis=0): running sums, products, maxima."""
     node_arrays.require_float(f"np.{ufunc.__name__}.accumulate", keywords.get("dtype"))
     scope = scope_of(*inputs, *keywords.get("out", ()))
-    nodes = _prepared(ufunc, scope, nodes_of(inputs[0], scope))
+    given = nodes_of(inputs[0], scope)
+    nodes = _prepared(ufunc, scope, given)
     if not nodes.ndim:
         raise TypeError("cannot accumulate on a scalar")
     result = node_arrays.accumulate(scope.graph, builder(ufunc), nodes, keywords.get("axis", 0))
-    result = keeping_integers(scope.graph, ufunc.__name__, result, [nodes])
-    return _deliver(ufunc, scope, result, keywords.get("out", ()), True)
+    return _deliver(ufunc, scope, _counted(scope, ufunc, given, nodes, result), keywords.get("out", ()), True)
+
+
+def _counted(scope: Scope, ufunc: np.ufunc, given: Nodes, nodes: Nodes, result: Nodes) -> Nodes:
+    """Return a sum, noted as integers where truth values are counted or integers are added."""
+    if ufunc.__name__ == "add" and given.size and node_arrays.all_truths(scope.graph, given):
+        return note_integers(scope.graph, result)
+    return keeping_integers(scope.graph, ufunc.__name__, result, [nodes])
 
 
 @implements_method("reduceat")

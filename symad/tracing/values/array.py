@@ -32,6 +32,7 @@ from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.traced import (
     NumberError,
     StoreError,
+    TextIndexError,
     is_left_to,
     refuse_attribute,
     refuse_number,
@@ -79,6 +80,8 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> Any:
         self.scope.check_open()
+        if isinstance(key, str):
+            raise TextIndexError
         if has_selection(key):
             return self._at_selected(key)
         try:

@@ -21,9 +21,10 @@ from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.user_place import is_library, user_place
 from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.constant_nodes import constant
+from symad.tracing.values.integer_values import as_integers
 from symad.tracing.values.object_arrays import asked_by_an_index, may_trace_ordinary_arrays, refuse_places
 from symad.tracing.values.traced import Traced
-from symad.tracing.values.whole_numbers import as_integer
+from symad.tracing.values.whole_numbers import are_noted, as_integer
 from symad.tracing.values.whole_values import NoNumberError, OutsideError, no_value_where, whole_of
 
 FORMS: dict[Callable[..., Any], Callable[..., Any]] = {}  # NumPy's functions of a selection (`numpy.selections`)
@@ -117,7 +118,12 @@ class Selection(NDArrayOperatorsMixin, Traced):
     def packed(self) -> Any:
         """Return as many parts as there are at most, of which those picked are the first."""
         order = np.argsort(np.where(np.ravel(self.mask), 0.0, 1.0), kind="stable")
-        return np.take(self.flat_full(), order, axis=0)
+        return self._of_full(np.take(self.flat_full(), order, axis=0))
+
+    def _of_full(self, found: Any) -> Any:
+        """Return elements of all parts, noted as integers where these are places."""
+        are_places = not _is_truth(self.full) and are_noted(self.scope.graph, self.full.nodes)
+        return as_integers(found) if are_places else found
 
     def settled(self) -> Any:
         """Return the parts as an array, which they are from now on: each number of them that there can be is a path."""
@@ -142,7 +148,7 @@ class Selection(NDArrayOperatorsMixin, Traced):
         outside = OutsideError(f"index {place} is out of bounds for what a mask picks")
         no_value_where(count <= place if place >= 0 else count < -place, outside)
         k = np.floor(np.clip(count * (place < 0) + place, 0, self.most - 1))
-        return np.take(self.packed(), k, axis=0)
+        return self._of_full(np.take(self.packed(), k, axis=0))
 
     def check_some(self) -> None:
         """Note that there is no value where nothing is picked, for which NumPy raises an error."""

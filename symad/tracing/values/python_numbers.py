@@ -37,7 +37,7 @@ def note_arguments(graph: Graph, leaves: Sequence[Any], arrays: Iterable[npt.NDA
 
 def is_pythons(graph: Graph, node: int) -> bool:
     """Whether a node is a number of Python's."""
-    return node in graph.floats or node in graph.integers
+    return node in graph.floats or (node in graph.integers and node not in graph.numpys)
 
 
 def note_result(graph: Graph, made: int, operands: Sequence[int], *, by_operator: bool = True) -> None:
@@ -56,7 +56,7 @@ def note_result(graph: Graph, made: int, operands: Sequence[int], *, by_operator
     """
     if made in operands or made in graph.atoms:
         return
-    if by_operator and all(node in graph.floats or node in graph.integers for node in operands):
+    if by_operator and all(is_pythons(graph, node) for node in operands):
         graph.floats.add(made)
     else:
         graph.floats.discard(made)
@@ -68,7 +68,7 @@ def as_pythons(value: Any, *, own: bool = False) -> Any:
     if node is None:
         return value
     graph = value.scope.graph
-    if is_pythons(graph, node) or node in graph.atoms:
+    if is_pythons(graph, node) or constant(graph, node) is not None:
         return value
     made = value if own else type(value)(graph.alias(node), value.scope)
     graph.floats.add(made.node)

@@ -52,7 +52,7 @@ from symad.tracing.values.traced import (
     takes_no_error,
 )
 from symad.tracing.values.traced_text import TracedText
-from symad.tracing.values.whole_numbers import are_whole, as_integer, is_integer, keeping_integers
+from symad.tracing.values.whole_numbers import are_whole, as_integer, is_integer, is_numpys, keeping_integers
 from symad.tracing.values.whole_values import key_hash, text_of, whole_of
 
 _SYMPY_CACHE = sympy.core.cache.__file__
@@ -114,7 +114,9 @@ class Scalar(TracedNumber):
         graph, node = self.scope.graph, self.node
         if is_boolean(graph, node):
             return bool if node in graph.floats else np.bool_
-        return int if is_integer(graph, node) else float if node in graph.floats else np.float64
+        if is_integer(graph, node):
+            return np.int64 if is_numpys(graph, node) else int
+        return float if node in graph.floats else np.float64
 
     __add__, __radd__ = binary(np.add), reflected(np.add)
     __sub__, __rsub__ = binary(np.subtract), reflected(np.subtract)

@@ -67,6 +67,16 @@ class MissingAttributeError(TraceError, AttributeError):
     """A traced value has no such attribute, and NumPy's value has."""
 
 
+class TextIndexError(IndexError):
+    """NumPy's error for a text as an index, which every array of numbers raises."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or boolean arrays are "
+            "valid indices"
+        )
+
+
 class StoreError(TraceError):
     """A traced value was stored into an ordinary array."""
 

@@ -78,6 +78,8 @@ def as_integer(value: Any) -> Any:
         return value
     graph = value.scope.graph
     made = unsigned(graph, node)
+    if made in graph.numpys:
+        made = graph.alias(made)
     graph.integers.add(made)
     return value if made == node else type(value)(made, value.scope)
 
@@ -105,6 +107,8 @@ def keeping_integers(graph: Graph, name: str, made: int, operands: Sequence[int]
         made = unsigned(graph, made)
     if constant(graph, made) is None:
         graph.integers.add(made)
+        if any(node in graph.numpys for node in operands):
+            graph.numpys.add(made)
     return made
 
 
@@ -115,7 +119,9 @@ def _is_noted(graph: Graph, node: int) -> bool:
 def note_integers(graph: Graph, nodes: Nodes) -> Nodes:
     """Note nodes as ints, of array nodes the first one only; return them."""
     reading = graph.arrays.reading(nodes)
-    graph.integers.update(reading.single_nodes, [array.first for array in reading.array_nodes])
+    noted = [*reading.single_nodes, *(array.first for array in reading.array_nodes)]
+    graph.integers.update(noted)
+    graph.numpys.update(noted)
     return nodes
 
 
@@ -125,6 +131,19 @@ def are_noted(graph: Graph, nodes: Nodes) -> bool:
     if not all(array.first in graph.integers for array in reading.array_nodes):
         return False
     return all(_is_noted(graph, node) for node in reading.single_nodes)
+
+
+def is_numpys(graph: Graph, node: int) -> bool:
+    """Whether an integer is one of NumPy's: it was made by NumPy, or of such a number."""
+    waiting, seen = [node] if graph.numpys else [], set[int]()
+    while waiting:
+        part = waiting.pop()
+        if part in graph.numpys:
+            return True
+        if part not in seen and part not in graph.integers:
+            waiting += _numbers_among(graph.heads[part], graph.operands[part])
+        seen.add(part)
+    return False
 
 
 def is_integer(graph: Graph, node: int) -> bool:

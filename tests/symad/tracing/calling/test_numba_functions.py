@@ -44,6 +44,16 @@ def square(v, w):  # the name of a function of NumPy's
     return 3 * v * w if v > 0 else w
 
 
+@numba.vectorize
+def decayed(v, w):
+    return math.exp(-v) * math.pow(w, 3) if v > 0 else weighted_once(v)
+
+
+@numba.vectorize
+def weighted_once(v):
+    return math.sin(v) * v
+
+
 @numba.guvectorize(["void(float64[:], float64[:])"], "(n)->()")
 def summed(x, r):
     r[0] = x.sum()
@@ -74,6 +84,10 @@ def plain_square(x):
     return sum(3 * v * w if v > 0 else w for v, w in zip(x, x[::-1], strict=True))
 
 
+def plain_decayed(x):
+    return sum(np.exp(-v) * w**3 if v > 0 else np.sin(v) * v for v, w in zip(x, x[::-1], strict=True))
+
+
 def chain(x, helper):
     total = 0.0
     for k in range(40):
@@ -85,6 +99,7 @@ CASES = {
     "a helper of helpers": (lambda x: weighted(x, 3), plain_weighted),
     "arrays that it makes": (lambda x: stored(x) * x[1], lambda x: np.sum(x**2) * x[0] ** 2 * x[1]),
     "a ufunc": (lambda x: np.sum(square(x, x[::-1])), plain_square),
+    "a ufunc of functions of math": (lambda x: np.sum(decayed(x, x[::-1])), plain_decayed),
     "a function with too many paths": (lambda x: chain(x, clamped), lambda x: chain(x, clamped.py_func)),
 }
 

@@ -411,3 +411,19 @@ def test_a_float_of_an_array_is_refused_as_numpy_does():
 
     assert sa.value_and_grad(f)(2.0) == (8.0, 12.0)
     assert sa.compile(sa.value_and_grad(f), 1.0)(2.0) == (8.0, 12.0)
+
+
+@pytest.mark.parametrize("argument", [2.0, np.array([2.0, 3.0])])
+def test_a_name_is_stored_into_no_number(argument):
+    """Code for labelled series tries to name its result; numbers and arrays raise the same error."""
+
+    def f(x):
+        y = np.sin(x)
+        try:
+            y.name = "sine"
+        except AttributeError:
+            y = y * 2
+        return np.sum(y)
+
+    np.testing.assert_allclose(sa.grad(f)(argument), 2 * np.cos(argument), rtol=1e-15)
+    np.testing.assert_allclose(sa.compile(sa.grad(f), argument)(argument), 2 * np.cos(argument), rtol=1e-15)

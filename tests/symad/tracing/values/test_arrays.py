@@ -262,3 +262,24 @@ def test_interpolation_at_known_places(points, ends):
     columns = [(f(values + 1e-6 * unit) - f(values)) / 1e-6 for unit in np.eye(len(points))]
     known = np.isfinite(places)
     np.testing.assert_allclose(jacobian[known], np.transpose(columns)[known], atol=1e-8)
+
+
+def test_a_name_as_an_index_is_the_error_of_numpy():
+    def f(params):
+        try:
+            a, b = params["a"].value, params["b"].value
+        except Exception:
+            a, b = params
+        return a**2 * b
+
+    with pytest.raises(IndexError) as plain:
+        np.ones(2)["a"]
+    with pytest.raises(IndexError) as traced:
+        sa.grad(lambda x: x["a"])(np.ones(2))
+    assert str(traced.value) == str(plain.value)
+    assert sa.grad(f)(np.array([2.0, 3.0])).tolist() == [12.0, 4.0]
+    assert sa.compile(sa.grad(f), np.ones(2))(np.array([2.0, 3.0])).tolist() == [12.0, 4.0]
+    assert sa.grad(f)([2.0, 3.0]) == [12.0, 4.0]  # a list has an error of its own
+    assert (
+        np.take(np.ones(2), 0, mode="raise") == sa.value_and_grad(lambda x: np.take(x, 0, mode="raise"))(np.ones(2))[0]
+    )
