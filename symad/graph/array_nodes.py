@@ -61,7 +61,7 @@ class Rows(Protocol):
 
 
 # Weakly the node ids that a view shows, their shape, the arrays that it is a view of, and what picks them anew
-ShownView: TypeAlias = tuple[ReferenceType[Nodes], tuple[int, ...], Sequence[Nodes], Callable[[], Nodes]]
+ShownView: TypeAlias = tuple[ReferenceType[Nodes], tuple[int, ...], Sequence[Nodes], Callable[[], Nodes | None]]
 
 
 @dataclass
@@ -189,13 +189,20 @@ class ArrayNodes:
         yield
         for owner, shape, bases, again in self.views:
             shown = owner()
-            if shown is not None and any(np.may_share_memory(base, each) for base in bases for each in changed):
+            if shown is None or not any(np.may_share_memory(base, each) for base in bases for each in changed):
+                continue
+            now = again()
+            if now is not None:
                 self._touched(shown)
-                shown.reshape(shape)[...] = again()
+                shown.reshape(shape)[...] = now
                 changed.append(shown)
 
-    def shown(self, ids: Nodes, bases: Sequence[Nodes], again: Callable[[], Nodes]) -> Nodes:
-        """Return the node ids that a view of arrays at computed places shows; `again` picks them after a store."""
+    def shown(self, ids: Nodes, bases: Sequence[Nodes], again: Callable[[], Nodes | None]) -> Nodes:
+        """Return the node ids that a view of arrays at computed places shows.
+
+        `again` picks them after a store, and does not hold them: a view that nobody has is forgotten. None
+        leaves them as they are.
+        """
         owner = _owner(ids)
         if owner.size != ids.size or not (owner.flags.c_contiguous and ids.flags.c_contiguous):
             ids = owner = ids.copy()

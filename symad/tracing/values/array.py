@@ -105,9 +105,8 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
             return wrap(found, scope)
         base = self.nodes
 
-        def again() -> Nodes:
-            now = Array(base, scope)._at(scope, key) if scope.open else found
-            return found if now is None else now
+        def again() -> Nodes | None:
+            return Array(base, scope)._at(scope, key) if scope.open else None
 
         return Picked(scope.graph.arrays.shown(found, [base], again), scope)
 

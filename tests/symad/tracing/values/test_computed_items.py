@@ -103,3 +103,29 @@ def test_what_is_stored_into_a_chosen_row_is_no_silent_copy() -> None:
     x = RNG.uniform(0.2, 2.0, 9)
     with pytest.raises(sa.WorkbenchError, match="stored into what an index whose value is not known picks"):
         sa.compile(stores_into_a_chosen_row, x)
+
+
+def test_a_row_that_nobody_has_any_more_is_not_picked_again() -> None:
+    kept = []
+
+    def f(x):
+        y = np.arange(12.0).reshape(6, 2) * x
+        total = 0.0
+        for k in range(6):
+            row = y[int(x + k) % 6]
+            total = total + row[0] * row[1]
+            y[k] = y[k] + x
+            kept.append(len(y.scope.graph.arrays.views))
+        return total
+
+    kernel = sa.compile(f, 1.3)
+    assert max(kept) == 2  # that of the round before is there until `row` is the next one
+    assert kernel(2.6) == pytest.approx(f_of_numbers(2.6), rel=1e-14)
+
+
+def f_of_numbers(x):
+    y, total = np.arange(12.0).reshape(6, 2) * x, 0.0
+    for k in range(6):
+        total += np.prod(y[int(x + k) % 6])
+        y[k] += x
+    return total
