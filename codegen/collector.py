@@ -79,8 +79,8 @@ def imports() -> Iterator[None]:
     >>> frozen = gc.get_freeze_count()
     >>> with imports():
     ...     made = [[k] for k in range(10_000)]
-    >>> gc.get_freeze_count() == frozen
-    True
+    >>> gc.get_freeze_count() > frozen
+    False
     """
     with fewer_collections():
         yield
