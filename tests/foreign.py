@@ -177,7 +177,8 @@ def _difference(call: Call, start: Sequence[float], k: int, sides: tuple[int, in
     if not pairs:
         return math.nan, 0.0
     off, best, noisy = min(pairs, key=lambda pair: pair[0] + pair[2])
-    return best, CLOSE * max(abs(best), size / scale * 1e-3) + 10 * (off + noisy) + sys.float_info.min
+    off_by = CLOSE * max(abs(best), size / scale * 1e-3) + 10 * (off + noisy)
+    return best, off_by + sys.float_info.min  # below that, numbers have few digits
 
 
 def _close(found: float, expected: float, off: float) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import field
+from graphlib import CycleError, TopologicalSorter
 from itertools import chain, repeat
 
 import numpy as np
@@ -187,7 +188,7 @@ def _stages(
     for group, numbers in enumerate(together):
         group_of[numbers] = group
     rows_needed = np.nonzero(needs[: len(flat)] & flat.is_operation)[0]
-    # what waits: rows by their numbers, then loops, then the sums of groups of loops
+    # what waits: rows by their numbers, then loops, then the sums of groups of loops; -1 is what is there
     source = np.full(size, -1, dtype=np.int64)
     source[rows_needed] = rows_needed
     results = np.nonzero(owner >= 0)[0]
@@ -206,20 +207,13 @@ def _read_by(loop: Loop) -> Nodes:
 
 def _longest(waits: Mapping[int, Set[int]], weight: Callable[[int], int]) -> dict[int, int]:
     """Return for each number the weight of the heaviest chain of those that it waits for, its own included."""
-    left = {number: sum(other >= 0 for other in others) for number, others in waits.items()}
-    after: dict[int, list[int]] = {}
-    for number, others in waits.items():
-        for other in others:
-            after.setdefault(other, []).append(number)
-    found, ready = dict[int, int](), [number for number, count in left.items() if not count]
-    for number in ready:  # which grows
-        found[number] = weight(number) + max([found[other] for other in waits[number] if other >= 0], default=0)
-        for following in after.get(number, ()):
-            left[following] -= 1
-            if not left[following]:
-                ready.append(following)
-    if len(found) < len(waits):
-        raise StraightError("its loops wait for each other: no order runs them all")
+    try:
+        order = [*TopologicalSorter(waits).static_order()]
+    except CycleError as error:
+        raise StraightError("its loops wait for each other: no order runs them all") from error
+    found: dict[int, int] = {}
+    for number in order:
+        found[number] = weight(number) + max([found[other] for other in waits.get(number, ())], default=0)
     return found
 
 

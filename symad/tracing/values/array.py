@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import MethodType
 from typing import Any
 
@@ -101,14 +101,14 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         scope = innermost_scope()
         if scope is None or (found := self._at(scope, key)) is None:
             return None
-        if not found.ndim or not _picks_a_view(key):
+        if not _picks_a_view(key):
             return wrap(found, scope)
         base = self.nodes
 
         def again() -> Nodes | None:
             return Array(base, scope)._at(scope, key) if scope.open else None
 
-        return Picked(scope.graph.arrays.shown(found, [base], again), scope)
+        return shown(scope, found, [base], again)
 
     def _at(self, scope: Scope, key: Any) -> Nodes | None:
         found = None if scope.gather is None else scope.gather(self.nodes, key)
@@ -323,6 +323,11 @@ class Picked(Array):
             why="NumPy has a view there, and the store would not reach the array it is of",
             do="store into the array itself, or into a copy: a[i].copy()",
         )
+
+
+def shown(scope: Scope, nodes: Nodes, bases: Sequence[Nodes], again: Callable[[], Nodes | None]) -> Any:
+    """Return what a place that is not known picks of arrays: a number, or a view (see `ArrayNodes.shown`)."""
+    return Picked(scope.graph.arrays.shown(nodes, bases, again), scope) if nodes.ndim else wrap(nodes, scope)
 
 
 def _picks_a_view(key: Any) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from symad.tracing.calling.scope import Scope
 from symad.tracing.calling.subscripts import Subscripted
-from symad.tracing.values.array import Array, Picked, wrap
+from symad.tracing.values.array import Array, Picked, shown
 from symad.tracing.values.computed_places import picked, stored
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.node_arrays import all_truths
@@ -45,7 +43,9 @@ def _chosen(values: list[Any], key: Any) -> Any:
     scope = scope_of(key, *values)
     nodes = [nodes_of(value, scope) for value in values]
     found = picked(scope, np.stack(nodes), key)
-    return None if found is None else _shown(scope, found, nodes, lambda: picked(scope, np.stack(nodes), key))
+    return (
+        None if found is None else shown(scope, np.asarray(found), nodes, lambda: picked(scope, np.stack(nodes), key))
+    )
 
 
 def _with_set(values: list[Any], key: Any, value: Any) -> list[Any] | None:
@@ -62,7 +62,7 @@ def _with_set(values: list[Any], key: Any, value: Any) -> list[Any] | None:
     rows = after(slice(None))
     if rows is None:
         return None
-    return [_shown(scope, row.copy(), [nodes[k], new], partial(after, k)) for k, row in enumerate(rows)]
+    return [shown(scope, np.array(row), [nodes[k], new], partial(after, k)) for k, row in enumerate(rows)]
 
 
 def _are_alike(values: list[Any]) -> bool:
@@ -74,8 +74,3 @@ def _are_alike(values: list[Any]) -> bool:
     return kinds <= _NUMBERS and not any(
         type(value) is Scalar and is_boolean(value.scope.graph, value.node) for value in values
     )
-
-
-def _shown(scope: Scope, nodes: Any, bases: Sequence[Any], again: Callable[[], Any]) -> Any:
-    nodes = np.asarray(nodes)
-    return Picked(scope.graph.arrays.shown(nodes, bases, again), scope) if nodes.ndim else wrap(nodes, scope)
