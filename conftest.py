@@ -14,6 +14,8 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests.seconds import is_wide, listed
+
 os.environ.setdefault("SYMAD_STRICT", "1")  # see codegen.ir.strictness
 if "XDG_DATA_HOME" not in os.environ:  # the key that tests mark machine code with is not the user's
     os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="symad-tests-")
@@ -35,17 +37,19 @@ gc.disable()  # while tests are collected: nothing dies, and a quarter of that t
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the quick tests, and the wide ones among the rows of a table.
+    """Mark the quick tests, and the wide ones, which take long (see `tests.seconds`).
 
-    What takes long and is the same again, for more sizes, orders and programs, has one of the marks `wide`, `thinned`,
-    for three rows of four, and `wide_rows`, for the rows with these names. Of the first four rows the first stays, then
-    the fourth of four, the third, the second, and so on, so that all columns of a product have some.
+    What is the same again, for more sizes, orders and programs, has one of the marks `wide`, `thinned`, for three rows
+    of four, and `wide_rows`, for the rows with these names. Of the first four rows the first stays, then the fourth of
+    four, the third, the second, and so on, so that all columns of a product have some.
     """
-    rows = Counter[tuple[str, str]]()
+    rows, seconds = Counter[str](), listed()
     for item in items:
-        name = getattr(item, "originalname", item.name)
-        rounds, place = divmod(rows[item.location[0], name], 4)
-        rows[item.location[0], name] += 1
+        name, table = getattr(item, "originalname", item.name), item.nodeid.partition("[")[0]
+        if is_wide(item.nodeid, rows[table], seconds):
+            item.add_marker(pytest.mark.wide)
+        rounds, place = divmod(rows[table], 4)
+        rows[table] += 1
         thinned = item.get_closest_marker("thinned") and (rounds + place) % 4
         named = item.get_closest_marker("wide_rows")
         if thinned or (named and item.name.partition("[")[2].removesuffix("]") in named.args):

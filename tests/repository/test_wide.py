@@ -1,12 +1,11 @@
-"""The marks that leave tests to `sh .ci/wide` stand where they do so: elsewhere a long test would come back."""
+"""What leaves tests to `sh .ci/wide`, marks and the list of seconds, does so: elsewhere a long test would come back."""
 
 from __future__ import annotations
 
 import ast
-import re
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.seconds import LIST, is_wide, listed
 
 TESTS = Path(__file__).parents[1]
 
@@ -34,9 +33,21 @@ def test_rows_are_left_out_of_tables() -> None:
         assert not {"pytest.mark.wide_rows", "pytest.mark.wide_rows()"} & {*marks}, f"{name} names no row"
 
 
-def test_one_row_of_four_stays_and_each_column_has_some() -> None:
-    jumps = "tests/symad/derivatives/test_moving_jumps.py::test_a_jump_that_moves_is_refused"
-    command = [sys.executable, "-m", "pytest", "-o", "addopts=--import-mode=importlib", "--collect-only", "-q"]
-    listed = subprocess.run([*command, "-m", "not wide", jumps], cwd=TESTS.parent, capture_output=True, text=True)
-    rows = re.findall(r"\[(.*)\]", listed.stdout)
-    assert rows == ["if-numbers", "sign-kernel", "fmod-numbers", "remainder-kernel", "truth-numbers"], listed.stdout
+def test_what_is_listed_exists() -> None:
+    lines = LIST.read_text().splitlines()
+    assert lines[1:] == sorted(lines[1:], key=lambda line: line.partition(" ")[2])
+    for name in listed():
+        file, _, test = name.partition("[")[0].partition("::")
+        assert f"def {test.rpartition('::')[2]}(" in (TESTS.parent / file).read_text(), f"{name} is listed, and gone"
+
+
+def test_a_part_of_a_table_stays_and_each_column_has_some() -> None:
+    kept = [k for k in range(400) if not is_wide(f"t[{k}]", k, {"t": 3.0})]
+    assert len(kept) == 40
+    for columns in (2, 3, 4, 5, 7):
+        assert {k % columns for k in kept} == set(range(columns))
+
+
+def test_long_rows_are_wide_and_pages_are_not() -> None:
+    seconds = {"tests/a.py::t[1]": 0.6, "tests/a.py::u": 1.2, "tests/repository/b.py::v[1]": 5.0}
+    assert [is_wide(name, 0, seconds) for name in seconds] == [True, False, False]
