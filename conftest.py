@@ -22,7 +22,7 @@ if "XDG_DATA_HOME" not in os.environ:  # the key that tests mark machine code wi
     atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
 collect_ignore = [
-    f"symad/solving/with_{name}.py" for name in ("jax", "torch", "pytensor") if not find_spec(name)
+    f"symad/doors/with_{name}.py" for name in ("jax", "torch", "pytensor") if not find_spec(name)
 ]  # examples
 
 QUICK = {

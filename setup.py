@@ -41,7 +41,7 @@ def put_inside(library: Path) -> None:
 
 def add_lessons(repository: Path, library: Path) -> None:
     """Copy the lessons, which are examples in the repository, to where the installed package looks for them."""
-    texts = library / "symad" / "teaching" / "lessons" / "texts"
+    texts = library / "symad" / "classroom" / "lessons" / "texts"
     texts.mkdir(parents=True, exist_ok=True)
     for path in (repository / "examples" / "lessons").glob("[0-9]*.py"):
         shutil.copy(path, texts)

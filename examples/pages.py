@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 
 import symad as sa
-from symad.teaching.confusion.exhibit import exhibit
+from symad.classroom.confusion.exhibit import exhibit
 
 x, v, w = sp.symbols("x v w")
 

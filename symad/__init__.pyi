@@ -1,15 +1,32 @@
 from codegen.ir.sparsity import SparsityPattern as SparsityPattern
 from codegen.machine.calls.kernel import Kernel as Kernel
 from symad import errors as errors
-from symad.checking.comparison.compare import (
+from symad.classroom.answers.answer_check import (
+    check_derivative as check_derivative,
+    check_expansion as check_expansion,
+)
+from symad.classroom.answers.answer_page import CheckedAnswer as CheckedAnswer
+from symad.classroom.code_reading.machine_code import (
+    CodeReading as CodeReading,
+    read_assembly as read_assembly,
+    read_llvm as read_llvm,
+)
+from symad.classroom.comparison.compare import (
     StepErrors as StepErrors,
     compare as compare,
     step_errors as step_errors,
 )
-from symad.checking.comparison.comparison_result import Comparison as Comparison
-from symad.checking.verification.enclose import enclose as enclose, enclose_range as enclose_range
-from symad.checking.verification.verification_result import BoxVerification as BoxVerification
-from symad.checking.verification.verify import Verification as Verification, verify as verify
+from symad.classroom.comparison.comparison_result import Comparison as Comparison
+from symad.classroom.confusion.exhibit import Exhibit as Exhibit, exhibit as exhibit
+from symad.classroom.drawing.draw import draw as draw
+from symad.classroom.drawing.drawing import Drawing as Drawing
+from symad.classroom.drawing.growth import Growth as Growth, growth as growth
+from symad.classroom.drawing.spy import Spy as Spy, spy as spy
+from symad.classroom.expansion.expand import Expansion as Expansion, expand as expand
+from symad.classroom.explanation.explain import Explanation as Explanation, explain as explain
+from symad.classroom.verification.enclose import enclose as enclose, enclose_range as enclose_range
+from symad.classroom.verification.verification_result import BoxVerification as BoxVerification
+from symad.classroom.verification.verify import Verification as Verification, verify as verify
 from symad.compiling.native import compile as compile, jit as jit
 from symad.compiling.plan import CompilationPlan as CompilationPlan
 from symad.compiling.planning import loops as loops, plan as plan
@@ -19,10 +36,20 @@ from symad.derivatives.implicit import fixed_point as fixed_point, root as root
 from symad.derivatives.interpolation import MixedPartials as MixedPartials
 from symad.derivatives.modes import Choice as Choice, choices as choices
 from symad.derivatives.tensor import SymmetricTensor as SymmetricTensor, TaylorPolynomial as TaylorPolynomial
-from symad.drawing.draw import draw as draw
-from symad.drawing.drawing import Drawing as Drawing
-from symad.drawing.growth import Growth as Growth, growth as growth
-from symad.drawing.spy import Spy as Spy, spy as spy
+from symad.doors.callbacks import Solution as Solution
+from symad.doors.data_rows import Rowwise as Rowwise, rowwise as rowwise
+from symad.doors.exported_functions import export as export
+from symad.doors.loading import load as load
+from symad.doors.ode import (
+    InitialValueProblem as InitialValueProblem,
+    Trajectory as Trajectory,
+    ode as ode,
+    odeint as odeint,
+)
+from symad.doors.problem import Problem as Problem
+from symad.doors.with_jax import to_jax as to_jax
+from symad.doors.with_pytensor import to_pytensor as to_pytensor
+from symad.doors.with_torch import to_torch as to_torch
 from symad.errors import (
     ArgumentError as ArgumentError,
     ConvergenceError as ConvergenceError,
@@ -36,33 +63,6 @@ from symad.errors import (
     TraceError as TraceError,
     UnknownStateWarning as UnknownStateWarning,
     WorkbenchError as WorkbenchError,
-)
-from symad.solving.callbacks import Solution as Solution
-from symad.solving.data_rows import Rowwise as Rowwise, rowwise as rowwise
-from symad.solving.exported_functions import export as export
-from symad.solving.loading import load as load
-from symad.solving.ode import (
-    InitialValueProblem as InitialValueProblem,
-    Trajectory as Trajectory,
-    ode as ode,
-    odeint as odeint,
-)
-from symad.solving.problem import Problem as Problem
-from symad.solving.with_jax import to_jax as to_jax
-from symad.solving.with_pytensor import to_pytensor as to_pytensor
-from symad.solving.with_torch import to_torch as to_torch
-from symad.teaching.answers.answer_check import (
-    check_derivative as check_derivative,
-    check_expansion as check_expansion,
-)
-from symad.teaching.answers.answer_page import CheckedAnswer as CheckedAnswer
-from symad.teaching.confusion.exhibit import Exhibit as Exhibit, exhibit as exhibit
-from symad.teaching.expansion.expand import Expansion as Expansion, expand as expand
-from symad.teaching.explanation.explain import Explanation as Explanation, explain as explain
-from symad.teaching.machine_code import (
-    CodeReading as CodeReading,
-    read_assembly as read_assembly,
-    read_llvm as read_llvm,
 )
 from symad.tracing.calling.scope import source_lines as source_lines
 from symad.tracing.control.branches import cond as cond

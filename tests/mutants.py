@@ -52,8 +52,8 @@ ROOMS = (
 )  # fmt: skip
 TESTS = (
     "tests/symad/rules", "tests/symad/derivatives", "tests/symad/reach", "tests/symad/transforms",
-    "tests/symad/tracing/numpy", "tests/symad/tracing/scipy", "tests/symad/drawing",
-    "tests/symad/compiling", "tests/symad/teaching/test_explain_transforms.py",
+    "tests/symad/tracing/numpy", "tests/symad/tracing/scipy", "tests/symad/classroom/drawing",
+    "tests/symad/compiling", "tests/symad/classroom/explanation/test_explain_transforms.py",
     "tests/codegen/lowering", "tests/codegen/encoding", "tests/codegen/emission",
     "tests/codegen/loops", "tests/codegen/ir", "tests/codegen/evaluation", "tests/codegen/expressions",
     "tests/codegen/matrices", "tests/codegen/machine/calls", "tests/codegen/machine/batches", *ROOMS,

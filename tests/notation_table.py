@@ -22,12 +22,12 @@ from random import Random
 import sympy as sp
 
 from codegen import heads
+from symad.classroom.answers.answer_check import check_derivative, check_expansion
+from symad.classroom.answers.answer_lines import steps_of
+from symad.classroom.answers.answer_problem import derivative_problem, expansion_problem
+from symad.classroom.formulas.formula_names import declared
+from symad.classroom.formulas.read import read_formula
 from symad.errors import ArgumentError
-from symad.formulas.formula_names import declared
-from symad.formulas.read import read_formula
-from symad.teaching.answers.answer_check import check_derivative, check_expansion
-from symad.teaching.answers.answer_lines import steps_of
-from symad.teaching.answers.answer_problem import derivative_problem, expansion_problem
 from tests.support.mutated_text import mutated
 from tests.support.notations import ANSWERS, ASKED_BACK, FORMULAS, NAMES, PRECEDENCE, Answer
 
@@ -117,10 +117,10 @@ def page() -> str:
 
 _HEAD = """# Mathematics as it is written
 
-Made by `python -m tests.notation_table --write`; `tests/symad/formulas/test_notations.py` holds every row. One reader
-reads the formulas of all commands and functions. It evaluates nothing but what stands in its tables, takes no formula
-of more than 4,000 characters, and says with a caret where it cannot go on. What has two readings is asked back with
-both written out. A decimal comma is told (`NotationWarning`, a line of the command line, a line beside an answer).
+Made by `python -m tests.notation_table --write`; `tests/symad/classroom/formulas/test_notations.py` holds every row.
+One reader reads the formulas of all commands and functions. It evaluates nothing but what stands in its tables, takes
+no formula of more than 4,000 characters, and says with a caret where it cannot go on. What has two readings is asked
+back with both written out. A decimal comma is told (`NotationWarning`, a line of the command line, a line beside an answer).
 
 ## Precedence
 

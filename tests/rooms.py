@@ -72,12 +72,12 @@ ORDER = {
         {"derivatives"},
         {"transforms"},
         {"compiling"},
-        {"solving"},
-        {"formulas"},
-        {"drawing"},
-        {"checking"},
-        {"teaching"},
-        {"workbench"},
+        {"doors"},
+        {"classroom", "classroom.formulas", "classroom.equality", "classroom.code_reading", "classroom.confusion"},
+        {"classroom.drawing", "classroom.verification", "classroom.lessons"},
+        {"classroom.explanation", "classroom.expansion", "classroom.comparison"},
+        {"classroom.answers"},
+        {"classroom.grading", "classroom.workbench"},
         {"symad"},
         {"commands"},
         {"cli", "__main__"},
@@ -144,11 +144,11 @@ def arrows(files: dict[str, Path]) -> dict[str, set[str]]:
 def room(module: str) -> tuple[str, str]:
     """Return the storey and the room of a module.
 
-    >>> room("codegen.ir.tables"), room("symad.errors"), room("symad")
-    (('codegen', 'ir'), ('symad', 'errors'), ('symad', 'symad'))
+    >>> room("codegen.ir.tables"), room("symad.errors"), room("symad"), room("symad.classroom.answers.mistakes")
+    (('codegen', 'ir'), ('symad', 'errors'), ('symad', 'symad'), ('symad', 'classroom.answers'))
     """
-    parts = module.split(".")
-    return parts[0], parts[1] if len(parts) > 1 else parts[0]
+    storey, *parts = module.split(".")
+    return storey, ".".join(parts[: 2 if parts[0] == "classroom" else 1]) if parts else storey
 
 
 def upward(graph: dict[str, set[str]]) -> Iterator[str]:
@@ -160,7 +160,8 @@ def upward(graph: dict[str, set[str]]) -> Iterator[str]:
             continue
         for sink in sorted(sinks):
             below = room(sink)
-            if below[0] == storey and HEIGHT.get(below, 0) > HEIGHT[storey, name]:
+            is_above = below[0] == storey and HEIGHT.get(below, 0) > HEIGHT[storey, name]
+            if is_above or (name.startswith("classroom") and below == ("symad", "doors")):  # they stand side by side
                 yield f"{source} imports {sink}"
             if (storey, below[0]) == ("codegen", "symad"):
                 yield f"{source} imports {sink}"

@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 import symad as sa
-from symad.checking.comparison.compare import step_errors
+from symad.classroom.comparison.compare import step_errors
 
 # %% [markdown]
 # ## The arithmetic

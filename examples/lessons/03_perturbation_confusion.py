@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 import symad as sa
-from symad.teaching.confusion import naive
-from symad.teaching.confusion.exhibit import exhibit
+from symad.classroom.confusion import naive
+from symad.classroom.confusion.exhibit import exhibit
 
 # %% [markdown]
 # ## Three lines of mathematics

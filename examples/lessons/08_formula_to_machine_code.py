@@ -9,7 +9,7 @@ import numpy as np
 import sympy as sp
 
 import symad as sa
-from symad.teaching.machine_code import read_assembly, read_llvm
+from symad.classroom.code_reading.machine_code import read_assembly, read_llvm
 
 
 # %%

@@ -14,7 +14,7 @@ import symad.tracing.values.containers as containers
 from codegen import Kernel
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.records import dataclass
-from symad.checking.verification.verify import exact_values, flat_floats
+from symad.classroom.verification.verify import exact_values, flat_floats
 from symad.compiling.candidates import Primal
 from symad.compiling.plan import CompilationPlan
 from symad.derivatives.loops.pullback import gradient

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from symad.classroom.confusion.exhibit import FAMOUS, Exhibit, exhibit
+from symad.classroom.confusion.own_confusion import own_exhibit
+from symad.classroom.formulas.given import given
+from symad.classroom.formulas.targets import formula_at
 from symad.commands.names import HELP
 from symad.commands.showing import add_output, assignment, present
 from symad.errors import ArgumentError
-from symad.formulas.given import given
-from symad.formulas.targets import formula_at
-from symad.teaching.confusion.exhibit import FAMOUS, Exhibit, exhibit
-from symad.teaching.confusion.own_confusion import own_exhibit
 
 POINT = 1.0  # of a variable that is given none
 

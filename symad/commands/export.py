@@ -10,12 +10,12 @@ from typing import Any
 
 import symad.tracing.values.containers as containers
 from codegen.machine.exports.export import Exported
+from symad.classroom.formulas.targets import load_function
 from symad.commands.as_json import print_json
 from symad.commands.names import HELP
 from symad.commands.showing import add_json
 from symad.compiling.native import compile
 from symad.errors import ArgumentError
-from symad.formulas.targets import load_function
 from symad.transforms.first_order import grad, hessian, jacobian, value_and_grad
 
 WHAT: dict[str, Callable[..., Any]] = {

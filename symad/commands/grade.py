@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from symad.classroom.grading.class_grading import grade_class, read_answers, write_marks
+from symad.classroom.grading.question import read_question
 from symad.commands.as_json import print_json
 from symad.commands.names import HELP
-from symad.teaching.grading.class_grading import grade_class, read_answers, write_marks
-from symad.teaching.grading.question import read_question
 
 
 def add_command(commands: Any) -> None:

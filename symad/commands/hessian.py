@@ -16,8 +16,9 @@ from codegen.ir.sparsity import spy
 from codegen.loops.roll import Roll
 from codegen.options import Accuracy, Tier
 from codegen.records import dataclass
-from symad.checking.comparison.comparison_rows import calling_time
-from symad.checking.verification.verify import compare_exact, flat_floats
+from symad.classroom.comparison.comparison_rows import calling_time
+from symad.classroom.formulas.targets import load_function
+from symad.classroom.verification.verify import compare_exact, flat_floats
 from symad.commands.as_json import print_json
 from symad.commands.build_stages import (
     DIGITS,
@@ -38,7 +39,6 @@ from symad.display import latex
 from symad.display.document import Code, Document, Formula, Heading, Paragraph, Table
 from symad.display.shown import Shown, write_text
 from symad.errors import ArgumentError
-from symad.formulas.targets import load_function
 from symad.tracing.values.sparse_matrix import Triangle
 from symad.transforms.first_order import HessianMode, hessian
 

@@ -14,6 +14,7 @@ import sympy as sp
 
 import symad as sa
 from codegen.later import Deferred
+from symad.classroom.formulas.given import given
 from symad.commands.names import HELP
 from symad.commands.showing import (
     add_output,
@@ -27,13 +28,12 @@ from symad.commands.showing import (
     transformed,
 )
 from symad.errors import ArgumentError
-from symad.formulas.given import given
 
 if TYPE_CHECKING:
     from codegen.ir.region import RolledProgram
-    from symad.drawing import draw as draw_module
+    from symad.classroom.drawing import draw as draw_module
 else:
-    draw_module = Deferred("symad.drawing.draw")
+    draw_module = Deferred("symad.classroom.drawing.draw")
 
 DETAIL = ("result", "levels", "steps", "all")
 

@@ -13,12 +13,12 @@ import numpy as np
 import sympy as sp
 from rich.console import Console
 
+from symad.classroom.formulas.given import given
+from symad.classroom.formulas.read import read_formula
+from symad.classroom.formulas.targets import formula_at, load_function, number_of, of_first_argument
 from symad.commands.as_json import print_json
 from symad.display.shown import Shown
 from symad.errors import ArgumentError
-from symad.formulas.given import given
-from symad.formulas.read import read_formula
-from symad.formulas.targets import formula_at, load_function, number_of, of_first_argument
 from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev
 
 TRANSFORMS: dict[str, Callable[..., Any]] = {

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from symad.classroom.lessons.lesson_cells import lesson_path
+from symad.classroom.workbench.server import Workbench
 from symad.commands.names import HELP
 from symad.errors import ArgumentError
 from symad.limits import LONGEST
-from symad.teaching.lessons.lesson_cells import lesson_path
-from symad.workbench.server import Workbench
 
 _FILE = re.compile(r".+\.py:\w+")
 

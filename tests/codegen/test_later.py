@@ -59,7 +59,7 @@ def test_importing_the_package_imports_neither_sympy_nor_numpy():
 def test_derivatives_and_kernels_need_nothing_that_draws_checks_or_teaches():
     found = loaded("symad.grad, symad.hessian, symad.trace, symad.compile, symad.plan, symad.jit")
     assert {"sympy", "symad.tracing.trace", "symad.compiling.native"} <= found
-    shown = {"symad.drawing", "symad.checking", "symad.teaching", "symad.display.html", "symad.display.terminal"}
+    shown = {"symad.classroom", "symad.doors", "symad.display.html", "symad.display.terminal"}
     assert not found & {*shown, "rich", "latex2mathml", "pygments"}
 
 

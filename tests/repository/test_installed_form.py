@@ -60,11 +60,11 @@ def test_another_package_of_that_name_is_no_matter(library: Path, tmp_path: Path
 def test_lessons_are_installed(library: Path, tmp_path: Path) -> None:
     """They are found beside the package, and run there."""
     (tmp_path / "script.py").write_text(
-        "from symad.teaching.lessons.lesson import lesson\n"
-        "from symad.teaching.lessons.lesson_cells import folder, titles\n"
+        "from symad.classroom.lessons.lesson import lesson\n"
+        "from symad.classroom.lessons.lesson_cells import folder, titles\n"
         "print(folder(), list(titles()), len(lesson(3).steps[3].code[0].value.wrong))"
     )
-    place = library / "symad" / "teaching" / "lessons" / "texts"
+    place = library / "symad" / "classroom" / "lessons" / "texts"
     assert run(library, tmp_path, "script.py").stdout.strip() == f"{place} {list(range(1, 10))} 3"
 
 

@@ -33,9 +33,9 @@ PLANTED = {
     "symad/graph/graph.py": ("from symad import tracing", "symad.graph.graph imports symad.tracing"),
     "symad/errors.py": ("from .tracing.trace import Trace", "symad.errors imports symad.tracing.trace"),
     "symad/surprise.py": ("import sympy", "symad.surprise has no room: add 'surprise' to ORDER"),
-    "symad/drawing/tables.py": (
+    "symad/classroom/drawing/tables.py": (
         "import sympy",
-        "one name for several files: codegen.ir.tables, symad.drawing.tables",
+        "one name for several files: codegen.ir.tables, symad.classroom.drawing.tables",
     ),
     "symad/compiling/native.py": (
         "from symad.graph.graph import _hidden",

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from symad.classroom.lessons.lesson import run_cell, run_steps
+from symad.classroom.lessons.lesson_cells import cells_of, folder, titles as lesson_titles
 from symad.errors import ArgumentError
-from symad.teaching.lessons.lesson import run_cell, run_steps
-from symad.teaching.lessons.lesson_cells import cells_of, folder, titles as lesson_titles
 
 FOLDER = folder()
 LESSONS = sorted(FOLDER.glob("[0-9]*.py"))

@@ -22,8 +22,8 @@ def sizes() -> dict[str, int]:
     found: dict[str, int] = {}
     for package in ("symad", "codegen"):
         for path in (ROOT / package).rglob("*.py"):
-            parts = path.relative_to(ROOT).parts
-            room = "/".join(parts[:2]) if len(parts) > 2 else parts[0]
+            folders = path.relative_to(ROOT).parts[:-1]
+            room = "/".join(folders[: 3 if "classroom" in folders else 2])
             found[room] = found.get(room, 0) + len(path.read_text(encoding="utf-8").splitlines())
     return found
 

@@ -15,7 +15,7 @@ from typing import Any
 import sympy as sp
 
 import symad as sa
-from symad.teaching.expansion import displayed
+from symad.classroom.expansion import displayed
 
 x, y = sp.symbols("x y")
 _UNARY: list[Callable[[Any], Any]] = [

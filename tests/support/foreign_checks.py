@@ -17,7 +17,7 @@ from mpmath import mp
 
 import symad as sa
 from codegen.evaluation.interpret import evaluate
-from symad.checking.verification.exact import results_of
+from symad.classroom.verification.exact import results_of
 from tests.support.foreign_calls import SECONDS, Call, moved, plain_value
 from tests.support.time_limits import TooLongError, limited
 

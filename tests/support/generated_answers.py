@@ -22,10 +22,10 @@ import sympy as sp
 from mpmath import mp
 
 from codegen.errors import WorkbenchError
+from symad.classroom.answers import diagnosis
+from symad.classroom.answers.answer_check import check_derivative
 from symad.errors import LimitError
 from symad.limits import time_limit
-from symad.teaching.answers import diagnosis
-from symad.teaching.answers.answer_check import check_derivative
 
 SECONDS = 2.0  # for SymPy's rewriting of an answer
 _ODD = (sp.I, sp.zoo, sp.nan, sp.re, sp.im, sp.Derivative)

@@ -21,9 +21,9 @@ import sympy as sp
 
 import symad as sa
 from symad import cli
+from symad.classroom.formulas.read import read_formula
 from symad.display.shown import Shown
 from symad.errors import NotationWarning
-from symad.formulas.read import read_formula
 from tests.support.campaigns import CONTROL
 from tests.support.display_checks import HOSTILE, balanced, parsed
 

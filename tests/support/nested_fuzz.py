@@ -20,7 +20,7 @@ import numpy as np
 
 import symad as sa
 from codegen.evaluation.interpret import evaluate
-from symad.checking.verification.verify import exact_values
+from symad.classroom.verification.verify import exact_values
 from tests.support.draws import Draw
 from tests.support.fuzz_programs import SIZE, Body, program_text
 from tests.support.fuzzing import counted

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from symad.classroom.answers.answer_check import check_derivative, check_expansion
+from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.errors import ArgumentError
-from symad.teaching.answers.answer_check import check_derivative, check_expansion
-from symad.teaching.answers.answer_page import CheckedAnswer
 
 
 class Pair(NamedTuple):

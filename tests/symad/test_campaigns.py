@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from symad.classroom.formulas import read
 from symad.display.shown import Shown
-from symad.formulas import read
 from tests.support import environments, extremes, generated_answers, interruptions, mutated_files, mutated_text
 from tests.support.campaigns import carried_out
 

@@ -1,7 +1,7 @@
 """The museum of perturbation confusion: KNOWN_ANSWERS A. Each case has a right number and a famous wrong one.
 
 Every D below is taken by forward and by reverse mode at each level, interpreted and compiled. The naive designs of
-symad/teaching/confusion/naive.py stand beside them, with the wrong numbers that they give.
+symad/classroom/confusion/naive.py stand beside them, with the wrong numbers that they give.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.teaching.confusion import naive
+from symad.classroom.confusion import naive
 from tests.support import mixes
 
 PAIRS = [(outer, inner) for outer in "FR" for inner in "FR"]
@@ -110,7 +110,7 @@ def test_every_famous_wrong_number_comes_from_a_naive_design():
 
 
 def test_the_naive_designs_are_out_of_reach():
-    code = "import sys, symad, symad.cli; assert 'symad.teaching.confusion.naive' not in sys.modules"
+    code = "import sys, symad, symad.cli; assert 'symad.classroom.confusion.naive' not in sys.modules"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert not set(WRONG) & set(sa.__all__)
 

@@ -5,7 +5,7 @@ import pytest
 import sympy as sp
 
 import symad as sa
-from symad.checking.verification.verify import exact_values
+from symad.classroom.verification.verify import exact_values
 from tests.support import mixes
 from tests.support.cases import CASES, lennard_jones, rosenbrock
 

@@ -16,21 +16,21 @@ import rich.cells
 import sympy as sp
 
 import symad
-from symad.checking.comparison.compare import step_errors
+from symad.classroom.answers.answer_page import CheckedAnswer
+from symad.classroom.comparison.compare import step_errors
+from symad.classroom.confusion.exhibit import exhibit
+from symad.classroom.expansion.expand import Expansion
+from symad.classroom.explanation.explain import Explanation
+from symad.classroom.grading.class_grading import GradedClass, grade_class
+from symad.classroom.grading.question import question_of
+from symad.classroom.lessons.lesson import lesson
+from symad.classroom.workbench.panes import made
+from symad.classroom.workbench.questions import Question
+from symad.classroom.workbench.study import Study
 from symad.commands.build_stages import Stopwatch
 from symad.commands.hessian import HessianStudy, study
 from symad.display.shown import Shown
-from symad.teaching.answers.answer_page import CheckedAnswer
-from symad.teaching.confusion.exhibit import exhibit
-from symad.teaching.expansion.expand import Expansion
-from symad.teaching.explanation.explain import Explanation
-from symad.teaching.grading.class_grading import GradedClass, grade_class
-from symad.teaching.grading.question import question_of
-from symad.teaching.lessons.lesson import lesson
 from symad.tracing.trace import trace_structured
-from symad.workbench.panes import made
-from symad.workbench.questions import Question
-from symad.workbench.study import Study
 from tests.support.display_checks import balanced, parsed
 from tests.support.notebooks import read_notebook
 

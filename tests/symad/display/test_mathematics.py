@@ -13,11 +13,11 @@ import sympy as sp
 from sympy.core.symbol import Str
 
 from codegen import heads
+from symad.classroom.formulas.read import read_formula
 from symad.derivatives.level import Epsilon
 from symad.display.mathematics import latex_of, mathml_of, mathml_pieces, signs_of, text_of
 from symad.display.notation import STROKE, Struck
 from symad.errors import ArgumentError
-from symad.formulas.read import read_formula
 from tests.support.cases import HEAD_POINTS
 from tests.support.display_checks import HOSTILE, Read, balanced
 

@@ -1,0 +1,307 @@
+"""check_expansion and check_derivative: the first wrong line of a pupil's answer, the term, and how it went wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, overload
+
+import sympy as sp
+
+from symad.classroom.answers.answer_lines import Step, steps_of
+from symad.classroom.answers.answer_page import CheckedAnswer, Judged, Line
+from symad.classroom.answers.answer_problem import (
+    DIGITS,
+    Problem,
+    Reveal,
+    derivative_problem,
+    expansion_problem,
+    with_decimal_logarithms,
+)
+from symad.classroom.answers.diagnosis import corrected, is_asked
+from symad.classroom.answers.gradient_answers import first_wrong, gradient_problems
+from symad.classroom.answers.implicit_problem import implicit_problem, is_equation
+from symad.classroom.answers.matrix_answers import checked_matrices, is_of_matrices
+from symad.classroom.answers.mistakes import Mistake
+from symad.classroom.answers.rounded_answers import is_rounded_from
+from symad.classroom.equality.equality import Agreement, agreement
+from symad.classroom.expansion.epsilon import Levels, monomial, readable
+from symad.classroom.formulas.read import is_inverse_note
+from symad.display.mathematics import expanded_terms
+from symad.errors import ArgumentError
+from symad.tracing.calling.tracebacks import public_api
+from symad.tracing.calling.user_place import refusal
+
+_E = re.compile(r"e(?![\w^({²³⁻])")  # an e that nothing is attached to: Euler's number, or an epsilon
+
+
+@overload
+def check_expansion(
+    mine: Any,
+    f: Any,
+    x: Any,
+    directions: Any,
+    *,
+    order: int | None = None,
+    epsilons: Sequence[str] | None = None,
+    digits: int = DIGITS,
+    reveal: Reveal = "always",
+    each: Literal[False] = False,
+) -> CheckedAnswer: ...
+
+
+@overload
+def check_expansion(
+    mine: Any,
+    f: Any,
+    x: Any,
+    directions: Any,
+    *,
+    order: int | None = None,
+    epsilons: Sequence[str] | None = None,
+    digits: int = DIGITS,
+    reveal: Reveal = "always",
+    each: Literal[True],
+) -> list[CheckedAnswer | ArgumentError]: ...
+
+
+@public_api
+def check_expansion(
+    mine: Any,
+    f: Any,
+    x: Any,
+    directions: Any,
+    *,
+    order: int | None = None,
+    epsilons: Sequence[str] | None = None,
+    digits: int = DIGITS,
+    reveal: Reveal = "always",
+    each: bool = False,
+) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
+    """Return which line of a pupil's expansion of f(x + eps_1 v + eps_2 w + ...) is the first wrong one, and why.
+
+    `mine` is a text of several lines (steps between equals signs, comments after #), a list of texts or SymPy
+    expressions, or a dict {term: coefficient}; f, x, directions and order are those of `expand`. The epsilons are
+    called eps_1, e1, ε₁..., and also as `epsilons` names them, one for each level. A step is right if it
+    equals f(x + eps_1 v + ...) where the squares of the epsilons are 0, in whatever form; a step after `f'(x) =` is
+    compared with that. Texts are parsed, never evaluated: ArgumentError for what is no formula. With `each`, `mine` is
+    a list of answers, and so is what is returned: the ArgumentError of one that cannot be read stands in its place.
+    A decimal number is right if it is rounded properly and has at least so many significant `digits`; with digits=0,
+    numbers have to be exact. `reveal` says whether a page shows the right answer: "always", "after" an answer is right,
+    or "never". With `order`, a Taylor polynomial in one ε, or in x, is an answer too.
+
+    >>> answer = check_expansion("= x^3 + 3x^2 v eps_1 + 3x^2 w eps_2 + 12 x v w eps_1 eps_2", "x**3", "x", ["v", "w"])
+    >>> answer.right, answer.line.number, answer.term, answer.written, answer.expected
+    (False, 1, epsilon_1*epsilon_2, 12*v*w*x, 6*v*w*x)
+    >>> print(answer.mistakes[0])
+    double-counted: You counted the term twice
+    >>> check_expansion("(x + eps_1 v)^2 = x^2 + 2 x v eps_1", "x**2", "x", ["v"]).right
+    True
+    """
+    problem = expansion_problem(f, x, directions, order, epsilons, digits, reveal)
+    return _each(mine, lambda answer: checked_answer(answer, problem)) if each else checked_answer(mine, problem)
+
+
+@overload
+def check_derivative(
+    mine: Any,
+    f: Any,
+    x: Any,
+    *,
+    order: int = 1,
+    digits: int = DIGITS,
+    reveal: Reveal = "always",
+    each: Literal[False] = False,
+) -> CheckedAnswer: ...
+
+
+@overload
+def check_derivative(
+    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, reveal: Reveal = "always", each: Literal[True]
+) -> list[CheckedAnswer | ArgumentError]: ...
+
+
+@public_api
+def check_derivative(
+    mine: Any, f: Any, x: Any, *, order: int = 1, digits: int = DIGITS, reveal: Reveal = "always", each: bool = False
+) -> CheckedAnswer | list[CheckedAnswer | ArgumentError]:
+    """Return which line of a pupil's derivative of f of some order is the first wrong one, and why.
+
+    An equation such as x^2 + y^2 = 25 asks for dy/dx. In several variables the gradient is asked for, with order=2 the
+    Hessian: ∇f = (2xy, x^2), or lines f_x = 2xy. Questions such as x^T A x, tr(A X), log det X or ‖Ax - b‖² are of
+    matrices (capital letters) and columns (small ones); an answer may have dX in it.
+
+    `mine`, f, x, digits, reveal and each are as in `check_expansion`.
+
+    >>> answer = check_derivative("cos(x^2)", "sin(x^2)", "x")
+    >>> print(answer.right, *answer.mistakes)
+    False chain rule: You left out 2x, the inner derivative of sin(x²)
+    >>> [answer.right for answer in check_derivative(["2x", "x + x", "x"], "x^2", "x", each=True)]
+    [True, True, False]
+    """
+    if is_of_matrices(f, x, mine):
+        return (
+            _each(mine, partial(checked_matrices, f=f, x=x, order=order, reveal=reveal))
+            if each
+            else (checked_matrices(mine, f, x, order, reveal))
+        )
+    equation = is_equation(f)
+    problems = None if equation else gradient_problems(f, x, order, digits, reveal)
+    if problems is None:
+        problem = (implicit_problem if equation else derivative_problem)(f, x, order, digits, reveal)
+        return _each(mine, lambda answer: checked_answer(answer, problem)) if each else checked_answer(mine, problem)
+    symbols = list(dict.fromkeys(problem.symbols[0] for problem in problems.values()))
+
+    def checked(answer: Any) -> CheckedAnswer:
+        bad: CheckedAnswer
+        bad, is_complete = first_wrong(answer, problems, symbols, checked_answer)
+        return replace(bad, finished=bad.finished and is_complete) if bad.right else bad
+
+    return _each(mine, checked) if each else checked(mine)
+
+
+def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAnswer | ArgumentError]:
+    """Return every answer of a list, checked; the error of one that cannot be read."""
+    if not isinstance(answers, list | tuple):
+        raise refusal(f"answers of type {type(answers).__name__}", do="give a list of answers, or leave each=True out")
+    found: list[CheckedAnswer | ArgumentError] = []
+    for answer in answers:
+        try:
+            found.append(check(answer))
+        except ArgumentError as error:
+            found.append(error)
+    return found
+
+
+def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
+    """Return an answer to a problem that was posed before, checked."""
+    judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
+    asked = [found for found in judged if found.step.about is None or is_asked(found.expected, problem)]
+    asked = asked or [found for found in judged if found.step.determines]
+    bad = next((found for right in (False, None) for found in judged if found.right is right), None)
+    if bad is not None:
+        if bad.right is False:
+            _ask_about_readings(mine, problem, bad)
+        if any(is_f := _is_function(judged, problem)):
+            words = ("This is the function itself, no derivative: write f′(x) = before the derivative, not =",)
+            judged = tuple(replace(step, right=None if one else True) for step, one in zip(judged, is_f, strict=True))
+            line = Line(judged[0].step.line, judged[0].step.text)
+            return CheckedAnswer(problem, judged, None, line=line, mistakes=(Mistake("equals sign", words),))
+        return corrected(problem, judged, bad)
+    answers = [found for found in asked if not found.step.restated]
+    if not answers:
+        missing = Mistake("unfinished", ("no line gives what is asked for",))
+        itself = problem.value(problem.formula)
+        says_more = any(not found.step.restated and found.step.about != itself for found in judged)
+        return CheckedAnswer(problem, judged, None if says_more else False, finished=False, mistakes=(missing,))
+    last = answers[-1]
+    kept = _kept_square(last.step.expression, problem)
+    if kept is not None:
+        line, written = Line(last.step.line, last.step.text), last.step.expression.diff(kept, 2).subs(kept, 0) / 2
+        named = monomial((problem.epsilons.index(kept) + 1,))
+        square = sp.Pow(named, 2, evaluate=False)
+        mistake = Mistake("squared epsilon", ("the square of ", named, " is 0: its term falls away"))
+        return CheckedAnswer(problem, judged, False, False, line, square, sp.S.Zero, readable(written), (mistake,))
+    finished = not (last.step.named or last.step.derives or last.step.determines) and _is_finished(
+        last.step.expression, problem
+    )
+    return CheckedAnswer(problem, judged, True, finished=finished)
+
+
+def _ask_about_readings(mine: Any, problem: Problem, bad: Judged) -> None:
+    """Ask back where a wrong answer may be right in another reading of a sign in it."""
+    if asked_back := next(filter(is_inverse_note, bad.step.notes), ""):
+        do = "write arcsin(x) or 1/sin(x), whichever is meant (so for each function); recommended: arcsin(x)"
+        raise refusal(f"line {bad.step.line}: {asked_back}", why="the exponent -1 has two readings", do=do)
+    for what, do, answer, other in _other_readings(mine, problem) if isinstance(mine, str) else ():
+        try:
+            is_right = checked_answer(answer, other).right
+        except ArgumentError:  # it cannot be read in that way
+            continue
+        if is_right:
+            raise refusal(what, do=do)
+
+
+def _other_readings(mine: str, problem: Problem) -> Iterator[tuple[str, str, str, Problem]]:
+    """Yield other readings of an answer: what is read otherwise, what to write, the answer and its problem."""
+    if problem.otherwise is not None:
+        what = "the logarithm 'log', which is read as ln: with log_10 the answer is right"
+        do = "write ln x or log_10 x in the question, whichever is meant; recommended: log_10 x"
+        yield what, do, with_decimal_logarithms(mine), problem.otherwise
+    if problem.expansion and problem.count == 1 and (answer := _E.sub("ε", mine)) != mine:
+        what = "'e', which is read as Euler's number: as an epsilon the answer is right"
+        yield what, "write ε or exp(1), whichever is meant; recommended: ε", answer, problem
+
+
+def _is_function(judged: tuple[Judged, ...], problem: Problem) -> list[bool]:
+    """Return which sides are f where f comes first, and others are what is asked for: (x + 1)^2 = 2x + 2."""
+    if problem.expansion or problem.dependent_name or any(found.step.named for found in judged):
+        return []
+    formula, asked = problem.value(problem.formula), problem.truth[problem.terms[0]]
+    sides = [bool(agreement(found.step.expression, asked)) for found in judged]
+    is_f = [bool(agreement(found.step.expression, formula)) for found in judged]
+    is_chain = is_f[0] and sides[-1] and all(one or other for one, other in zip(sides, is_f, strict=True))
+    return is_f if is_chain else []
+
+
+def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+    """Return steps, with those marked that are wrong only because an earlier one is: an error is marked once."""
+    result: list[Judged] = []
+    for found in judged:
+        before = next((other for other in reversed(result) if not other.step.restated), None)
+        if (
+            found.right is False
+            and before is not None
+            and before.right is False
+            and before.step.about == found.step.about
+        ):
+            follows = all(agreement(before.written[levels], found.written[levels]) for levels in found.written)
+            result.append(replace(found, carried=follows))
+        else:
+            result.append(found)
+    return tuple(result)
+
+
+def _judged(step: Step, problem: Problem) -> Judged:
+    """Return the verdict on a step: a term after the other, until one is wrong."""
+    expected = problem.truth if step.about is None else problem.coefficients(step.about)
+    written = problem.coefficients(step.expression)
+    terms: dict[Levels, Agreement] = {}
+    for levels in problem.terms:
+        finite = not written[levels].has(sp.nan, sp.zoo, sp.oo)
+        terms[levels] = problem.agreement(expected[levels], written[levels]) if finite else Agreement(False)
+        if terms[levels].equal is False and _is_rounded(step, problem, levels, expected[levels]):
+            terms[levels] = Agreement(True, rounded=True)
+    verdicts = {found.equal for found in terms.values()} | ({False} if step.bare else set())
+    if step.condition and False in verdicts:
+        verdicts = {None}  # it may be right where the condition holds
+    right = False if False in verdicts else None if None in verdicts else True
+    return Judged(step, right, terms, written, expected)
+
+
+def _is_rounded(step: Step, problem: Problem, levels: Levels, expected: sp.Expr) -> bool:
+    """Whether a coefficient has decimal numbers that are rounded as they should be."""
+    if step.rounded is None or not problem.digits:
+        return False
+    written = problem.coefficients(step.rounded.expression)[levels]
+    return is_rounded_from(written, expected, step.rounded.decimals, problem.digits)
+
+
+def _kept_square(expression: sp.Expr, problem: Problem) -> sp.Symbol | None:
+    """Return an epsilon whose square is written in an answer."""
+    powers = expression.atoms(sp.Pow) if problem.expansion else set()
+    squares = [power.base for power in powers if power.base in problem.epsilons and power.exp.is_Integer]
+    return min((base for base in squares), key=str, default=None)
+
+
+def _is_finished(expression: sp.Expr, problem: Problem) -> bool:
+    """Whether an expansion is a sum of coefficients times products of epsilons."""
+    if not problem.expansion:
+        return True
+    if problem.taylor:
+        return bool(expression.is_polynomial(*problem.epsilons))
+    if not expression.is_polynomial(*problem.epsilons) or expanded_terms(expression) > 1000:
+        return False
+    return all(max(powers) <= 1 for powers in sp.Poly(expression, *problem.epsilons).monoms())

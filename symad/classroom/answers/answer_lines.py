@@ -1,0 +1,251 @@
+"""A pupil's answer, read: its lines, the steps in each line between equals signs, and what each step is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef
+
+from codegen.records import dataclass
+from symad.classroom.answers.answer_names import AnswerNames
+from symad.classroom.answers.answer_problem import Problem
+from symad.classroom.answers.answer_statements import Statement, cases_of, lines_of, rewritten, sides_of, statements
+from symad.classroom.answers.answer_text import left_side, without_note, without_remainder
+from symad.classroom.answers.step_of_quotients import LIMIT, MOVED, STEP, at_zero, completed
+from symad.classroom.equality.equality import agreement
+from symad.classroom.expansion.epsilon import monomial
+from symad.classroom.formulas.read import Reading, reading
+from symad.display.mathematics import too_large
+from symad.errors import ArgumentError
+from symad.tracing.calling.user_place import refusal
+
+MOST_LINES = 100
+_DECIMAL = re.compile(r"\d[.,]\d|\.\d")
+_DOTS = re.compile(r"[-+−]\s*(?:\.\.\.|…|\\[lc]?dots)\s*$")
+_COMPARISONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One side of an equation in a line: its text, what it says, and what it has to be (None: what is asked for)."""
+
+    line: int
+    text: str
+    expression: sp.Expr
+    about: sp.Expr | None = None
+    bare: bool = False  # an epsilon without a number, where there are several levels
+    named: bool = False  # f is still written as f
+    restated: bool = False  # nothing but f(...) or a derivative that is not carried out
+    derives: bool = False  # a derivative in it is not carried out
+    notes: tuple[str, ...] = ()  # what was taken for granted in reading it
+    condition: str = ""  # under which it is said to hold
+    is_left: bool = False  # the left side of an equation
+    defines: bool = False  # it only gives a name to a part of the formula
+    determines: bool = False  # what is asked for follows from it
+    rounded: Reading | None = None  # its reading with a symbol for each decimal number
+
+
+class Reader:
+    """The lines of one answer, read one after the other."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.names = problem, AnswerNames(problem)
+        self.equation = False  # whether the statement at hand is an equation for y'
+        self.up_to = 0  # the degree of the remainder O(h^n) of the statement at hand, 0 without one
+        self.about: sp.Expr | None = None  # what the equations of the line before are about
+
+    def steps(self, mine: Any) -> list[Step]:
+        """Return the steps of an answer: lines of text, a list of lines or expressions, or a dict of coefficients."""
+        if isinstance(mine, Mapping):
+            found = [self._coefficients(mine)]
+        else:
+            lines = lines_of(mine)
+            if any(isinstance(line, str) and MOVED.search(line) for _, line in lines) and not self.problem.expansion:
+                self.names.names.setdefault("h", STEP)
+            if len(lines) > MOST_LINES:
+                raise refusal(f"an answer of {len(lines)} lines", do=f"give at most {MOST_LINES}")
+            found = [step for number, line in lines for step in self._line(number, line)]
+        if found and all(step.defines for step in found):
+            found[-1] = replace(found[-1], about=None)  # nothing but a name and a value: the value is the answer
+        if not found:
+            raise refusal("an empty answer", do="write a line such as '= x**3 + 3*x**2*v*eps_1'")
+        return found
+
+    def _line(self, number: int, line: Any) -> list[Step]:
+        if isinstance(line, str):
+            line = rewritten(line, self.names.is_known)
+            said = statements(line, self.names.is_known)
+            return [step for statement in said for step in self._statement(number, line, statement)]
+        parts = line.args if isinstance(line, sp.Equality) else [line]
+        sides = [(str(part), Reading(self.names.given(part, number))) for part in parts]
+        self._set_about([read for _, read in sides])
+        return [self._step(number, text, read, self.about) for text, read in sides]
+
+    def _statement(self, number: int, line: str, said: Statement) -> list[Step]:
+        """Return the steps of a statement; one that only names something, as u = x^2 does, is one step."""
+        self.up_to = 0
+        goes_on = line[said.start : said.end].startswith(("=", "≈"))
+        cut = sides_of(line, said.start, said.end)
+        if len(cut) > 1 and (definition := self._definition(number, line, cut)) is not None:
+            return [definition]
+        own = [left_side(line[start:end]) for _, start, end in cut[:-1]]
+        while own and own[0] is not None and own[0].order == 0 and not self.names.is_known(own[0].letter):
+            cut, own = cut[1:], own[1:]  # v(t) = s'(t) = 9.8 t, with the pupil's own name of the function
+        sides = [(text, self._side(number, line, start, end, len(cut) > 1)) for text, start, end in cut]
+        if not goes_on:
+            self._set_about([read for _, read in sides])
+        steps = [self._step(number, text, read, self.about, said.condition) for text, read in sides]
+        return [replace(steps[0], is_left=not goes_on and len(steps) > 1), *steps[1:]] if steps else []
+
+    def _set_about(self, sides: Sequence[Reading]) -> None:
+        """Note what the sides of an equation have to be: the first one, where that is f or a derivative, or moves."""
+        first, *others = sides
+        concrete = self.names.concrete(first.expression)
+        is_formula = not self.problem.expansion and concrete == self.names.concrete(self.problem.formula)
+        says = self.names.is_named(first.expression) or first.derivative or is_formula or concrete.has(STEP)
+        self.about = concrete if others and says else None
+        in_slope = [self.names.has_slope(read.expression) and not read.derivative for read in sides]
+        self.equation = any(in_slope) and not first.expression.is_Derivative
+
+    def _definition(self, number: int, line: str, cut: Sequence[tuple[str, int, int]]) -> Step | None:
+        """Return the step of a statement that names a part of the formula, as u = x^2 does; the name is kept."""
+        word, (_, start, end) = self.names.part_named(cut[0][0], len(cut)), cut[-1]
+        if not word:
+            return None
+        try:
+            step = self._step(number, line[start:end].strip(), self._read(number, line, start, end))
+        except ArgumentError:
+            return None
+        self.names.define(word, step.expression)
+        return replace(step, about=step.expression, defines=True)
+
+    def _step(self, number: int, text: str, read: Reading, about: sp.Expr | None = None, condition: str = "") -> Step:
+        expression, concrete = read.expression, self.names.concrete(read.expression)
+        named = self.names.is_named(expression) and not self.problem.dependent_name
+        named |= self.names.has_slope(expression)
+        restated = read.derivative or isinstance(expression, AppliedUndef | sp.Derivative | sp.Subs)
+        rounded = read.rounded and replace(read.rounded, expression=self.names.concrete(read.rounded.expression))
+        found = Step(number, text, concrete, about, expression.has(self.names.bare), named, restated, read.derives,
+                     read.notes, condition, rounded=rounded)  # fmt: skip
+        return replace(found, determines=self._determines(expression, about))
+
+    def _determines(self, side: sp.Expr, about: sp.Expr | None) -> bool:
+        """Return whether a side of an equation gives what is asked for: y' stands in it, or h, which goes to 0."""
+        asked = self.problem.truth[self.problem.terms[0]]
+        if self.up_to > self.problem.count and side.has(STEP):
+            return True
+        if about is not None and about.has(STEP) and side.has(STEP) and not self.names.is_named(side):
+            return bool(agreement(side.subs(STEP, 0), asked))
+        return self.equation
+
+    def _side(self, number: int, line: str, start: int, end: int, equation: bool) -> Reading:
+        """Return a side of a line: what an equation is about, or a formula, with a note or a remainder behind it."""
+        if equation and (about := self.names.derivative(line[start:end])) is not None:
+            return Reading(about, derivative=not self.names.is_named(about))
+        if (limit := LIMIT.match(line, start, end)) is not None:
+            quotient = self.names.concrete(self._read(number, line, limit.end(), end).expression)
+            return Reading(at_zero(quotient), derives=True)
+        before = without_note(line, start, end, self.names.is_known)
+        if before < end and not self._is_read(number, line, before, end):
+            end = before
+        if self.problem.taylor and (dots := _DOTS.search(line[start:end])):
+            end = start + dots.start()
+        if not self.problem.expansion and STEP not in self.names.names.values():
+            return self._read(number, line, start, end)
+        end, remainder = without_remainder(line, start, end)
+        if remainder is not None and not self.problem.expansion:
+            size = self._read(number, line, *remainder).expression
+            return self._up_to(number, self._read(number, line, start, end), size)
+        if remainder is not None:
+            self._check_remainder(number, line, remainder)
+        return self._read(number, line, start, end)
+
+    def _up_to(self, number: int, read: Reading, size: sp.Expr) -> Reading:
+        """Return a Taylor polynomial in h with the remainder O(size) as f(x + h), where it is right."""
+        if not size.is_polynomial(STEP) or not size.has(STEP):
+            raise refusal(f"the remainder O({size}) in line {number}", do="write a power of h, such as O(h^2)")
+        self.up_to = int(sp.degree(size, STEP))
+        point = self.names.point
+        moved = self.names.concrete(self.problem.formula.subs(point, point + STEP))
+        return replace(read, expression=completed(self.names.concrete(read.expression), moved, self.up_to))
+
+    def _is_read(self, number: int, line: str, start: int, end: int) -> bool:
+        """Return whether a part of a line is a formula."""
+        try:
+            self._read(number, line, start, end)
+        except ArgumentError:
+            return False
+        return True
+
+    def _check_remainder(self, number: int, line: str, part: tuple[int, int]) -> None:
+        """Refuse a remainder that would swallow what is asked for: it is a power or a product that falls away."""
+        problem, content = self.problem, self._read(number, line, *part).expression
+        names: set[sp.Basic] = {*problem.epsilons, self.names.bare} & content.free_symbols
+        falls_away = 2
+        if problem.taylor:
+            falls_away = problem.count + (line[: part[0]].rstrip(" (")[-1:] != "o")
+            names = names or set(problem.symbols) & content.free_symbols
+        degree = sp.Poly(content, *names).total_degree() if names and content.is_polynomial(*names) else 0
+        if degree < falls_away:
+            do = "write O(ε²) for what falls away, and all terms that are asked for"
+            raise refusal(f"the remainder O({line[slice(*part)].strip()}) in line {number}", do=do)
+
+    def _read(self, number: int, line: str, start: int, end: int) -> Reading:
+        if (cases := cases_of(line[start:end])) is not None:
+            return Reading(sp.Piecewise(*(self._case(number, *case) for case in cases)))
+        line = line[:start] + self.names.with_ratios(line[start:end]) + line[end:]
+        options: dict[str, Any] = {"part": (start, end), **self.names.options()}
+        try:
+            found = reading(line, self.names.names, **options)
+            has_decimals = _DECIMAL.search(line[start:end]) is not None
+            rounded = reading(line, self.names.names, decimals=True, **options) if has_decimals else None
+        except ArgumentError as error:
+            raise ArgumentError(error.what, where=f"line {number}, {error.where}", why=error.why, do=error.do) from None
+        if large := too_large(found.expression):
+            raise refusal(f"line {number}: {large}", do="give a shorter line")
+        return replace(found, rounded=rounded)
+
+    def _case(self, number: int, value: str, condition: str) -> tuple[sp.Expr, Any]:
+        """Return a row of a piecewise formula; a condition compares two formulas, or is a word such as "otherwise"."""
+        found = re.fullmatch(r"([^<>=]+)(<=|>=|<|>)([^<>=]+)", condition)
+        if found is None and not re.fullmatch(r"\s*(?:otherwise|else|sonst|sinon)\s*", condition):
+            raise refusal(f"the case {condition!r} in line {number}", do="write x > 0, x < 0 or otherwise")
+        texts = [value, *((found[1], found[3]) if found else ())]
+        read, *compared = (self._read(number, text, 0, len(text)).expression for text in texts)
+        return read, _COMPARISONS[found[2]](*compared) if found else sp.true
+
+    def _coefficients(self, mine: Mapping[Any, Any]) -> Step:
+        """Return a table of coefficients as one line."""
+        if not self.problem.expansion:
+            raise refusal("a dict as the answer to a derivative", do="give the derivative as a text or expression")
+        terms, texts = dict[sp.Expr, sp.Expr](), []
+        for key, value in mine.items():
+            term, coefficient = map(self._entry, (monomial(key) if isinstance(key, tuple) else key, value))
+            factors = [] if term == 1 else list(sp.Mul.make_args(term))
+            if not set(factors) <= set(self.problem.epsilons) or len(set(factors)) < len(factors):
+                raise refusal(f"the term {key}", do="give 1 and products of different epsilons, such as 'eps_1 eps_2'")
+            if term in terms:
+                raise refusal(f"the term {key} twice", do="give each term once")
+            if coefficient.has(*self.problem.epsilons, self.names.bare):
+                raise refusal(f"the coefficient {value} of {key}", do="give coefficients without epsilons")
+            terms[term] = term * coefficient
+            texts.append(f"{key}: {value}")
+        return self._step(1, ", ".join(texts), Reading(sp.Add(*terms.values())))
+
+    def _entry(self, value: Any) -> sp.Expr:
+        return self._read(1, value, 0, len(value)).expression if isinstance(value, str) else self.names.given(value, 1)
+
+
+def steps_of(mine: Any, problem: Problem) -> Sequence[Step]:
+    """Return the steps of an answer to a problem.
+
+    >>> from symad.classroom.answers.answer_problem import derivative_problem
+    >>> problem = derivative_problem("x**2", "x", 1)
+    >>> [(step.line, step.text) for step in steps_of("f'(x) = 2x\\n= x + x  # the same", problem)]
+    [(1, "f'(x)"), (1, '2x'), (2, 'x + x')]
+    """
+    return Reader(problem).steps(mine)

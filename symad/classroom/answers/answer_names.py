@@ -1,0 +1,194 @@
+"""What names stand for in a pupil's answer: symbols of f, epsilons, f itself, and the parts that the pupil names."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import sympy as sp
+from sympy.core.function import AppliedUndef, UndefinedFunction
+
+from symad.classroom.answers.answer_problem import Problem, real, undefined
+from symad.classroom.answers.answer_text import left_side
+from symad.classroom.formulas.formula_names import CONSTANTS, Name, known, plain
+from symad.display.mathematics import too_large
+from symad.tracing.calling.user_place import refusal
+
+CONSTANT = sp.Dummy("C", real=True)  # a letter c or C of the pupil, perhaps a constant of integration
+_PART = re.compile(r"([^\W\d_](?:_?[0-9]+|_\{[0-9]+\})?)(?:\(\s*(\w+)\s*\))?")
+_RATIO = re.compile(r"(?<![A-Za-z])d([A-Za-z])/d([A-Za-z])(?![A-Za-z(])")
+
+
+class AnswerNames:
+    """Names and their meaning: `function` is f, `point` its one variable, `bare` an epsilon without a number."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        parts = [problem.formula, *problem.at.values(), *(p for parts in problem.directions.values() for p in parts)]
+        symbols = {symbol for part in parts for symbol in part.free_symbols} | set(problem.symbols)
+        named = sorted(filter(lambda symbol: not symbol.is_Dummy, symbols), key=str)
+        self.names: dict[str, Name] = {symbol.name: symbol for symbol in named}
+        self.names |= {function.__name__: function for part in parts for function in undefined(part)}
+        self.bare: Any = sp.Dummy("epsilon", real=True)
+        if problem.expansion:
+            self._name_epsilons()
+        self.point: Any | None = problem.symbols[0] if len(problem.symbols) == 1 else None
+        self.own: dict[str, sp.Expr] = {}  # parts of the formula that the answer names
+        self.function = self._named_function()
+        if not problem.expansion:
+            self.names |= {letter: CONSTANT for letter in ("c", "C", "const") if not self.is_known(letter)}
+        calls = problem.formula.atoms(AppliedUndef)
+        elsewhere = {call.func.__name__ for call in calls if call.args != (self.point,)}
+        self._functions: set[str] = {call.func.__name__ for call in calls} - elsewhere if self.point else set()
+        if self.function is not None and self.point is not None:
+            self._functions |= {name for name, meaning in self.names.items() if meaning == self.function}
+        if problem.dependent_name:  # a differential: 2x dx + 2y dy = 0
+            d = sp.Dummy("d", positive=True)
+            self.names |= {f"d{self.point}": d, f"d{problem.dependent_name}": d * self._slope()}
+
+    def _named_function(self) -> UndefinedFunction | None:
+        """Return f as an undefined function that the answer may name; None where its name stands for another thing."""
+        dependent, name = self.problem.dependent_name, self.problem.name
+        if name in self.names and not dependent:
+            return None
+        function = self.names[dependent or name] = sp.Function(dependent or name)
+        for letter in "y" if dependent else "fy":
+            if not self.is_known(letter):
+                self.names[letter] = function
+        return function
+
+    def _name_epsilons(self) -> None:
+        """Name the epsilons; one without a number is that of the only level, unless f has a symbol of that name."""
+        for level, epsilon in enumerate(self.problem.epsilons, 1):
+            if self.is_known(epsilon.name):
+                raise refusal(f"a symbol {epsilon} in f", do="rename it: the levels are called so")
+            self.names[epsilon.name] = epsilon
+            if not self.is_known(f"e_{level}"):
+                self.names[f"e_{level}"] = epsilon
+        for name, epsilon in zip(self.problem.called, self.problem.epsilons, strict=False):
+            if known(self.names, name) not in (None, epsilon):
+                raise refusal(f"{name!r} as the name of an epsilon", do="take one that stands for nothing else")
+            self.names[name] = epsilon
+        if not self.is_known(self.bare.name):
+            one = self.problem.epsilons[0] if self.problem.count == 1 else self.bare
+            self.names[self.bare.name] = self.problem.epsilon_sum if self.problem.taylor else one
+        if self.problem.taylor:
+            self.names.setdefault("h", self.problem.epsilon_sum)
+
+    def is_known(self, word: str) -> bool:
+        """Return whether a word stands for something."""
+        return known(self.names, word) is not None
+
+    def options(self) -> dict[str, Any]:
+        """Return how formulas in an answer are read: no other names, and f'g + fg' without arguments."""
+        bare = {*self.own, *self._functions}
+        return {"others": False, "functions": False, "point": self.point, "bare": bare}
+
+    def part_named(self, text: str, sides: int) -> str:
+        """Return the name that a left side gives to a part of the formula, as in u = x^2; "" for any other text."""
+        found = _PART.fullmatch(text.strip("$ "))
+        if found is None or self.point is None or self.problem.expansion or found[2] not in (None, self.point.name):
+            return ""
+        word = found[1].replace("{", "").replace("}", "")
+        is_other = self.is_known(word) or word in (self.problem.name, "f", *CONSTANTS) or (found[2] and sides > 2)
+        return "" if is_other else word
+
+    def define(self, word: str, part: sp.Expr) -> None:
+        """Keep what the answer calls a part of the formula."""
+        self.names[word] = self.own[word] = part
+
+    def is_named(self, expression: sp.Expr) -> bool:
+        """Return whether f stands in an expression by its name."""
+        return self.function is not None and expression.has(self.function)
+
+    def _slope(self) -> sp.Expr:
+        """Return y' as it is read."""
+        return sp.Derivative(self.function(self.point), self.point)  # type: ignore[misc]
+
+    def has_slope(self, expression: sp.Expr) -> bool:
+        """Return whether y' stands in an expression, where an equation gives y."""
+        return bool(self.problem.dependent_name) and expression.has(self._slope())
+
+    def concrete(self, expression: sp.Expr) -> sp.Expr:
+        """Return an expression at the point of the problem, with the formula of f for its name."""
+        problem = self.problem
+        if problem.dependent_name:  # the right derivative for y'
+            of_x, y = self.function(self.point), sp.Symbol(problem.dependent_name, real=True)  # type: ignore[misc]
+            (slope,) = problem.truth.values()
+            return expression.doit().subs({self._slope(): slope}).subs(of_x, y)
+        if self.is_named(expression):
+            for call in expression.atoms(AppliedUndef):
+                if call.func == self.function and len(call.args) != len(problem.symbols):
+                    do = f"give {len(problem.symbols)}: {', '.join(symbol.name for symbol in problem.symbols)}"
+                    raise refusal(f"{problem.name} of {len(call.args)} arguments in {call}", do=do)
+
+            def formula(*arguments: sp.Expr) -> sp.Expr:
+                return problem.formula.subs(list(zip(problem.symbols, arguments, strict=True)), simultaneous=True)
+
+            expression = _with_places(expression).replace(self.function, formula).doit()
+        if problem.taylor and problem.at and not expression.has(*problem.epsilons):
+            return expression.subs(list(zip(problem.symbols, problem.moved, strict=True)), simultaneous=True)
+        return problem.value(expression)
+
+    def derivative(self, text: str) -> sp.Expr | None:
+        """Return what y', dy/dx or f_x stands for where f has one variable; None for any other text."""
+        about = left_side(text)
+        if about is None or self.function is None or self.point is None:
+            return None
+        if about.letter not in self.own and known(self.names, about.letter) not in (None, self.function):
+            return None
+        at = self.function(self.point)
+        of = self.own.get(about.letter, at)
+        if about.variable in self.own and about.order == 1:  # dy/du = (dy/dx)/(du/dx)
+            above = sp.Derivative(of, self.point) if of == at else sp.diff(of, self.point)
+            return above / sp.diff(self.own[about.variable], self.point)
+        variables = {plain(letter) for letter in about.variable} if about.order > 1 else {plain(about.variable)}
+        if about.variable and not variables <= {plain(self.point.name)}:
+            return None
+        if of != at:
+            return sp.diff(of, self.point, about.order)
+        if about.order == 0:
+            return at if about.letter in ("y", "f", self.problem.name) else None
+        return sp.Derivative(at, (self.point, about.order))
+
+    def with_ratios(self, text: str) -> str:
+        """Return a text with dy/du and du/dx as names, where u is a name of the pupil's."""
+
+        def name(found: re.Match[str]) -> str:
+            value = self.derivative(found[0])
+            if value is None:
+                return found[0]
+            word = f"d{found[1]}_d{found[2]}"
+            self.names[word] = value
+            return word
+
+        return _RATIO.sub(name, text)
+
+    def given(self, value: Any, number: int) -> sp.Expr:
+        """Return a SymPy expression in the symbols of the problem, which are found by their names."""
+        try:
+            expression = sp.sympify(value, strict=True)
+        except sp.SympifyError:
+            expression = None
+        if not isinstance(expression, sp.Expr):
+            raise refusal(f"line {number} of type {type(value).__name__}", do="give a text or a SymPy expression")
+        if large := too_large(expression):
+            raise refusal(f"line {number}: {large}", do="give a shorter line")
+        put = {}
+        for symbol in expression.free_symbols:
+            found = known(self.names, symbol.name)
+            if not isinstance(found, sp.Expr):
+                do = f"known are {', '.join(self.names)}"
+                raise refusal(f"the symbol {symbol} in line {number}", do=do)
+            put[symbol] = found
+        return real(expression.doit().xreplace(put))
+
+
+def _with_places(expression: sp.Expr) -> sp.Expr:
+    """Return an expression with f'(g(x)) as a derivative in a place, where g(x) is put: g may become a formula."""
+
+    def placed(part: sp.Derivative) -> sp.Expr:
+        puts = {found: sp.Dummy("xi") for found in part.variables if not found.is_Symbol}
+        return sp.Subs(part.xreplace(puts), list(puts.values()), list(puts)) if puts else part
+
+    return expression.replace(sp.Derivative, lambda *parts: placed(sp.Derivative(*parts, evaluate=False)))

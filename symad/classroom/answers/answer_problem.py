@@ -1,0 +1,325 @@
+"""What a pupil's answer is compared with: f as a formula, where and along what it moves, the right coefficients."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+import sympy as sp
+from sympy.core.function import AppliedUndef, UndefinedFunction
+
+import symad.tracing.values.containers as containers
+from codegen.records import dataclass
+from symad.classroom.equality.equality import Agreement, agreement
+from symad.classroom.equality.turns import is_at_turn, turns
+from symad.classroom.expansion.displayed import Definitions, check_coefficients
+from symad.classroom.expansion.epsilon import Levels, subsets
+from symad.classroom.expansion.expansion_levels import by_levels
+from symad.classroom.expansion.page_formulas import Along, Listed
+from symad.classroom.formulas.given import given
+from symad.classroom.formulas.read import read_formula
+from symad.derivatives.level import Epsilon
+from symad.display.mathematics import too_large
+from symad.graph.sympy_io import to_sympy
+from symad.tracing.calling.user_place import refusal
+from symad.tracing.trace import trace
+
+Reveal = Literal["never", "after", "always"]  # whether a page shows the right answer; after: beside a right one
+MOST_LEVELS = 4  # 16 terms, which nobody writes by hand
+MOST_ORDER = 6
+MOST_DIGITS = 15
+DIGITS = 2  # significant digits that a decimal number in an answer needs, unless the question says more
+_ROUNDED = 13  # digits of a number that nobody types
+
+
+@dataclass(frozen=True)
+class Problem:
+    """f as a formula of its symbols, where it is looked at, and how it moves there: a direction for each set of levels.
+
+    `terms` are the sets of levels that an answer has coefficients of. A derivative of order n moves x by 1 along n
+    levels, and has one term, that of all of them.
+    """
+
+    formula: sp.Expr
+    symbols: tuple[sp.Symbol, ...]
+    at: Mapping[sp.Symbol, sp.Expr]
+    directions: Mapping[Levels, Sequence[sp.Expr]]
+    count: int
+    expansion: bool
+    name: str
+    called: tuple[str, ...] = ()  # what the question calls the epsilons
+    taylor: bool = False  # one direction for all levels: a polynomial in one epsilon is an answer too
+    digits: int = DIGITS  # significant ones that a decimal number needs; 0 where it has to be exact
+    reveal: Reveal = "always"
+    otherwise: Problem | None = None  # the problem where "log" means the logarithm to base 10
+    epsilons: tuple[sp.Symbol, ...] = field(init=False)
+    truth: Mapping[Levels, sp.Expr] = field(init=False)
+
+    def __post_init__(self) -> None:
+        epsilons = tuple(sp.Symbol(f"epsilon_{k}", real=True) for k in range(1, self.count + 1))
+        object.__setattr__(self, "epsilons", epsilons)
+        object.__setattr__(self, "truth", {levels: self.value(self.general(levels)) for levels in self.terms})
+
+    @property
+    def terms(self) -> list[Levels]:
+        return subsets(self.count) if self.expansion else [tuple(range(1, self.count + 1))]
+
+    def general(self, levels: Sequence[int]) -> sp.Expr:
+        """Return the right coefficient of some levels, in the symbols of f."""
+        found = self.formula
+        for level in levels:
+            found = along(found, self.tangents(level))
+        return found
+
+    def tangents(self, level: int) -> dict[sp.Symbol, sp.Expr]:
+        """Return by what a level moves the symbols; it may move the directions of earlier levels too."""
+        moved = dict(zip(self.symbols, self.directions[(level,)], strict=True))
+        for levels, direction in self.directions.items():
+            if len(levels) > 1 and levels[-1] == level:
+                names = self.directions[levels[:-1]]
+                moved |= {name: part for name, part in zip(names, direction, strict=True) if name.is_Symbol}
+        return moved
+
+    def value(self, expression: sp.Expr) -> sp.Expr:
+        """Return an expression in the symbols of f at the point."""
+        return expression.xreplace(dict(self.at)).doit() if self.at else expression
+
+    def named(self, part: Any) -> Any:
+        """Return an expression, or a word, as it is shown: its symbols have the names that were given."""
+        if not isinstance(part, sp.Basic):
+            return part
+        dummies = part.atoms(sp.Dummy) if isinstance(part, sp.Expr) else ()
+        return part.xreplace({symbol: real(sp.Symbol(symbol.name)) for symbol in dummies})
+
+    @property
+    def turns_here(self) -> bool:
+        """Whether f itself has a kink or a step at the point."""
+        return any(self.value(turn) == 0 for turn in turns([self.formula]))
+
+    def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
+        """Return whether what is written is what is expected."""
+        return agreement(expected, written)
+
+    @property
+    def dependent_name(self) -> str:
+        """The name of the function that an equation gives; "" where f is a formula."""
+        return ""
+
+    @property
+    def epsilon_sum(self) -> sp.Expr:
+        """The sum of all epsilons: the one epsilon of a Taylor polynomial."""
+        return sp.Add(*self.epsilons)
+
+    @property
+    def moved(self) -> list[sp.Expr]:
+        """The argument x + eps_1 v + ..., by its numbers."""
+        monomials = {levels: sp.Mul(*(self.epsilons[k - 1] for k in levels)) for levels in self.directions}
+        return [
+            self.value(symbol) + sum(self.directions[levels][k] * monomials[levels] for levels in self.directions)
+            for k, symbol in enumerate(self.symbols)
+        ]
+
+    def coefficients(self, expression: sp.Expr) -> dict[Levels, sp.Expr]:
+        """Return the coefficients of an expression in epsilons whose squares are 0: of terms that an answer has.
+
+        The coefficient of eps_1 eps_2 is the mixed derivative in both at 0, whatever form the expression has.
+        """
+        if not self.expansion:
+            return {self.terms[0]: expression}
+        found: dict[Levels, sp.Expr] = {(): expression}
+        for level, epsilon in enumerate(self.epsilons, 1):
+            for levels, part in list(found.items()):
+                sloped = self.turns_here or not is_at_turn(part, epsilon)
+                found[(*levels, level)] = slope(part, epsilon).subs(epsilon, 0) if sloped else sp.nan
+                found[levels] = part.subs(epsilon, 0)
+        return found
+
+
+def along(expression: sp.Expr, tangents: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """Return the derivative of an expression along a direction.
+
+    >>> x, v = sp.symbols("x v")
+    >>> along(x**3, {x: v})
+    3*v*x**2
+    """
+    moved = [(symbol, part) for symbol, part in tangents.items() if expression.has(symbol) and part != 0]
+    return sp.Add(*(slope(expression, symbol) * part for symbol, part in moved))
+
+
+def slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
+    """Return the derivative in a symbol where there is one: steps have slope 0 between their jumps.
+
+    >>> x = sp.Symbol("x", real=True)
+    >>> slope(x * sp.floor(x), x), slope(sp.sign(x), x)
+    (floor(x), 0)
+    """
+    found = sp.diff(expression, symbol)
+    steps = [part for part in found.atoms(sp.Derivative) if isinstance(part.expr, sp.floor | sp.ceiling)]
+    return found.xreplace(dict.fromkeys([*steps, *found.atoms(sp.DiracDelta)], sp.S.Zero))
+
+
+def expansion_problem(
+    f: Any, x: Any, directions: Any, order: int | None, called: Sequence[str] | None = None,
+    digits: int = DIGITS, reveal: Reveal = "always",
+) -> Problem:  # fmt: skip
+    """Return the problem of an expansion; ArgumentError for more than MOST_LEVELS levels."""
+    _check_options(digits, reveal)
+    formula, symbols, values, argument, name = _formula(f, x)
+    found = by_levels(argument, directions, order)
+    count = max(max(levels) for levels in found)
+    most = MOST_LEVELS if order is None else MOST_ORDER
+    if count > most:
+        raise refusal(f"an answer of {2**count} terms", do=f"give at most {most} levels")
+    if called is not None and len(called) != count:
+        raise refusal(f"{len(called)} names of epsilons", do=f"give {count}, one for each level")
+    exact = {levels: [real(part) for part in parts] for levels, parts in found.items()}
+    apart = _apart(formula, symbols, values, [part for parts in exact.values() for part in parts])
+    names, taylor = tuple(called or ()), order is not None
+    other = with_decimal_logarithms(f)
+    otherwise = None if other == f else expansion_problem(other, x, directions, order, called, digits, reveal)
+    return _smooth(
+        Problem(
+            *apart, exact, count, True, name, names, taylor=taylor, digits=digits, reveal=reveal, otherwise=otherwise
+        )
+    )
+
+
+def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always") -> Problem:
+    """Return the problem of a derivative in one symbol."""
+    _check_options(digits, reveal)
+    formula, symbols, values, _, name = _formula(f, x)
+    if len(symbols) != 1:
+        do = "name one as x, or use check_expansion with directions"
+        raise refusal(f"a derivative in {len(symbols)} variables", do=do)
+    if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= MOST_ORDER:
+        raise refusal(f"order={order!r}", do=f"give an integer from 1 to {MOST_ORDER}")
+    apart = _apart(formula, symbols, values, [])
+    other = with_decimal_logarithms(f)
+    otherwise = None if other == f else derivative_problem(other, x, order, digits, reveal)
+    return _smooth(Problem(*apart, _ones(order), order, False, name, digits=digits, reveal=reveal, otherwise=otherwise))
+
+
+def with_decimal_logarithms(text: Any) -> Any:
+    """Return a text with log_10 for each "log" without a base, and anything else as it is.
+
+    >>> with_decimal_logarithms("x log x + log_2 x + \\\\log x")
+    'x log_10 x + log_2 x + \\\\log_{10} x'
+    """
+    if not isinstance(text, str) or re.search(r"log\s*\([^()]*,", text):
+        return text
+    text = re.sub(r"(?<![\\A-Za-z])log(?![A-Za-z0-9_₀-₉]|\s*_)", "log_10", text)
+    return re.sub(r"\\log(?![A-Za-z_]|\s*_)", r"\\log_{10}", text)
+
+
+def _check_options(digits: int, reveal: str) -> None:
+    if reveal not in get_args(Reveal):
+        raise refusal(f"reveal={reveal!r}", do=f"use one of {', '.join(map(repr, get_args(Reveal)))}")
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 0 <= digits <= MOST_DIGITS:
+        raise refusal(f"digits={digits!r}", do=f"give 1 to {MOST_DIGITS}, or 0 where numbers have to be exact")
+
+
+def several_symbols(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr]] | None:
+    """Return a formula of several variables, these, and their values where x has some; None where there is one."""
+    formula, symbols, values, _, _ = _formula(f, x)
+    return (formula, symbols, values) if len(symbols) > 1 else None
+
+
+def derivative_within(problem: Problem, order: int, formula: sp.Expr) -> Problem:
+    """Return the problem of a derivative of f, or of a part of it, of which a line of an answer may be."""
+    return replace(problem, formula=formula, directions=_ones(order), count=order, expansion=False)
+
+
+def _ones(order: int) -> dict[Levels, list[sp.Expr]]:
+    return {(level,): [sp.S.One] for level in range(1, order + 1)}
+
+
+def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr], Any, str]:
+    """Return f as a formula in real symbols, the symbols, their values where x has some, x itself, and f's name."""
+    if isinstance(f, str):
+        f = read_formula(f, _names(x))
+    found = given(f, x, parameters=True)
+    if isinstance(f, sp.Expr):
+        formula = f
+    else:
+        traced = trace(found.function, found.argument)
+        results = to_sympy(traced.graph, traced.outputs.flat, evaluate=True)
+        if len(results) != 1:
+            raise refusal(f"a function of {len(results)} results", do="check one of them at a time")
+        inputs = [traced.graph.atoms[node] for node in traced.inputs.flat]
+        formula = results[0].xreplace(dict(zip(inputs, found.symbols, strict=True)))
+    _check_exact(formula)
+    if large := too_large(formula):
+        raise refusal(large, do="give a formula that can be expanded by hand")
+    if not all(isinstance(symbol, sp.Symbol) for symbol in found.symbols):
+        raise refusal(f"x = {', '.join(map(str, found.symbols))}", do="give plain symbols")
+    symbols = tuple(real(symbol) for symbol in found.symbols)
+    values = [item for leaf in containers.flatten(found.argument)[0] for item in np.ravel(leaf).tolist()]
+    at = {symbol: real(value) for symbol, value in zip(symbols, values, strict=True) if symbol != real(value)}
+    return real(formula), symbols, at, found.argument, found.name
+
+
+def _smooth(problem: Problem) -> Problem:
+    """Return a problem whose coefficients have values, which hang on no convention such as sign(0) = 0; else refuse.
+
+    The coefficients are checked by arithmetic that shares no code with the rules that made them.
+    """
+    for levels in problem.terms if problem.at else []:
+        general = problem.general(levels)
+        steps = [step for step in general.atoms(sp.sign, sp.Heaviside) if problem.value(step.args[0]) == 0]
+        steps += [step for step in general.atoms(sp.floor, sp.ceiling) if problem.value(step.args[0]).is_Integer]
+        held = {step: sp.Dummy(real=True) for step in steps}
+        value = problem.value(general.xreplace(held))
+        if value.has(sp.nan, sp.zoo, sp.oo, *held.values()):
+            place = ", ".join(f"{symbol.name} = {value}" for symbol, value in problem.at.items())
+            raise refusal(f"f without a derivative at {place}", do="take another point")
+    epsilons = {epsilon: Epsilon.of_level(k) for k, epsilon in enumerate(problem.epsilons, 1)}
+    name = "the formula"  # which is no name of a function in it
+    moved = Along(sp.Symbol(name), sp.S.Zero, Listed(*(part.xreplace(epsilons) for part in problem.moved)))
+    check_coefficients(problem.truth, moved, Definitions(name, problem.symbols, problem.formula))
+    return problem
+
+
+def _check_exact(formula: sp.Expr) -> None:
+    """Refuse numbers such as math.pi: a pupil's exact answer would differ from them."""
+    for number in formula.atoms(sp.Float):
+        if len(str(number).lower().partition("e")[0].replace(".", "").strip("-0")) >= _ROUNDED:
+            do = "write it exactly, as sp.pi or sp.Rational(1, 3)"
+            raise refusal(f"the number {number} in f, which seems to be rounded", do=do)
+
+
+def _apart(
+    formula: sp.Expr, symbols: Sequence[sp.Symbol], at: Mapping[sp.Symbol, sp.Expr], directions: Sequence[sp.Expr]
+) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Symbol, sp.Expr]]:
+    """Return f, its symbols and their values, with new symbols where a direction or a value has one of the same name.
+
+    In f(x + eps_1 x) the second x is what the first is at the point, and does not move.
+    """
+    elsewhere = {symbol for part in (*directions, *at.values()) for symbol in part.free_symbols}
+    new = {symbol: sp.Dummy(symbol.name, **symbol.assumptions0) for symbol in symbols if symbol in elsewhere}
+    values = {new.get(symbol, symbol): at.get(symbol, symbol) for symbol in symbols if symbol in new or symbol in at}
+    return formula.xreplace(new), tuple(new.get(symbol, symbol) for symbol in symbols), values
+
+
+def _names(x: Any) -> list[Any]:
+    """Return the names that a formula in a text is told."""
+    return [part for part in (x if isinstance(x, list | tuple | Mapping) else [x]) if isinstance(part, str | sp.Symbol)]
+
+
+def real(value: Any) -> sp.Expr:
+    """Return a value as an exact expression in real symbols: a float is the decimal number that it shows.
+
+    >>> real(0.1 * sp.Symbol("x")), real(0.1 * sp.Symbol("x")).is_real
+    (x/10, True)
+    """
+    expression = sp.sympify(value)
+    exact: dict[sp.Basic, sp.Basic] = {number: sp.Rational(str(number)) for number in expression.atoms(sp.Float)}
+    named = {s: sp.Symbol(s.name, real=True) for s in expression.free_symbols if s.is_extended_real is None}
+    return expression.xreplace({**exact, **named})
+
+
+def undefined(expression: sp.Expr) -> set[UndefinedFunction]:
+    """Return the functions in an expression that have only a name."""
+    return {call.func for call in expression.atoms(AppliedUndef)}

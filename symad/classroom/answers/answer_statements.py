@@ -1,0 +1,240 @@
+"""The statements in a line of an answer: without labels, words and conditions around them; cut at commas.
+
+A statement keeps its place in the line, so that an error can point there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from codegen.records import dataclass
+from symad.classroom.answers.answer_text import ARROW, without_typesetting
+from symad.classroom.answers.step_of_quotients import AS_IT_VANISHES
+from symad.classroom.formulas.tokens import STYLED
+
+# what connects statements, and what begins a condition, in English, German and French
+_RELATION = re.compile(r"(?<![-−=])[<>]|[≤≥≠∈∉]|!=|\\(?:in|ne|neq|leq?|geq?|lt|gt|notin)(?![a-zA-Z])")
+_LABEL = re.compile(
+    r"\s*(?:[^\W\d_](?:[^\W\d_]|[ -])+|\(?[a-z0-9]\))\s*:(?!=)\s*|\s*(?:[a-h0-9]\)|\([a-h]\)|i{1,3}\))\s+"
+)
+_CONNECTIVE = re.compile(
+    r"\s*(?:so|thus|hence|therefore|then|let|where|with|and|also|now|since|because|we get|we have|i get|it is|"
+    r"it follows that|put|set|for|giving|gives|about|approximately|roughly|somit|daher|folglich|dann|sei|mit|und|"
+    r"etwa|rund|donc|alors|ainsi|soit|avec|et|on a|on obtient|environ)\b[\s,:]*",
+    re.IGNORECASE,
+)
+_CONDITION = re.compile(
+    r"\s*(?:[,;:]|\((?=[^()]*\)\s*$)|\\quad|\\text\s*\{\s*(?:for|if)\s*\}|"
+    r"\b(?:for|if|when|where|on|with|provided|für|falls|wenn|mit|pour|si|avec|où)\b)"
+)
+_END = re.compile(r"(?:\s|;|,|∎|□|✓|//|\\blacksquare|\\qed|Q\.E\.D\.|QED)+$")
+_BOXED = re.compile(r"\\(?:boxed|fbox|underline)\s*\{")
+_DIFFERENTIALS = re.compile(r"(\s*)d\s*([a-zA-Z])\s*=\s*(.*\S)\s*\\?[,;]?\s*d\s*([a-zA-Z])\s*")
+_TYPED = (
+    {code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)}
+    | str.maketrans("´`", "''", "\u200b\u2060\ufeff")
+    | STYLED
+)
+_DERIVED = re.compile(r"\bD\s*([A-Za-z])\s*(?=[(\[])")
+_CASES = re.compile(r"\\begin\s*\{cases\}(.*?)\\end\s*\{cases\}", re.DOTALL)
+_COMPARISONS = {"<=": r"≤|\\leq?(?![a-z])", ">=": r"≥|\\geq?(?![a-z])", "<": r"\\lt(?![a-z])", ">": r"\\gt(?![a-z])"}
+_REMARK = re.compile(r"\s*(?:where|with|since|because|by|using|as|for|see)\b[^=]*\b[a-z]{3,}", re.IGNORECASE)
+_PHRASE = re.compile(
+    r"\s*(?:the\s+|my\s+|die\s+|das\s+|la\s+)?(?:first\s+|second\s+|erste\s+|zweite\s+)?"
+    r"(?:derivative|ans(?:wer)?|result|solution|gradient|slope|Ableitung|Antwort|Lösung|Ergebnis|Steigung|dérivée|"
+    r"réponse|résultat)(?:\s+(?:of|von|de)\s[^=]*?)?\s*(?:ist|is|lautet|est|=|:)(?!\w)\s*",
+    re.IGNORECASE,
+)
+_REASON = re.compile(
+    r"\s+(?:(?:by|using|from|via|because|since|due to|nach|wegen|par|selon)\s+(?:the\s+)?[a-zäöüéè][a-zäöüéè ]{3,}|"
+    r"(?:for|für|pour)\s+(?:all|every|each|alle|jedes|tout)\s+(?:real\s+|reelle\s+|réel\s+)?\w+)$",
+    re.IGNORECASE,
+)
+_UNIT = re.compile(
+    r"\s+(?:m|cm|km|mm|s|kg|g|N|J|W|rad|K|Pa|V|A)"
+    r"(?:\s*[/·]\s*(?:s|m|h|kg|K|min)(?:\^\{?-?[0-9]\}?|[²³])?)?$"
+)
+_EQUALS = re.compile(r":?==?(?!>)|≔|≈|≃|≡|\\(?:approx|coloneqq)(?![a-z])")
+_GOES_ON = re.compile(r"\s*[+*/·×)]")
+_UNFINISHED = re.compile(r"[-+*/·×(=,]\s*$")
+_RULE = r"(?:(?:ε|\\varepsilon|\\epsilon|eps(?:ilon)?|e)_?\{?[0-9₀-₉]?\}?\s*(?:²|\^\s*\{?2\}?)\s*=\s*)+0\s*[)\].]*\s*"
+_SQUARE = re.compile(rf"(?:,|\(|\[|\bsince\b|\bwith\b|\bwhere\b|\bas\b|\bbecause\b|\s)+{_RULE}$")
+_SPLIT = re.compile(rf"[,;]\s+|\s+(?:and|so|und|et|{ARROW})\s+")
+_ARROW = re.compile(rf"(?:{ARROW})$")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A part of a line from one place to another, and the condition under which it is said to hold."""
+
+    start: int
+    end: int
+    condition: str = ""
+
+
+def statements(line: str, is_known: Callable[[str], bool]) -> list[Statement]:
+    """Return the statements of a line; what is only a condition belongs to the one before it.
+
+    >>> line = "let u = x^2, so du/dx = 2x, x > 0"
+    >>> [(line[found.start:found.end], found.condition) for found in statements(line, {"x", "u"}.__contains__)]
+    [('u = x^2', ''), ('du/dx = 2x', 'x > 0')]
+    """
+    code = line.partition("#")[0]
+    if (square := _SQUARE.search(code)) is not None and code[: square.start()].strip():
+        code = code[: square.start()]  # ", since ε² = 0" at the end
+    if "{cases}" in code:
+        return [Statement(0, len(code))]
+    result: list[Statement] = []
+    for start, end in _parts(code):
+        start, end = _trimmed(code, start, end, is_known)
+        if start >= end or re.fullmatch(_RULE, code[start:end]):  # ε² = 0 is a rule, and no step
+            continue
+        text = code[start:end]
+        if _RELATION.search(text) and not _has_equation(text):
+            condition = _conditional(text)
+            if condition is None and result:
+                result[-1] = Statement(result[-1].start, result[-1].end, text)
+                continue
+            if condition is not None:
+                result.append(Statement(start, start + condition, text[condition:].strip(" ,;:(")))
+                continue
+        cut = _conditional(text) if _RELATION.search(text) else None
+        result.append(Statement(start, start + cut if cut is not None else end, "" if cut is None else text[cut:]))
+    return result
+
+
+def _conditional(text: str) -> int | None:
+    """Return where a condition at the end of a text begins: "1/x for x > 0", "1/x (x > 0)"; None where none is."""
+    for found in reversed(list(_CONDITION.finditer(text))):
+        before, rest = text[: found.start()], text[found.end() :]
+        is_condition = _RELATION.search(rest) and not _RELATION.search(before) and not _has_equation(rest)
+        if before.strip() and is_condition and _depth(before) == 0:
+            return found.start()
+    return None
+
+
+def _has_equation(text: str) -> bool:
+    """Return whether a sign of equality stands in a text that is no part of another relation."""
+    return "=" in re.sub(r"[<>!]=", "", text)
+
+
+def _depth(text: str) -> int:
+    return sum(text.count(sign) for sign in "([{") - sum(text.count(sign) for sign in ")]}")
+
+
+def _parts(code: str) -> Iterator[tuple[int, int]]:
+    """Yield the parts between commas and words outside of parentheses, where each part says something of its own."""
+    cuts = [found for found in _SPLIT.finditer(code) if _depth(code[: found.start()]) == 0]
+    start = 0
+    for found in cuts:
+        rest, before = code[found.end() :], code[start : found.start()]
+        arrow = _ARROW.match(found[0].strip()) is not None and not before.strip().startswith(("lim", "\\lim"))
+        if before.strip() and _REMARK.match(code, found.end()):
+            yield start, found.start()
+            return
+        says = "=" in rest.partition(",")[0] or _RELATION.search(rest)
+        goes_on = "=" in before or _RELATION.search(rest) or _CONNECTIVE.match(rest)
+        if before.strip() and (arrow or (says and goes_on)):
+            yield start, found.start()
+            start = found.end()
+    yield start, len(code)
+
+
+def _trimmed(code: str, start: int, end: int, is_known: Callable[[str], bool]) -> tuple[int, int]:
+    """Leave out labels and connecting words in front, and signs that only end a line."""
+    if (phrase := _PHRASE.match(code, start, end)) is not None:
+        start = phrase.end()
+    label = _LABEL.match(code, start, end)
+    if label is not None and not is_known(label[0].strip(" :()")):
+        start = label.end()
+    while (word := _CONNECTIVE.match(code, start, end)) is not None and not is_known(word[0].strip(" ,:")):
+        start = word.end()
+    if (last := _END.search(code[start:end])) is not None:
+        end = start + last.start()
+    if (reason := _REASON.search(code[start:end])) is not None:
+        end = start + reason.start()
+    unit = _UNIT.search(code[start:end])
+    if unit is not None and not any(map(is_known, re.findall(r"[A-Za-z]+", unit[0]))):
+        end = start + unit.start()
+    return start + len(code[start:end]) - len(code[start:end].lstrip()), end
+
+
+def rewritten(line: str, is_known: Callable[[str], bool]) -> str:
+    r"""Return a line without boxes and "as h → 0", with dy = 2x dx as dy/dx = 2x, Df(x) as f'(x).
+
+    >>> rewritten(r"\boxed{2x}", bool), rewritten("dy = 2x dx", bool), rewritten("d(x^2)/dx = 2x", bool)
+    ('       2x ', 'dy/dx = 2x', 'd/dx(x^2) = 2x')
+    """
+    line = AS_IT_VANISHES.sub("", _without_boxes(_as_ratio(line)))
+    return line if is_known("D") else _DERIVED.sub(r"\1'", line)
+
+
+def _without_boxes(line: str) -> str:
+    while (found := _BOXED.search(line)) is not None:
+        depth, close = 1, found.end()
+        while close < len(line) and depth:
+            depth += {"{": 1, "}": -1}.get(line[close], 0)
+            close += 1
+        if depth:
+            return line
+        inside = line[found.end() : close - 1]
+        line = line[: found.start()] + " " * (found.end() - found.start()) + inside + " " + line[close:]
+    return line
+
+
+def _as_ratio(line: str) -> str:
+    line = re.sub(r"^(\s*)d\s*(\([^=]*\))\s*/\s*d([a-zA-Z])(?=\s*=)", r"\1d/d\3\2", line)
+    found = _DIFFERENTIALS.fullmatch(line)
+    if found is None or re.search(r"[-+]", re.sub(r"\([^()]*\)|\{[^{}]*\}|\^-?", "", found[3]).lstrip("-")):
+        return line
+    return f"{found[1]}d{found[2]}/d{found[4]} = {found[3]}"
+
+
+def cases_of(text: str) -> list[tuple[str, str]] | None:
+    r"""Return values and conditions of a piecewise formula; None for any other text.
+
+    >>> cases_of(r"\begin{cases} 1 & x>0 \\ -1 & \text{if } x<0 \end{cases}")
+    [('1', 'x>0'), ('-1', 'x<0')]
+    """
+    found = _CASES.search(text)
+    if found is None or text[: found.start()].strip() or text[found.end() :].strip(" .;,$"):
+        return None
+    rows = [row.split("&") for row in found[1].split("\\\\") if row.strip()]
+    if any(len(row) != 2 for row in rows):
+        return None
+    words = re.compile(r"\\text\s*\{([^{}]*)\}|\\(?:quad|,|;)")
+    for sign, written in _COMPARISONS.items():
+        rows = [[re.sub(written, sign, cell) for cell in row] for row in rows]
+    pairs = [(value.strip(" ,"), words.sub(lambda part: part[1] or "", condition)) for value, condition in rows]
+    return [(value, re.sub(r"\b(?:if|for|when)\b", "", condition).strip(" ,.")) for value, condition in pairs]
+
+
+def lines_of(mine: Any) -> list[tuple[int, Any]]:
+    """Return the numbered lines of an answer, without comments (which begin with #); a line that cannot end goes on."""
+    if not isinstance(mine, str):
+        return list(enumerate(mine if isinstance(mine, list | tuple) else [mine], 1))
+    found: list[tuple[int, str]] = []
+    rows = enumerate(mine.translate(_TYPED).strip("\n").splitlines(), 1)
+    for number, line in [(number, part) for number, row in rows for part in _rows_of(row.partition("#")[0])]:
+        code = without_typesetting(line).rstrip()
+        if found and (_GOES_ON.match(code) or _UNFINISHED.search(found[-1][1])):
+            found[-1] = (found[-1][0], f"{found[-1][1]} {code.lstrip()}")
+        elif code:
+            found.append((number, code))
+    return list(found)
+
+
+def _rows_of(line: str) -> list[str]:
+    """Return the lines that LaTeX makes of one: it ends them with two backslashes, save in cases."""
+    return [line] if "{cases}" in line else re.split(r"\\\\(?:\[[^\]]*\])?", line)
+
+
+def sides_of(line: str, first: int, last: int) -> list[tuple[str, int, int]]:
+    """Return the sides of the equations in a part of a line, with where they begin and end."""
+    signs = list(_EQUALS.finditer(line, first, last))
+    ends = [match.start() for match in signs] + [last]
+    starts = [first] + [match.end() for match in signs]
+    cut = [(line[start:end].strip(), start, end) for start, end in zip(starts, ends, strict=True)]
+    return [side for position, side in enumerate(cut) if side[0] or (position and line[first:last].strip() != "=")]

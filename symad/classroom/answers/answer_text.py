@@ -1,0 +1,124 @@
+"""What stands around the formulas in a line of an answer: left sides, remainders, notes, the signs of a typesetter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from codegen.records import dataclass
+from symad.classroom.formulas.formula_names import CONSTANTS, FUNCTIONS
+from symad.classroom.formulas.tokens import RAISED
+
+_TIMES = r"(?:\s*\^\s*\{?\s*([0-9])\s*\}?|([²³⁴⁵⁶]))?"
+_PRIMED = re.compile(
+    r"([A-Za-z])\s*((?:['′’″‴]|\^\s*\\prime|\^\s*\{\s*(?:\\prime\s*)+\})*)\s*(?:\(\s*([^\W\d]\w*)\s*\))?"
+)
+_RATIO = re.compile(rf"[d∂]{_TIMES}\s*([A-Za-z])\s*(?:\(\s*[\w, ]+\s*\))?\s*/\s*[d∂]\s?([^\W\d_]\w*?){_TIMES}")
+_MIXED = re.compile(
+    r"(?:∂²|∂\s*\^\s*\{?2\}?|d²|d\s*\^\s*\{?2\}?)\s*([A-Za-z])\s*/\s*\(?\s*[d∂]\s*([^\W\d_])\s*[d∂]\s*([^\W\d_])\s*\)?"
+)
+_LOWERED = re.compile(r"([A-Za-z])_(?:\{\s*([a-z]+)\s*\}|([a-z]+))\s*(?:\([^()]*\))?")
+_FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)?)\}")
+_BEFORE = re.compile(r"(?:∂|D)\s*_(?:\{\s*([a-z]+)\s*\}|([a-z]))\s*([A-Za-z])\s*(?:\([^()]*\))?")
+_OPERATOR = re.compile(r"D(?:_\{?[a-z]\}?)?\s*([A-Za-z])\s*")
+_REMAINDER = re.compile(
+    r"\+\s*(?:[Oo]|\\mathcal\s*\{?\s*O\s*\}?)\s*(?:\\left\s*)?\((?P<of>[^()]*(?:\([^()]*\)[^()]*)?)\)\s*$"
+)
+_NOTE = re.compile(r"\s*(?:\((?P<round>[^()]*)\)|\[(?P<square>[^\[\]]*)\])\s*$")
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)\s*\{[a-z]+\*?\}(?:\{[a-z]*\})?|\\\\\s*$|&|\\nonumber")
+_WORDS = re.compile(
+    r"(?:^\s*\\text(?:bf|it|rm)?\s*\{([^{}]*)\}|\\text\s*\{(\s*(?:for|if|when|where|with|für|falls|pour|si)\b[^{}]*)\})(?=.*\S)"
+)
+ARROW = r"⇒|→|⟶|⟹|->|=>|\\(?:to|(?:long)?rightarrow|(?:Long)?[Rr]ightarrow|implies)(?![a-zA-Z])"
+_SO = re.compile(rf"\s*(?:∴|\\therefore(?![a-zA-Z])|{ARROW})\s*")
+
+
+@dataclass(frozen=True)
+class LeftSide:
+    """What a left side such as y'' or dy/dx is about: the letter of the function, the order, the variables."""
+
+    letter: str
+    order: int
+    variable: str = ""
+
+
+def left_side(text: str) -> LeftSide | None:
+    """Return what a left side is about that is no formula: y, y', dy/dx, d/dx, D f; None for any other text.
+
+    >>> left_side("y''"), left_side("d²y/dx²").order, left_side(r"\\frac{df}{dx}").variable, left_side("2x")
+    (LeftSide(letter='y', order=2, variable=''), 2, 'x', None)
+    """
+    bare = text.strip(" $\t")
+    if found := re.fullmatch(r"\\(d{1,3})ot\s*\{?\s*([A-Za-z])\s*\}?", bare):
+        return LeftSide(found[2], len(found[1]))
+    if found := _PRIMED.fullmatch(bare):
+        letter, marks, variable = found.groups()
+        order = marks.count("'") + sum(marks.count(mark) for mark in ("′", "’", "\\prime"))
+        order += 2 * marks.count("″") + 3 * marks.count("‴")
+        return LeftSide(letter, order, variable or "")
+    bare = _FRACTION.sub(r"\1/\2", bare).replace("\\partial", "∂").replace("\\mathrm{d}", "d").replace("\\", "")
+    if found := _RATIO.fullmatch(bare):
+        above, raised, letter, variable, below, lowered = found.groups()
+        orders = {
+            int((plain or small or "1").translate(RAISED)) for plain, small in ((above, raised), (below, lowered))
+        }
+        return LeftSide(letter, orders.pop(), variable) if len(orders) == 1 else None
+    if found := _MIXED.fullmatch(bare):
+        letter, first, second = found.groups()
+        return LeftSide(letter, 2, first + second)
+    if found := _LOWERED.fullmatch(bare):
+        variables = found[2] or found[3]
+        return LeftSide(found[1], len(variables), variables)
+    if found := _BEFORE.fullmatch(bare):
+        variables = found[1] or found[2]
+        return LeftSide(found[3], len(variables), variables)
+    if found := re.fullmatch(rf"d{_TIMES}\s*/\s*d\s?([^\W\d_]){_TIMES}", bare):
+        return LeftSide("f", int((found[1] or found[2] or "1").translate(RAISED)), found[3])
+    found = _OPERATOR.fullmatch(bare)
+    return LeftSide(found[1], 1) if found else None
+
+
+def without_typesetting(line: str) -> str:
+    r"""Return a line without \begin{align}, & and \\, and without an arrow in front; spaces stand there.
+
+    >>> without_typesetting(r"&= 2x \\")
+    ' = 2x   '
+    """
+    if "{cases}" in line:
+        return line
+    line = _ENVIRONMENT.sub(lambda found: " " * len(found[0]), line)
+    line = _WORDS.sub(lambda found: (found[1] or found[2]).rjust(len(found[0])), line)
+    arrow = _SO.match(line)
+    return " " * arrow.end() + line[arrow.end() :] if arrow else line
+
+
+def without_note(line: str, start: int, end: int, is_known: Callable[[str], bool]) -> int:
+    """Return where a side ends without words in brackets that stand for nothing: a note, unless it is a formula.
+
+    >>> line = "2x (power rule)"
+    >>> line[: without_note(line, 0, len(line), {"x"}.__contains__)]
+    '2x'
+    """
+    stop = start + len(line[start:end].rstrip(" .;$"))
+    found = _NOTE.search(line, start, stop)
+    words = re.findall(r"[^\W\d_]+", (found["round"] or found["square"] or "") if found else "")
+    if found is None or found.start() <= start or re.search(r"[0-9+*/=^]", found[0]):
+        return end
+    known_words = [word for word in words if is_known(word) or word in FUNCTIONS or word in CONSTANTS]
+    others = [word for word in words if len(word) > 2 and word not in known_words]
+    return found.start() if len(others) > bool(known_words) else end
+
+
+def without_remainder(line: str, start: int, end: int) -> tuple[int, tuple[int, int] | None]:
+    """Return where a side ends without + O(ε²), and where what stands in it begins and ends.
+
+    >>> line = "x + v ε + O(ε²)"
+    >>> without_remainder(line, 0, len(line))
+    (7, (12, 14))
+    """
+    stop = start + len(line[start:end].rstrip(" .;$"))
+    found = _REMAINDER.search(line, start, stop)
+    if found is None:
+        return end, None
+    last = found.end("of") - (len("\\right") if found["of"].endswith("\\right") else 0)
+    return start + len(line[start : found.start()].rstrip()), (found.start("of"), last)

@@ -1,0 +1,119 @@
+"""The first wrong step of an answer: the term, what it is and should be, and what leads from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+
+import sympy as sp
+
+from symad.classroom.answers.answer_names import CONSTANT
+from symad.classroom.answers.answer_page import CheckedAnswer, Judged, Line, term_of
+from symad.classroom.answers.answer_problem import Problem, derivative_within
+from symad.classroom.answers.implicit_problem import ImplicitProblem
+from symad.classroom.answers.mistake_rules import Words, by_terms
+from symad.classroom.answers.mistakes import OF_TERMS, Mistake, mistakes_of, without_slope
+from symad.classroom.answers.rounded_answers import is_rounded_from
+from symad.classroom.equality.equality import agreement
+from symad.classroom.equality.turns import is_at_turn
+from symad.classroom.expansion.displayed import Definitions, check_equality
+from symad.classroom.expansion.epsilon import Levels, readable
+
+
+def corrected(problem: Problem, judged: tuple[Judged, ...], bad: Judged) -> CheckedAnswer:
+    """Return the answer with its first wrong step, or one that is not decided."""
+    line = Line(bad.step.line, bad.step.text)
+    if bad.step.bare:
+        one = sp.Symbol("epsilon")
+        return CheckedAnswer(problem, judged, False, True, line, one, mistakes=(_bare(problem),))
+    levels = next(found for found, how in bad.terms.items() if not how)
+    expected, written = readable(bad.expected[levels]), readable(bad.written[levels])
+    for shown, value in ((expected, bad.expected[levels]), (written, bad.written[levels])):
+        if shown != value:
+            check_equality(shown, value, Definitions("", (), value))
+    about = bad.step.about is not None and not is_asked(bad.expected, problem)
+    term = None if about else term_of(problem, levels)
+    parts = [found.step.expression for found in judged if found.step.defines]
+    mistakes = _mistakes(problem, bad, levels, parts) if bad.right is False else ()
+    if bad.right is False and (before := _right_before(judged, bad)) is not None:
+        of_terms = tuple(mistake for mistake in mistakes if mistake.kind in OF_TERMS and problem.expansion)
+        mistakes = of_terms or (_slip(before, bad, levels),)
+    witness = bad.terms[levels].witness
+    return CheckedAnswer(problem, judged, bad.right, True, line, term, expected, written, mistakes, witness)
+
+
+def _right_before(judged: Sequence[Judged], bad: Judged) -> Judged | None:
+    """Return the right step that a wrong one follows from, where nothing is differentiated in between."""
+    earlier = judged[: next(place for place, found in enumerate(judged) if found is bad)]
+    before = next((found for found in reversed(earlier) if not found.step.restated), None)
+    same = before is not None and before.step.about == bad.step.about and not before.step.derives
+    if before is not None and before.step.about is not None and before.step.is_left:
+        return None  # it is right by itself
+    return before if same and before is not None and before.right else None
+
+
+def _slip(before: Judged, bad: Judged, levels: Levels) -> Mistake:
+    """Return a slip of algebra: the step before is right, and this one does not follow from it."""
+    text = f"line {before.step.line}" if before.step.line != bad.step.line else "the step before"
+    start: Words = ("This does not follow from ", text, ", which is right")
+    right, written = bad.expected[levels], bad.written[levels]
+    if agreement(written, -right):
+        return Mistake("algebra", (*start, ": you lost a sign"))
+    return Mistake("algebra", (*start, ": you made a slip of algebra"))
+
+
+def _mistakes(problem: Problem, bad: Judged, levels: Levels, parts: Sequence[sp.Expr]) -> tuple[Mistake, ...]:
+    """Return what leads to a wrong coefficient; of a line about f'(x), or u' of a named part u, what is known of it."""
+    written = bad.written[levels]
+    if written.has(CONSTANT) and agreement(bad.expected[levels], written.subs(CONSTANT, 0)):
+        words = ("a derivative has no constant of integration: the derivative of a constant is 0",)
+        return (Mistake("constant of integration", words),)
+    if written.has(sp.nan, sp.zoo, sp.oo):
+        return (_without_value(problem, bad),)
+    if bad.step.rounded is not None:
+        decimals = problem.coefficients(bad.step.rounded.expression)[levels]
+        at = {symbol: value * sp.pi / 180 for symbol, value in problem.at.items()}
+        if at and is_rounded_from(decimals, problem.general(levels).xreplace(at), bad.step.rounded.decimals, 2):
+            return (Mistake("unit of angle", ("You took the number as degrees: derivatives are taken in radians",)),)
+        if is_rounded_from(decimals, bad.expected[levels], bad.step.rounded.decimals, 1):
+            do = f"give {problem.digits} significant digits or more" if problem.digits else "write the number exactly"
+            return (Mistake("rounded", (f"You rounded too much: {do}",)),)
+    if bad.step.about is None or is_asked(bad.expected, problem):
+        return mistakes_of(problem, levels, written)
+    if bad.step.about == problem.value(problem.formula):
+        return _of_powers(problem, written)
+    if isinstance(problem, ImplicitProblem):
+        return without_slope(problem, bad.expected[levels] - written)
+    if len(problem.symbols) == 1:
+        for formula, order in product([problem.formula, *parts], range(1, problem.count + 1)):
+            within = derivative_within(problem, order, formula)
+            if agreement(within.truth[within.terms[0]], bad.expected[levels]).equal:
+                return mistakes_of(within, within.terms[0], written)
+    return ()
+
+
+def _of_powers(problem: Problem, written: sp.Expr) -> tuple[Mistake, ...]:
+    """Return the mistake (a + b)^n = a^n + b^n in the formula itself, where it leads to what was written."""
+    for node in problem.formula.atoms(sp.Pow, sp.Function):
+        apart = by_terms(node)
+        if apart is not None and agreement(problem.value(problem.formula.xreplace({node: apart})), written):
+            return (Mistake("algebra", ("You took ", node, " term by term, but it is not ", apart)),)
+    return ()
+
+
+def _without_value(problem: Problem, bad: Judged) -> Mistake:
+    if not bad.step.expression.has(*problem.epsilons):
+        return Mistake("no value", ("what is written has no value there",))
+    if any(map(is_at_turn, [bad.step.expression] * problem.count, problem.epsilons)):
+        return Mistake("no derivative", ("a root, a step or the absolute value of an epsilon has no epsilon-part",))
+    return Mistake("division by epsilon", ("an epsilon has no reciprocal: nothing can be divided by it",))
+
+
+def _bare(problem: Problem) -> Mistake:
+    words = (f"an epsilon without a number: there are {problem.count} levels, and each has an epsilon of its own",)
+    return Mistake("confused levels", words)
+
+
+def is_asked(expected: Mapping[Levels, sp.Expr], problem: Problem) -> bool:
+    """Return whether what a step has to be is what the question asks for."""
+    return all(agreement(expected[levels], problem.truth[levels]).equal for levels in problem.terms)

@@ -1,0 +1,170 @@
+"""Answers to derivatives in several variables: gradients and Hessians, as vectors, matrices or one entry a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations_with_replacement
+from typing import Any
+
+import sympy as sp
+
+from symad.classroom.answers.answer_problem import DIGITS, Problem, Reveal, derivative_problem, several_symbols
+from symad.classroom.answers.answer_text import left_side
+from symad.classroom.formulas.formula_names import plain
+from symad.classroom.formulas.read import read_formula
+from symad.errors import ArgumentError
+from symad.tracing.calling.user_place import refusal
+
+_MOST_ORDER = 2
+_MATRIX = re.compile(r"\\begin\s*\{([pbv]?matrix)\}(.*?)\\end\s*\{\1\}\s*", re.DOTALL)
+_NAME = re.compile(r"\s*(?:∇\s*f|\\nabla\s*f|grad\s*f|H(?:_f)?|Hf|∇²\s*f|f''|f'|J(?:_f)?|Df|D²f)(?:\s*\([^()]*\))?\s*")
+_UNIT = re.compile(r"\\(?:hat|vec|mathbf|boldsymbol)\s*\{?\s*\\?([ijk])(?:math)?\s*\}?")
+_OPENS, _CLOSES = "([{⟨", ")]}⟩"
+
+Place = tuple[int, ...]  # the numbers of the variables of a partial derivative, in order
+
+
+def gradient_problems(
+    f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always"
+) -> dict[Place, Problem] | None:
+    """Return the problem of each partial derivative of an order; None where there is one variable."""
+    found = several_symbols(f, x)
+    if found is None:
+        return None
+    formula, symbols, at = found
+    if isinstance(order, bool) or order not in range(1, _MOST_ORDER + 1):
+        raise refusal(f"order={order!r} in {len(symbols)} variables", do="give 1 for the gradient, 2 for the Hessian")
+    problems: dict[Place, Problem] = {}
+    for place in combinations_with_replacement(range(len(symbols)), order):
+        inner, last = [symbols[k] for k in place[:-1]], symbols[place[-1]]
+        point: Any = {symbol: at.get(symbol, symbol) for symbol in [last, *(s for s in symbols if s != last)]}
+        differentiated = sp.diff(formula, *inner) if inner else formula
+        where = last if not at else {last: point[last]}
+        others = {symbol: value for symbol, value in at.items() if symbol != last}
+        problems[place] = derivative_problem(differentiated.xreplace(others), where, 1, digits, reveal)
+    return problems
+
+
+def entries_of(mine: Any, symbols: Sequence[sp.Symbol], order: int) -> list[tuple[Place, int, str]]:
+    """Return the entries of an answer: the partial derivative that each is, its line, and its text.
+
+    >>> x, y = sp.symbols("x y")
+    >>> entries_of("∇f = (2xy, x^2)", [x, y], 1)
+    [((0,), 1, '2xy'), ((1,), 1, 'x^2')]
+    >>> entries_of("f_{xy} = 2x", [x, y], 2)
+    [((0, 1), 1, '2x')]
+    """
+    if not isinstance(mine, str):
+        raise refusal(f"an answer of type {type(mine).__name__} in several variables", do="give a text")
+    result: list[tuple[Place, int, str]] = []
+    for number, line in enumerate(_joined(mine).splitlines(), 1):
+        for statement in _statements(line):
+            result += [(place, number, text) for place, text in _entries(statement, symbols, order)]
+    if not result:
+        raise refusal("an empty answer", do="write a vector such as (2x, 3y), or lines such as f_x = 2x")
+    return result
+
+
+def _joined(text: str) -> str:
+    """Return a text in which each matrix of LaTeX stands on one line as [[a, b], [c, d]]."""
+
+    def rows(found: re.Match[str]) -> str:
+        cells = [[cell.strip() for cell in row.split("&")] for row in found[2].split("\\\\") if row.strip()]
+        if len(cells) == 1 or all(len(row) == 1 for row in cells):
+            return f"[{', '.join(cell for row in cells for cell in row)}]"
+        return f"[{', '.join(f'[{chr(44).join(row)}]' for row in cells)}]"
+
+    text = re.sub(r"\\[,;:!]", " ", re.sub(r"\s(?:and|und|et|sowie)\s", ", ", text))
+    text = re.sub(r"\\(?:left|right|[bB]igg?[lr]?)(?=\s*[()\[\]])", "", text)
+    return re.sub(r"\\(?:langle|rangle)\b", lambda sign: "⟨⟩"[sign[0] == "\\rangle"], _MATRIX.sub(rows, text))
+
+
+def _statements(line: str) -> list[str]:
+    parts = _parts(line, ",;") if line.count("=") > 1 else [line]
+    return parts if all("=" in part for part in parts) else [line]
+
+
+def _entries(statement: str, symbols: Sequence[sp.Symbol], order: int) -> list[tuple[Place, str]]:
+    if not statement.strip():
+        return []
+    left, *sides = _parts(statement, "=")
+    if not sides:
+        left, sides = "", [left]
+    about = left_side(left)
+    if about is not None and about.order == order and about.variable:
+        names = [plain(symbol.name) for symbol in symbols]
+        letters = about.variable if order > 1 and len(about.variable) > 1 else [about.variable] * order
+        if all(plain(letter) in names for letter in letters):
+            place = tuple(sorted(names.index(plain(letter)) for letter in letters))
+            again = [other for side in sides[:-1] if (other := left_side(side)) is not None and other.variable]
+            if any(sorted(other.variable) != sorted(about.variable) for other in again):
+                raise refusal(f"two derivatives in {statement.strip()!r}", do="write one equation for each")
+            return [(place, side.strip()) for side in sides[len(again) :]]  # f_xy = f_yx = 2x
+    if order == 1 and (not left or _NAME.fullmatch(left) or re.fullmatch(r"\s*d[a-zA-Z]\s*", left)):
+        sums = [_sum_of_units(side, symbols) for side in sides]
+        if all(sums):
+            return [entry for entries in sums for entry in entries]
+    if left and not _NAME.fullmatch(left):
+        raise refusal(f"the left side {left.strip()!r}", do="write ∇f = (..., ...), H = [[...], [...]] or f_x = ...")
+    return [entry for side in sides for entry in _vector(side, len(symbols), order)]
+
+
+def _sum_of_units(side: str, symbols: Sequence[sp.Symbol]) -> list[tuple[Place, str]]:
+    """Return the entries of 2x i + 3y j, or of 2x dx + 3y dy; none for any other text."""
+    side, names = _UNIT.sub(r" \1 ", side), [symbol.name for symbol in symbols]
+    units = [f"d{name}" for name in names] if f"d{names[0]}" in side else list("ijk"[: len(names)])
+    if set(units) & set(names) or len(units) < len(names) or not re.search("|".join(units), side):
+        return []
+    try:
+        expression = read_formula(side, [*symbols, *units])
+    except ArgumentError:
+        return []
+    places = {sp.Symbol(unit): k for k, unit in enumerate(units)}
+    parts = {k: expression.diff(unit) for unit, k in places.items()}
+    is_sum = expression.xreplace(dict.fromkeys(places, sp.S.Zero)) == 0
+    if not is_sum or any(part.has(*places) for part in parts.values()):
+        return []
+    return [((k,), sp.sstr(part)) for k, part in parts.items()]
+
+
+def _vector(side: str, count: int, order: int) -> list[tuple[Place, str]]:
+    rows = _inside(side, count)
+    if order == 1:
+        return [((k,), text) for k, text in enumerate(rows)]
+    cells = [_inside(row, count) for row in rows]
+    return [(tuple(sorted((j, k))), cells[j][k]) for j in range(count) for k in range(count)]
+
+
+def _inside(side: str, count: int) -> list[str]:
+    """Return the parts of (a, b) or [a, b]."""
+    text = side.strip(" $.\t").removesuffix("^T").removesuffix("ᵀ")
+    if not text or text[0] not in _OPENS or text[-1] not in _CLOSES:
+        raise refusal(f"{text[:40]!r} as a vector", do=f"write {count} entries in parentheses, such as (2x, 3y)")
+    parts = [part.strip() for part in _parts(text[1:-1], ",;")]
+    if len(parts) != count:
+        raise refusal(f"a vector of {len(parts)} entries in {count} variables", do=f"give {count} entries")
+    return parts
+
+
+def _parts(text: str, signs: str) -> list[str]:
+    """Return the parts of a text between signs outside of parentheses."""
+    depth, result = 0, [""]
+    for letter in text:
+        depth += (letter in _OPENS) - (letter in _CLOSES)
+        if letter in signs and depth == 0:
+            result.append("")
+        else:
+            result[-1] += letter
+    return result
+
+
+def first_wrong(
+    mine: Any, problems: Mapping[Place, Problem], symbols: Sequence[sp.Symbol], check: Callable[[str, Problem], Any]
+) -> tuple[Any, bool]:
+    """Return the first entry that is not right, checked, else the last one; and whether every entry is given."""
+    order = len(next(iter(problems)))
+    entries = entries_of(mine, symbols, order)
+    checked = [check("\n" * (number - 1) + text, problems[place]) for place, number, text in entries]
+    bad = next((found for right in (False, None) for found in checked if found.right is right), checked[-1])
+    return bad, {place for place, _, _ in entries} == set(problems)

@@ -1,0 +1,116 @@
+"""Implicit differentiation: the derivative of y(x) where an equation in x and y holds."""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import sympy as sp
+from mpmath import mp
+
+from codegen.records import dataclass
+from symad.classroom.answers.answer_problem import DIGITS as FEWEST, Problem, Reveal, real
+from symad.classroom.equality.equality import Agreement, Witness, agreement
+from symad.classroom.equality.hyperdual import constant
+from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
+from symad.classroom.expansion.displayed import Definitions, check_coefficients
+from symad.classroom.expansion.epsilon import Levels, Nested
+from symad.classroom.expansion.page_formulas import Along, Listed
+from symad.classroom.formulas.formula_names import plain
+from symad.classroom.formulas.read import read_formula
+from symad.derivatives.level import Epsilon
+from symad.tracing.calling.user_place import refusal
+
+_EXPLICIT = re.compile(r"\s*[A-Za-z]\s*(?:\([^()]*\))?\s*=[^=]*$")
+_POINTS = 6  # of the curve, at which two sides agree before they are called equal
+_ATTEMPTS = 60
+_AGREED = mp.mpf(10) ** -35
+
+
+@dataclass(frozen=True)
+class ImplicitProblem(Problem):
+    """The derivative of `dependent` in the variable, where `formula` is 0."""
+
+    dependent: sp.Symbol = sp.Symbol("y", real=True)
+
+    @property
+    def dependent_name(self) -> str:
+        return str(self.dependent.name)
+
+    def general(self, levels: Any) -> sp.Expr:
+        (x,) = self.symbols
+        return -sp.diff(self.formula, x) / sp.diff(self.formula, self.dependent)
+
+    def agreement(self, expected: sp.Expr, written: sp.Expr) -> Agreement:
+        """Return whether two expressions are equal on the curve; None where they are on a part of it."""
+        everywhere = agreement(expected, written)
+        if everywhere.equal is not False:
+            return everywhere
+        agreed, witness = 0, None
+        for at in self._points():
+            values = IndependentValues({symbol: constant(value) for symbol, value in at.items()})
+            try:
+                left, right = values.of(expected), values.of(written)
+            except (UnknownValueError, ArithmeticError, ValueError, TypeError):
+                continue
+            if not (left.is_real and right.is_real):
+                continue
+            if abs(left.real - right.real) > _AGREED * (1 + abs(left.real)):
+                shown = {symbol: sp.Rational(mp.nstr(value, 6)) for symbol, value in at.items()}
+                witness = witness or Witness(shown, left.real, right.real)
+            else:
+                agreed += 1
+        if witness is not None:  # undecided where it holds on a part of the curve, such as y > 0
+            return Agreement(None if agreed else False, points=agreed, witness=witness)
+        return Agreement(True if agreed >= _POINTS else None, points=agreed)
+
+    def _points(self) -> Any:
+        """Yield points of the curve with random values of all names but the dependent one."""
+        source, found = random.Random(7), 0
+        names = sorted(self.formula.free_symbols - {self.dependent}, key=str)
+        function = sp.lambdify([*names, self.dependent], self.formula, "mpmath")
+        for _ in range(_ATTEMPTS):
+            at = {name: mp.mpf(source.uniform(-2, 2)) for name in names}
+            with mp.workdps(DIGITS):
+                try:
+                    start = mp.mpf(source.uniform(-3, 3))
+                    root = mp.findroot(lambda y, at=at: function(*at.values(), y), start)
+                except (ArithmeticError, ValueError, TypeError):
+                    continue
+                if mp.im(root) == 0:
+                    found += 1
+                    yield {**at, self.dependent: mp.re(root)}
+            if found == 2 * _POINTS:
+                return
+
+
+def is_equation(f: Any) -> bool:
+    """Return whether a question is an equation that gives y as a function of x, and no formula such as y = x^2.
+
+    >>> is_equation("x^2 + y^2 = 25"), is_equation("y = x^2"), is_equation("x^2")
+    (True, False, False)
+    """
+    return isinstance(f, str) and f.count("=") == 1 and not any(sign in f for sign in "<>!") and not _EXPLICIT.match(f)
+
+
+def implicit_problem(f: str, x: Any, order: int, digits: int = FEWEST, reveal: Reveal = "always") -> ImplicitProblem:
+    """Return the problem of dy/dx where an equation holds; y is the other name, or the one called y."""
+    if not isinstance(x, str | sp.Symbol) or order != 1:
+        raise refusal("an equation as a question", do="name one variable, such as x, and ask for the first derivative")
+    left, right = (real(read_formula(side, [x])) for side in f.split("="))
+    formula, name = left - right, plain(str(x))
+    others = sorted((s for s in formula.free_symbols if plain(s.name) != name), key=str)
+    dependent = next((s for s in others if s.name == "y"), others[0] if len(others) == 1 else None)
+    variable = next((s for s in formula.free_symbols if plain(s.name) == name), None)
+    if dependent is None or variable is None:
+        raise refusal(f"the equation {f!r}", do=f"write an equation in {x} and y")
+    directions: dict[Levels, Any] = {(1,): [sp.S.One]}
+    problem = ImplicitProblem(
+        formula, (variable,), {}, directions, 1, False, name="y", digits=digits, reveal=reveal, dependent=dependent
+    )
+    eps = Epsilon.of_level(1)  # along (1, dy/dx) the equation goes on to hold
+    moved = Listed(Nested(variable, 1, sp.S.One, eps), Nested(dependent, 1, problem.truth[(1,)], eps))
+    definitions = Definitions("the formula", (variable, dependent), formula)
+    check_coefficients({(1,): sp.S.Zero}, Along(sp.Symbol("the formula"), sp.S.Zero, moved), definitions)
+    return problem

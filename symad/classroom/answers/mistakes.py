@@ -1,0 +1,303 @@
+"""Mistakes in a coefficient, found by making them: every wrong derivation known, compared with what was written.
+
+For the first wrong coefficient, the coefficient before it is differentiated once more, with one wrong rule at one
+place (`mistake_rules`); beside that stand what is known to go wrong with whole terms: dropped, doubled, of another
+level. What agrees with the pupil's line at random points, and then by `agreement`, is named. Several may fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations_with_replacement, islice
+
+import sympy as sp
+from mpmath import mp
+
+from codegen.records import dataclass
+from symad.classroom.answers.answer_problem import Problem, along
+from symad.classroom.answers.implicit_problem import ImplicitProblem
+from symad.classroom.answers.mistake_orders import of_whole_derivatives
+from symad.classroom.answers.mistake_rules import RULES, Rule, Tangents, Words, Wrong, constants, partial, variable
+from symad.classroom.equality.equality import ATTEMPTS, Sampler, agreement
+from symad.classroom.expansion.epsilon import Levels, monomial
+from symad.display.mathematics import signs_of, too_large
+
+MOST_CANDIDATES = 1500
+MOST_SHOWN = 3
+_PROBES = 3  # random points at which a candidate has to agree before it is looked at more closely
+_DIFFERS = -1
+# the kinds, the most common first: several that fit are named in this order
+_COMMON = {kind: place for place, kind in enumerate([
+    "dropped mixed term", "factorial", "absolute value", "chain rule", "product rule", "derivative of another function",
+    "logarithm", "quotient rule", "power rule", "wrong variable", "confused levels", "constant", "wrong order",
+    "not differentiated", "logarithmic differentiation", "wrong sign", "outer derivative", "dropped term",
+    "double-counted",
+])}  # fmt: skip
+
+
+# kinds that multiplying out goes wrong with, as differentiating does
+OF_TERMS = frozenset(["dropped mixed term", "product of terms", "dropped term", "confused levels", "double-counted",
+                      "factorial", "squared epsilon", "wrong order", "direction"])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A mistake that gives what was written: its kind, and in words where it was made."""
+
+    kind: str
+    words: Words
+
+    def __str__(self) -> str:
+        return f"{self.kind}: " + "".join(part if isinstance(part, str) else signs_of(part) for part in self.words)
+
+
+def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mistake, ...]:
+    """Return the mistakes that lead from the right coefficient of some levels to the one that was written.
+
+    >>> from symad.classroom.answers.answer_problem import derivative_problem
+    >>> x = sp.Symbol("x", real=True)
+    >>> for mistake in mistakes_of(derivative_problem("sin(x**2)", "x", 1), (1,), sp.cos(x**2)):
+    ...     print(mistake)
+    chain rule: You left out 2x, the inner derivative of sin(x²)
+    """
+    found = (_fitting(wrongs(problem, levels), written, problem) for wrongs in (wrong_coefficients, _generic))
+    return next(filter(None, found), ())
+
+
+def without_slope(problem: ImplicitProblem, gap: sp.Expr) -> tuple[Mistake, ...]:
+    """Return the mistake that y' is left out of a differentiated equation, where that leads to its two sides."""
+    in_both = sp.diff(problem.formula, *problem.symbols) + sp.diff(problem.formula, problem.dependent)
+    words: Words = ("You left out ", sp.Symbol("y′"), ", the inner derivative of what stands in ", problem.dependent)
+    return (Mistake("implicit differentiation", words),) if agreement(in_both, gap) else ()
+
+
+def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tuple[Mistake, ...]:
+    """Return the mistakes of different kinds that give what was written."""
+    candidates = [replace(wrong, value=problem.value(wrong.value)) for wrong in islice(wrongs, MOST_CANDIDATES)]
+    fitting: dict[str, Mistake] = {}
+    for wrong in _agreeing(candidates, written):
+        if wrong.kind not in fitting and agreement(wrong.value, written).equal:
+            fitting[wrong.kind] = Mistake(wrong.kind, tuple(map(problem.named, wrong.words)))
+
+    def rank(mistake: Mistake) -> int:  # at a point, the value of f itself is the most common
+        return -1 if problem.at and mistake.kind == "wrong order" else _COMMON.get(mistake.kind, len(_COMMON))
+
+    return tuple(sorted(fitting.values(), key=rank)[:MOST_SHOWN])
+
+
+def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
+    """Return the candidates that agree with what was written wherever a few random points give a value to both."""
+    readable = [
+        wrong for wrong in candidates if not too_large(wrong.value) and not wrong.value.has(sp.nan, sp.zoo, sp.I)
+    ]
+    sampler = Sampler([written, *(wrong.value for wrong in readable)])
+    looked_at, met = list(range(len(readable))), [0] * len(readable)
+    for attempt in range(ATTEMPTS):
+        value, *values = sampler.values(sampler.point(attempt))
+        going_on = [-1]  # what was written is the first expression
+        for place, (candidate, found) in enumerate(zip(looked_at, values, strict=True)):
+            if mp.isfinite(value) and mp.isfinite(found):
+                met[candidate] = met[candidate] + 1 if mp.almosteq(found, value, 1e-25, 1e-25) else _DIFFERS
+            if 0 <= met[candidate] < _PROBES:
+                going_on.append(place)
+        sampler.keep(place + 1 for place in going_on)
+        looked_at = [looked_at[place] for place in going_on[1:]]
+        if not looked_at:
+            break
+    return [wrong for wrong, points in zip(readable, met, strict=True) if points > 0]
+
+
+def wrong_coefficients(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield wrong coefficients that say where and how they came about."""
+    if isinstance(problem, ImplicitProblem):
+        yield from _of_equations(problem)
+        return
+    yield from _of_terms(problem, levels)
+    yield from of_whole_derivatives(problem, levels)
+    for before, tangents in _before(problem, levels):
+        yield from _derivations(before, tangents, RULES)
+
+
+def _of_equations(problem: ImplicitProblem) -> Iterator[Wrong]:
+    """Yield wrong slopes -F_x/F_y of F(x, y) = 0: upside down, without F_y, with a wrong rule in one of the two."""
+    formula, (x,), y = problem.formula, problem.symbols, problem.dependent
+    in_x, in_y = sp.diff(formula, x), sp.diff(formula, y)
+    kind, slope = "implicit differentiation", sp.Symbol("y′")
+    yield Wrong(kind, ("You wrote ", slope, " upside down"), -in_y / in_x)
+    yield Wrong(kind, ("You left out ", in_y, ", the factor of ", slope), -in_x)
+    for wrong in _derivations(formula, {x: sp.S.One}, RULES):
+        yield replace(wrong, value=-wrong.value / in_y)
+    for wrong in _derivations(formula, {y: sp.S.One}, RULES):
+        yield replace(wrong, value=-in_x / wrong.value if wrong.value != 0 else sp.nan)
+
+
+def _before(problem: Problem, levels: Levels) -> Iterator[tuple[sp.Expr, Tangents]]:
+    """Yield what is differentiated last to get a coefficient, and along what: each of its levels may be the last."""
+    for level in levels if problem.expansion else levels[-1:]:
+        yield problem.general(tuple(other for other in levels if other != level)), problem.tangents(level)
+
+
+def _derivations(before: sp.Expr, tangents: Tangents, rules: Sequence[Rule]) -> Iterator[Wrong]:
+    """Yield the derivatives of an expression with one wrong rule at one place; and at all places, if it is the same."""
+    right = along(before, tangents)
+    everywhere: dict[str, list[Wrong]] = {}
+    for node, outer in places(before, tangents):
+        derivative = along(node, tangents)
+        for rule in rules:
+            for number, wrong in enumerate(rule(node, tangents)):
+                made = Wrong(wrong.kind, wrong.words, right + outer * (wrong.value - derivative))
+                everywhere.setdefault(f"{rule.__name__} {number}", []).append(made)
+                yield made
+    for found in everywhere.values():
+        if len(found) > 1:
+            whole = sp.Add(*(wrong.value for wrong in found)) - (len(found) - 1) * right
+            yield Wrong(found[0].kind, (*found[0].words, " (and the same elsewhere)"), whole)
+
+
+def places(expression: sp.Expr, tangents: Tangents) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """Yield the parts of an expression that vary, from the outside in, with the derivative of the whole in each.
+
+    >>> x = sp.Symbol("x")
+    >>> list(places(sp.sin(x**2), {x: 1}))
+    [(sin(x**2), 1), (x**2, cos(x**2)), (x, 2*x*cos(x**2))]
+    """
+    stack: list[tuple[sp.Expr, sp.Expr]] = [(expression, sp.S.One)]
+    while stack:
+        node, outer = stack.pop()
+        if not node.has(*tangents):
+            continue
+        yield node, outer
+        if isinstance(node, sp.Piecewise):
+            stack += [(branch, outer * _only(node, k)) for k, (branch, _) in enumerate(node.args)]
+            continue
+        parts = [(argument, partial(node, k)) for k, argument in enumerate(node.args)]
+        stack += [(argument, outer * part) for argument, part in reversed(parts) if part is not None]
+
+
+def _only(node: sp.Piecewise, place: int) -> sp.Expr:
+    """Return 1 where one case of a piecewise function holds, else 0."""
+    return sp.Piecewise(*((sp.Integer(k == place), condition) for k, (_, condition) in enumerate(node.args)))
+
+
+def _of_terms(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield what goes wrong with a whole term: it is dropped, of other levels, counted twice, of another order."""
+    right = problem.general(levels)
+    yield from _other_orders(problem, levels)
+    if len(problem.symbols) == 1 and len(levels) == 1:
+        yield from constants(problem.formula, problem.tangents(levels[0]))
+    if problem.expansion and len(levels) > 1:
+        words: Words = ("You dropped the mixed term ", monomial(levels), ": only the squares of the epsilons are 0")
+        yield Wrong("dropped mixed term", words, sp.S.Zero)
+        first = [problem.general((level,)) for level in levels]
+        words = ("You multiplied the terms of lower order: a mixed term is a derivative of higher order",)
+        yield Wrong("product of terms", words, sp.Mul(*first))
+    elif problem.expansion and levels:
+        yield Wrong("dropped term", ("You dropped the term ", monomial(levels)), sp.S.Zero)
+    elif problem.expansion:
+        yield Wrong("dropped term", ("You dropped the term without epsilons",), sp.S.Zero)
+    yield from _other_levels(problem, levels)
+    yield from _other_variables(problem, levels)
+    yield from _multiples(problem, levels, right)
+    yield from _squares(problem, levels)
+
+
+def _other_orders(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield the derivative of another order, along the right directions, where there is one variable."""
+    directions = [problem.directions[(level,)] for level in levels]
+    for order in range(len(levels) + 2 if levels and len(problem.symbols) == 1 else 0):
+        words: Words = (f"You gave the derivative of order {order}",) if order else ("You did not differentiate f",)
+        derivative = sp.diff(problem.formula, problem.symbols[0], order)
+        if order != len(levels) and derivative != 0:
+            yield Wrong("wrong order", words, sp.Mul(derivative, *(part for (part,) in directions)))
+
+
+def _repeated(problem: Problem, levels: Sequence[int]) -> sp.Expr:
+    """Return the derivative along directions of levels, of which one may be taken several times."""
+    found = problem.formula
+    for level in levels:
+        found = along(found, dict(zip(problem.symbols, problem.directions[(level,)], strict=True)))
+    return found
+
+
+def _other_levels(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield what stands elsewhere: the coefficient of other levels, or one level where there should be several."""
+    if not problem.expansion or problem.count == 1 or not levels:
+        return
+    every = list(combinations_with_replacement(range(1, problem.count + 1), len(levels)))
+    for chosen in every:
+        distinct = tuple(dict.fromkeys(chosen))
+        if distinct == chosen:
+            words: Words = ("You wrote what belongs to ", monomial(chosen), ", not to ", monomial(levels))
+        else:
+            words = ("You took the direction of ", monomial(distinct[:1]), " again, where another level has its own")
+        if chosen != levels:
+            yield Wrong("confused levels", words, _repeated(problem, chosen))
+    together = [_repeated(problem, chosen) * _orders(chosen) for chosen in every]
+    yield Wrong("confused levels", ("You used one epsilon for all levels: each has its own",), sp.Add(*together))
+
+
+def _other_variables(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield what comes of a direction whose two parts are exchanged."""
+    for level in levels if len(problem.symbols) == 2 else ():
+        before = problem.general(tuple(other for other in levels if other != level))
+        exchanged = dict(zip(problem.symbols, reversed(problem.directions[(level,)]), strict=True))
+        words: Words = ("You exchanged the two parts of the direction of ", monomial((level,)))
+        yield Wrong("direction", words, along(before, exchanged))
+
+
+def _orders(chosen: Sequence[int]) -> sp.Expr:
+    """Return in how many orders levels can be taken."""
+    return sp.factorial(len(chosen)) / sp.prod([sp.factorial(chosen.count(level)) for level in set(chosen)])
+
+
+def _multiples(problem: Problem, levels: Levels, right: sp.Expr) -> Iterator[Wrong]:
+    """Yield multiples of the right coefficient: what is counted twice, and factorials."""
+    if not levels:
+        return
+    many = sp.factorial(len(levels))
+    if problem.taylor and many > 1:
+        yield Wrong("factorial", (f"You did not divide by {len(levels)}!",), many * right)
+    yield Wrong("double-counted", ("You counted the term twice",), 2 * right)
+    if len(levels) > 1 and problem.expansion:
+        words: Words = (f"You divided by {len(levels)}!, which belongs to a Taylor polynomial in one direction",)
+        yield Wrong("factorial", words, right / many)
+        if many > 2:
+            words = (f"You counted the term {many} times, once for each order of its levels",)
+            yield Wrong("double-counted", words, many * right)
+
+
+def _squares(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield what comes of a square of an epsilon that is not 0."""
+    for level in range(1, problem.count + 1 if problem.expansion else 1):
+        epsilon = monomial((level,))
+        others = [other for other in levels if other != level]
+        more = _repeated(problem, [*others, level, level]) / 2
+        read = epsilon if level in levels else sp.S.One
+        words: Words = ("You took the square of ", epsilon, " as ", read, ", but it is 0")
+        yield Wrong("squared epsilon", words, problem.general(levels) + more)
+
+
+def _generic(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+    """Yield what is said of a whole term when nothing more telling fits: its sign, its place, its direction."""
+    right = problem.general(levels)
+    yield Wrong("wrong sign", ("You have the wrong sign of the whole term",), -right)
+    directions = dict.fromkeys(part for level in levels for part in problem.directions[(level,)] if part.is_Symbol)
+    for direction in directions:
+        if direction not in problem.symbols:
+            yield Wrong("direction", ("You left out the direction ", direction), right.subs(direction, 1))
+            yield Wrong("direction", ("You wrote the direction ", direction, " twice"), right * direction)
+    for symbol in problem.symbols:
+        is_factor = right.is_polynomial(symbol)  # to leave it out is to put 1 in its place
+        if is_factor:
+            yield Wrong("missing factor", ("You left out the factor ", symbol), right.subs(symbol, 1))
+        for place in dict.fromkeys([sp.S.Zero, *directions]):
+            words: Words = ("You took it at ", symbol, " = ", place, ", not at ", problem.value(symbol))
+            yield Wrong("wrong place", words, right.subs(symbol, place))
+    for before, tangents in () if isinstance(problem, ImplicitProblem) else _before(problem, levels):
+        if sum(before.count(symbol) for symbol in tangents) > 1:
+            yield from _derivations(before, tangents, [variable])
+    if len(levels) == 2:
+        for wrong in _derivations(problem.formula, problem.tangents(levels[0]), RULES):
+            words = (*wrong.words, " (already in the first derivative)")
+            yield Wrong(wrong.kind, words, along(wrong.value, problem.tangents(levels[1])))

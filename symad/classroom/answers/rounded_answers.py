@@ -1,0 +1,110 @@
+"""Decimal numbers in answers: right where exact numbers within half a unit of their last places make the answer right.
+
+Every decimal number is taken as unknown. Newton's method at random points finds the numbers that make the two sides
+equal; the answer is right if each is near enough, and the sides then agree at other points too.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy as sp
+from mpmath import mp
+
+from symad.classroom.equality.hyperdual import HyperDual, constant
+from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
+
+_MOST_DECIMALS = 4
+_TRIES = 12  # random points until enough have values
+_CHECKED = 3  # points beside those that Newton's method needs
+_STEPS = 30
+_AGREED = mp.mpf(10) ** -25
+
+Decimals = Mapping[sp.Symbol, tuple[sp.Rational, sp.Rational]]
+
+
+def significant_digits(text: str) -> int:
+    """Return how many digits of a decimal number count: those after leading zeros.
+
+    >>> significant_digits("0.0540"), significant_digits("12.5")
+    (3, 3)
+    """
+    digits = text.lower().partition("e")[0].replace(".", "").lstrip("0")
+    return max(len(digits), 1)
+
+
+def is_rounded_from(written: sp.Expr, expected: sp.Expr, decimals: Decimals, fewest: int) -> bool:
+    """Return whether an answer is what is expected, with its decimal numbers rounded to enough digits.
+
+    >>> decimal = sp.Dummy("0.54")
+    >>> is_rounded_from(decimal, sp.cos(1), {decimal: (sp.Rational("0.54"), sp.Rational("0.005"))}, 2)
+    True
+    """
+    unknowns = [decimal for decimal in decimals if written.has(decimal)]
+    if not 0 < len(unknowns) <= _MOST_DECIMALS or any(significant_digits(d.name) < fewest for d in unknowns):
+        return False
+    with mp.workdps(DIGITS):
+        samples = _samples(written, expected, unknowns, decimals)
+        if len(samples) < len(unknowns) + (_CHECKED if written.free_symbols - set(unknowns) else 0):
+            return False
+        exact = _solved(written, unknowns, decimals, samples[: len(unknowns)])
+        if exact is None:
+            return False
+        near = all(
+            abs(value - _float(decimals[unknown][0])) <= _float(decimals[unknown][1]) * (1 + _AGREED)
+            for unknown, value in zip(unknowns, exact, strict=True)
+        )
+        return near and all(_gap(written, unknowns, exact, sample)[0] <= _AGREED for sample in samples)
+
+
+Sample = tuple[dict[sp.Basic, Any], Any]
+
+
+def _samples(written: sp.Expr, expected: sp.Expr, unknowns: Sequence[sp.Symbol], decimals: Decimals) -> list[Sample]:
+    """Return random points with the values that are expected there; one point where there are no other names."""
+    names = sorted((written.free_symbols | expected.free_symbols) - set(unknowns), key=str)
+    source, found = random.Random(5), list[Sample]()
+    for attempt in range(_TRIES if names else 1):
+        low, high = (0.2, 3.0) if attempt % 3 else (-2.0, 2.0)
+        known: dict[sp.Basic, Any] = {name: constant(source.uniform(low, high)) for name in names}
+        started = {unknown: constant(_float(decimals[unknown][0])) for unknown in unknowns}
+        try:
+            right = IndependentValues(known).of(expected)
+            left = IndependentValues({**known, **started}).of(written)
+        except (UnknownValueError, ArithmeticError, ValueError, TypeError):
+            continue
+        if right.is_real and left.is_real:
+            found.append((known, right.real))
+    return found
+
+
+def _gap(written: sp.Expr, unknowns: Sequence[sp.Symbol], at: Sequence[Any], sample: Sample) -> tuple[Any, list[Any]]:
+    """Return the relative difference at a point, and the slopes of the answer in its unknowns."""
+    known, expected = sample
+    pairs = enumerate(zip(unknowns, at, strict=True))
+    moved = {unknown: HyperDual({0: value, 1 << k: mp.mpf(1)}) for k, (unknown, value) in pairs}
+    value = IndependentValues({**known, **moved}).of(written)
+    slopes = [value.parts.get(1 << k, mp.mpf(0)) for k in range(len(unknowns))]
+    return abs(value.real - expected) / max(abs(expected), mp.mpf(10) ** -30), [value.real - expected, *slopes]
+
+
+def _solved(
+    written: sp.Expr, unknowns: Sequence[sp.Symbol], decimals: Decimals, samples: Sequence[Sample]
+) -> list[Any] | None:
+    at = [_float(decimals[unknown][0]) for unknown in unknowns]
+    for _ in range(_STEPS):
+        rows = [_gap(written, unknowns, at, sample)[1] for sample in samples]
+        try:
+            step = mp.lu_solve(mp.matrix([row[1:] for row in rows]), mp.matrix([row[0] for row in rows]))
+        except ZeroDivisionError:
+            return None
+        at = [value - change for value, change in zip(at, step, strict=True)]
+        if all(abs(change) <= mp.mpf(10) ** -35 * max(1, abs(value)) for value, change in zip(at, step, strict=True)):
+            return at
+    return None
+
+
+def _float(number: sp.Rational) -> Any:
+    return mp.mpf(int(number.p)) / int(number.q)

@@ -1,0 +1,147 @@
+"""read_llvm and read_assembly: the code of a kernel line by line, with what each line does.
+
+LLVM's lines are carried out on symbols, so that each is shown with the formula that it has computed so far, and the
+formulas that are stored at the end can be compared with the derivative. Assembly differs from processor to processor;
+its lines are told apart by their kind only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import sympy as sp
+
+from codegen import Kernel
+from codegen.records import dataclass
+from symad.classroom.code_reading.llvm_lines import FORMULAS, Machine, body_of, kind_of_ir
+from symad.classroom.code_reading.located_code import instructions_of
+from symad.display.document import Document, Heading, Marked, Table
+from symad.display.shown import Shown
+from symad.errors import ArgumentError, LimitError
+from symad.tracing.calling.tracebacks import public_api
+
+MAX_LINES = 400  # more are not read
+_PIECE = re.compile(r"^define internal void @kernel\.\d+\(", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class CodeLine:
+    """A line of code, its kind in words, and the formula of what it computes, where it computes a number."""
+
+    text: str
+    kind: str
+    value: sp.Basic | None = None
+
+
+@dataclass(frozen=True)
+class CodeReading(Shown):
+    """The lines of a function in machine code or LLVM IR; `results` are the formulas that it stores, in order."""
+
+    language: str
+    lines: tuple[CodeLine, ...]
+    results: tuple[sp.Basic, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The title of its page."""
+        return f"{self.language[:1].upper()}{self.language[1:]}, line by line"
+
+    def count(self) -> Counter[str]:
+        """Return how many lines there are of each kind."""
+        return Counter(line.kind for line in self.lines)
+
+    def document(self) -> Document:
+        """Return a table: the line, what it does, and the formula so far."""
+        rows = tuple(
+            (Marked(line.text, "code"), line.kind, *([line.value or ""] if self.results else [])) for line in self.lines
+        )
+        header = (self.language, "what it does", *(["computed so far"] if self.results else []))
+        return (Heading(self.title), Table(header, rows))
+
+
+@public_api
+def read_llvm(kernel: Kernel) -> CodeReading:
+    """Return the lines of LLVM IR of a kernel that is straight-line code, each with the formula that it computes.
+
+    A line that is no arithmetic (a comparison, a choice) stands for itself, under the number of its register.
+    ArgumentError for a kernel that is more than one piece of straight-line code, LimitError for more than 400 lines.
+
+    >>> import symad as sa
+    >>> read_llvm(sa.compile(sa.derivative(lambda x: x**3), 1.0)).results
+    (3*x**2,)
+    """
+    if not is_one_function(kernel):
+        raise _in_parts()
+    inputs = kernel.program.inputs
+    symbols = [
+        [sp.Symbol("_".join([part.name, *map(str, index)]), real=True) for index in np.ndindex(*part.shape)]
+        for part in inputs
+    ]
+    machine, lines, stored = Machine(symbols, FORMULAS), list[CodeLine](), list[sp.Basic]()
+    for text in _checked(body_of(kernel.llvm)):
+        lanes = machine.line(text)
+        lines.append(CodeLine(text, kind_of_ir(text), lanes[0] if len(lanes) == 1 else sp.Tuple(*lanes) or None))
+        stored += lanes if text.startswith("store ") else ()
+    return CodeReading("LLVM IR", tuple(lines), tuple(stored))
+
+
+def is_one_function(kernel: Kernel) -> bool:
+    """Whether LLVM IR of a kernel is one piece of straight-line code."""
+    return kernel.stats.strategy == "straight" and len(_PIECE.findall(kernel.llvm)) == 1
+
+
+@public_api
+def read_assembly(kernel: Kernel) -> CodeReading:
+    """Return the instructions of a kernel in assembly, each with its kind; LimitError for more than 400.
+
+    >>> import symad as sa
+    >>> read_assembly(sa.compile(lambda x: x * x, 1.0)).count()["arithmetic"]
+    1
+    """
+    texts = instructions_of(kernel.assembly)
+    if not texts:  # loops and sweeps are functions of other names
+        raise _in_parts()
+    return CodeReading("assembly", tuple(CodeLine(text, kind_of(text)) for text in _checked(texts)))
+
+
+# The first that matches the mnemonic; those of x86-64 and of AArch64.
+_KINDS = {
+    "fused multiply-add": r"vf?n?m(add|sub)|vfn?m(add|sub)|fn?m(add|sub)|fml[as]",
+    "arithmetic": r"v?(add|sub|mul|div|sqrt|min|max)[sp]d|f(add|sub|mul|div|sqrt|min|max|minnm|maxnm)$",
+    "sign of a number": r"v?(xor|and|andn|or)p[sd]|vpternlog|f(neg|abs)$",
+    "call": r"call|bl[r]?$",
+    "return": r"ret",
+    "memory and registers": r"v?mov|lea|ldr|str|ldp|stp|ldu|stu|fmov|adr|vbroadcast|vpermil|vunpck|ldp|dup",
+    "stack and addresses": r"push|pop|sub[ql]?$|add[ql]?$|and[ql]?$|xor[ql]?$|vzeroupper",
+}
+
+
+def kind_of(line: str) -> str:
+    """Return the kind of a line of assembly, by its first word.
+
+    >>> [kind_of(line) for line in ("vmulsd %xmm0, %xmm0, %xmm1", "fmadd d0, d1, d2, d0", "callq *%rax", "retq")]
+    ['arithmetic', 'fused multiply-add', 'call', 'return']
+    """
+    word = line.split()[0]
+    return next((kind for kind, pattern in _KINDS.items() if re.match(pattern, word)), "something else")
+
+
+def _in_parts() -> ArgumentError:
+    return ArgumentError(
+        "a kernel in several parts",
+        why="one piece of straight-line code can be read",
+        do='take a smaller one, or compile it with roll="never"',
+    )
+
+
+def _checked(lines: Sequence[str]) -> Sequence[str]:
+    if len(lines) > MAX_LINES:
+        raise LimitError(
+            f"{len(lines)} lines of code",
+            why=f"more than {MAX_LINES} are not read",
+            do='take a smaller one, or compile it with roll="never"',
+        )
+    return lines

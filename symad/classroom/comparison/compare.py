@@ -1,0 +1,204 @@
+"""compare: one derivative by every route, how far each number is from the exact one, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from codegen.functions.reference_functions import precision
+from codegen.machine.batches.batch_run import Progress
+from codegen.records import dataclass
+from symad.classroom.comparison.comparison_problem import Problem, derivative_name, problem_of
+from symad.classroom.comparison.comparison_result import Comparison
+from symad.classroom.comparison.comparison_rows import Measures, Row, row_of
+from symad.classroom.comparison.differences import Kind, derivatives, standard_step
+from symad.classroom.comparison.identity import samples_of
+from symad.classroom.comparison.reference import Enclosure, enclosure_of, reference_of
+from symad.classroom.comparison.routes import COMPLEX_STEP, Route, routes, with_complex_step
+from symad.classroom.drawing.chart import line_chart
+from symad.classroom.drawing.growth import Growth, growth
+from symad.classroom.verification.verify import compare_exact
+from symad.display.document import Document, Heading, Paragraph, Table
+from symad.display.shown import Shown
+from symad.errors import ArgumentError, InvariantError, WorkbenchError
+from symad.limits import time_limit
+from symad.tracing.calling.tracebacks import public_api
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.trace import Trace
+
+STEPS = tuple(10.0 ** (-half / 2) for half in range(2, 33))  # from 0.1 down to 1e-16
+_KINDS: tuple[Kind, Kind] = ("forward", "central")
+_LARGE_AND_SMALL = "Large steps truncate, small ones cancel; the rule balances the two."
+_NOTHING = " A complex step subtracts nothing, and may be as small as it likes."
+
+
+@dataclass(frozen=True)
+class StepErrors(Shown):
+    """The relative error of differences, and of the complex step, at each of STEPS; and the steps of the rules."""
+
+    name: str
+    order: int
+    errors: dict[str, tuple[float, ...]]
+    standard: dict[str, float]
+
+    @property
+    def title(self) -> str:
+        return f"{derivative_name(self.order)} of {self.name}: error over step"
+
+    def document(self) -> Document:
+        """Return the chart, and for each method its best step beside the one that the rule gives."""
+        series = {name: list(zip(STEPS, line, strict=True)) for name, line in self.errors.items()}
+        rows = tuple(
+            (name, f"{min(line):.1e}", f"{STEPS[int(np.argmin(line))]:.1e}", f"{self.standard[name]:.1e}")
+            for name, line in self.errors.items()
+        )
+        return (
+            Heading(self.title),
+            line_chart(series, "step", "relative error", log_x=True, log_y=True),
+            Table(("method", "least error", "at step", "step of the rule"), rows, "lrrr"),
+            Paragraph(_LARGE_AND_SMALL + (_NOTHING if "complex step" in self.errors else "")),
+        )
+
+
+@public_api
+def step_errors(f: Any, x: Any, order: int = 1) -> StepErrors:
+    """Return the relative error of differences at a point for many steps: the V curve. f and x as for `compare`.
+
+    Steps are parts of max(|x|, 1); the error is the largest absolute one over the largest derivative. ArgumentError
+    where f has no derivative, or where all derivatives are 0.
+
+    >>> found = step_errors(np.exp, 1.0)
+    >>> sorted(found.errors), min(found.errors["complex step"]) < 1e-15 < min(found.errors["central"]) < 1e-9
+    (['central', 'complex step', 'forward'], True)
+    """
+    problem = problem_of(f, x, order, 10.0)
+    with precision(15):  # mpmath's precision is global
+        exact = reference_of(problem)
+    if exact.refusal or not any(exact.values):
+        why = exact.refusal or "all derivatives of this order are 0 here, so there is no relative error"
+        what = f"the error of differences of {problem.name}"
+        raise ArgumentError(what, where=user_place(), why=why, do="move the point")
+    scale = np.maximum(np.abs(problem.flat), 1.0)
+    errors: dict[str, tuple[float, ...]] = {}
+    standard: dict[str, float] = {}
+    with np.errstate(all="ignore"):
+        for name, method, rule in _methods(problem):
+            errors[name] = tuple(compare_exact(method(step * scale).tolist(), exact.values).scaled for step in STEPS)
+            standard[name] = rule
+    return StepErrors(problem.name, order, errors, standard)
+
+
+def _methods(problem: Problem) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
+    """Yield name, derivatives by step, and the step of the rule, of each method."""
+    for kind in _KINDS:
+        rule = float(standard_step(kind, problem.order, np.ones(1))[0])
+        yield kind, partial(derivatives, problem.kernel.call, problem.flat, problem.order, kind), rule
+    if problem.order == 1:
+        try:
+            call = with_complex_step(problem)
+        except InvariantError:
+            raise
+        except WorkbenchError:
+            return  # a function that tells complex numbers from real ones
+        yield "complex step", partial(call, problem.flat), COMPLEX_STEP
+
+
+@public_api
+def compare(
+    f: Any, x: Any, order: int = 1, *, only: Sequence[str] | None = None, max_seconds: float = 10.0,
+    times: bool = True, plots: bool = False, progress: Progress | None = None,
+) -> Comparison:  # fmt: skip
+    """Compare every route to the derivatives of an order of a scalar function at a point.
+
+    f is a function and x its number or array; or f is a SymPy expression or a formula in a string, and x a dict
+    {symbol: value}. A function of a vector has a gradient, a Hessian, and from order 3 on the whole tensor. Routes are
+    `sympy.diff` with two kinds of lambdify, every mix of forward (F) and reverse (R) mode up to order 3, edge pushing
+    and dyads, Taylor coefficients, interpolation, differences, the complex step, and other libraries where they are
+    installed; `only` keeps those whose name starts so. A route that fails, or takes longer than `max_seconds`, is a
+    row with the reason. `times=False` leaves building and calling times out, `plots=True` adds `step_errors` and
+    `growth`. `progress(routes taken, routes)` is called after each.
+
+    The exact values are differences of f itself in hundreds of digits: no rule of differentiation takes part. Verdicts:
+    "proved" (algebra shows that the formula equals that of sympy.diff), "tested" (it agrees to 30 digits at random
+    points), "agrees" (a route without a formula has the digits it should have at random points), "inaccurate" (it has
+    few digits, here or at all random points), "wrong" (as a formula, in 50 digits, it is not the derivative), "no
+    derivative" (f has none here: a kink, the edge of its domain), "no number" (the result is nan or infinite),
+    "failed", "not installed". The truth value of the result says whether no route is wrong.
+
+    >>> found = compare(lambda x: np.sin(x) * np.exp(x), 0.5, 2, only=["sympy.diff, lambdify", "AD", "differences"])
+    >>> [(row.route, row.verdict) for row in found.rows][:4]
+    [('sympy.diff, lambdify', 'tested'), ('AD FF', 'proved'), ('AD FR', 'proved'), ('AD RF', 'proved')]
+    >>> found["AD FR"].ulp < 2 < 1e4 < found["differences central"].ulp
+    True
+    """
+    problem = problem_of(f, x, order, max_seconds)
+    with precision(15):  # one comparison at a time: mpmath's precision is global
+        return _compared(problem, (f, x), only, times, plots, progress)
+
+
+def _compared(
+    problem: Problem, given: tuple[Any, Any], only: Sequence[str] | None, times: bool, plots: bool,
+    progress: Progress | None,
+) -> Comparison:  # fmt: skip
+    order, max_seconds, chosen = problem.order, problem.seconds, _chosen(problem, only)
+    with time_limit(10 * max_seconds, "compare: values of f in hundreds of digits"):
+        measures = Measures(problem, reference_of(problem), samples_of(problem), times)
+    rows: list[Row] = []
+    formulas: dict[str, Trace] = {}
+    for name, variant, route in chosen:
+        provable = any(known.startswith("sympy.diff") for known in formulas)
+        row, exact = row_of(replace(measures, provable=provable), name, variant, route)
+        rows.append(row)
+        if progress is not None:
+            progress(len(rows), len(chosen))
+        if exact is not None:
+            formulas[name] = exact
+    none = Enclosure((), (), "no formula is exact")
+    enclosure = next((enclosure_of(formula, problem) for formula in formulas.values()), none)
+    return Comparison(
+        problem.name, problem.x, order, measures.reference, enclosure, tuple(_bounded(row, enclosure) for row in rows),
+        problem.short_formula, times, _pictures(*given, problem) if plots else (),
+    )  # fmt: skip
+
+
+def _chosen(problem: Problem, only: Sequence[str] | None) -> list[tuple[str, str, Route]]:
+    """Return the routes whose names begin as wanted; ArgumentError where there are none."""
+    known = routes(problem.order, np.shape(problem.x))
+    if only is None:
+        return known
+    begins = (only,) if isinstance(only, str) else tuple(only)
+    if found := [route for route in known if route[0].startswith(begins)]:
+        return found
+    names = ", ".join(name for name, _, _ in known)
+    raise ArgumentError(f"only={only!r}", where=user_place(), why="no route begins so", do=f"there are {names}")
+
+
+def _bounded(row: Row, enclosure: Enclosure) -> Row:
+    if row.ulp is None or not enclosure.middles:
+        return row
+    return replace(row, ulp_bound=enclosure.ulp_bound(row.values))
+
+
+def _pictures(f: Any, x: Any, problem: Problem) -> Document:
+    """Return the plots, or why there are none."""
+    found: Document = ()
+    for plot in (lambda: step_errors(f, x, problem.order), lambda: _growth(problem)):
+        try:
+            found += plot().document()
+        except WorkbenchError as error:
+            found += (Paragraph(str(error).splitlines()[0]),)
+    return found
+
+
+def _growth(problem: Problem) -> Growth:
+    """Return how operations grow from order to order; of a function of an array along the diagonal."""
+    if problem.scalar:
+        found = growth(problem.function, problem.x, max(problem.order, 4))
+    else:
+        ones = problem.shaped(np.ones(problem.inputs))
+        found = growth(lambda t: problem.function(t * ones), 0.0, max(problem.order, 4))
+    return replace(found, name=problem.name)

@@ -1,0 +1,129 @@
+"""Routes through other libraries, where they are installed: the traced operations, carried out on their numbers."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+from collections.abc import Callable
+from functools import partial, reduce
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from codegen.evaluation.constant_folding import leaf_constant, to_float
+from codegen.evaluation.interpret import Arithmetic, Functions, carry_out
+from codegen.heads import Alias
+from codegen.ir.program import Head, needed
+from symad.classroom.comparison.comparison_problem import Built, Problem, differentiated_by
+from symad.errors import LoweringError
+
+# How the libraries spell a head; the first name that a library has is taken. Everything else is refused by name.
+SPELLINGS: dict[str, str] = {
+    "asin": "arcsin asin", "acos": "arccos acos", "atan": "arctan atan", "asinh": "arcsinh asinh",
+    "acosh": "arccosh acosh", "atanh": "arctanh atanh", "Abs": "abs fabs Abs", "Max": "maximum fmax Max",
+    "Min": "minimum fmin Min", "atan2": "arctan2 atan2", "hypot": "hypot",
+    **{name: name for name in (
+        "sin", "cos", "tan", "exp", "log", "sinh", "cosh", "tanh", "log1p", "expm1", "sign", "floor", "ceiling",
+        "logaddexp",
+    )},
+}  # fmt: skip
+
+
+class NotInstalledError(Exception):
+    """The other library is not there, which is no error of the comparison."""
+
+
+def library(name: str) -> Any:
+    """Return another library; NotInstalledError where it is not installed."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise NotInstalledError(f"{name} is not installed") from error
+
+
+def carried_out(problem: Problem, inputs: Any, functions: Any) -> Any:
+    """Return the function's value on the numbers of another library; LoweringError for a head that it lacks.
+
+    >>> from symad.classroom.comparison.comparison_problem import problem_of
+    >>> bool(carried_out(problem_of(lambda x: np.sin(x) / x, 2.0, 1, 1.0), [2.0], np) == np.sin(2.0) / 2.0)
+    True
+    """
+    graph, result = problem.traced.graph, problem.traced.outputs.flat[0]
+    values = dict(zip(problem.traced.inputs.flat, inputs, strict=True))
+    table = Functions(partial(_function, functions=functions))
+    carry_out(graph, needed(graph, [result], values), values, Arithmetic(table, table, _number))
+    return values[result]
+
+
+def _number(atom: sp.Basic) -> Any:
+    return int(atom) if isinstance(atom, sp.Integer) else to_float(leaf_constant(atom))
+
+
+def _function(head: Head, functions: Any) -> Callable[..., Any]:
+    if head is Alias:
+        return lambda value, *others: value
+    if head is sp.Add:
+        return lambda *values: reduce(operator.add, values)
+    if head is sp.Mul:
+        return lambda *values: reduce(operator.mul, values)
+    if head is sp.Pow:
+        return partial(_power, functions)
+    for name in SPELLINGS.get(head.__name__, "").split():
+        if hasattr(functions, name):
+            return getattr(functions, name)  # type: ignore[no-any-return]
+    raise LoweringError(f"{head.__name__} in {functions.__name__}", why="there is no counterpart in the table of peers")
+
+
+def _power(functions: Any, base: Any, exponent: Any) -> Any:
+    if isinstance(exponent, int | float) and exponent in (0.5, -1):
+        return functions.sqrt(base) if exponent == 0.5 else 1 / base
+    return base**exponent
+
+
+def jax(problem: Problem) -> Built:
+    """Nested `jax.grad`, or forward over reverse mode, in 64 bits, by `jax.jit`."""
+    found, numbers = library("jax"), library("jax.numpy")
+    double = found.enable_x64 if hasattr(found, "enable_x64") else library("jax.experimental").enable_x64
+
+    def function(x: Any) -> Any:
+        return carried_out(problem, [x] if problem.scalar else list(x.ravel()), numbers)
+
+    derived = found.grad(function)
+    for _ in range(problem.order - 1):
+        derived = found.grad(derived) if problem.scalar else found.jacfwd(derived)
+    kernel = found.jit(derived)
+
+    def call(x: Any) -> Any:
+        with double(True):
+            return np.asarray(kernel(np.asarray(x, dtype=float)))
+
+    call(problem.x)
+    return Built(call)
+
+
+def casadi(problem: Problem) -> Built:
+    """Jacobians of Jacobians of SX expressions, on CasADi's virtual machine."""
+    found = library("casadi")
+    x = found.SX.sym("x", problem.inputs)
+    derived = carried_out(problem, found.vertsplit(x), found)
+    for _ in range(problem.order):
+        derived = found.vec(found.jacobian(derived, x).T)
+    kernel = found.Function("derivative", [x], [derived])
+
+    def call(point: Any) -> Any:
+        return np.asarray(kernel(np.ravel(point)))
+
+    moves = (found.OP_CONST, found.OP_INPUT, found.OP_OUTPUT)
+    operations = sum(kernel.instruction_id(k) not in moves for k in range(kernel.n_instructions()))
+    return Built(call, operations=operations)
+
+
+def symengine(problem: Problem) -> Built:
+    """`symengine.diff`, each derivative once, and `Lambdify` with common subexpressions."""
+    found = library("symengine")
+    symbols = [found.Symbol(symbol.name) for symbol in problem.symbols]
+    value = carried_out(problem, symbols, found)
+    entries = differentiated_by(found.diff, value, symbols, problem.order)
+    kernel = found.Lambdify(symbols, entries, cse=True)
+    return Built(lambda x: kernel(np.ravel(x)))

@@ -1,0 +1,316 @@
+"""draw: the graph of a computation, or a rolled program with its loops, as a picture; and what may be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from codegen import Kernel
+from codegen.expressions.printing import rolled_text
+from codegen.ir.copy_rows import copied
+from codegen.ir.program import Output, Program
+from codegen.ir.region import RolledProgram, regions_of
+from codegen.records import dataclass
+from symad.classroom.drawing.boxes import Diagram, Mark, Reading, Source, diagram_of, tree_operations, unfolded
+from symad.classroom.drawing.drawing import Drawing
+from symad.classroom.drawing.folding import folded
+from symad.classroom.drawing.frames import Frame, frames_of
+from symad.classroom.drawing.labels import count_label
+from symad.classroom.drawing.render import LABEL, MARGIN, SMALL, boxes_and_arrows, place, with_legend
+from symad.classroom.drawing.svg import Canvas, text_width
+from symad.classroom.formulas.given import given
+from symad.classroom.formulas.read import read_formula
+from symad.derivatives.level import noting
+from symad.derivatives.node_roles import History
+from symad.display.document import Code, Document, Formula, Heading, Paragraph
+from symad.display.notation import counted
+from symad.errors import ArgumentError
+from symad.graph.graph import Graph
+from symad.graph.sympy_io import from_let, from_sympy
+from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.tracebacks import public_api
+from symad.tracing.calling.user_place import user_place
+from symad.tracing.trace import Trace, sparse_leaves, trace
+from symad.tracing.values.node_trees import Tree
+from symad.tracing.values.sparse_matrix import SparseMatrix
+
+TITLE = 30.0  # pixels above what is in a frame
+
+
+@dataclass(frozen=True)
+class LoopDrawing(Drawing):
+    """The picture of a program with loops: a frame for each, with the graph of its body inside.
+
+    `frames` are the program, then its loops, those inside of others behind them; `operations` are those of the bodies,
+    each counted once.
+    """
+
+    program: RolledProgram
+    frames: Sequence[Frame]
+
+    @property
+    def title(self) -> str:
+        """The title of a page that shows this and nothing else."""
+        return f"Loops of {self.program.name}"
+
+    @cached_property
+    def canvas(self) -> Canvas:
+        """The picture in shapes: those that are inside of others are drawn first."""
+        pictures: dict[int, Canvas] = {}
+        for number in range(len(self.frames) - 1, 0, -1):
+            pictures[number] = _framed(self.frames[number], _inside(self.frames[number], pictures))
+        boxes = [box for _, diagram in self.diagrams for box in diagram.boxes]
+        return with_legend(_inside(self.frames[0], pictures), [box for box in boxes if box.kind != "loop"])
+
+    def document(self) -> Document:
+        """Return the picture with the counts below it."""
+        picture = self.canvas.picture(self.description, rolled_text(self.program), fills=True)
+        return (*self.about, picture, Paragraph(self.description))
+
+    def words(self) -> Document:
+        """Return the program as text, which needs no layout."""
+        return Code(rolled_text(self.program)), Paragraph(self.description)
+
+    @property
+    def description(self) -> str:
+        """What the picture shows, in words."""
+        loops = sum(region.count > 1 for region, _ in regions_of(self.program.steps))
+        written, run = count_label(self.operations), count_label(self.program.executed)
+        where = "its body" if loops == 1 else "their bodies"
+        text = f"{counted(loops, 'loop')}, {written} operations in {where}, {run} carried out a call"
+        if any(box.copies > 1 for _, diagram in self.diagrams for box in diagram.boxes):
+            text += "; in bodies of many operations ×n stands for n of the same form"
+        if any(edge.back for _, diagram in self.diagrams for edge in diagram.edges):
+            text += "; what a dashed arrow leads to is read in the next repetition"
+        return text + "."
+
+    def _side_by_side(self) -> Sequence[Frame]:
+        return self.frames
+
+
+def loop_drawing(program: RolledProgram, opened: bool | None = None) -> LoopDrawing:
+    """Return the picture of a rolled program; `opened` says whether its bodies are drawn, by default if they are few.
+
+    >>> from symad.compiling.planning import plan
+    >>> found = plan(lambda x: np.sum(np.sin(x) * x), np.ones(1000), roll="always").candidate.rolled
+    >>> [frame.title for frame in loop_drawing(found.program).frames]
+    ['', '1 000 times']
+    """
+    frames = frames_of(program, opened=opened)
+    diagrams = tuple((frame.title, frame.diagram) for frame in frames)
+    return LoopDrawing(
+        diagrams, program.operations, 0, len(program.inputs), len(program.outputs), 0, program, tuple(frames)
+    )
+
+
+def _inside(frame: Frame, pictures: dict[int, Canvas]) -> Canvas:
+    """Return what is in a frame."""
+    inner = {box: pictures[number] for box, number in frame.inner.items()}
+    placed = place(frame.diagram, {box: (canvas.width, canvas.height) for box, canvas in inner.items()})
+    return boxes_and_arrows(placed, inner)
+
+
+def _framed(frame: Frame, inside: Canvas) -> Canvas:
+    """Return a frame around its content, with its title above."""
+    title = text_width(frame.title, LABEL) + text_width(frame.origin, SMALL) + 44
+    canvas = Canvas(max(inside.width, title) + 8, inside.height + TITLE)
+    with canvas.group("\n".join(filter(None, [frame.title, frame.origin]))):
+        canvas.box(
+            0, 0, canvas.width, canvas.height, stroke="residual", fill="residual", opacity=0.04, radius=8, line=1.6
+        )
+        canvas.text(MARGIN, 21, frame.title, size=LABEL, bold=True, anchor="start", colour="residual")
+        left = MARGIN + text_width(frame.title, LABEL) + 12
+        canvas.text(left, 21, frame.origin, size=SMALL, anchor="start", colour="muted")
+        canvas.place(inside, (canvas.width - inside.width) / 2, TITLE - 6)
+    return canvas
+
+
+_WHAT = "a function with its arguments, a trace, a SymPy expression, a formula as text, a let form, or a kernel"
+
+
+def source_of(f: Any, args: Sequence[Any]) -> Source:
+    """Return the graph of what is given, with the names of its results and the roles of its nodes."""
+    if isinstance(f, Trace):
+        _refuse_arguments(args, "a trace")
+        return Source(f.graph, tuple(f.outputs.flat), result_names(f.outputs))
+    if isinstance(f, Program):
+        _refuse_arguments(args, "a program")
+        return _of_program(f)
+    if _is_let(f):
+        _refuse_arguments(args, "a let form")
+        graph = Graph(lines=False)
+        return _of_list(graph, from_let(graph, *f))
+    if isinstance(f, str):
+        f = read_formula(f)
+    if isinstance(f, sp.Basic | sp.MatrixBase | list | tuple) and not isinstance(f, sp.Lambda):
+        return _of_expressions(f, args)
+    if not callable(f):
+        raise ArgumentError(f"{type(f).__name__} as something to draw", where=user_place(), do=f"give {_WHAT}")
+    with noting() as events:
+        traced = trace(f, *args)
+    history, outputs = History(traced.graph, events), tuple(traced.outputs.flat)
+    marks: dict[int, tuple[Mark, ...]] = {
+        node: tuple((role.kind, role.level) for role in history.roles(node)) for node in range(len(traced.graph))
+    }
+    return Source(traced.graph, outputs, result_names(traced.outputs), marks)
+
+
+def result_names(outputs: Tree) -> tuple[str, ...]:
+    """Return how each number of a result is called: result, [0], ["a"][1, 2], ...; of a sparse matrix by its place."""
+    result = containers.unflatten(outputs.structure, list(outputs.arrays))
+    names: list[str] = []
+    for leaf, path in zip(sparse_leaves(result)[0], containers.paths(result), strict=True):
+        if isinstance(leaf, SparseMatrix):
+            places = zip(leaf.rows.tolist(), leaf.columns.tolist(), strict=True)
+            names += [f"{path.removesuffix('.data')}[{row}, {column}]" for row, column in places]
+        else:
+            names += [path + _index(index) for index in np.ndindex(*np.shape(leaf))]
+    return tuple(name or "result" for name in names)
+
+
+def _index(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def _of_expressions(f: Any, args: Sequence[Any]) -> Source:
+    if len(args) > 1:
+        raise ArgumentError(
+            "several arguments of an expression", where=user_place(), do="give x as one list of symbols"
+        )
+    if args:
+        given(f, args[0])  # refuses what is not a symbol of the expression
+    expressions: list[Any] = [f]
+    names = ["result"]
+    if isinstance(f, sp.MatrixBase | list | tuple):
+        array = np.array(f.tolist() if isinstance(f, sp.MatrixBase) else f, dtype=object)
+        expressions = [sp.Number(item) if isinstance(item, int | float) else item for item in array.ravel().tolist()]
+        names = [_index(index) for index in np.ndindex(*array.shape)]
+    if not all(isinstance(expression, sp.Basic) for expression in expressions) or not expressions:
+        raise ArgumentError(f"{type(f).__name__} as something to draw", where=user_place(), do=f"give {_WHAT}")
+    graph = Graph(lines=False)
+    return Source(graph, tuple(from_sympy(graph, expressions)), tuple(names))
+
+
+def _of_program(program: Program) -> Source:
+    graph = Graph(lines=False)
+    inputs = {row: graph.own_leaf(program.atoms[row]) for row in range(program.input_count)}
+    nodes = copied(program, [row for output in program.outputs for row in output.rows], graph, inputs)
+    names = [
+        (f"result {k}" if len(program.outputs) > 1 else "result") + _index(index)
+        for k, output in enumerate(program.outputs)
+        for index in _places(output)
+    ]
+    return Source(graph, tuple(nodes), tuple(names))
+
+
+def _places(output: Output) -> list[tuple[int, ...]]:
+    """Return the index of each row of an output of a program."""
+    places = range(len(output.rows)) if output.positions is None else output.positions
+    if output.pattern is not None or output.swept:
+        return [(int(place),) for place in places]
+    return [tuple(map(int, np.unravel_index(place, output.shape))) for place in places]
+
+
+def _of_list(graph: Graph, nodes: Sequence[int]) -> Source:
+    names = ("result",) if len(nodes) == 1 else tuple(f"[{k}]" for k in range(len(nodes)))
+    return Source(graph, tuple(nodes), names)
+
+
+def _is_let(f: Any) -> bool:
+    """Whether f is (replacements, reduced), as `sympy.cse` and `Trace.let` return it."""
+    if not (isinstance(f, tuple) and len(f) == 2 and all(isinstance(part, list) for part in f)):
+        return False
+    return all(isinstance(part, tuple) and len(part) == 2 and isinstance(part[0], sp.Symbol) for part in f[0])
+
+
+def _refuse_arguments(args: Sequence[Any], what: str) -> None:
+    if args:
+        raise ArgumentError(f"arguments of {what}", where=user_place(), do="leave them out: they are known")
+
+
+Sharing = Literal["after", "before", "both"]
+
+READABLE = 80  # boxes; with more, equal parts are folded
+FOLDED = 40  # boxes of a folded picture, where that can be had
+TREE = 60  # boxes of an expression tree
+LARGEST = 2000  # boxes that are drawn when folding is turned off
+
+
+@public_api
+def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
+    """Return the picture of a computation as a graph: a box for each operation, an arrow for each use of a value.
+
+    f is a function (or a transform of one) with its arguments, of which only the shapes count; a trace; a SymPy
+    expression, or a list or Matrix of them; a formula as text; a let form as `sympy.cse` and `Trace.let` return it; a
+    kernel or its program, of which loops are drawn as loops (`LoopDrawing`).
+    Roles of nested derivatives have colours, letters and levels, as in `explain`. A value that is used several times
+    has a heavy border. `sharing="before"` draws the expression tree, in which such a value is there several times,
+    "both" the one beside the other.
+    `fold` lets operations of the same form share a box, which tells how many they are; by default where there would be
+    more than 80 boxes. ArgumentError for a picture of more than 2000 boxes.
+    Its layout needs igraph (`pip install 'symad[draw]'`); the lines of `print`, and DOT, do not.
+
+    >>> print(draw("sin(x)^2 + sin(x)"))
+     x
+     v1 = sin(x)       2 uses
+     v2 = v1**2
+     v3 = v2 + v1      → result
+    <BLANKLINE>
+    3 operations, 1 input, 1 result; 1 value is used several times; as an expression tree 4 operations.
+    """
+    if sharing not in ("after", "before", "both"):
+        raise ArgumentError(f"sharing={sharing!r}", where=user_place(), do="give 'after', 'before' or 'both'")
+    if isinstance(f, Kernel):
+        f = f.program
+    if isinstance(f, RolledProgram):
+        return _loops(f, args, sharing, fold)
+    return replace(drawing_of(source_of(f, args), sharing, fold), about=about_what(f))
+
+
+def drawing_of(source: Source, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
+    """Return the picture of a graph that is already there."""
+    operations = source.graph.count_operations(source.outputs)
+    tree = tree_operations(source.graph, source.outputs)
+    reading = Reading(source)
+    diagrams = []
+    if sharing != "after":
+        diagrams.append(("Before: the expression tree", unfolded(reading, TREE)))
+    if sharing != "before":
+        diagrams.append(("After: equal parts shared", _graph(reading, fold)))
+    return Drawing(tuple(diagrams), operations, tree, reading.inputs, len(source.outputs), reading.shared)
+
+
+def about_what(f: Any) -> Document:
+    """Return what stands above a picture: what a function is called, or a formula itself."""
+    expression = read_formula(f) if isinstance(f, str) else f
+    if isinstance(expression, sp.Expr) and not isinstance(expression, sp.Lambda):
+        symbols = sorted(expression.free_symbols, key=str)
+        left = sp.Function("f")(*symbols) if symbols else None
+        return (Heading("Graph of a formula", 1), Formula(expression, left))
+    if not callable(f) or isinstance(f, Trace):
+        return ()
+    return (Heading(f"Graph of {name_of(f).replace('_of_', ' of ')}", 1),)
+
+
+def _loops(program: RolledProgram, args: tuple[Any, ...], sharing: Sharing, fold: bool | None) -> LoopDrawing:
+    if args or sharing != "after":
+        what = "arguments of a program" if args else f"sharing={sharing!r} of a program with loops"
+        raise ArgumentError(what, where=user_place(), do="leave them out: it is drawn as it is")
+    return loop_drawing(program, None if fold is None else not fold)
+
+
+def _graph(reading: Reading, fold: bool | None) -> Diagram:
+    boxes = len(reading.nodes)
+    if fold or (fold is None and boxes > READABLE):
+        return folded(reading, FOLDED)
+    if boxes > LARGEST:
+        raise ArgumentError(
+            f"a picture of {boxes} boxes", where=user_place(), do="leave out fold=False, or draw a smaller example"
+        )
+    return diagram_of(reading)

@@ -1,0 +1,263 @@
+"""A rolled program as frames: one for each loop, with the graph of its body in it, or with further loops.
+
+Every frame is a diagram of its own. In that of a body, the slots are the inputs, and what it carries has an arrow from
+the output back to the slot. In that of a program or of a nest there is a box for each loop and for each buffer between
+them; an arrow that leads back is what the next round reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import TypeAlias
+
+import numpy as np
+import sympy as sp
+
+from codegen.expressions.printing import ProgramText
+from codegen.ir.copy_rows import copied
+from codegen.ir.program import operations_of
+from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
+from codegen.records import dataclass
+from symad.classroom.drawing.boxes import Box, Diagram, Edge, Reading, Source, diagram_of
+from symad.classroom.drawing.folding import folded
+from symad.classroom.drawing.labels import count_label, symbol_label
+from symad.classroom.drawing.svg import shortened
+from symad.display.notation import counted
+from symad.graph.graph import Graph
+
+READABLE, FOLDED = 80, 30  # boxes of a body, and of one that is folded
+SLOTS = 12  # that have boxes of their own; of more, those that read the same array may share one
+OPENED = 12  # loops that are drawn with their bodies
+MOVES = {"order": "puts numbers in order", "initial values": "initial values"}
+LONGEST_READ = 34  # letters
+BECOMES = {"store": "stored in", "add": "summed in", "last": "last to"}
+ENDLESS = 2**40  # repetitions that nobody counted
+Numbers: TypeAlias = frozenset[int]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A loop, or the program: how often it is run, where it was written, and what is in it.
+
+    `inner` has the boxes of the diagram that are frames themselves, with their numbers among all frames.
+    """
+
+    title: str
+    origin: str
+    diagram: Diagram
+    inner: Mapping[int, int] = field(default_factory=dict)
+
+
+def frames_of(program: RolledProgram, *, opened: bool | None = None) -> list[Frame]:
+    """Return the frames of a program, the program itself first, those in a frame behind it.
+
+    The bodies of loops are `opened` unless there are too many of them.
+    """
+    places = ProgramText(program)
+    if opened is None:
+        opened = sum(1 for _ in regions_of(program.steps)) <= OPENED
+    frames: list[Frame] = []
+    waiting: list[Region | Sequence[Step]] = [program.steps]
+    titles = [("", "")]
+    for found in waiting:  # grows while it is read
+        title = titles[len(frames)]
+        if isinstance(found, Region):
+            frames.append(Frame(*title, _body(found, places)))
+            continue
+        level = _Level(found, places, repeated=bool(frames))
+        inside = {
+            box: step for box, step in level.steps.items() if not isinstance(step, Region) or _opens(step, opened)
+        }
+        numbers = {box: len(waiting) + k for k, box in enumerate(inside)}
+        waiting += [step if isinstance(step, Region) else step.steps for step in inside.values()]
+        titles += [(times(step), origin_of(step)) for step in inside.values()]
+        frames.append(Frame(*title, level.diagram, numbers))
+    return frames
+
+
+def times(step: Step) -> str:
+    """Return how often a step is run."""
+    if isinstance(step, Region) and step.stop is not None:
+        return "until it ends" + (f", at most {count_label(step.count)} times" if step.count < ENDLESS else "")
+    return "once" if step.count == 1 else f"{count_label(step.count)} times"
+
+
+def origin_of(step: Step) -> str:
+    """Return where a step was written, or what it does where it computes nothing."""
+    if not isinstance(step, Region):
+        return ""
+    if step.matrix is not None:
+        return ", ".join(filter(None, [step.matrix.description, step.origin]))
+    return step.origin if operations(step) else MOVES.get(step.origin, "copies numbers")
+
+
+def operations(region: Region) -> int:
+    """Return how many operations a body has, or a matrix operation."""
+    return operations_of(region.body) if region.matrix is None else region.matrix.operations
+
+
+def _opens(region: Region, opened: bool) -> bool:
+    """Whether a loop is drawn with its body: one that only copies has nothing to show, but what it carries."""
+    return opened and region.matrix is None and (operations(region) > 0 or bool(region.carries))
+
+
+class _Level:
+    """The steps of a program, or of a nest in which they are `repeated`, with the buffers that they write and read."""
+
+    def __init__(self, steps: Sequence[Step], places: ProgramText, repeated: bool) -> None:
+        self.places, self.steps = places, dict[int, Step]()
+        self.boxes: list[Box] = []
+        self.edges: dict[Edge, None] = {}
+        self.box_of: dict[int, int] = {}  # of a buffer, as it was written last
+        reads, writes = [_read(step, places) for step in steps], [_written(step) for step in steps]
+        first: dict[int, int] = {}  # when a buffer is written for the first time
+        for time, written in enumerate(writes):
+            first |= {buffer: time for buffer in written if buffer not in first}
+        for buffer in sorted(frozenset[int]().union(*reads) - first.keys()):
+            self._buffer(buffer)
+        late: list[tuple[int, int]] = []
+        seen: set[int] = set()  # buffers that were read since they were written
+        for time, step in enumerate(steps):
+            box = self._step(step)
+            earlier = {
+                buffer for buffer in reads[time]
+                if first.get(buffer, -1) < time and not (repeated and _apart(step, steps[:time], buffer))
+            }  # fmt: skip
+            self.edges |= dict.fromkeys(Edge(self.box_of[buffer], box) for buffer in sorted(earlier))
+            late += [(box, buffer) for buffer in sorted(reads[time] - earlier)]
+            seen |= earlier
+            for buffer in sorted(writes[time]):
+                if buffer not in self.box_of or buffer in seen:
+                    self._buffer(buffer)
+                    seen.discard(buffer)
+                self.edges[Edge(box, self.box_of[buffer])] = None
+        self.edges |= dict.fromkeys(Edge(self.box_of[buffer], box, back=True) for box, buffer in late)
+
+    @property
+    def diagram(self) -> Diagram:
+        """All of it."""
+        return Diagram(tuple(self.boxes), tuple(self.edges))
+
+    def _step(self, step: Step) -> int:
+        made = [operations(region) for region, _ in regions_of([step])]
+        each = counted(sum(made), "operation", count_label(sum(made))) if sum(made) else ""
+        name = ", ".join(filter(None, [origin_of(step), each]))
+        self.steps[len(self.boxes)] = step
+        label = times(step)
+        if isinstance(step, Region) and step.matrix is not None:
+            label = step.matrix.formula(*(symbol_label(self.places.names[use.buffer]) for use in step.gathers))
+        self.boxes.append(Box(label, name, "loop", operations=sum(made)))
+        return len(self.boxes) - 1
+
+    def _buffer(self, number: int) -> None:
+        buffer, label = self.places.program.buffers[number], symbol_label(self.places.names[number])
+        kind, size = buffer.kind, counted(buffer.size, "number", count_label(buffer.size))
+        results = ("result",) if kind == "output" else ()
+        self.box_of[number] = len(self.boxes)
+        self.boxes.append(Box(label, size, "input" if kind == "input" else "memory", label, results=results))
+
+
+def _read(step: Step, places: ProgramText) -> Numbers:
+    """Return the buffers that a step reads, but for numbers, which stand in its slots."""
+    uses = (use for region, _ in regions_of([step]) for use in _gathers(region))
+    return frozenset(use.buffer for use in uses if places.program.buffers[use.buffer].kind != "constant")
+
+
+def _written(step: Step) -> Numbers:
+    return frozenset(use.buffer for region, _ in regions_of([step]) for use in region.results)
+
+
+def _apart(step: Step, before: Sequence[Step], buffer: int) -> bool:
+    """Whether what a step reads of a buffer was written in an earlier round: no place of it was in this one."""
+    writers = [other for other in before if buffer in _written(other)]
+    if not writers or not all(isinstance(other, Region) for other in (step, *writers)):
+        return False
+    written = [
+        use.table.places() for region, _ in regions_of(writers) for use in region.results if use.buffer == buffer
+    ]
+    read = [use.table.places() for region, _ in regions_of([step]) for use in _gathers(region) if use.buffer == buffer]
+    return not np.isin(np.concatenate(read), np.concatenate(written)).any()
+
+
+def _gathers(region: Region) -> list[Gather]:
+    return [*region.gathers, *(initial for carry in region.carries for initial in carry.initial)]
+
+
+class _BodyReading(Reading):
+    """The body of a loop; its slots, s0, s1, ... as in `loops`, are inputs that are labelled with what they read."""
+
+    def __init__(self, region: Region, places: ProgramText) -> None:
+        graph, body = Graph(lines=False), region.body
+        uses: list[Gather | Carry] = [*region.gathers, *region.carries]
+        names = [f"s{k}" for k in range(len(uses))] if len(uses) <= SLOTS else [_name(use, places) for use in uses]
+        self.slots = [graph.own_leaf(sp.Symbol(name, real=True)) for name in names]
+        self.shown = {slot: _read_by(use, places) for slot, use in zip(self.slots, uses, strict=True)}
+        self.outputs = copied(body, [output.rows[0] for output in body.outputs], graph, dict(enumerate(self.slots)))
+        wanted = [(node, name) for k, node in enumerate(self.outputs) for name in _becomes(region, places, k)]
+        wanted += [(self.outputs[carry.output], "") for carry in region.carries]
+        super().__init__(Source(graph, tuple(node for node, _ in wanted), tuple(name for _, name in wanted)))
+
+    def box(self, node: int) -> Box:
+        """Return the box of one node; that of a slot says what it reads."""
+        found = super().box(node)
+        if node not in self.shown:
+            return found
+        label, numbers = self.shown[node]
+        below = ", ".join(filter(None, [found.label if len(self.slots) <= SLOTS else "", numbers]))
+        return replace(found, label=label, name=below, formula=f"{found.formula} reads {label}", uses=1)
+
+
+def _read_by(use: Gather | Carry, places: ProgramText) -> tuple[str, str]:
+    """Return what a slot reads in repetition k, as in the program's text, and the first of the numbers behind it."""
+    if isinstance(use, Gather):
+        numbers = places.numbers(use).replace(", ...", ", …").partition(" (")[0]
+        return shortened(places.place(use.buffer, use.table), LONGEST_READ), shortened(numbers, LONGEST_READ)
+    first = ", ".join(places.place(initial.buffer, initial.table) for initial in use.initial)
+    back = "carried" if use.lag == 1 else f"from {use.lag} before"
+    return back, shortened(f"at first {first}", LONGEST_READ)
+
+
+def _becomes(region: Region, places: ProgramText, output: int) -> Sequence[str]:
+    """Return what becomes of an output of a body; nothing where it is only carried on."""
+    found = [f"{BECOMES[use.kind]} {places.names[use.buffer]}" for use in region.results if use.output == output]
+    return [*found, *(["ends the loop"] if region.stop == output else [])]
+
+
+def _name(use: Gather | Carry, places: ProgramText) -> str:
+    """Return the name of a slot by what it reads first: those of one array may share a box."""
+    if isinstance(use, Carry):
+        return "carried"
+    is_constant = places.program.buffers[use.buffer].kind == "constant"
+    return f"{'c' if is_constant else places.names[use.buffer]}_{use.table.first}"
+
+
+def _body(region: Region, places: ProgramText) -> Diagram:
+    reading = _BodyReading(region, places)
+    diagram = folded(reading, FOLDED) if len(reading.nodes) > READABLE else diagram_of(reading)
+    box_of = diagram.box_of
+    slots = reading.slots[len(region.gathers) :]
+    pairs = [
+        (reading.seen_as.get(node := reading.outputs[carry.output], node), slot)
+        for slot, carry in zip(slots, region.carries, strict=True)
+    ]
+    ends = dict.fromkeys((box_of[node], box_of[slot]) for node, slot in pairs if {node, slot} <= box_of.keys())
+    edges = list(diagram.edges)
+    for output, slot in ends:
+        if output != slot:
+            edges.append(Edge(output, slot, back=not _leads_to(edges, output, slot)))
+    return replace(diagram, edges=tuple(edges))
+
+
+def _leads_to(edges: Sequence[Edge], start: int, end: int) -> bool:
+    """Whether a box is below another one, where arrows that lead back are drawn upwards."""
+    below: dict[int, list[int]] = {}
+    for edge in edges:
+        source, target = (edge.target, edge.source) if edge.back else (edge.source, edge.target)
+        below.setdefault(source, []).append(target)
+    reached, waiting = {start}, [start]
+    for box in waiting:  # grows while it is read
+        found = [target for target in below.get(box, ()) if target not in reached]
+        reached.update(found)
+        waiting += found
+    return end in reached

@@ -1,0 +1,262 @@
+"""Diagrams as pictures: where boxes and arrows are on the page, boxes with marks, curves, a legend of what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from codegen.records import dataclass
+from symad.classroom.drawing.boxes import Box, Diagram
+from symad.classroom.drawing.layout import Layout, lay_out
+from symad.classroom.drawing.svg import Canvas, Point, text_width
+from symad.display.styles import LOOKS
+
+PAGE = 1180.0  # pixels that a page is wide
+LABEL, SMALL = 14.0, 11.5  # sizes of the text of a label, and of what stands below it
+HEIGHT, MARGIN = 40.0, 14.0
+_PARALLEL = 4  # arrows from box to box that are drawn side by side; of more, one
+
+Arrow = tuple[Point, ...]
+Sizes: TypeAlias = Mapping[int, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A diagram with places: the centre, the width and the height of each box, and the points of each arrow.
+
+    `arrows[k]` belongs to `edges[k]`: the numbers of a diagram's edges, several times where arrows run in parallel.
+    The first two points of an arrow are in line, then every other part is a curve between two layers.
+    """
+
+    diagram: Diagram
+    sideways: bool
+    width: float
+    height: float
+    centres: tuple[Point, ...]
+    widths: tuple[float, ...]
+    heights: tuple[float, ...]
+    edges: tuple[int, ...]
+    arrows: tuple[Arrow, ...]
+
+
+def place(diagram: Diagram, sizes: Sizes | None = None) -> Placed:
+    """Return a diagram with places, in the direction in which it fits a page.
+
+    `sizes` has the width and the height of boxes that are larger than their labels.
+    """
+    sizes = sizes or {}
+    downwards = _place(diagram, sizes, sideways=False)
+    if downwards.width <= PAGE and downwards.height <= 2 * PAGE:
+        return downwards
+    sideways = _place(diagram, sizes, sideways=True)
+    fits = downwards.width <= PAGE, sideways.width <= PAGE
+    if fits[0] != fits[1]:
+        return downwards if fits[0] else sideways
+    return min(downwards, sideways, key=lambda placed: placed.height if fits[0] else placed.width)
+
+
+def below_label(box: Box) -> str:
+    """Return what stands below the label of a box: its name, marks, uses and results."""
+    uses = f"{box.uses} uses" if box.uses > 1 and box.copies == 1 and box.kind in ("operation", "parameter") else ""
+    more = f" +{len(box.results) - 2}" if len(box.results) > 2 else ""
+    results = f"→ {', '.join(box.results[:2])}{more}" if box.results else ""
+    copies = f"×{box.copies}" if box.copies > 1 else ""
+    return "  ".join(filter(None, [copies, box.name, box.letters, uses, results]))
+
+
+def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> Placed:
+    shapes = [sizes.get(k, (_label_width(box), HEIGHT)) for k, box in enumerate(diagram.boxes)]
+    widths, heights = tuple(width for width, _ in shapes), tuple(height for _, height in shapes)
+    breadths, lengths = (heights, widths) if sideways else (widths, heights)
+    layout = lay_out(diagram, breadths, 14.0)
+    half = [*(breadth / 2 for breadth in breadths), *[0.0] * (len(layout.places) - len(breadths))]
+    least = min((a - h for a, h in zip(layout.places, half, strict=True)), default=0.0) - MARGIN
+    across = [place - least for place in layout.places]
+    breadth = max((a + h for a, h in zip(across, half, strict=True)), default=0.0) + MARGIN
+    spans = _spans(layout, lengths, 44.0 if sideways else 32.0)
+    length = spans[-1][1] + MARGIN
+    edges, arrows = _arrows(diagram, layout, across, spans, lengths, breadths)
+
+    def points(places: Sequence[tuple[float, float]]) -> Arrow:
+        return tuple(places) if sideways else tuple((b, a) for a, b in places)
+
+    centres = points([(sum(spans[layer]) / 2, b) for layer, b in zip(layout.layers, across, strict=True)])
+    width, height = (length, breadth) if sideways else (breadth, length)
+    paths = tuple(map(points, arrows))
+    return Placed(diagram, sideways, width, height, centres[: len(widths)], widths, heights, edges, paths)
+
+
+def _label_width(box: Box) -> float:
+    """Return how wide a box is for its label, which is bold, and what stands below."""
+    return max(44.0, 1.1 * text_width(box.label, LABEL) + 20, text_width(below_label(box), SMALL) + 16)
+
+
+def _spans(layout: Layout, lengths: Sequence[float], gap: float) -> list[tuple[float, float]]:
+    """Return where each layer begins and ends, along the arrows."""
+    thickness = [HEIGHT] * layout.depth
+    for layer, length in zip(layout.layers, lengths, strict=False):
+        thickness[layer] = max(thickness[layer], length)
+    spans, start = [], MARGIN
+    for thick in thickness:
+        spans.append((start, start + thick))
+        start += thick + gap
+    return spans
+
+
+def _arrows(
+    diagram: Diagram, layout: Layout, across: Sequence[float], spans: Sequence[tuple[float, float]],
+    sizes: Sequence[float], breadths: Sequence[float],
+) -> tuple[tuple[int, ...], list[list[tuple[float, float]]]]:  # fmt: skip
+    """Return the arrows as (along, across), and the edge of each; each enters its box at a port of its own."""
+    entering: dict[int, list[int]] = {}
+    for number, (edge, path) in enumerate(zip(diagram.edges, layout.paths, strict=True)):
+        parallel = edge.count if edge.count <= _PARALLEL and diagram.boxes[edge.target].copies == 1 else 1
+        entering.setdefault(path[-1], []).extend([number] * parallel)
+    edges, arrows = [], []
+    middle = _middle(layout, spans)
+    for box, numbers in entering.items():
+        numbers.sort(key=lambda k: (across[layout.paths[k][-2]], k))
+        step = min(16.0, breadths[box] * 0.7 / len(numbers))
+        for position, number in enumerate(numbers):
+            port = across[box] + (position - (len(numbers) - 1) / 2) * step
+            start, *ways, _ = layout.paths[number]
+            points = [
+                (middle(start) + sizes[start] / 2, across[start]),
+                (spans[layout.layers[start]][1], across[start]),
+            ]
+            points += [(end, across[way]) for way in ways for end in spans[layout.layers[way]]]
+            points += [(spans[layout.layers[box]][0], port), (middle(box) - sizes[box] / 2, port)]
+            edges.append(number)
+            arrows.append(points)
+    return tuple(edges), arrows
+
+
+def _middle(layout: Layout, spans: Sequence[tuple[float, float]]) -> Callable[[int], float]:
+    return lambda item: sum(spans[layout.layers[item]]) / 2
+
+
+_LEGEND_WIDTH = 480.0  # least
+
+
+def render(placed: Placed) -> Canvas:
+    """Return the picture of a diagram that has places."""
+    return with_legend(boxes_and_arrows(placed), placed.diagram.boxes)
+
+
+def with_legend(picture: Canvas, boxes: Sequence[Box]) -> Canvas:
+    """Return a picture with a legend below it."""
+    legend = _legend(boxes, max(picture.width, _LEGEND_WIDTH))
+    canvas = Canvas(max(picture.width, legend.width), picture.height + legend.height)
+    canvas.place(picture, (canvas.width - picture.width) / 2, 0)
+    canvas.place(legend, (canvas.width - legend.width) / 2, picture.height)
+    return canvas
+
+
+def boxes_and_arrows(placed: Placed, pictures: Mapping[int, Canvas] | None = None) -> Canvas:
+    """Return a picture without a legend; some boxes may have pictures of their own, of the box's size."""
+    canvas = Canvas(placed.width, placed.height)
+    drawn: set[Arrow] = set()
+    for number, points in zip(placed.edges, placed.arrows, strict=True):
+        _draw_arrow(canvas, points, placed.sideways, placed.diagram.edges[number].back, drawn)
+    for number, (box, centre, width) in enumerate(
+        zip(placed.diagram.boxes, placed.centres, placed.widths, strict=True)
+    ):
+        picture = (pictures or {}).get(number)
+        if picture is None:
+            _draw_box(canvas, box, centre, width)
+        else:
+            canvas.place(picture, centre[0] - picture.width / 2, centre[1] - picture.height / 2)
+    return canvas
+
+
+def _draw_arrow(canvas: Canvas, points: Arrow, sideways: bool, back: bool, drawn: set[Arrow]) -> None:
+    """Draw an arrow, but for what it shares with one before; one that leads back is dashed, its head at the start."""
+    last = len(points) - 2
+    for k in range(0, last, 2):
+        part = points[k : k + 3] if k + 2 < last else points[k:]
+        if part not in drawn:
+            drawn.add(part)
+            head = k + 2 >= last and not back
+            canvas.curve(part, arrow=head, sideways=sideways, dashed=back, stroke="residual" if back else "muted")
+    if back:
+        (x, y), away = points[0], 8.0
+        canvas.segment((x + away, y) if sideways else (x, y + away), (x, y), stroke="residual", arrow=True)
+
+
+def _draw_box(canvas: Canvas, box: Box, centre: Point, width: float) -> None:
+    x, y = centre[0] - width / 2, centre[1] - HEIGHT / 2
+    with canvas.group(tooltip(box), nodes=box.nodes):
+        _frame(canvas, box, (x, y), width, HEIGHT)
+        below = below_label(box)
+        canvas.text(centre[0], centre[1] + (-2 if below else 5), box.label, size=LABEL, bold=True)
+        if below:
+            canvas.text(centre[0], centre[1] + 13, below, size=SMALL, colour=box.style if box.marks else "muted")
+
+
+def _frame(canvas: Canvas, box: Box, corner: Point, width: float, height: float) -> None:
+    """Draw the border of a box, which tells what it is; also in the legend."""
+    round_ends, square = box.kind in ("input", "parameter"), box.kind == "memory"
+    (x, y), radius = corner, height / 2 if round_ends else 0.0 if square else height / 8
+    if box.copies > 1:
+        canvas.box(x + height / 10, y + height / 10, width, height, stroke=box.style, fill="ground", radius=radius)
+    canvas.box(x, y, width, height, fill="ground", radius=radius)
+    opacity = 0.16 if box.kind == "input" else 0.1 if box.marks else 0.03
+    line, dashed = 2.8 if _is_shared(box) else 1.3, box.kind in ("parameter", "again", "more")
+    canvas.box(
+        x, y, width, height, stroke=box.style, fill=box.style, opacity=opacity, radius=radius, line=line, dashed=dashed
+    )
+    if box.results:
+        canvas.box(
+            x + 3,
+            y + 3,
+            width - 6,
+            height - 6,
+            stroke=box.style,
+            radius=0.0 if square else max(1.5, radius - 3),
+            line=1.0,
+        )
+
+
+def tooltip(box: Box) -> str:
+    """Return what a box shows under the pointer, a line for each thing."""
+    marks = ", ".join(f"{style} of level {level}" if level else style for style, level in box.marks)
+    uses = f"used {box.uses} times" if box.uses > 1 and box.copies == 1 else ""
+    results = f"result {', '.join(box.results)}".removesuffix(" result") if box.results else ""
+    copies = f"{box.copies} of this form, {box.operations} operations" if box.copies > 1 else ""
+    return "\n".join(filter(None, [box.formula or box.label, marks, uses, results, copies]))
+
+
+def _legend(boxes: Sequence[Box], width: float) -> Canvas:
+    """Return lines that say what borders and colours mean, as far as there are boxes that have them."""
+    canvas = Canvas(width, 0)
+    styles = sorted({mark[0] for box in boxes for mark in box.marks}, key=list(LOOKS).index)
+    entries = [(f"{LOOKS[style].letter} {style}", Box("", marks=((style, 0),))) for style in styles]
+    entries += [
+        (text, sample)
+        for text, sample, found in (
+            ("input", Box("", kind="input"), any(box.kind == "input" for box in boxes)),
+            ("parameter of a level", Box("", kind="parameter"), any(box.kind == "parameter" for box in boxes)),
+            ("result", Box("", results=("",)), any(box.results for box in boxes)),
+            ("used several times", Box("", uses=2), any(map(_is_shared, boxes))),
+            ("×n: so many of the same form", Box("", copies=2), any(box.copies > 1 for box in boxes)),
+            ("computed again", Box("", kind="again"), any(box.kind == "again" for box in boxes)),
+            ("left out", Box("", kind="more"), any(box.kind == "more" for box in boxes)),
+            ("numbers that are kept", Box("", kind="memory"), any(box.kind == "memory" for box in boxes)),
+        )
+        if found
+    ]
+    x, y, used = MARGIN, 16.0, 0.0
+    for text, sample in entries:
+        needed = 50 + text_width(text, 12)
+        if x + needed > width and x > MARGIN:
+            x, y = MARGIN, y + 24
+        _frame(canvas, sample, (x, y), 26, 16)
+        canvas.text(x + 34, y + 12.5, text, size=12, anchor="start")
+        x += needed
+        used = max(used, x)
+    canvas.width, canvas.height = used, y + 30
+    return canvas
+
+
+def _is_shared(box: Box) -> bool:
+    return box.uses > 1 and box.copies == 1 and box.kind in ("operation", "parameter")

@@ -1,0 +1,358 @@
+"""The one engine that decides whether two expressions are equal: by algebra, or by values with 50 digits.
+
+Rational functions are decided exactly. Other expressions are equal where a normal form of their difference is 0. Else
+both are evaluated with 50 digits at random points where both are real, also beside their kinks, steps and edges, and
+where the names in exponents are whole numbers, so that x**n has a value at negative x. Expressions are called different
+only with a witness: a point at which they differ, confirmed with 100 and 200 digits. Expressions that are real nowhere,
+or have no value, stay undecided. Undefined functions are given random polynomials, so that f(2*x), f'(2*x) and f(x) go
+together.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, islice
+from typing import Any
+
+import sympy as sp
+from mpmath import mp
+from sympy.concrete.expr_with_limits import ExprWithLimits
+from sympy.core.function import AppliedUndef
+
+from codegen.evaluation.interpret import evaluate
+from codegen.functions.intrinsics import supports
+from codegen.ir.program import reachable
+from codegen.records import dataclass
+from symad.classroom.equality import rational_functions
+from symad.classroom.equality.rational_functions import is_rational, small_points
+from symad.classroom.equality.turns import beside, far, turns
+from symad.display.mathematics import expanded_terms, too_large
+from symad.display.notation import named_partial
+from symad.errors import LimitError, WorkbenchError
+from symad.graph.graph import Graph
+from symad.graph.sympy_io import from_sympy
+from symad.limits import time_limit
+
+POINTS = 8  # random points at which two expressions agree before they are called equal
+ATTEMPTS = 80
+GRID = 2**40  # each number at a random point is one of so many
+DIGITS = 50
+AGREED = 40  # digits
+_LARGEST = 6000  # bits before the point of a number: the exponential of a longer one would never end
+_MOST_TERMS = 2000  # of an expression that is multiplied out
+_MOST_NAMES = 16  # functions and roots in an expression that is brought over one denominator
+_CIRCULAR = (sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, sp.tanh, sp.coth)
+_BESIDE = 160  # points where expressions go over into another form, on both sides
+_WHOLE = 24  # points at which names in exponents are whole numbers
+_FAR = 24  # points far from 0, for expressions that do so
+_FEW = 3  # points that are looked at before algebra
+_LONGEST_ALGEBRA = 2.0  # seconds
+_SMALL = 10  # points with small numbers that are tried as a witness
+_MOST_DEGREE = 100
+_DEGREE = 15  # of the polynomials that stand for undefined functions
+_RANGES = ((-2.0, 2.0), (0.0, 2.0), (1.0, 4.0), (-1.0, 1.0), (0.0, 1.0), (-8.0, -1.0), (4.0, 64.0), (-64.0, -8.0))
+
+
+@dataclass(frozen=True)
+class Witness:
+    """A point at which two expressions differ, and their values there; without symbols where a function has no formula.
+
+    `at` is None where functions without a formula stand in the expressions: their values are those of polynomials.
+    """
+
+    at: Mapping[sp.Symbol, sp.Rational] | None
+    left: Any
+    right: Any
+
+    @property
+    def values(self) -> tuple[str, str]:
+        """Both values, with as many digits as it takes to tell them apart."""
+        for digits in (*range(6, DIGITS, 4), 4 * DIGITS):
+            with mp.workdps(4 * DIGITS):
+                left, right = (mp.nstr(value, digits).removesuffix(".0") for value in (self.left, self.right))
+            if left != right:
+                break
+        return left, right
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Whether two expressions are equal (None where that is not known), how that is known, and where they differ."""
+
+    equal: bool | None
+    proved: bool = False
+    points: int = 0
+    degree: int = 0
+    witness: Witness | None = None
+    rounded: bool = False  # equal but for decimal numbers, which are rounded as they should be
+
+    def __bool__(self) -> bool:
+        return self.equal is True
+
+    @property
+    def chance(self) -> float:
+        """How likely polynomials of this degree that differ would agree at all the random points (Schwartz, Zippel)."""
+        return 0.0 if self.proved or not self.equal else min(1.0, self.degree / GRID) ** self.points
+
+    def __str__(self) -> str:
+        if self.equal is None:
+            return f"undecided: real at {self.points} of {ATTEMPTS} random points"
+        if not self.equal:
+            return "they differ at a point"
+        if self.proved:
+            return "by algebra"
+        if self.rounded:
+            return "up to the rounding of decimal numbers"
+        chance = f"polynomials of this size that differ pass with probability {self.chance:.0e}"
+        return f"to {AGREED} digits at {self.points} random points ({chance})"
+
+
+def agreement(left: sp.Expr, right: sp.Expr) -> Agreement:
+    """Return whether two expressions in real symbols are equal wherever both are real.
+
+    >>> x = sp.Symbol("x", real=True)
+    >>> str(agreement((x + 1) ** 2, x**2 + 2 * x + 1)), agreement(x, x + 1).witness.values
+    ('by algebra', ('2', '3'))
+    >>> str(agreement(sp.log(x**2), 2 * sp.log(x)))
+    'to 40 digits at 8 random points (polynomials of this size that differ pass with probability 2e-89)'
+    >>> agreement(sp.sqrt(-1 - x**2), 0 * x).equal is None
+    True
+    """
+    if left == right:
+        return Agreement(True, proved=True)
+    if not too_large(left) and not too_large(right) and is_rational(left) and is_rational(right):
+        if (point := rational_functions.witness(left, right)) is not None:
+            values = (side.xreplace(point) for side in (left, right))
+            return Agreement(False, True, witness=Witness(point, *(mp.mpf(int(v.p)) / int(v.q) for v in values)))
+        if rational_functions.are_equal(left, right):
+            return Agreement(True, proved=True)
+    if (different := _plainly_different(left, right)) is not None:
+        return different
+    try:
+        with time_limit(_LONGEST_ALGEBRA, "algebra"):
+            gap = algebraic_gap(left, right)
+    except LimitError:
+        gap = left - right
+    return Agreement(True, proved=True) if gap == 0 else _tested(left, right, gap)
+
+
+def _plainly_different(left: sp.Expr, right: sp.Expr) -> Agreement | None:
+    """Return a difference that a few points show; then nobody has to wait for algebra."""
+    try:
+        sampler = Sampler([left, right])
+        _, different = _agreed(sampler, map(sampler.point, range(len(_RANGES))), _FEW)
+        return None if different is None else Agreement(False, witness=_witness(sampler, different))
+    except (WorkbenchError, RecursionError):
+        return None
+
+
+def algebraic_gap(left: sp.Expr, right: sp.Expr) -> sp.Expr:
+    """Return the difference of two expressions, as simple as algebra makes it quickly; 0 proves that they are equal.
+
+    >>> x = sp.Symbol("x")
+    >>> algebraic_gap(sp.sin(2 * x), 2 * sp.sin(x) * sp.cos(x))
+    0
+    """
+    gap = normal_form(left - right)
+    if gap == 0 or gap.is_Rational:
+        return gap
+    exponential = normal_form(gap.rewrite(_CIRCULAR, sp.exp))
+    return exponential if exponential.is_Rational else gap
+
+
+def normal_form(expression: sp.Expr) -> sp.Expr:
+    """Return an expression as one fraction in lowest terms where that is quick, else multiplied out, or as it is.
+
+    >>> x = sp.Symbol("x")
+    >>> normal_form((x**2 - 1) / (x - 1) - x)
+    1
+    """
+    terms = _MOST_TERMS + 1 if too_large(expression) else expanded_terms(expression)
+    if terms > _MOST_TERMS:
+        return expression
+    try:
+        expanded = sp.expand(expression, power_exp=True)
+        names = [part for part in expanded.atoms(sp.Symbol, sp.Function, sp.Pow) if not is_rational(part)]
+        long = terms * _denominator_terms(expression) > _MOST_TERMS or len(names) > _MOST_NAMES
+        if long or _degree(expanded) > _MOST_DEGREE:
+            return expanded
+        return sp.cancel(expanded)
+    except (sp.PolynomialError, NotImplementedError, ZeroDivisionError):
+        return expression
+
+
+def _denominator_terms(expression: sp.Expr) -> int:
+    """Return a bound of the number of terms of the common denominator."""
+    found: dict[sp.Expr, int] = {}
+    for power in expression.atoms(sp.Pow):
+        if power.exp.is_Integer and power.exp < 0:
+            found[power.base] = max(found.get(power.base, 1), expanded_terms(1 / power))
+    return min(int(sp.prod(list(found.values()))), _MOST_TERMS + 1)
+
+
+def _degree(expression: sp.Expr) -> int:
+    """Return a bound of the degree of an expression as a polynomial in roots: x**(5/3) is the 5th power of x**(1/3)."""
+    coefficients = (part.exp.as_coeff_Mul()[0] for part in expression.atoms(sp.Pow, sp.exp))
+    exponents = [number for number in coefficients if number.is_Rational]
+    return int(max(map(abs, exponents), default=1) * math.lcm(*(int(number.q) for number in exponents)))
+
+
+def _done(expression: Any) -> Any:
+    """Return an expression in which what is only written down (a derivative, a substitution, a sum) is carried out."""
+    return expression.doit() if expression.has(sp.Derivative, sp.Subs, ExprWithLimits) else expression
+
+
+class Sampler:
+    """The values of expressions at random points, which are the same for the same expressions."""
+
+    def __init__(self, expressions: Sequence[sp.Expr]) -> None:
+        self.random: random.Random = random.Random(20260101)
+        self.numbers: dict[Any, list[list[int]]] = {}
+        self.graph: Graph = Graph()
+        self.nodes: list[int] = from_sympy(
+            self.graph, [self._concrete(_done(expression)) for expression in expressions]
+        )
+        self.keep(range(len(self.nodes)))
+        self.symbols: list[int] = [node for node in self.leaves if isinstance(self.graph.atoms[node], sp.Symbol)]
+        powers = [self.graph.operands[node] for node in self.order if self.graph.heads[node] is sp.Pow]
+        exponents = [exponent for base, exponent in powers if base in self.symbols or self.graph.operands[base]]
+        self.exponents: list[int] = [node for node in reachable(self.graph, exponents) if node in self.symbols]
+
+    def keep(self, places: Iterable[int]) -> None:
+        """Evaluate only the expressions at these places from now on."""
+        self.nodes = [self.nodes[place] for place in places]
+        order = reachable(self.graph, self.nodes)
+        self.order: list[int] = [node for node in order if self.graph.operands[node]]
+        self.leaves: list[int] = [node for node in order if not self.graph.operands[node]]
+
+    def _concrete(self, expression: Any) -> Any:
+        """Return an expression with random polynomials, and their derivatives, for functions that have only a name."""
+        if not expression.has(AppliedUndef):
+            return expression
+        if isinstance(expression, AppliedUndef):
+            return self._polynomial(expression.func, [0] * len(expression.args), expression.args)
+        if (found := named_partial(expression)) is not None:
+            return self._polynomial(found.function.func, found.orders, found.arguments)
+        return expression.func(*map(self._concrete, expression.args))
+
+    def _polynomial(self, function: Any, orders: Sequence[int], arguments: Sequence[sp.Expr]) -> sp.Expr:
+        """Return a partial derivative of the polynomial of a function: a sum of powers of random linear forms."""
+        forms = 1 if len(arguments) == 1 else 8
+        if function not in self.numbers:
+            self.numbers[function] = [[self.random.randrange(1, 50) for _ in range(_DEGREE)] for _ in range(forms)]
+        places, order, found = [self._concrete(argument) for argument in arguments], sum(orders), []
+        if order > _DEGREE - 3:
+            raise LimitError(f"a derivative of order {order}")
+        for row in self.numbers[function]:
+            form = sum(row[k % _DEGREE] * place for k, place in enumerate(places)) + row[-1]
+            slopes = sp.prod([sp.Integer(row[k % _DEGREE]) ** count for k, count in enumerate(orders)])
+            powers = range(max(1, order), _DEGREE)
+            found += [row[k] * slopes * sp.ff(k, order) * form ** (k - order) / 10**k for k in powers]
+        return sp.Add(*found)
+
+    def point(self, attempt: int) -> dict[int, Any]:
+        """Return a random value for each symbol, from ranges that change with each attempt."""
+        low, high = _RANGES[attempt % len(_RANGES)]
+        step = sp.Rational(high - low) / GRID
+        return {node: sp.Rational(low) + step * self.random.randrange(1, GRID) for node in self.symbols}
+
+    def whole(self) -> Iterator[dict[int, Any]]:
+        """Yield points at which the names in exponents are small whole numbers, where there are such names."""
+        for attempt in range(_WHOLE if self.exponents else 0):
+            exponents = {node: sp.Integer(self.random.choice((-3, -2, -1, 1, 2, 3, 4, 5))) for node in self.exponents}
+            yield self.point(attempt) | exponents
+
+    def beside(self, found: Sequence[sp.Expr]) -> Iterator[dict[int, Any]]:
+        """Yield points on both sides of where expressions turn, then far ones."""
+        named = {self.graph.atoms[node]: node for node in self.symbols}
+        random_points = ({name: point[node] for name, node in named.items()} for point in map(self.point, count()))
+        near = (beside(turn, next(random_points), self.random) for turn in found for _ in range(2))
+        away = (far(list(named), self.random) for _ in range(_FAR))
+        yield from ({named[name]: value for name, value in point.items()} for point in chain(*near, away))
+
+    def values(self, point: dict[int, Any], digits: int = DIGITS) -> list[Any]:
+        """Return the values at a point; nan for what is not real, not finite, or too large to go on with."""
+        with mp.workdps(digits):
+            values = {node: mp.mpf(int(value.p)) / int(value.q) for node, value in point.items()}
+            evaluate(self.graph, [node for node in self.leaves if node not in values], values, "reference", digits)
+            for node in self.order:
+                operands = [values[operand] for operand in self.graph.operands[node]]
+                tame = all(isinstance(operand, bool) or mp.mag(operand) < _LARGEST for operand in operands)
+                if tame and supports(self.graph.heads[node]):
+                    evaluate(self.graph, [node], values, "reference", digits)
+                else:
+                    values[node] = mp.nan
+            return [values[node] for node in self.nodes]
+
+
+def _tested(left: sp.Expr, right: sp.Expr, gap: sp.Expr) -> Agreement:
+    """Return what points say: the terms of the gap are added, so that nothing large hides a small difference."""
+    terms = sp.Add.make_args(sp.expand(gap) if expanded_terms(gap) <= _MOST_TERMS else gap)
+    degree = sum(1 for _ in sp.preorder_traversal(gap))
+    points = 0
+    try:
+        sampler = Sampler([left, right, *terms])
+        points, different = _agreed(sampler, map(sampler.point, range(ATTEMPTS)), POINTS)
+        if different is None:
+            _, different = _agreed(sampler, sampler.whole(), _WHOLE)
+        if different is None and (kinks := turns([left, right])):
+            more, different = _agreed(sampler, islice(sampler.beside(kinks), _BESIDE), _BESIDE)
+            points = min(points + more, POINTS)
+    except (WorkbenchError, RecursionError):
+        return Agreement(None, points=points)
+    if different is not None:
+        return Agreement(False, witness=_witness(sampler, different))
+    return Agreement(True if points >= POINTS else None, points=points, degree=degree)
+
+
+def _agreed(sampler: Sampler, points: Iterable[dict[int, Any]], most: int) -> tuple[int, dict[int, Any] | None]:
+    """Return at how many points, not more than needed, two sides agree; and the first point at which they differ."""
+    agreed = 0
+    for point in points:
+        differs = _differs(sampler.values(point))
+        if differs and _stays(sampler, point):
+            return agreed, point
+        agreed += differs is False
+        if agreed == most:
+            break
+    return agreed, None
+
+
+def _witness(sampler: Sampler, point: dict[int, Any]) -> Witness:
+    """Return a witness of a difference: at a point with small numbers where one shows it, else at the given one."""
+    named = {sampler.graph.atoms[node]: node for node in sampler.symbols}
+    for small in islice(small_points(sorted(named, key=str)), _SMALL):
+        candidate = {named[name]: value for name, value in small.items()}
+        if _differs(sampler.values(candidate)) and _stays(sampler, candidate):
+            point = candidate
+            break
+    left, right, *_ = sampler.values(point, 2 * DIGITS)
+    has_formula = not sampler.numbers
+    return Witness({name: point[node] for name, node in named.items()} if has_formula else None, left, right)
+
+
+def _differs(values: Sequence[Any]) -> bool | None:
+    """Return whether two sides differ at a point (first two values, then the terms of the gap); None without values."""
+    gap, size = _gap(values)
+    return None if gap is None else bool(abs(gap) > size * mp.mpf(10) ** -AGREED)
+
+
+def _stays(sampler: Sampler, point: dict[int, Any]) -> bool:
+    """Whether two sides differ by the same in more digits: rounding would not."""
+    (gap, _), (again, size) = (_gap(sampler.values(point, times * DIGITS)) for times in (2, 4))
+    if gap is None or again is None:
+        return False
+    return bool(abs(again) > size * mp.mpf(10) ** -AGREED and abs(gap - again) < abs(again) / 100)
+
+
+def _gap(values: Sequence[Any]) -> tuple[Any, Any]:
+    """Return the difference of two sides, and the size of what is added up in it; None without values."""
+    left, right, *terms = values
+    if not (mp.isfinite(left) and mp.isfinite(right)):
+        return None, None
+    with mp.workdps(5 * DIGITS):  # a minus sign alone would round to the digits at hand
+        if not terms or not all(map(mp.isfinite, terms)):
+            terms = [left, -right]
+        return mp.fsum(terms), mp.fsum(terms, absolute=True)

@@ -1,0 +1,321 @@
+"""One level as a textbook expands it: substitute, multiply out, strike what has a square of epsilon, collect.
+
+Polynomials are multiplied out; functions are their Taylor series, whose second term is struck; sums, products,
+quotients and compositions come in the order in which they are computed. What a book would not do by hand is left to the
+table of rules: `why_not` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import sympy as sp
+from sympy.core.function import AppliedUndef, ArgumentIndexError
+
+from codegen.heads import RealFunction
+from codegen.records import dataclass
+from symad.classroom.expansion.epsilon import Nested, readable
+from symad.classroom.formulas.calls import derivative
+from symad.derivatives.level import Epsilon
+from symad.display.document import Block, Formula, Inline
+from symad.display.mathematics import expanded_terms, too_large
+from symad.display.notation import Nothing, Struck
+
+MOST_TERMS = 40  # of a polynomial that is multiplied out by hand
+MOST_DEGREE = 8
+_MOST_OPERATIONS = 60  # of a formula that is expanded by hand
+_WRITTEN_POWERS = 4  # powers of epsilon that are written down before they are struck
+_SERIES = (
+    sp.sin, sp.cos, sp.tan, sp.cot, sp.sinh, sp.cosh, sp.tanh, sp.exp, sp.log, sp.asin, sp.acos, sp.atan, sp.asinh,
+    sp.acosh, sp.atanh, sp.sec, sp.csc, sp.erf,
+)  # fmt: skip
+
+Moves = Mapping[sp.Expr, sp.Expr]  # by what symbols are moved
+
+
+def why_not(expression: sp.Expr, moves: Moves) -> str:
+    """Return why a book would not expand a formula by hand, "" where it would.
+
+    >>> x = sp.Symbol("x")
+    >>> why_not(sp.exp(x * sp.sin(x)), {x: 1}), why_not(sp.Abs(x), {x: 1})
+    ('', 'Abs has no Taylor series in every point')
+    """
+    if too_large(expression) or sp.count_ops(expression) > _MOST_OPERATIONS:
+        return "the formula is long"
+    for node in _moved_parts(expression, moves):
+        if node.is_Symbol or node.is_Add or node.is_Mul:
+            continue
+        if node.is_Pow:
+            if node.base.has(*moves) and node.exp.has(*moves):
+                return f"both the base and the exponent of {node} move"
+        elif isinstance(node, AppliedUndef) and len(node.args) == 1:
+            continue
+        elif not isinstance(node, (*_SERIES, RealFunction)) or len(node.args) != 1 or _slopes(node) is None:
+            return f"{type(node).__name__} has no Taylor series in every point"
+    return ""
+
+
+def _moved_parts(expression: sp.Expr, moves: Moves) -> Iterator[sp.Expr]:
+    """Yield the different parts that move, the inner ones first."""
+    seen: set[sp.Basic] = set()
+    for node in sp.postorder_traversal(expression):
+        if node not in seen and isinstance(node, sp.Expr) and node.has(*moves):
+            seen.add(node)
+            yield node
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a level: what is expanded, what it is worth, and why; a left side of None continues the line before."""
+
+    left: sp.Expr | None
+    right: sp.Expr
+    reason: tuple[Inline, ...]
+
+    def block(self) -> Block:
+        """Return the line as a formula on a page."""
+        return Formula(self.right, Nothing() if self.left is None else self.left, self.reason)
+
+
+class Level:
+    """One level: the symbols that it moves, its epsilon, and the epsilon-parts found so far."""
+
+    moves: Moves
+    eps: Epsilon
+
+    def __init__(self, number: int, moves: Moves) -> None:
+        self.moves, self.eps = moves, Epsilon.of_level(number)
+        self.parts: dict[sp.Expr, sp.Expr] = dict(moves)  # the epsilon-part of each expression that moves
+        self.shift = {symbol: Nested(symbol, 1, part, self.eps) for symbol, part in moves.items()}
+
+    def moved(self, expression: sp.Expr) -> sp.Expr:
+        """Return an expression with x + v ε in the place of x, as it is written down."""
+        return _rebuilt(expression, self.shift)
+
+    def part(self, expression: sp.Expr) -> sp.Expr:
+        """Return the epsilon-part of an expression that was expanded; 0 of what does not move."""
+        if not expression.has(*self.moves):
+            return sp.S.Zero
+        if expression not in self.parts:  # a sum, or a product in which one factor moves: by the parts of its operands
+            parts = [self.part(term) for term in expression.args]
+            if expression.is_Mul:
+                others = [sp.Mul(*expression.args[:k], *expression.args[k + 1 :]) for k in range(len(parts))]
+                parts = [part * other for part, other in zip(parts, others, strict=True)]
+            self.parts[expression] = sp.Add(*parts)
+        return self.parts[expression]
+
+    def dual(self, expression: sp.Expr) -> sp.Expr:
+        """Return a + b ε as it is written down."""
+        part = self.part(expression)
+        return expression if part == 0 else Nested(expression, 1, readable(part), self.eps)
+
+    def lines(self, expression: sp.Expr) -> list[Line]:
+        """Return the lines of an expression: each of its parts once, the whole at the end."""
+        found: list[Line] = []
+        done: set[sp.Basic] = set(self.parts)
+        stack = [(expression, False)]
+        while stack:
+            node, ready = stack.pop()
+            if node in done or not node.has(*self.moves):
+                continue
+            if ready:
+                done.add(node)
+                found += self._line(node)
+                continue
+            stack.append((node, True))
+            if not self._is_multiplied_out(node):
+                stack += [(part, False) for part in reversed(_inner(node))]
+        return found
+
+    def _is_multiplied_out(self, node: sp.Expr) -> bool:
+        """Return whether an expression is a polynomial that is multiplied out as a whole."""
+        if not node.is_polynomial(*self.moves):
+            return False
+        return expanded_terms(node.xreplace({x: x + self.eps for x in self.moves})) <= MOST_TERMS and (
+            sp.Poly(node, *self.moves).total_degree() <= MOST_DEGREE
+        )
+
+    def _line(self, node: sp.Expr) -> list[Line]:
+        """Return how one expression is expanded, its inner parts being known; its epsilon-part is known then."""
+        if self._is_multiplied_out(node):
+            return self._multiplied_out(node)
+        if node.is_Add:
+            self.part(node)
+            return []
+        if node.is_Mul:
+            return self._product(node)
+        if node.is_Pow and node.base.has(*self.moves):
+            return (
+                self._quotient(sp.S.One, 1 / node, node) if node.exp.is_Integer and node.exp < 0 else self._power(node)
+            )
+        return self._series(node)
+
+    def _multiplied_out(self, node: sp.Expr) -> list[Line]:
+        e = sp.Dummy("e")
+        moved = sp.expand(node.xreplace({symbol: symbol + part * e for symbol, part in self.moves.items()}))
+        coefficients = _coefficients(moved, e)
+        self.parts[node] = coefficients.get(1, sp.S.Zero)
+        if max(coefficients) <= 1 and not _is_product(node):
+            return []
+        left, right = self.moved(node), self._sum(coefficients)
+        why: tuple[Inline, ...] = ("multiplied out",)
+        return [Line(left, right, (*why, *self._struck(max(coefficients))))]
+
+    def _struck(self, degree: int) -> tuple[Inline, ...]:
+        if degree < 2:
+            return ()
+        return (
+            "; ",
+            sp.Pow(self.eps, 2, evaluate=False),
+            " = 0",
+            " and all higher powers with it" if degree > 2 else "",
+        )
+
+    def _sum(self, coefficients: Mapping[int, sp.Expr]) -> sp.Expr:
+        """Return a sum of powers of epsilon, those from the second on struck."""
+        parts: list[sp.Expr] = []
+        for power in sorted(coefficients):
+            coefficient = coefficients[power]
+            if power < 2:
+                parts += [coefficient, self.eps**power if power else sp.S.One]
+                continue
+            sign = -1 if coefficient.could_extract_minus_sign() and not coefficient.is_Add else 1
+            parts += [sp.Integer(sign), Struck(Nested(sign * coefficient, sp.Pow(self.eps, power, evaluate=False)))]
+        return Nested(*parts)
+
+    def _product(self, node: sp.Expr) -> list[Line]:
+        above, below = _above_and_below(node, self.moves)
+        if below.has(*self.moves):
+            return self._quotient(above, below, node)
+        moved = [factor for factor in node.args if factor.has(*self.moves)]
+        if len(moved) == 1:
+            self.part(node)
+            return []
+        e = sp.Dummy("e")
+        constant = sp.Mul(*(factor for factor in node.args if factor not in moved))
+        names = {part: sp.Dummy() for factor in moved for part in (factor, self.part(factor)) if not part.is_number}
+        whole = sp.expand(sp.Mul(*(names.get(f, f) + names.get(self.part(f), self.part(f)) * e for f in moved)))
+        back = {name: part for part, name in names.items()}
+        coefficients = {k: readable(constant * c.xreplace(back)) for k, c in _coefficients(whole, e).items()}
+        self.parts[node] = coefficients.get(1, sp.S.Zero)
+        left = _as_written([constant] if constant != 1 else [], [self.dual(factor) for factor in moved])
+        return [Line(left, self._sum(coefficients), ("multiplied out", *self._struck(max(coefficients))))]
+
+    def _quotient(self, above: sp.Expr, below: sp.Expr, node: sp.Expr) -> list[Line]:
+        """Return (a + b ε)/(c + d ε), multiplied above and below by c - d ε."""
+        lines = [line for part in (above, below) for line in self.lines(part)]
+        (a, b), (c, d) = ((part, readable(self.part(part))) for part in (above, below))
+        conjugate = Nested(c, 1, readable(-d), self.eps)
+        left = _fraction(self.dual(above), self.dual(below))
+        widened = _fraction(
+            _as_written([self.dual(above)] if above != 1 else [], [conjugate]),
+            _as_written([], [self.dual(below), conjugate]),
+        )
+        middle = readable(b * c - a * d)
+        numerator = self._sum({0: a * c, 1: middle} | ({2: readable(-b * d)} if b != 0 else {}))
+        denominator = self._sum({0: c**2, 2: readable(-(d**2))})
+        self.parts[node] = sp.Mul(middle, c**-2)
+        square = sp.Pow(self.eps, 2, evaluate=False)
+        return [
+            *lines,
+            Line(left, widened, ("times ", conjugate, " above and below")),
+            Line(None, _fraction(numerator, denominator), ("multiplied out; ", square, " = 0")),
+            Line(None, Nested(node, 1, self.parts[node], self.eps), ()),
+        ]
+
+    def _power(self, node: sp.Expr) -> list[Line]:
+        base, exponent = node.args
+        part, whole = readable(self.part(base)), exponent.is_Integer and exponent <= _WRITTEN_POWERS
+        powers = range(int(exponent) + 1) if whole else range(3)
+        coefficients = {k: sp.binomial(exponent, k) * base ** (exponent - k) * part**k for k in powers}
+        self.parts[node] = coefficients[1]
+        left = sp.Pow(self.dual(base), exponent, evaluate=False)
+        name = "multiplied out" if whole else "binomial series"
+        why = self._struck(max(coefficients)) if whole else self._struck(3)
+        return [Line(left, self._sum(coefficients), (name, *why))]
+
+    def _series(self, node: sp.Expr) -> list[Line]:
+        """Return a function as its Taylor series, of which the second term is struck."""
+        slopes = _slopes(node)
+        inner = node.exp if node.is_Pow else node.args[0]
+        assert slopes is not None
+        part = readable(self.part(inner))
+        coefficients = {0: node, 1: slopes[0] * part, 2: slopes[1] * part**2 / 2}
+        if slopes[1] == 0:
+            del coefficients[2]
+        self.parts[node] = coefficients[1]
+        dual = self.dual(inner)
+        left = sp.Pow(node.base, dual, evaluate=False) if node.is_Pow else node.func(dual, evaluate=False)
+        named: Inline = f"Taylor series of {node.func.__name__}" if not node.is_Pow else "Taylor series"
+        return [Line(left, self._sum(coefficients), (named, *self._struck(3)))]
+
+
+def _slopes(node: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
+    """Return the first and second derivative of a function at its argument; None where they are no formulas."""
+    if node.is_Pow:
+        return node * sp.log(node.base), node * sp.log(node.base) ** 2
+    if isinstance(node, AppliedUndef):
+        return derivative(node.func, node.args, [1]), derivative(node.func, node.args, [2])
+    slot = sp.Dummy("xi", real=True)
+    try:
+        first = node.func(slot).diff(slot)
+        found = first, first.diff(slot)
+    except (ArgumentIndexError, NotImplementedError, ValueError):
+        return None
+    if any(slope.has(sp.Derivative, sp.Subs, sp.Piecewise, sp.nan) for slope in found):
+        return None
+    return tuple(slope.xreplace({slot: node.args[0]}) for slope in found)
+
+
+def _inner(node: sp.Expr) -> list[sp.Expr]:
+    """Return what is expanded before an expression: its operands, but the base of a reciprocal as a whole."""
+    if node.is_Pow and node.exp.is_Integer and node.exp < 0:
+        return [1 / node]
+    if node.is_Mul:
+        return [1 / part if part.is_Pow and part.exp.is_Integer and part.exp < 0 else part for part in node.args]
+    return list(node.args)
+
+
+def _above_and_below(node: sp.Expr, moves: Moves) -> tuple[sp.Expr, sp.Expr]:
+    """Return a product as a quotient: below the line is what moves and has a negative whole exponent."""
+    under = [part for part in node.args if part.is_Pow and part.exp.is_Integer and part.exp < 0 and part.has(*moves)]
+    return sp.Mul(*(part for part in node.args if part not in under)), sp.Mul(*(1 / part for part in under))
+
+
+def _is_product(node: sp.Expr) -> bool:
+    return bool(node.is_Mul and any(part.is_Add for part in node.args))
+
+
+def _coefficients(expanded: sp.Expr, e: sp.Symbol) -> dict[int, sp.Expr]:
+    """Return the coefficients of a sum that is multiplied out, by their powers of a symbol."""
+    found: dict[int, list[sp.Expr]] = {}
+    for term in sp.Add.make_args(expanded):
+        rest, power = term.as_independent(e)
+        found.setdefault(int(power.as_base_exp()[1]) if power != 1 else 0, []).append(rest)
+    return {power: sp.Add(*terms) for power, terms in found.items() if sp.Add(*terms) != 0}
+
+
+def _rebuilt(expression: sp.Expr, shift: Mapping[sp.Expr, sp.Expr]) -> sp.Expr:
+    """Return an expression with other operands, in which nothing is simplified."""
+    made: dict[sp.Basic, sp.Basic] = dict(shift)
+    for node in sp.postorder_traversal(expression):
+        if node not in made:
+            operands = [made[part] for part in node.args]
+            same = all(new is old for new, old in zip(operands, node.args, strict=True))
+            made[node] = node if same else _unevaluated(node, operands)
+    return made[expression]
+
+
+def _unevaluated(node: sp.Basic, operands: Sequence[sp.Basic]) -> sp.Basic:
+    if isinstance(node, AppliedUndef | sp.Derivative | sp.Subs):
+        return node.func(*operands)
+    return node.func(*operands, evaluate=False)
+
+
+def _as_written(first: Sequence[sp.Expr], factors: Sequence[sp.Expr]) -> sp.Expr:
+    return sp.Mul(*first, *factors, evaluate=False) if len(first) + len(factors) > 1 else [*first, *factors][0]
+
+
+def _fraction(above: sp.Expr, below: sp.Expr) -> sp.Expr:
+    under = sp.Pow(below, -1, evaluate=False)
+    return under if above == 1 else sp.Mul(above, under, evaluate=False)

@@ -1,0 +1,353 @@
+"""The page of an expansion: the rule of the game, each level with its lines, the coefficients, the sum, Taylor."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Container, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from symad.classroom.expansion import epsilon
+from symad.classroom.expansion.book_levels import Book, exact, moves_of
+from symad.classroom.expansion.displayed import Definitions, check_blocks, check_coefficients, check_lines
+from symad.classroom.expansion.epsilon import Levels, Nested, monomial
+from symad.classroom.expansion.notes import written
+from symad.classroom.expansion.page_formulas import Along, Listed
+from symad.classroom.expansion.steps import Parts, Step, new_rows
+from symad.derivatives.level import Epsilon
+from symad.display.document import Block, Cell, Document, Formula, Heading, Paragraph, Table
+from symad.display.mathematics import text_of
+from symad.display.notation import LOWERED
+
+LINES = 12  # of a level, before the rest is folded
+ALL_LINES = 500
+ROWS = 32  # of the table of coefficients
+OUTPUTS = 4
+LETTERS = 8  # of a function's name that stands in formulas
+ENTRIES = 8  # of a vector that is written out
+DIGITS = 6  # of numbers in lines
+READ = 60  # operations of a formula that is still read as a whole
+NESTED_LEVELS = 3  # whose nested sum is written out
+NAMED = 4  # arguments of a function that are written side by side
+TERMS = 5  # of the chain rule that says what a coefficient is
+
+
+def why_no_book(parts: Parts) -> str:
+    """Return why an expansion is not done as in a book; "" where it is."""
+    return _Page(parts).book.why_not
+
+
+def document_of(parts: Parts) -> Document:
+    """Return the page of an expansion."""
+    page = _Page(parts)
+    blocks = [*page.question()]
+    if parts.detail != "result":
+        blocks += page.game()
+        blocks += [block for k in range(1, parts.levels + 1) for block in page.level(k)]
+    blocks += page.result()
+    if parts.is_straight and parts.levels > 1:
+        blocks += page.taylor()
+    page.check(blocks)
+    if parts.notes:
+        blocks += [Heading("What was taken"), *map(Paragraph, parts.notes)]
+    return tuple(blocks)
+
+
+class _Page:
+    """The parts of the page, with the names that things have on it."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        short = parts.given.name if "_" not in parts.given.name and len(parts.given.name) <= LETTERS else "f"
+        self.name = sp.Symbol("F" if parts.values.names_a_function(short) else short)
+        symbols = parts.given.symbols
+        taken = {str(atom) for atom in (*symbols, *parts.values.graph.atoms.values())}
+        entries = [part for found in parts.directions.values() for part in map(sp.sympify, found)]
+        short_parts = all(part.is_Symbol or part.is_Number for part in entries)
+        self.named = parts.given.formula and 1 < len(symbols) <= NAMED and short_parts
+        self.point = symbols[0] if len(symbols) == 1 else _free(("x", "p", "point"), taken)
+        self.point = Listed(*symbols) if self.named else self.point
+        self.time = _free(("t", "s", "h", "time"), taken)
+        self.directions = {
+            levels: sp.Tuple(*map(exact, found)) if self.named else _direction(levels, found)
+            for levels, found in parts.directions.items()
+        }
+        self.moving = [levels for levels, found in parts.directions.items() if any(part != 0 for part in found)]
+        self.alone = len(parts.result.flat) == 1
+        most = {"steps": LINES, "all": ALL_LINES}.get(parts.detail, 0)
+        self.rows = new_rows(parts.stages)
+        shown = dict(zip(parts.parameters.flat, parts.given.symbols, strict=True))
+        self.formula = written(parts.values, parts.result.flat[0], shown, READ) if self.alone else None
+        self.book = Book(parts, self.formula, NESTED_LEVELS)
+        self.by_hand = parts.style != "rules" and not self.book.why_not
+        self.lines = parts.lines(most) if most and not self.by_hand else []
+
+    def check(self, blocks: Sequence[Block]) -> None:
+        """Raise InvariantError for an equality on the page that does not hold."""
+        parts = self.parts
+        given = [item for leaf in containers.flatten(parts.given.argument)[0] for item in np.ravel(leaf).tolist()]
+        symbols = dict(zip(parts.given.symbols, map(sp.sympify, given), strict=True))
+        meanings: dict[Any, Any] = {symbol: value for symbol, value in symbols.items() if symbol != value}
+        if meanings and parts.notes:
+            return  # a convention is taken at this point: f has no derivative there
+        if not self.named and len(symbols) > 1:
+            meanings[self.point] = sp.Tuple(*symbols)
+        for levels, found in parts.directions.items():
+            entries = [sp.sympify(part) for part in found]
+            if self.directions[levels].is_Symbol and entries != [self.directions[levels]]:
+                meanings[self.directions[levels]] = sp.Tuple(*entries)
+        meanings[self.time] = Nested(*(part for k in range(1, parts.levels + 1) for part in (Epsilon.of_level(k), 1)))
+        shown = dict(zip(parts.parameters.flat, parts.given.symbols, strict=True))
+        outputs = [written(parts.values, node, shown, READ) for node in parts.result.flat[:OUTPUTS]]
+        definitions = [Definitions(str(self.name), parts.given.symbols, output, meanings) for output in outputs]
+        check_blocks(blocks, Definitions(str(self.name), parts.given.symbols, self.formula, meanings))
+        for place, definition in enumerate(definitions):
+            if definition.formula is not None:
+                coefficients = {levels: sp.sympify(row[place]) for levels, row in parts.flat.items()}
+                check_coefficients(coefficients, self._moved(parts.levels), definition)
+        for number, lines in enumerate(self.lines, 1):
+            check_lines(lines, moves_of(parts, number))
+
+    def question(self) -> Iterator[Block]:
+        """The function, the point, the directions."""
+        yield Heading(f"{self.name}({self._argument(self.parts.levels)}), one level at a time", 1)
+        if self.parts.given.name not in (str(self.name), "f"):
+            yield Paragraph((self.name, f" is {self.parts.given.name}"))
+        if self.formula is not None:
+            yield Formula(self.formula, Along(self.name, sp.S.Zero, self.point))
+        given = self.parts.given
+        if not self.named and 1 < len(given.symbols) <= ENTRIES:
+            yield from _listed(self.point, list(given.symbols))
+        values = [part for leaf in containers.flatten(given.argument)[0] for part in np.ravel(leaf).tolist()]
+        if values != list(given.symbols) and self.named:
+            for symbol, value in zip(given.symbols, values, strict=True):
+                yield from _listed(symbol, [value])
+        elif values != list(given.symbols):
+            yield from _listed(self.point, values)
+        for levels, found in self.parts.directions.items():
+            if levels in self.moving and self.directions[levels].is_Symbol:
+                yield from _listed(self.directions[levels], found)
+
+    def game(self) -> Iterator[Block]:
+        """Why a level has two parts and no more; said once."""
+        eps, (a, b, c, d) = Epsilon.of_level(1), sp.symbols("a b c d")
+        square = sp.Pow(eps, 2, evaluate=False)
+        if self.by_hand:
+            yield Paragraph((square, " = 0 by definition: a term with a square or a higher power of it is struck out."))
+            return
+        g = sp.Function("g")
+        yield Paragraph(
+            ("Each level puts F + ", eps, " ∂F/∂", eps, " at ", eps, " = 0 in the place of F. That is exact: ",
+             square, " = 0 by definition, so every Taylor series and every product ends after its second part.")
+        )  # fmt: skip
+        first, second = (sp.Derivative(g(a), (a, k)) for k in (1, 2))
+        chain = Nested(g(a), 1, first * b, eps, second * b**2 / 2, square)
+        yield Formula(chain, g(Nested(a, 1, b, eps)), ("the last term is 0, as are all after it"))
+        product = Nested(Nested(a, 1, b, eps), Nested(c, 1, d, eps))
+        yield Formula(Nested(a * c, 1, a * d + b * c, eps, b * d, square), product, "the last term is 0")
+
+    def level(self, k: int) -> Iterator[Block]:
+        """One level: its lines, and what has become of f."""
+        yield Heading(f"Level {k}: {self.point} → {self._argument(k, k)}")
+        if k == 2:
+            yield Paragraph(
+                ("What level 1 has made is a program like any other, and is differentiated again. ", monomial((1, 2)),
+                 " is not 0: the mixed term carries the second derivative.")
+            )  # fmt: skip
+        if self.by_hand and self.parts.detail in ("steps", "all"):
+            yield from self._book(k)
+        elif self.parts.detail in ("steps", "all"):
+            yield from self._lines(k)
+        if self.alone and k <= NESTED_LEVELS:
+            so_far = {levels: row[0] for levels, row in self.parts.flat.items() if not levels or levels[-1] <= k}
+            found = so_far if _is_read(so_far.values()) else {levels: self._sum(levels) for levels in so_far}
+            coefficients = {levels: sp.sympify(part) for levels, part in found.items()}
+            if self.by_hand:
+                coefficients = {levels: self.book.coefficients[levels] for levels in coefficients}
+            yield Formula(epsilon.nested(coefficients, k), self._moved(k), "collected" if self.by_hand else "")
+
+    def _book(self, k: int) -> Iterator[Block]:
+        """A level as a book has it: substituted, multiplied out, struck."""
+        put = (f"{self._argument(k, k)} in the place of {self.point}",)
+        yield from self.book.levels[k - 1].blocks(self._moved(k), put)
+
+    def result(self) -> Iterator[Block]:
+        """The table of coefficients, and the sum."""
+        yield Heading("Coefficients")
+        straight, count = self.parts.is_straight, self.parts.levels
+        chosen = [tuple(range(1, k + 1)) for k in range(count + 1)] if straight else epsilon.subsets(count)
+        names = self._outputs()
+        rows = [(monomial(s), self._meaning(s), *map(_cell, self.parts.flat[s][: len(names)])) for s in chosen[:ROWS]]
+        captions = [f"the first {ROWS} of {len(chosen)} coefficients"] if len(chosen) > ROWS else []
+        if straight and count > 1:
+            captions.append("all products of the same number of epsilons have the same coefficient")
+        if len(names) < len(self.parts.result.flat):
+            captions.append(f"the first {len(names)} of {len(self.parts.result.flat)} results")
+        yield Table(("of", "is", *names), tuple(rows), "l" * (2 + len(names)), "; ".join(captions))
+        if self.alone and not straight and _is_read(row[0] for row in self.parts.flat.values()):
+            found = {levels: sp.sympify(row[0]) for levels, row in self.parts.flat.items()}
+            yield Formula(epsilon.expanded(found, count), self._moved(count))
+
+    def taylor(self) -> Iterator[Block]:
+        """The same as a polynomial in t, the sum of all epsilons."""
+        count, t = self.parts.levels, self.time
+        yield Heading("Taylor polynomial")
+        total = Nested(*(part for k in range(1, count + 1) for part in (Epsilon.of_level(k), 1)))
+        power, beyond = t ** sp.Symbol("k"), t ** (count + 1)
+        says = ("so that ", power, " is k! times the sum of the products of k epsilons, and ", beyond, " = 0")
+        yield Formula(total, t, says)
+        orders = [tuple(range(1, k + 1)) for k in range(count + 1)]
+        moved = Along(self.name, sp.S.Zero, self._along([((1,), t)]))
+        named = [(self._sum(s) / math.factorial(k), t**k) for k, s in enumerate(orders)]
+        yield Formula(Nested(*(part for term in named for part in term)), moved)
+        found = [sp.sympify(self.parts.flat[s][0]) for s in orders]
+        if self.alone and _is_read(found):
+            known = [(value / math.factorial(k), t**k) for k, value in enumerate(found) if value != 0]
+            yield Formula(Nested(*(part for term in known for part in term)), moved)
+
+    def _lines(self, k: int) -> Iterator[Block]:
+        """The table of a level's lines; those of the level before come again and are only named."""
+        everything = self.parts.detail == "all"
+        lines = self.lines[k - 1]
+        shown = lines if everything else [line for line in lines if not line.repeated]
+        rows = self.rows[k - 1]
+        if shown:
+            eps = Epsilon.of_level(k)
+            header = ("line", (eps, "-part"), "rule")
+            rounded = any(_has_digits(part) for line in shown for part in (line.value, line.part, line.part_value))
+            caption = f"numbers in lines are rounded to {DIGITS} digits" if rounded else ""
+            yield Table(header, tuple(map(_line, shown)), "lll", caption)
+        if len(rows) > len(shown):
+            yield Paragraph(f"... and {len(rows) - len(shown)} more lines of the same kinds.")
+        if k > 1 and not everything:
+            before, now = (_text(self.directions[(level,)]) for level in (k - 1, k))
+            other = f", with {now} in place of {before}" if now != before else ""
+            yield Paragraph(f"The lines of the levels before come again{other}.")
+
+    def _argument(self, last: int, first: int = 1) -> str:
+        """Return x + v ε₁ + w ε₂ as a text; x + v₁ ε₁, y + v₂ ε₁ of several names."""
+        moving = [levels for levels in self.moving if first <= levels[-1] <= last]
+        if not self.named:
+            return _moved_text(self.point, [(self.directions[levels], levels) for levels in moving])
+        return ", ".join(
+            _moved_text(symbol, [(self.directions[levels][place], levels) for levels in moving])
+            for place, symbol in enumerate(self.point.args)
+        )
+
+    def _moved(self, last: int) -> sp.Expr:
+        """Return f(x + v eps_1 + w eps_2) as a formula."""
+        moving = [(levels, monomial(levels)) for levels in self.moving if levels[-1] <= last]
+        return Along(self.name, sp.S.Zero, self._along(moving))
+
+    def _along(self, moving: Sequence[tuple[Levels, sp.Expr]]) -> sp.Expr:
+        """Return x + v eps_1 + ..., for each of several names."""
+        if not self.named:
+            terms = [(self.directions[levels], factor) for levels, factor in moving]
+            return Nested(self.point, 1, *(part for term in terms for part in term))
+        entries = []
+        for place, symbol in enumerate(self.point.args):
+            found = [(self.directions[levels][place], factor) for levels, factor in moving]
+            entries.append(Nested(symbol, 1, *(part for term in found if term[0] != 0 for part in term)))
+        return Listed(*entries)
+
+    def _meaning(self, levels: Levels) -> Cell:
+        """Return what a coefficient is: f''(x)[v, w], by the chain rule where directions are moved themselves."""
+        count = sum(1 for _ in epsilon.partitions(levels, self.moving))
+        if count > TERMS:
+            return f"{count} terms of the chain rule"
+        return self._sum(levels)
+
+    def _sum(self, levels: Levels) -> sp.Expr:
+        """Return the terms of the chain rule for a coefficient: one for each way to cut its levels into directions."""
+        terms = []
+        for blocks in epsilon.partitions(levels, self.moving):
+            along = (self.directions[block] for block in blocks)
+            terms += [Along(self.name, sp.Integer(len(blocks)), self.point, *along), sp.S.One]
+        return terms[0] if len(terms) == 2 else Nested(*terms)
+
+    def _outputs(self, alone: str = "coefficient") -> list[str]:
+        """Return a heading for each result that is shown."""
+        tree = self.parts.result
+        if self.alone:
+            return [alone]
+        paths = containers.paths(containers.unflatten(tree.structure, [0] * len(tree.arrays)), str(self.name))
+        names = (
+            path + (f"[{', '.join(map(str, index))}]" if index else "")
+            for path, shape in zip(paths, tree.shapes, strict=True)
+            for index in np.ndindex(*shape)
+        )
+        return [name for name, _ in zip(names, range(OUTPUTS), strict=False)]
+
+
+def _free(names: Sequence[str], taken: Container[str]) -> sp.Symbol:
+    return sp.Symbol(next((name for name in names if name not in taken), names[-1]))
+
+
+def _moved_text(name: sp.Expr, moving: Sequence[tuple[sp.Expr, Levels]]) -> str:
+    """Return x + v ε₁ + ε₂ in prose."""
+    terms = [str(name)]
+    for part, levels in moving:
+        direction = _text(part)
+        mark = " ".join(f"ε{k}".translate(LOWERED) for k in levels)
+        if direction != "0":
+            terms.append(mark if direction == "1" else f"{direction} {mark}")
+    return " + ".join(terms)
+
+
+def _text(direction: sp.Expr) -> str:
+    """Return a direction in prose."""
+    return re.sub(r"_\d+$", lambda found: found[0][1:].translate(LOWERED), text_of(direction))
+
+
+def _line(step: Step) -> tuple[Cell, ...]:
+    line, part = (step.name, step.line, step.value), (step.part_name, step.part, step.part_value)
+    return _equation(*line), _equation(*part), step.rule.cell()
+
+
+def _equation(name: sp.Symbol, written: sp.Expr, value: Any) -> Cell:
+    """Return name = what is written = its value, the last where it says more."""
+    found = (name, " = ", _rounded(written))
+    return found if value is None or sp.sympify(value) == written else (*found, " = ", _rounded(value))
+
+
+def _rounded(value: Any) -> sp.Expr:
+    found = sp.sympify(value)
+    return found.xreplace({number: sp.Float(f"{float(number):.{DIGITS}g}") for number in found.atoms(sp.Float)})
+
+
+def _has_digits(value: Any) -> bool:
+    """Whether a value loses digits where it is rounded."""
+    return value is not None and _rounded(value) != sp.sympify(value)
+
+
+def _direction(levels: Levels, found: Sequence[Any]) -> sp.Expr:
+    """Return how a direction is called: v where it is a symbol, 1, or d_1."""
+    (one, *more) = found
+    value = None if more else sp.sympify(one)
+    if value is None or not (value.is_Symbol or value.is_Number):
+        return sp.Symbol(f"d_{''.join(map(str, levels))}")
+    return sp.S.One if value.is_Number and float(value) == 1 else value
+
+
+def _listed(left: sp.Expr, found: Sequence[Any]) -> Iterator[Block]:
+    """The line that says what a vector or a number is; nothing where it is itself."""
+    parts = [sp.sympify(part) for part in found[:ENTRIES]]
+    if len(found) > ENTRIES:
+        yield Paragraph((left, f" has {len(found)} numbers"))
+    elif len(parts) > 1:
+        yield Formula(sp.ImmutableMatrix([parts]), left)
+    elif parts[0] != left:
+        yield Formula(parts[0], left)
+
+
+def _is_read(values: Any) -> bool:
+    return bool(sum(sp.count_ops(sp.sympify(value)) for value in values) <= READ)
+
+
+def _cell(value: Any) -> Cell:
+    found = sp.sympify(value)
+    return found if isinstance(found, sp.Basic) else str(found)

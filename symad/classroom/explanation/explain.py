@@ -1,0 +1,131 @@
+"""explain: the stages of any composition of transforms, every variable with its roles and levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+import sympy as sp
+
+from codegen.ir.strictness import fall_back
+from symad.classroom.explanation.explanation_document import document_of
+from symad.classroom.explanation.explanation_lines import Book
+from symad.classroom.explanation.explanation_stages import Explained
+from symad.classroom.formulas.given import given
+from symad.derivatives.level import noting
+from symad.derivatives.node_roles import History
+from symad.display.document import Document
+from symad.display.shown import Shown
+from symad.errors import ArgumentError
+from symad.graph.graph import Graph
+from symad.tracing.calling.attempts import call
+from symad.tracing.calling.function_names import argument_names, check_call, name_of
+from symad.tracing.calling.scope import open_scope
+from symad.tracing.calling.tracebacks import public_api
+from symad.tracing.calling.user_place import is_defect
+from symad.tracing.trace import input_symbols, trace
+from symad.tracing.values.node_trees import lift, lift_result, paths_of, wrap
+
+Detail = Literal["short", "all"]
+Traced: TypeAlias = tuple[Graph, dict[int, sp.Symbol], list[int]]  # with symbols for the arguments, and the results
+
+
+class Explanation(Explained, Shown):
+    """The stages of a program, from the innermost level out, and the program that computes the result."""
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    @property
+    def title(self) -> str:
+        """What is explained."""
+        return f"explain: {self.name}"
+
+    def named(self, symbols: Sequence[sp.Basic], name: str = "") -> Explanation:
+        """Return the same with other names for the numbers of the arguments, one for each, and for the function."""
+        symbol_of = dict(zip(self.book.inputs, symbols, strict=True))
+        book = Book(self.book.graph, symbol_of, self.book.history)
+        return Explanation(name or self.name, book, self.outputs, at_numbers=self.at_numbers, detail=self.detail)
+
+    def document(self) -> Document:
+        """Return what is shown."""
+        return document_of(self, self.title, short=self.detail == "short")
+
+
+@public_api
+def explain(f: Callable[..., Any] | sp.Expr | str, *args: Any, detail: Detail = "short") -> Explanation:
+    """Return what f, any composition of transforms, does for arguments of these shapes: stage by stage, line by line.
+
+    From the innermost level out: the program, the linearized program (one row for each operation: its tangent is a sum
+    of coefficients times tangents), the transposed program (the same rows backwards), and, where a level around
+    differentiates that, the differentiated transposed program. Each variable is marked by letter, level and colour:
+    P primal, A parameter of a level (an alias: equal to its argument, never the same), R residual (what a linear map
+    keeps of the computation before it), T tangent, C cotangent. Levels are numbered from the outermost. A variable that
+    is computed once may have several roles. Then: what is kept for the reverse sweeps and what is not, the operations
+    of each stage, and the tapes that other designs of nested reverse mode would need for the same program.
+
+    f may also be a SymPy expression or a formula in a string, with its symbols (or `{symbol: value}`) as the argument.
+    A function that needs numbers (a solver, a loop that ends by its values) is shown for the given ones. Long programs
+    are folded where they are printed; `lines` and `stages` have all. `.save("page.html")` writes a page. What is kept
+    and the tapes of other designs are folded, and opened on a page; `detail="all"` prints them.
+    ArgumentError for another `detail`.
+
+    >>> import numpy as np
+    >>> import symad as sa
+    >>> explanation = explain(sa.grad(lambda x: np.sin(x) * x), 1.0)
+    >>> for line in explanation.lines:
+    ...     print(line.name, "=", line.formula, "|", line.marks)
+    v1 = x | parameter 1, residual 1, cotangent 1
+    v2 = sin(v1) | primal 1, residual 1
+    v4 = cos(v1) | residual 1
+    v5 = v1*v4 | cotangent 1
+    v6 = v2 + v5 | cotangent 1
+    >>> for row in explanation.stages[2].lines:
+    ...     print(row.name, "=", row.formula)
+    v3_bar = 1
+    v2_bar = v1*v3_bar
+    v1_bar = v4*v2_bar + v2*v3_bar
+    >>> explanation.operations, explanation.primal_operations
+    (4, 2)
+    """
+    if detail not in get_args(Detail):
+        raise ArgumentError(f"detail={detail!r}", do="use one of " + ", ".join(map(repr, get_args(Detail))))
+    if isinstance(f, str | sp.Expr) and not isinstance(f, sp.Lambda):
+        formula = given(f, *args[:1])
+        return explain(formula.function, formula.argument, *args[1:], detail=detail).named(formula.symbols)
+    check_call(f, args)
+    with noting() as events:
+        found = _on_symbols(f, args)
+        graph, symbols, outputs = found or _at_numbers(f, args)
+    book = Book(graph, symbols, History(graph, events))
+    name = name_of(f).replace("_of_", " of ") if hasattr(f, "__wrapped__") else name_of(f)
+    return Explanation(name, book, tuple(outputs), at_numbers=found is None, detail=detail)
+
+
+def _on_symbols(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced | None:
+    """Trace f along all its paths; None where that fails, as it does for a solver."""
+    try:
+        traced = trace(f, *args)
+    except Exception as error:  # at numbers the same error is met again, or none
+        if is_defect(error):
+            fall_back(name_of(f), "it cannot be traced along all its paths", error)
+        return None
+    inputs = traced.inputs.flat
+    return traced.graph, {node: traced.graph.atoms[node] for node in inputs}, traced.outputs.flat
+
+
+def _at_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Traced:
+    """Run f on the numbers themselves."""
+    names = argument_names(f, len(args))
+    paths = paths_of(args, names)
+    with open_scope(apart=True) as scope:
+        lifted = lift(scope, args, paths, differentiable=True)
+        inputs = lifted.refill([scope.graph.alias(node) for node in lifted.flat])
+        scope.parameters = inputs.nodes
+        outputs = lift_result(scope, call(f, lambda: wrap(scope, inputs)), name_of(f))
+        symbols = [
+            symbol
+            for array, path in zip(inputs.arrays, paths, strict=True)
+            for symbol in input_symbols(path, array.shape)
+        ]
+        return scope.graph, dict(zip(inputs.flat, symbols, strict=True)), outputs.flat

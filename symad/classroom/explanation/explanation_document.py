@@ -1,0 +1,287 @@
+"""How an explanation is shown: the levels, the stages, the result's program, what is kept, operations, tapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import TypeVar
+
+import sympy as sp
+
+from symad.classroom.explanation.checked_lines import check_statements
+from symad.classroom.explanation.explanation_lines import Line, Row, Statement
+from symad.classroom.explanation.explanation_stages import Explained, Stage
+from symad.derivatives.node_roles import Opened, Role
+from symad.display.document import Block, Cell, Columns, Document, Folded, Heading, Marked, Paragraph, Table
+from symad.display.notation import counted
+from symad.display.styles import LOOKS, Style
+
+T = TypeVar("T")
+
+FIRST_LINES, LAST_LINES, MOST_LINES = 20, 10, 40  # of a table that is folded; of one that is not
+FEW = 6  # of symbols in a narrow column
+STAGES_SHOWN = 24
+_STRONGEST: tuple[Style, ...] = ("parameter", "cotangent", "tangent", "residual", "primal")
+_WAYS = {
+    "fwd": "forward elimination",
+    "rev": "reverse elimination",
+    "cross-country": "cross-country elimination",
+    "edge": "edge pushing",
+    "dyadic": "sum of dyads",
+    "taylor": "Taylor coefficients",
+}
+_LEGEND: tuple[tuple[Style, str], ...] = (
+    ("primal", "primal: a value"),
+    ("parameter", "parameter of a level: equal to its argument, never the same"),
+    ("residual", "residual: a value that a linear map keeps"),
+    ("tangent", "tangent"),
+    ("cotangent", "cotangent"),
+)
+
+
+def document_of(shown: Explained, title: str, *, short: bool = False) -> Document:
+    """Return an explanation as a document; what a first look does not need is folded in the short one."""
+    blocks = (Heading(title, 1), *_blocks(shown, short))
+    check_statements(shown.book, [*shown.lines, *(line for stage in shown.stages for line in stage.lines)])
+    return blocks
+
+
+def _blocks(shown: Explained, short: bool) -> Iterator[Block]:
+    yield Paragraph(_summary(shown))
+    yield Paragraph(_legend())
+    if shown.levels:
+        yield _levels(shown)
+        yield from _contents(shown)
+    stages, hidden = _ends(shown.stages, STAGES_SHOWN // 2, STAGES_SHOWN // 2)
+    for group in _beside(stages):
+        if hidden and group[0][0] == STAGES_SHOWN // 2 + hidden:
+            yield Paragraph(f"{hidden} more stages like these are in explanation.stages.")
+        documents = tuple(tuple(_stage(number + 1, stage)) for number, stage in group)
+        yield from documents[0] if len(documents) == 1 else (Columns(documents),)
+    yield Heading("The program of the result")
+    yield Paragraph("What is left of all stages: only what the result needs, each operation once.")
+    yield _lines(shown.lines, "explanation.lines")
+    yield Paragraph(("result: ", *_joined([shown.book.symbol(node) for node in shown.outputs])))
+    for section in (_kept, _tapes) if shown.levels else ():
+        heading, *blocks = section(shown)
+        assert isinstance(heading, Heading)
+        if short:
+            yield Folded(heading.text, (heading, *blocks))
+        else:
+            yield from (heading, *blocks)
+
+
+def _contents(shown: Explained) -> Iterator[Block]:
+    """The list of what follows: each stage, what it adds to those before, and how many times the program that makes."""
+    stages, hidden = _ends(shown.stages, STAGES_SHOWN // 2, STAGES_SHOWN // 2)
+    primal, so_far = shown.primal_operations, list(accumulate(stage.operations for stage in shown.stages))
+    rows: list[tuple[Cell, ...]] = []
+    for k, stage in stages:
+        level = f"level {stage.level.depth}: " if stage.level else ""
+        added = counted(stage.operations, "new operation")
+        rows.append((f"{k + 1}.", f"{level}{stage.title}", added, str(so_far[k]), _ratio(so_far[k], primal)))
+    if hidden:
+        rows.insert(STAGES_SHOWN // 2, ("…", f"{hidden} more stages", "", "", ""))
+    total = counted(shown.operations, "operation")
+    needed = "the program of the result, shared over all levels"
+    rows.append(("", needed, total, str(shown.operations), _ratio(shown.operations, primal)))
+    yield Table(("", "contents", "adds", "so far", "times the program"), tuple(rows), "rllrr")
+    if [[way.name for way in level.ways] for level in shown.levels] == [["pullback"]]:
+        yield Paragraph(
+            "The cheap gradient principle: one reverse level costs a small multiple of the program, however many "
+            "inputs there are."
+        )
+
+
+def _summary(shown: Explained) -> str:
+    levels = "no level was opened" if not shown.levels else counted(len(shown.levels), "level")
+    ratio = f", {_ratio(shown.operations, shown.primal_operations)} times as many" if shown.levels else ""
+    at = " It asks for numbers, so it is shown for the numbers that were given." if shown.at_numbers else ""
+    before = counted(shown.primal_operations, "operation")
+    return f"{levels}; the program has {before}, the result needs {shown.operations}{ratio}.{at}"
+
+
+def _legend() -> Cell:
+    parts: list[str | Marked] = []
+    for style, words in _LEGEND:
+        parts += [Marked(LOOKS[style].letter, style), f" {words}; "]
+    return (*parts, "the number after the letter is the level: 1 is the outermost, 0 is outside of all.")
+
+
+def _levels(shown: Explained) -> Table:
+    rows = []
+    for level in sorted(shown.levels, key=lambda level: level.depth)[:STAGES_SHOWN]:
+        ways = ", ".join(dict.fromkeys(_WAYS.get(way.name, way.name) for way in level.ways)) or "not used"
+        edges = sum(len(linear.rows) for linear in level.linears)
+        parameters = _joined([shown.book.symbol(node) for node in level.parameters])
+        opened = Marked(level.transform or "a transform", "strong")
+        rows.append((str(level.depth), opened, _arguments(shown, level), parameters, ways, str(edges)))
+    more = len(shown.levels) - len(rows)
+    caption = f"{more} more levels are in explanation.levels" if more else ""
+    return Table(("level", "opened by", "argument", "parameters", "way", "rows"), tuple(rows), "rllllr", caption)
+
+
+def _arguments(shown: Explained, level: Opened) -> Cell:
+    """Return what the arguments of a level are called; a formula's are its symbols."""
+    if not all(name.startswith("argument_") for name in level.names):
+        return ", ".join(level.names)
+    return _joined([shown.book.symbol(node) for node in shown.book.inputs], FEW)
+
+
+def _beside(stages: Sequence[tuple[int, Stage]]) -> Iterator[list[tuple[int, Stage]]]:
+    """Yield the stages one by one, but a linearized program together with its transpose."""
+    last: list[tuple[int, Stage]] = []
+    for number, stage in stages:
+        if stage.kind == "transposed" and len(last) == 1 and last[0][1].kind == "linearized":
+            last.append((number, stage))
+            continue
+        if last:
+            yield last
+        last = [(number, stage)]
+    if last:
+        yield last
+
+
+def _stage(number: int, stage: Stage) -> Iterator[Block]:
+    level = f"level {stage.level.depth}, {stage.level.transform or 'a transform'}: " if stage.level else ""
+    yield Heading(f"{number}. {level}{stage.title}")
+    yield Paragraph(stage.sentence)
+    if stage.lines:
+        yield _lines(stage.lines, f"explanation.stages[{number - 1}].lines")
+    results = ("; results: ", *_joined(stage.symbols)) if stage.ends else ()
+    yield Paragraph((counted(stage.operations, "new operation"), *results))
+
+
+def _lines(lines: Sequence[Statement], where: str) -> Table:
+    chosen, hidden = _ends(lines, FIRST_LINES, LAST_LINES)
+    places = {line.source[:2] for _, line in chosen} - {("", "")}
+    files = sorted({file for file, _ in places}) if len(places) > 1 else []  # a formula has but one line
+    cells = [_cells(line, files) for _, line in chosen]
+    header: tuple[Cell, ...] = ("variable", "is", "marks", "in the program", f"written in {', '.join(files)}")
+    used = [any(_is_filled(row[k]) for row in cells) for k in range(len(header))]
+    if hidden:
+        cells.insert(FIRST_LINES, (f"… {hidden} lines", f"hidden here, all are in {where}", "", "", ""))
+    rows = tuple(tuple(cell for cell, keep in zip(row, used, strict=True) if keep) for row in cells)
+    return Table(tuple(cell for cell, keep in zip(header, used, strict=True) if keep), rows)
+
+
+def _cells(line: Statement, files: Sequence[str]) -> tuple[Cell, ...]:
+    style, level = _look(line.roles)
+    becomes = [Marked(part, style, level) for part in line.becomes]
+    where: Cell = (becomes[0], " where ", becomes[1]) if len(becomes) == 2 else tuple(becomes)
+    file, number, text = line.source
+    place = f"{file} {number}" if len(files) > 1 else number
+    source = Marked(f"{place}: {text}", "muted") if file in files else ""
+    return (Marked(line.symbol, style, level), line.expression, _marks(line.roles), where, source)
+
+
+def _is_filled(cell: Cell) -> bool:
+    return not isinstance(cell, str | tuple) or bool(cell)  # a relation has no truth value
+
+
+def _look(roles: Sequence[Role]) -> tuple[Style, int]:
+    """Return the style of a variable: that of its strongest role, and of its outermost level."""
+    for style in _STRONGEST:
+        for role in roles:
+            if role.kind == style:
+                return style, role.level
+    return "primal", 0
+
+
+def _marks(roles: Sequence[Role]) -> Cell:
+    found: list[str | Marked] = []
+    for role in roles or (Role(0, "primal"),):
+        found += [Marked(f"{LOOKS[role.kind].letter}{role.level}", role.kind, role.level), " "]
+    return tuple(found[:-1])
+
+
+def _kept(shown: Explained) -> Iterator[Block]:
+    yield Heading("What is kept for the reverse sweeps")
+    for level in [level for level in shown.levels if not level.reverse][:STAGES_SHOWN]:
+        why = "its tangents travel along with the values" if level.ways else "nothing was carried by its linear map"
+        yield Paragraph(f"Level {level.depth} ({level.transform or 'a transform'}) keeps nothing: {why}.")
+    for level in [level for level in shown.levels if level.reverse][:STAGES_SHOWN]:
+        kept, dropped = shown.kept(level), shown.not_kept(level)
+        yield Paragraph((
+            Marked(f"Level {level.depth}", "strong"),
+            f" keeps {counted(len(kept), 'value')} ({8 * len(kept)} bytes) until its sweep: each is the "
+            "coefficient of a row, or the condition under which a row counts. A record of every operation that it "
+            f"follows would have {len(shown.body(level))} entries.",
+        ))  # fmt: skip
+        if kept:
+            yield _kept_table(shown, level, kept)
+        if dropped:
+            listed = _joined([line.symbol for line in dropped])
+            yield Paragraph(("Not kept, because no row multiplies by it: ", *listed))
+
+
+def _kept_table(shown: Explained, level: Opened, kept: Sequence[Line]) -> Table:
+    users: dict[int, list[Row]] = {}
+    for linear in level.linears:
+        for target, edges in linear.rows:
+            for coefficient, _, guard in edges:
+                for node in {coefficient, guard} - {None}:
+                    users.setdefault(node, []).append(Row(shown.book, level.depth, "tangent", target))  # type: ignore[arg-type]
+    chosen, hidden = _ends(kept, FIRST_LINES, LAST_LINES)
+    body = shown.body(level)
+    rows: list[tuple[Cell, ...]] = []
+    for _, line in chosen:
+        targets = users[line.node]
+        names = (*_joined([row.symbol for row in targets[:4]]), *([", …"] if len(targets) > 4 else []))
+        why = "the parameter itself" if line.node in level.parameters else "a value of the program"
+        why = why if line.node in body or line.node in level.parameters else "made for the rows"
+        rows.append((Marked(line.symbol, "residual", level.depth), line.expression, f"R{level.depth}", names, why))
+    if hidden:
+        rows.insert(FIRST_LINES, (f"… {hidden} more", "", "", "", ""))
+    return Table(("kept", "is", "marks", "multiplies in the rows of", "because it is"), tuple(rows))
+
+
+def _tapes(shown: Explained) -> Iterator[Block]:
+    tapes = shown.tapes
+    yield Heading("The tapes that this program would need elsewhere")
+    yield Paragraph((
+        "Systems that record while they run keep a tape for each reverse level; there are three designs. symad is ",
+        Marked("staged", "strong"),
+        ": it has no tape, because the program of each level is written before any of it runs.",
+    ))  # fmt: skip
+    if len(tapes.chain) < len(shown.levels):
+        several = f"{len(shown.levels)} levels were opened; what follows is for the innermost with those around it."
+        yield Paragraph(f"{several} The others would have tapes of their own.")
+    if not tapes.reverse:
+        yield Paragraph(f"Here {tapes.failures[0].where}.")
+        return
+    yield Table((), tuple((Marked(design.name, "strong"), design.rule) for design in tapes.designs))
+    yield Table(("design", "tape of", *tapes.phases, "holds", "refers to"), tuple(_tape_rows(shown)))
+    rows = tuple((Marked(failure.name, "strong"), failure.where) for failure in tapes.failures)
+    yield Table(("what goes wrong with tapes", "where it would strike in this program"), rows)
+
+
+def _tape_rows(shown: Explained) -> Iterator[tuple[Cell, ...]]:
+    tapes, phases = shown.tapes, range(len(shown.tapes.phases))
+    for design in tapes.designs:
+        for tape in design.tapes:
+            holds = _joined([shown.book.symbol(node) for node in tape.holds], FEW)
+            yield (design.name, tape.owner, *map(tape.at, phases), holds, f"{tape.refers} more" * bool(tape.refers))
+    for last, level in enumerate(reversed(tapes.reverse), 1):
+        values = counted(len(shown.kept(level)), "value")
+        lives = (values if phase <= last else "" for phase in phases)
+        yield ("staged", f"no tape: kept for level {level.depth}", *lives, "", "")
+
+
+def _ends(items: Sequence[T], first: int, last: int) -> tuple[list[tuple[int, T]], int]:
+    """Return the first and last items with their numbers, and how many between them are left out."""
+    if len(items) <= max(first + last, MOST_LINES):
+        return list(enumerate(items)), 0
+    start = len(items) - last
+    chosen = [*range(first), *range(start, len(items))]
+    return [(k, items[k]) for k in chosen], start - first
+
+
+def _joined(symbols: Sequence[sp.Basic], most: int = FIRST_LINES) -> tuple[str | sp.Basic, ...]:
+    """Return symbols with commas between them, the first ones where there are many."""
+    parts = [part for symbol in symbols[:most] for part in (", ", symbol)][1:]
+    return (*parts, f", … ({len(symbols)} in all)") if len(symbols) > most else tuple(parts)
+
+
+def _ratio(number: int, base: int) -> str:
+    return f"{number / base:.2f}" if base else "—"

@@ -1,0 +1,338 @@
+"""Stages: program, linearized program, transposed program, the same of what is differentiated again, to any depth.
+
+Levels are taken from the inside out, in the order in which their functions returned. What an inner level made is part
+of the program of the level around it, so that level's rows are those of the differentiated transposed program. Every
+stage can be carried out line by line after those before it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Literal
+
+import sympy as sp
+
+from codegen.heads import Alias
+from codegen.records import dataclass
+from symad.classroom.explanation.explanation_lines import Book, Entry, Line, Row, Statement
+from symad.classroom.explanation.tapes import Tapes, followed
+from symad.derivatives.level import Kind
+from symad.derivatives.linear import Linear
+from symad.derivatives.node_roles import History, Opened, Way, kept_by
+from symad.graph.graph import Sharing
+
+StageKind = Literal["program", "linearized", "pushed forward", "transposed", "eliminated"]
+_ELIMINATIONS = {
+    "fwd": "Jacobian, eliminated from the inputs on",
+    "rev": "Jacobian, eliminated from the outputs on",
+    "cross-country": "Jacobian, eliminated cross-country",
+    "edge": "Hessian by edge pushing",
+    "dyadic": "Hessian as a sum of dyads",
+    "taylor": "Taylor coefficients",
+    "second forward": "second derivatives by one forward sweep",
+}
+_SENTENCES: dict[StageKind, str] = {
+    "program": "The program that the level differentiates.",
+    "linearized": "One row for each operation on the way from the parameters: its tangent (a dot) is a sum of "
+    "residuals times tangents. Before the rows stands what the residuals need beyond the program.",
+    "pushed forward": "One row for each operation: its tangent (a dot) is a sum of residuals times tangents, carried "
+    "along with the program.",
+    "transposed": "The same rows with every edge reversed, from the results back: the cotangent (a bar) of a variable "
+    "collects from everything that used it.",
+    "eliminated": "The rows are the edges of a graph whose inner nodes are eliminated; what is left are the entries.",
+}
+_SECOND = {
+    "edge": "The operations are taken back one by one, from the result on; each passes on its adjoint (C) and what it "
+    "knows of second derivatives, and adds its own (R) times its adjoint. What is left belongs to the parameters.",
+    "dyadic": "Each operation that is not linear adds its own second derivatives (R) times its adjoint (C) times the "
+    "gradients (T) of its two operands.",
+    "taylor": "Each operation makes its next coefficient from those of its operands so far.",
+    "second forward": "Each operation carries its gradient and something linear in its Hessian along.",
+}
+_MADE = {"pullback": "the transposed program", "pushforward": "the tangent program", "taylor": "the Taylor program"}
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """One stage: its lines, the nodes of its results, and how many operations were new in it.
+
+    `level` is None for what the user's function computes outside of all levels.
+    """
+
+    kind: StageKind
+    title: str
+    level: Opened | None
+    lines: tuple[Statement, ...]
+    operations: int
+    book: Book
+    ends: tuple[int, ...]
+    carries: Kind | None = None
+    way: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """What the stage is, in one or two sentences."""
+        if self.level is None:
+            return "What is computed outside of all levels."
+        if self.way in _SECOND:
+            return _SECOND[self.way]
+        again = self.kind in ("linearized", "pushed forward") and self.title.startswith(_MADE["pullback"])
+        return ("This is the differentiated transposed program. " if again else "") + _SENTENCES[self.kind]
+
+    @property
+    def symbols(self) -> tuple[sp.Basic, ...]:
+        """The results as they stand in formulas: variables, tangents or cotangents."""
+        if self.carries is None:
+            return tuple(self.book.symbol(node) for node in self.ends)
+        return tuple(self.book.adjoint(node, self.carries) for node in self.ends)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names of the results."""
+        return tuple(map(str, self.symbols))
+
+
+class Stages:
+    """The stages of a program, made one after the other; each lists what those before it did not."""
+
+    book: Book
+    sharing: Sharing
+
+    def __init__(self, book: Book, sharing: Sharing, history: History, outputs: Sequence[int]) -> None:
+        self.book, self.sharing = book, sharing
+        self.levels: list[Opened] = _shown(history, sharing, outputs)
+        self.listed: set[int] = set(book.inputs)
+        self._counted: set[int] = set()
+        self.made: list[Stage] = [stage for level in self.levels for stage in self._of_level(level)]
+        rest = self._stage("program", "around the levels", None, outputs, [], outputs)
+        if not self.levels or any(not line.roles for line in rest.lines):
+            self.made.append(rest)
+
+    def _of_level(self, level: Opened) -> Iterator[Stage]:
+        what = self._what(level)
+        yield self._stage("program", what, level, [*level.parameters, *level.results], [], level.results)
+        for linear in level.linears:
+            ways = [way for way in level.ways if way.linear is not None and _same(way.linear, linear)]
+            if [way.name for way in ways] != ["pushforward"]:  # else the pass shows the rows
+                yield self._linearized(level, linear, what)
+            for way in ways:
+                yield self._way(level, way, what)
+        for way in level.ways:
+            if way.linear is None:
+                yield self._way(level, way, what)
+
+    def _linearized(self, level: Opened, linear: Linear, what: str) -> Stage:
+        rows = [Row(self.book, level.depth, "tangent", target, edges) for target, edges in linear.rows]
+        ends = [node for node in linear.outputs if node in {*linear.inputs, *(target for target, _ in linear.rows)}]
+        needed, kept = [*linear.outputs, *kept_by(linear)], kept_by(linear)
+        return self._stage("linearized", f"{what}, linearized", level, needed, rows, ends, "tangent", kept)
+
+    def _way(self, level: Opened, way: Way, what: str) -> Stage:
+        if way.name == "pullback":
+            return self._pass(level, way, "transposed", f"{what}, linearized and transposed")
+        if way.name == "pushforward":
+            return self._pass(level, way, "pushed forward", f"{what}, linearized and pushed forward")
+        letter = "H" if way.name in ("edge", "dyadic") else "J"
+        entries = [Entry(self.book, level.depth, way.kind, letter, *entry) for entry in sorted(way.entries.items())]
+        title = f"{what}: {_ELIMINATIONS.get(way.name, way.name)}"
+        made = self._stage("eliminated", title, level, way.results, entries, way.results)
+        return replace(made, way=way.name)
+
+    def _pass(self, level: Opened, way: Way, kind: StageKind, title: str) -> Stage:
+        """Return the stage of a pass over the rows of a map: what is put in, then the rows that it reaches."""
+        linear = way.linear
+        assert linear is not None
+        targets = {target for target, _ in linear.rows}
+        reached = targets.union(linear.outputs, (source for _, row in linear.rows for _, source, _ in row))
+        seeds: dict[int, list[int]] = {}
+        for node, seed in way.seeds:
+            if node in reached:  # else it is a constant
+                seeds.setdefault(node, []).append(seed)
+        rows = []
+        for node, put in seeds.items():
+            value = None if node in targets else way.values.get(node)
+            rows.append(Row(self.book, level.depth, way.kind, node, (), tuple(put), False, value))
+        carried = set(seeds)
+        for target, edges in linear.rows:
+            live = tuple(edge for edge in edges if edge[1] in carried)
+            if live or target in carried:
+                value = way.values.get(target)
+                rows.append(Row(self.book, level.depth, way.kind, target, live, (), target in carried, value))
+                carried.add(target)
+        kept = kept_by(linear)
+        needed = [*way.outputs, *(kept if kind == "pushed forward" else ()), *(seed for _, seed in way.seeds)]
+        made = [*kept, *(node for term in way.values.values() for node in term if node is not None)]
+        ends = [node for node in linear.outputs if node in carried]
+        return self._stage(kind, title, level, needed, rows, ends, way.kind, made)
+
+    def _stage(
+        self, kind: StageKind, title: str, level: Opened | None, needed: Sequence[int], rows: Sequence[Statement],
+        ends: Sequence[int], carries: Kind | None = None, made: Sequence[int] | None = None,
+    ) -> Stage:  # fmt: skip
+        """Make a stage of the lines that nodes need, and rows; `made` is what it computes, where that is more."""
+        lines = [Line(self.book, node) for node in self._new(needed)]
+        operations = self.sharing.operations(needed if made is None else made, self._counted)
+        return Stage(kind, title, level, (*lines, *rows), operations, self.book, tuple(ends), carries)
+
+    def _new(self, nodes: Iterable[int]) -> list[int]:
+        """List what nodes need and was not listed before, in the order of computation."""
+        operands, found, stack = self.book.graph.operands, list[int](), list(nodes)
+        while stack:
+            node = stack.pop()
+            if node not in self.listed:
+                self.listed.add(node)
+                found.append(node)
+                stack += operands[node]
+        return sorted(node for node in found if self.book.is_line(node))
+
+    def _what(self, level: Opened) -> str:
+        """Return what a level differentiates, in words."""
+        inner = [other for other in self.levels if other.around is level]
+        if not inner:
+            return level.function or "the function"
+        made = _MADE.get(inner[-1].ways[-1].name, "the derivative") if inner[-1].ways else "the program"
+        return f"{made} of level {inner[-1].depth}"
+
+
+def _same(one: Linear, other: Linear) -> bool:
+    """Whether a map is another one or its transpose."""
+    return other.outputs == (one.inputs if one.transposed else one.outputs)
+
+
+def _shown(history: History, sharing: Sharing, outputs: Sequence[int]) -> list[Opened]:
+    """Return the levels that the result is made of, in the order in which their functions returned.
+
+    A solver's steps, and the ways of `mode="auto"` that were not taken, leave nothing in the program around them.
+    """
+    shown: set[Opened] = set()
+    around: list[Opened | None] = [None]
+    while around:
+        needed: set[int] = set()
+        for level in around:
+            sharing.operations(outputs if level is None else level.products(), needed)
+        found = [level for level in history.finished if level.around in around]
+        for level in found:
+            results = [way.results for way in level.ways] or [level.results]
+            if any(_used(nodes, sharing, needed) for nodes in results):
+                history.keep(level, _taken(level.ways, sharing, needed))
+                shown.add(level)
+        around = [level for level in found if level in shown]
+    return [level for level in history.finished if level in shown]
+
+
+def _used(results: Sequence[int], sharing: Sharing, *needed: set[int]) -> float:
+    """Return the share of results that is needed; where all are numbers they count as used."""
+    places = [sharing.there[node] for node in results]
+    computed = [place for place in places if sharing.plain.operands[place]]
+    return sum(any(place in some for some in needed) for place in computed) / len(computed) if computed else 1.0
+
+
+def _taken(ways: Sequence[Way], sharing: Sharing, needed: set[int]) -> list[Way]:
+    """Return the ways that were taken: of those that were tried for one result, the one that is needed most.
+
+    What a later way differentiates is needed as well, so they are looked at from the last one back.
+    """
+    tried: dict[tuple[int, ...], dict[str, list[Way]]] = {}
+    for way in reversed(ways):
+        tried.setdefault(way.outputs, {}).setdefault(way.name, []).append(way)
+    taken, inside = list[Way](), set[int]()
+    for outputs, by_name in tried.items():
+        shares = {name: _mean_use(some, sharing, needed, inside) for name, some in by_name.items()}
+        best = max((name for name in reversed(shares) if name != "pullback"), key=shares.__getitem__, default="")
+        chosen = [way for name, some in by_name.items() if name in ("pullback", best) and shares[name] for way in some]
+        if chosen:
+            taken += chosen
+            sharing.operations(outputs, inside)
+    if {"taylor", "pushforward"} <= {way.name for way in taken}:  # two ways to one derivative of higher order
+        nested = next(way for way in taken if way.name == "pushforward")
+        left_out = "taylor" if _used(nested.results, sharing, needed) == 1.0 else "pushforward"
+        taken = [way for way in taken if way.name != left_out]
+    return [way for way in ways if way in taken]
+
+
+def _mean_use(ways: Sequence[Way], sharing: Sharing, *needed: set[int]) -> float:
+    return sum(_used(way.results, sharing, *needed) for way in ways) / len(ways)
+
+
+class Explained:
+    """The stages of a program, from the innermost level out, and the program that computes the result.
+
+    `lines` has every variable of that program in the order of computation, `results` the names of its results, and
+    `stages` what each level did: program, linearized, transposed, and so on. What is printed is folded where it is
+    long; these are not.
+    """
+
+    name: str
+    book: Book
+    outputs: tuple[int, ...]
+    at_numbers: bool
+    detail: str
+
+    def __init__(self, name: str, book: Book, outputs: tuple[int, ...], *, at_numbers: bool, detail: str) -> None:
+        self.name, self.book, self.outputs, self.at_numbers, self.detail = name, book, outputs, at_numbers, detail
+        self.sharing: Sharing = Sharing(book.graph, book.inputs)
+        needed = self._needed()
+        if not any(book.graph.heads[node] is Alias for node in needed):
+            book.history.share_roles(self.sharing.there)  # paths were merged, without the aliases of levels
+        made = Stages(book, self.sharing, book.history, outputs)
+        self.levels: tuple[Opened, ...] = tuple(made.levels)
+        self.stages: tuple[Stage, ...] = tuple(made.made)
+        self._listed = {*made.listed, *needed}
+        book.number(self._listed)
+        self.lines: tuple[Line, ...] = tuple(Line(book, node) for node in needed)
+
+    @property
+    def results(self) -> tuple[str, ...]:
+        """The names of the results: variables, inputs, or numbers."""
+        return tuple(self.book.name(node) for node in self.outputs)
+
+    def count(self) -> Counter[str]:
+        """Return how many variables of the result's program have each kind of role."""
+        kinds = Counter(role.kind for line in self.lines for role in line.roles)
+        return kinds + Counter(primal=sum(not line.roles for line in self.lines))
+
+    @cached_property
+    def operations(self) -> int:
+        """How many operations the result needs, each once: those of equal value on different levels are one."""
+        return self.sharing.operations(self.outputs, set())
+
+    @cached_property
+    def primal_operations(self) -> int:
+        """How many operations the user's own code has, before anything is differentiated."""
+        graph, history = self.book.graph, self.book.history
+        written = [node for node in self._listed if history.is_written(node) and graph.heads[node] is not Alias]
+        places = {self.sharing.there[node] for node in written}
+        return sum(bool(self.sharing.plain.operands[place]) for place in places)
+
+    @property
+    def tapes(self) -> Tapes:
+        """The tapes that other designs of nested reverse mode would record for this program."""
+        return Tapes(self.book, self.levels)
+
+    def kept(self, level: Opened) -> list[Line]:
+        """Return the values that a level keeps of its program: the variables that its rows multiply by."""
+        nodes = dict.fromkeys(node for linear in level.linears for node in kept_by(linear))
+        return [
+            Line(self.book, node) for node in nodes if node not in self.book.graph.atoms or node in self.book.inputs
+        ]
+
+    def body(self, level: Opened) -> set[int]:
+        """Return the operations that a level follows: those that depend on its parameters."""
+        return followed(self.book.graph, level)
+
+    def not_kept(self, level: Opened) -> list[Line]:
+        """Return the variables of a level's program that no row multiplies by."""
+        kept = {line.node for line in self.kept(level)}
+        return [Line(self.book, node) for node in sorted(self.body(level) - kept)]
+
+    def _needed(self) -> list[int]:
+        seen, stack = set[int](), list(self.outputs)
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                stack += self.book.graph.operands[node] if node not in self.book.inputs else ()
+        return sorted(node for node in seen if self.book.is_line(node))

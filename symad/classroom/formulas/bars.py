@@ -1,0 +1,98 @@
+"""Bars around absolute values: which of them open and which close, where that can only be in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from symad.classroom.formulas.formula_names import FUNCTIONS
+from symad.classroom.formulas.tokens import Token, asked_back, refuse
+
+_MOST = 40  # bars in one formula
+_STARTS = frozenset(["name", "number", "fraction", "partial", "root", "derivative"])
+_ENDS = frozenset(["name", "number", "fraction", "power", "prime", "bang"])
+Way = tuple[bool, ...]  # for each bar whether it opens
+
+
+def with_bars(text: str, words: list[Token]) -> list[Token]:
+    """Return the words with "|(" and "|)" in place of bars; refused where they fit in no way, or in two.
+
+    >>> from symad.classroom.formulas.tokens import scanned
+    >>> text = "x/|x| - ||x| - 1|"
+    >>> " ".join(word.text for word in with_bars(text, scanned(text)))
+    'x / |( x |) - |( |( x |) - 1 |) '
+    """
+    found = list(words)
+    for places in _levels(text, words):
+        bars = [place for place in places if words[place].kind == "bar"]
+        if len(bars) > _MOST:
+            refuse(text, words[bars[_MOST]].column, "so many bars", "write abs(x) for |x|")
+        ways = _ways(words, places) if bars else []
+        if not ways:
+            if bars:
+                refuse(text, words[bars[0]].column, "'|' without the other one", "write abs(x) for |x|")
+            continue
+        if len(ways) > 1:
+            _two(text, words, bars, ways)
+        for place, opens in zip(bars, ways[0], strict=True):
+            found[place] = replace(words[place], text="|(" if opens else "|)")
+    return found
+
+
+def _levels(text: str, words: Sequence[Token]) -> list[list[int]]:
+    """Return the words of each parenthesis, an inner one as its two signs; nothing where none has a bar."""
+    if all(word.kind != "bar" for word in words):
+        return []
+    done: list[list[int]] = []
+    open_levels: list[list[int]] = [[]]
+    for place, word in enumerate(words):
+        closes = word.kind == "operator" and word.text in (")", "]")
+        if closes and len(open_levels) > 1:
+            done.append(open_levels.pop())
+        if word.kind == "operator" and word.text == ",":
+            done.append(open_levels.pop())
+            open_levels.append([])
+            continue
+        open_levels[-1].append(place)
+        if word.kind == "operator" and word.text in ("(", "["):
+            open_levels.append([])
+    return [*done, *reversed(open_levels)]
+
+
+def _ways(words: Sequence[Token], places: Sequence[int]) -> list[Way]:
+    """Return at most two ways to have the bars of a level open and close."""
+    states: dict[tuple[int, bool], list[Way]] = {(0, False): [()]}  # how many are open, whether an operand ended
+    for number, place in enumerate(places):
+        word = words[place]
+        if word.kind != "bar":
+            ends = (word.kind in _ENDS and word.text not in FUNCTIONS) or word.text in (")", "]")
+            states = _merged(((depth, ends), ways) for (depth, _), ways in states.items())
+            continue
+        after = words[places[number + 1]] if number + 1 < len(places) else None
+        starts = after is not None and (after.kind in {*_STARTS, "bar"} or after.text in ("(", "[", "+", "-"))
+        moved: list[tuple[tuple[int, bool], list[Way]]] = []
+        for (depth, ended), ways in states.items():
+            if starts and word.text != "|)":
+                moved.append(((depth + 1, False), [(*way, True) for way in ways]))
+            if ended and depth and word.text != "|(":
+                moved.append(((depth - 1, True), [(*way, False) for way in ways]))
+        states = _merged(moved)
+    return [way for (depth, _), ways in states.items() if depth == 0 for way in ways][:2]
+
+
+def _merged(entries: Iterable[tuple[tuple[int, bool], list[Way]]]) -> dict[tuple[int, bool], list[Way]]:
+    found: dict[tuple[int, bool], list[Way]] = {}
+    for state, ways in entries:
+        found[state] = [*found.get(state, []), *ways][:2]
+    return found
+
+
+def _two(text: str, words: Sequence[Token], bars: Sequence[int], ways: Sequence[Way]) -> None:
+    readings = []
+    for way in ways:
+        written, position = "", words[bars[0]].column
+        for place, opens in zip(bars, way, strict=True):
+            written += text[position : words[place].column] + (" abs(" if opens else ")")
+            position = words[place].end
+        readings.append(written)
+    asked_back(text, words[bars[0]].column, "these bars", *readings)

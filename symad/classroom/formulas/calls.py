@@ -1,0 +1,335 @@
+"""Functions in formulas: of the table, with parentheses or without, roots and bars; functions that have only a name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+import sympy as sp
+from sympy.core.function import UndefinedFunction
+
+from symad.classroom.formulas.cursor import Cursor
+from symad.classroom.formulas.formula_names import (
+    FUNCTIONS,
+    Function,
+    Value,
+    applied,
+    constant,
+    known,
+    power,
+    product,
+    symbol_of,
+)
+from symad.classroom.formulas.tokens import Token, refuse
+
+INVERSE = "the inverse function"
+ORDER_LIMIT = 10  # primes after the name of a function
+# after whose argument without parentheses another function begins a new factor: sin x cos x
+_STOPS = frozenset(name for name in FUNCTIONS if FUNCTIONS[name].head in {
+    FUNCTIONS[known_name].head for known_name in (
+        "sin", "cos", "tan", "cot", "sec", "csc", "asin", "acos", "atan", "acot", "asec", "acsc", "sinh", "cosh",
+        "tanh", "coth", "sech", "csch", "asinh", "acosh", "atanh", "acoth", "asech", "acsch", "ln", "log", "sign")
+})  # fmt: skip
+
+
+class Calls(Cursor):
+    """The parts of the parser that apply functions to arguments."""
+
+    def primes(self) -> int:
+        """Take primes; return how many."""
+        if self.token.kind != "prime":
+            return 0
+        if len(self.token.text) > ORDER_LIMIT:
+            refuse(self.text, self.token.column, "so many primes", f"at most {ORDER_LIMIT} are read")
+        return len(self.take().text)
+
+    def arguments(self, token: Token, *, several: bool = True, brackets: bool = False) -> list[Value]:
+        """Return the arguments in parentheses, or in brackets."""
+        opened = self.accept("(", "[") if brackets else self.accept("(")
+        if not opened:
+            do = f"write {token.text}(...) with its argument in parentheses, or declare it as a symbol"
+            refuse(self.text, token.column, f"the function {token.text!r} without an argument", do)
+        arguments = [self.deeper(self.sum, lists=several)]
+        while comma := self.accept(","):
+            self.separates = self.separates or comma
+            arguments.append(self.deeper(self.sum, lists=several))
+        self.expect(")" if opened.text == "(" else "]", opened)
+        return arguments
+
+    def function(self, token: Token, function: Function) -> Value:
+        """Return a function of the table at its arguments; sin^2(x) is (sin(x))^2, and sin'(x) the derivative."""
+        order = self.primes()
+        function, raised = (inverse, None) if (inverse := self._inverse(token)) else (function, self._raised(token))
+        if self.at("(") or not self._may_be_bare(function):
+            arguments = self.arguments(token, several=function.most > 1, brackets=not (order or self.token.spaced))
+        else:
+            arguments = [self._unmarked(token)]
+        if not function.fewest <= len(arguments) <= function.most:
+            number = function.most if function.fewest == function.most else f"{function.fewest} to {function.most}"
+            refuse(self.text, token.column, f"{token.text} of {len(arguments)} arguments", f"give {number}")
+        if order and function.most > 1:
+            refuse(self.text, token.column, f"{token.text}{chr(39) * order}", "name the partial derivative in words")
+
+        def head(*at: sp.Expr) -> sp.Expr:
+            if not order:
+                return function.head(*at)
+            slot = sp.Dummy(real=True)
+            return sp.diff(function.head(slot), slot, order).xreplace({slot: at[0]})
+
+        made = self.computed(token, lambda: applied(head, arguments, function.largest))
+        return made if raised is None else self.computed(token, lambda: power(made, raised))
+
+    def _may_be_bare(self, function: Function) -> bool:
+        return function.fewest == 1 and (self.at("+", "-") or self.starts()) and self.token.text != "["
+
+    def starts(self) -> bool:
+        """Return whether an operand begins here."""
+        kinds = ("name", "number", "fraction", "root", "partial", "derivative")
+        return self.token.kind in kinds or self.token.text == "|(" or self.at("(", "[")
+
+    def _inverse(self, token: Token) -> Function | None:
+        """Take the exponent -1 behind a function, and return the inverse function, where it has one."""
+        name = f"a{token.text.lower()}"
+        for exponent in (["-1"], ["**", "-", "1"], ["**", "(", "-", "1", ")"]):
+            following = self.tokens[self.position : self.position + len(exponent)]
+            if [word.text for word in following] == exponent and name in FUNCTIONS:
+                self.position += len(exponent)
+                self.inverses.append(f"{token.text}^(-1) is read as {INVERSE} of {token.text}")
+                return FUNCTIONS[name]
+        return None
+
+    def _raised(self, token: Token) -> Value | None:
+        """Return the exponent between a function and its argument, if there is one."""
+        if self.token.kind != "power" and not (self.token.kind == "operator" and self.token.text == "**"):
+            return None
+        at = self.take()
+        letter = known(self.names, self.token.text)
+        if self.token.text in tuple("nmk") and (isinstance(letter, sp.Expr) or (letter is None and self.others)):
+            word = self.take()
+            return Value(symbol_of(word.text) if letter is None else letter)
+        if at.kind != "power" and self.at("("):
+            start, raised = self.position, self.operand()
+            if not raised.expression.is_number:
+                return raised
+            self.position = start
+        exponent = at if at.kind == "power" else self.take()
+        if exponent.kind not in ("power", "number") or not exponent.text.isdigit():
+            what = f"a power of {token.text!r} before its argument"
+            do = f"write ({token.text}(x))^n for a power, and the inverse function by its name"
+            refuse(self.text, at.column, what, do, "it may be an inverse")
+        return self.computed(exponent, lambda: constant(self.integer(exponent)))
+
+    def _unmarked(self, token: Token) -> Value:
+        """Return the argument of a function without parentheses: as far as there is one way to read it."""
+        start, sign = self.token, self.at("+", "-")
+        minus = self.signs()
+        first = self.token
+        if not self.starts():
+            self.refuse_token()
+        argument = self.deeper(self.power)
+        number, factors = first.kind in ("number", "fraction"), [argument]
+        while (number or self.token.kind == "name") and self._is_glued():
+            factors.append(self.power())
+        glued = len(factors) > 1
+        argument = self.computed(first, lambda: product([*([constant(sp.Integer(-1))] if minus else []), *factors]))
+        self._check_end(token, start, nested=sign or self._is_function(first) or (number and not glued))
+        return argument
+
+    def _is_glued(self) -> bool:
+        """Return whether a factor follows without a space: 2x, 2πx, 2|x|, xy."""
+        glued = self.token.kind in ("name", "root") or self.token.text == "|("
+        return glued and not self.token.spaced and not self._is_function(self.token)
+
+    def _is_function(self, token: Token) -> bool:
+        return token.kind == "name" and known(self.names, token.text) is None and token.text in FUNCTIONS
+
+    def _check_end(self, token: Token, start: Token, *, nested: bool) -> None:
+        """Refuse what goes on after an argument without parentheses, where it may belong to the argument or not."""
+        operator = self.token if self.at("*", "/") else None
+        after = self.tokens[self.position + 1] if operator else self.token
+        stops = token.text in _STOPS and after.text in _STOPS and self._is_function(after) and not nested
+        next_root = token.kind == "root" and (after.kind == "root" or self._is_function(after)) and not operator
+        apart = self.token.spaced and (after.spaced if operator else self._is_apart(start))
+        is_alone = start.kind == "name" and self.tokens[self.position - 1] is start
+        apart |= self.at("/") and is_alone and after.text in (start.text, "(")  # sin x/x, sin x/(1 + cos x)
+        if stops or next_root or apart or not (operator or self.starts()):
+            return
+        argument, at = self.written(start), self.token
+        self.position += operator is not None
+        if self.starts() or self.at("-", "+"):
+            self.signs()
+            self.power()
+        rest = self.text[at.column : self.tokens[self.position - 1].end].strip()
+        name = self.text[token.column : token.end] if token.kind == "root" else token.text
+        space = "" if operator else "*"
+        readings = [f"{name}({argument}){space}{rest}", f"{name}({argument}{' ' if not operator else ''}{rest})"]
+        is_scaled = start.kind == "number" and at.kind == "name" and not self._is_function(at)
+        is_scaled &= token.kind != "root" and token.text not in ("ln", "log")
+        self.two(at, f"what follows {name} {argument}", *(readings[::-1] if is_scaled else readings))  # sin 2 x
+
+    def _is_apart(self, start: Token) -> bool:
+        """Return whether a factor stands apart from an argument: sin x (x + 1), sin x e^x."""
+        is_short = start.kind == "name" and self.tokens[self.position - 1] is start
+        is_power = self.token.text == "e" and self.tokens[self.position + 1].text == "**"
+        apart = self.at("(") or is_power or self._has_epsilon()
+        return is_short and not self._is_function(start) and apart
+
+    def _has_epsilon(self) -> bool:
+        """Return whether the names that follow up to the next sign end in an epsilon: cos x v ε."""
+        names = list(takewhile(lambda word: word.kind == "name", self.tokens[self.position :]))
+        return bool(names) and self.is_epsilon(names[-1])
+
+    def root(self) -> Value:
+        """Return a root: of a parenthesis, or of the next factor."""
+        token = self.take()
+        degree = sp.Integer(int(token.text))
+        start = self.token
+        bare = not self.at("(", "[")
+        if not self.starts():
+            self.refuse_token()
+        inside = self.operand()
+        sign = self.text[token.column : token.end]
+        is_square = start.kind == "number" and start.text.isdigit() and sp.sqrt(self.integer(start)).is_Integer
+        if is_square and self.at("+", "-") and not self.token.spaced:  # √1-x²
+            self.position += 1
+            self.power()
+            rest = self.written(start)
+            self.two(
+                token, f"the root {sign}{rest}", f"{sign}({rest})", f"({sign}{start.text}){rest[len(start.text) :]}"
+            )
+        if self.token.kind == "power" or self.at("**"):
+            argument, at = self.written(start), self.token
+            self.position += 1
+            if at.kind != "power":
+                self.signs()
+                self.power()
+            exponent = self.text[at.column : self.tokens[self.position - 1].end]
+            readings = [f"{sign}({argument}{exponent})", f"({sign}{argument}){exponent}"]
+            self.two(at, "a power behind a root", *(readings if bare else readings[::-1]))
+        if bare and not (start.kind == "number" and self.at("*", "/")):
+            self._check_end(token, start, nested=False)
+        head = FUNCTIONS["sqrt"].head if degree == 2 else FUNCTIONS["cbrt"].head
+        if degree == 4:
+            return self.computed(token, lambda: power(inside, constant(sp.Rational(1, 4))))
+        return self.computed(token, lambda: applied(head, [inside], 1e300))
+
+    def operand(self) -> Value:
+        """Read a factor without an exponent."""
+        raise NotImplementedError
+
+    def bars(self) -> Value:
+        """Return an absolute value in bars."""
+        opened = self.take()
+        inside = self.deeper(self.sum)
+        self.expect("|)", opened)
+        return self.computed(opened, lambda: applied(sp.Abs, [inside], 1e300))
+
+    def partials(self) -> Value:
+        """Read a partial derivative by argument number: ∂₁f(x, y), ∂₁∂₂²f(x, y)."""
+        places: list[int] = []
+        while self.token.kind == "partial":
+            place = int(self.take().text) - 1
+            many = int(self.take().text) if self.token.kind == "power" else 1
+            places += [place] * many if 0 < many <= ORDER_LIMIT else [-1]
+        token = self.take()
+        function = known(self.names, token.text)
+        if token.kind != "name" or not isinstance(function, UndefinedFunction):
+            refuse(self.text, token.column, f"{token.text!r} after ∂", "write a declared function, as in ∂₁f(x, y)")
+        at = [argument.expression for argument in self.arguments(token)]
+        if len(places) > ORDER_LIMIT or not all(0 <= place < len(at) for place in places):
+            refuse(self.text, token.column, f"{token.text} of {len(at)} arguments", "number the arguments from 1")
+        return Value(derivative(function, at, [places.count(place) for place in range(len(at))]))
+
+    def undefined(self, token: Token, function: UndefinedFunction) -> Value:
+        """Return f(x), f''(x), f^(4)(x), f'(x)[v] or, at the point that is given, f'[v]."""
+        stands_alone = self.point is not None and token.text in self.bare and not self._calls(token)
+        raised = self.at("**") and not self._following_is(["**", "(", ")", "("])
+        if stands_alone and (raised or self.token.kind == "power") and self._is_called_after_power():
+            do = f"write ({token.text}(x))^n for a power, and the inverse function by another name"
+            refuse(self.text, token.column, f"a power of {token.text!r} before its argument", do)
+        order = self.primes() or (0 if stands_alone and raised else self._order(token))
+        if order and self.at("["):
+            if self.point is None:
+                refuse(self.text, token.column, f"{token.text}' at no point", f"write {token.text}'(x)[v]")
+            at = [self.point]
+        elif self.point is not None and token.text in self.bare and not self._calls(token):
+            at = [self.point]
+        else:
+            at = [argument.expression for argument in self.arguments(token)]
+        if order and len(at) != 1:
+            do = f"write a partial derivative as ∂₁{token.text}(x, y)"
+            refuse(self.text, token.column, f"primes on {token.text} of {len(at)} arguments", do)
+        made = Value(derivative(function, at, [order] if order else []))
+        opened = self.accept("[")
+        return self._along(token, opened, order, made) if opened else made
+
+    def _following_is(self, texts: Sequence[str]) -> bool:
+        """Return whether these signs follow, with a number among them: ^(4)( after the name of a function."""
+        following = self.tokens[self.position : self.position + len(texts) + 1]
+        return [word.text for word in following if word.kind != "number"] == list(texts)
+
+    def _is_called_after_power(self) -> bool:
+        """Return whether a parenthesis follows a power without a space: f^2(x), f²(x), f^{-1}(x)."""
+        place, depth = self.position + 1, 0
+        if self.token.kind != "power":
+            while self.tokens[place].kind != "end":
+                depth += (self.tokens[place].text == "(") - (self.tokens[place].text == ")")
+                place += 1
+                if depth == 0 and self.tokens[place - 1].text != "-":
+                    break
+        return self.tokens[place].text == "(" and not self.tokens[place].spaced
+
+    def _calls(self, token: Token) -> bool:
+        """Return whether a parenthesis is the argument of a function: in y(x) and y (x), but not in y (x + 1)."""
+        if not self.at("("):
+            return False
+        inside = self.tokens[self.position + 1 : self.position + 4]
+        texts = [word.text for word in inside]
+        at_a_place = texts[1:2] == [")"] and (texts[0] == str(self.point) or inside[0].kind == "number")
+        if token.text == "y" and not self.token.spaced and not at_a_place and "h" not in texts:
+            what = "'y' before a parenthesis, which may be a factor or its argument"
+            refuse(self.text, token.column, what, "write y*( ) for a product, and f( ) for the function")
+        return not self.token.spaced or at_a_place
+
+    def _order(self, token: Token) -> int:
+        """Return the order of f^(4)(x), 0 where there is none."""
+        if not self.accept("**"):
+            return 0
+        opened, number = self.accept("("), self.take()
+        if opened is None or not number.text.isdigit() or not 0 < int(number.text) <= ORDER_LIMIT:
+            name = token.text
+            do = f"write {name}^(4)(x) for a derivative (order at most {ORDER_LIMIT}), ({name}(x))^4 for a power"
+            refuse(self.text, token.column, f"a power of {token.text!r} before its argument", do)
+        self.expect(")", opened)
+        return int(number.text)
+
+    def _along(self, token: Token, opened: Token, order: int, made: Value) -> Value:
+        """Return a derivative along the directions in brackets: one for each prime."""
+        directions = [self.deeper(self.sum, lists=True)]
+        while comma := self.accept(","):
+            self.separates = self.separates or comma
+            directions.append(self.deeper(self.sum, lists=True))
+        self.expect("]", opened)
+        if len(directions) != order:
+            do = f"give {order} directions in the brackets"
+            refuse(self.text, opened.column, f"{len(directions)} directions of a derivative of order {order}", do)
+        return self.computed(token, lambda: product([made, *directions]))
+
+
+def derivative(function: UndefinedFunction, at: Sequence[sp.Expr], orders: Sequence[int]) -> sp.Expr:
+    """Return a derivative of a function that has only a name, of an order in each argument, in SymPy's form.
+
+    >>> f, x, y = sp.Function("f"), sp.Symbol("x"), sp.Symbol("y")
+    >>> derivative(f, [x, y], [1, 1]), derivative(f, [x * y], [2]) == f(x * y).diff(x, 2) / y**2
+    (Derivative(f(x, y), x, y), True)
+    """
+    slots, wanted, places = list(at), [], []
+    for k, (argument, order) in enumerate(zip(at, orders, strict=bool(orders))):
+        others = [other for j, other in enumerate(at) if j != k]
+        if order and not (argument._diff_wrt and not any(argument in other.free_symbols for other in others)):
+            slots[k] = sp.Dummy("xi")
+            places.append((slots[k], argument))
+        if order:
+            wanted.append((slots[k], order))
+    found = function(*slots).diff(*wanted) if wanted else function(*slots)
+    return sp.Subs(found, *zip(*places, strict=True)) if places else found

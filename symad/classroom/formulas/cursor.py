@@ -1,0 +1,172 @@
+"""What every part of the parser of formulas needs: the word at hand, what was taken, refusals with their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import NoReturn, TypeVar
+
+import sympy as sp
+
+from symad.classroom.formulas.formula_names import Name, Refused, Value, constant, plain, power
+from symad.classroom.formulas.tokens import Token, asked_back, refuse
+
+DEPTH_LIMIT = 40  # parentheses, exponents and arguments inside each other
+_DIGITS_LIMIT = 300  # of a number, with its exponent
+
+Result = TypeVar("Result")
+
+
+class Cursor:
+    """The words of a formula and the one that is read next; sums and powers, which the whole parser reads."""
+
+    position: int
+    text: str
+    tokens: Sequence[Token]
+    names: Mapping[str, Name]
+    others: bool
+    point: sp.Expr | None
+    depth: int
+    lists: bool
+
+    def __init__(
+        self, text: str, words: Sequence[Token], names: Mapping[str, Name], others: bool, point: sp.Expr | None
+    ) -> None:
+        self.text, self.tokens, self.names, self.others, self.point = text, words, names, others, point
+        self.position = self.depth = 0
+        self.lists = False  # whether a comma that stands here separates arguments
+        self.separates: Token | None = None  # the first such comma
+        self.decimal: Token | None = None  # the first comma that was read as a decimal sign
+        self.derived: Value | None = None  # what was differentiated last in the formula
+        self.inverses: list[str] = []  # notes on exponents -1 that are read as inverse functions
+        self.bare: Container[str] = ()  # functions and names of `point` that stand without an argument
+        self.decimals: dict[sp.Symbol, tuple[sp.Rational, sp.Rational]] | None = None  # if kept apart: see Reading
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.position]
+
+    def sum(self) -> Value:
+        """Read a sum."""
+        raise NotImplementedError
+
+    def power(self) -> Value:
+        """Read a factor with its exponent."""
+        raise NotImplementedError
+
+    def is_epsilon(self, word: Token) -> bool:
+        """Return whether a name is an epsilon, with or without a number."""
+        return word.kind == "name" and plain(word.text).partition("_")[0] == "epsilon"
+
+    def take(self) -> Token:
+        """Return the word at hand and go on."""
+        token = self.token
+        self.position += 1
+        return token
+
+    def at(self, *texts: str) -> bool:
+        """Return whether one of these operators is at hand."""
+        return self.token.kind == "operator" and self.token.text in texts
+
+    def accept(self, *texts: str) -> Token | None:
+        """Take one of these operators, if it is at hand."""
+        return self.take() if self.at(*texts) else None
+
+    def expect(self, text: str, opened: Token) -> None:
+        """Take what closes a parenthesis."""
+        closed = self.accept(text) if text != "|)" else self.take() if self.token.text == "|)" else None
+        if closed is None:
+            if self.token.kind != "end":
+                self.refuse_token()
+            refuse(self.text, opened.column, f"{opened.text!r} that is never closed", f"write {text!r} where it ends")
+
+    def refuse_token(self) -> NoReturn:
+        """Refuse the word at hand: nothing can go on with it."""
+        token = self.token
+        shown = self.text[token.column : token.end] or token.text
+        what = "the end of the formula" if token.kind == "end" else f"{shown!r}"
+        advice = {")": "leave it out, or open it before", ",": "commas separate the arguments of a function"}
+        do = advice.get(token.text, "write a number, a name, a function or a parenthesis here")
+        if token.kind == "number":
+            do = "write * between the factors, and numbers first"
+        refuse(self.text, token.column, what, do, "no term can go on like this")
+
+    def written(self, start: Token, end: Token | None = None) -> str:
+        """Return the text from one word up to another, or up to the word at hand."""
+        last = self.tokens[self.position - 1].end if end is None else end.column
+        return self.text[start.column : last].strip()
+
+    def two(self, at: Token, what: str, first: str, second: str) -> NoReturn:
+        """Refuse what has two readings."""
+        asked_back(self.text, at.column, what, first, second)
+
+    def computed(self, token: Token, compute: Callable[[], Value]) -> Value:
+        """Return a value; ArgumentError with its place where it is refused."""
+        try:
+            return compute()
+        except Refused as error:
+            refuse(self.text, token.column, error.what, error.do)
+
+    def deeper(self, parse: Callable[[], Result], *, lists: bool = False) -> Result:
+        """Read a part inside another one; `lists` says that commas separate its parts."""
+        self.depth += 1
+        if self.depth > DEPTH_LIMIT:
+            refuse(self.text, self.token.column, "too deep a formula", f"nest at most {DEPTH_LIMIT} levels")
+        before, self.lists = self.lists, lists
+        result = parse()
+        self.depth, self.lists = self.depth - 1, before
+        return result
+
+    def signs(self) -> bool:
+        """Read signs; return whether they are negative together."""
+        negative = False
+        while sign := self.accept("+", "-"):
+            negative ^= sign.text == "-"
+        return negative
+
+    def integer(self, token: Token) -> sp.Integer:
+        """Return the number of a word of digits."""
+        if len(token.text) > _DIGITS_LIMIT:
+            what = f"a number of {len(token.text)} digits"
+            refuse(self.text, token.column, what, f"at most {_DIGITS_LIMIT} are read")
+        return sp.Integer(int(token.text))
+
+    def raised(self, base: Value) -> Value:
+        """Return a value to the raised digits at hand, if there are some."""
+        if self.token.kind != "power":
+            return base
+        token = self.take()
+        return self.computed(token, lambda: power(base, constant(self.integer(token))))
+
+    def number(self) -> Value:
+        """Read a number; a comma between digits is a decimal sign where none separates arguments."""
+        token = self.take()
+        text = token.text
+        mantissa, letter, exponent = text.lower().partition("e")
+        if len(mantissa) > _DIGITS_LIMIT or len(exponent) > 5 or abs(int(exponent or 0)) > _DIGITS_LIMIT:
+            refuse(self.text, token.column, "so long or large a number", f"give at most {_DIGITS_LIMIT} digits")
+        if letter and exponent.isdigit() and (f"e{exponent}" in self.names or f"e_{exponent}" in self.names):
+            self.two(token, f"{text!r}", f"{mantissa}*e_{exponent}", f"{mantissa}*10^{exponent}")
+        comma, after = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        if text.isdigit() and comma.text == "," and after.kind == "number" and not (comma.spaced or after.spaced):
+            text = self._decimal(token, comma, after)
+        if self.token.kind == "fraction" and not self.token.spaced:
+            written = self.token.text
+            self.two(token, f"a number before {written}", f"{text} + {written}", f"{text}*({written})")
+        if self.decimals is not None and "." in text:
+            decimal = sp.Dummy(text, positive=True)
+            places = len(text.lower().partition("e")[0].partition(".")[2]) - int(exponent or 0)
+            self.decimals[decimal] = sp.Rational(text), sp.Rational(1, 2) * sp.Integer(10) ** -places
+            return Value(decimal)
+        return self.computed(token, lambda: constant(sp.Rational(text), literal=text.isdigit()))
+
+    def _decimal(self, token: Token, comma: Token, after: Token) -> str:
+        """Return a number with the decimal comma at hand, unless the comma separates arguments."""
+        if self.lists:
+            return token.text
+        if not re.fullmatch(r"[0-9]+(?:[eE][-+]?[0-9]+)?", after.text):
+            self.position += 1
+            self.refuse_token()
+        self.position += 2
+        self.decimal = self.decimal or token
+        return f"{token.text}.{after.text}"

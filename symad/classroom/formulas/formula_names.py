@@ -1,0 +1,333 @@
+"""What names and signs in a formula stand for: functions, constants, declared names, arithmetic within limits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import sympy as sp
+from sympy.core.function import AppliedUndef, UndefinedFunction
+
+from codegen import heads
+from codegen.records import dataclass
+from symad.classroom.formulas.tokens import LOWERED
+from symad.errors import ArgumentError
+
+Name: TypeAlias = "sp.Expr | UndefinedFunction"
+Names: TypeAlias = "Mapping[str, Any] | Iterable[Any] | str"
+
+_EXPONENT = 690.0  # exp of it is a number that floats hold
+_FACTORIAL = 170.0
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the table: its head, how many arguments it takes, the largest constant it is given."""
+
+    head: Callable[..., Any]
+    fewest: int = 1
+    most: int = 1
+    largest: float = 1e300
+
+
+def _logarithm(number: sp.Expr, *base: sp.Expr) -> sp.Expr:
+    """Return a logarithm; SymPy gives 0 for one of base 0."""
+    if any(part.is_zero for part in base):
+        raise ValueError
+    return sp.log(number, *base)
+
+
+SHORT = {"sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth"}  # only as words of their own
+_NO_CAPITALS = frozenset({"gamma", "digamma", "loggamma", "polygamma", "sinc", "lambertw", "heaviside", *SHORT})
+
+
+def _table() -> dict[str, Function]:
+    plain = {
+        "sin": sp.sin, "cos": sp.cos, "tan": sp.tan, "cot": sp.cot, "sec": sp.sec, "csc": sp.csc, "tanh": sp.tanh,
+        "coth": sp.coth, "sech": sp.sech, "csch": sp.csch,
+        "asin": sp.asin, "acos": sp.acos, "atan": sp.atan, "acot": sp.acot, "asinh": sp.asinh,
+        "acosh": sp.acosh, "atanh": sp.atanh, "asec": sp.asec, "acsc": sp.acsc, "acoth": sp.acoth, "asech": sp.asech,
+        "acsch": sp.acsch, "ln": sp.log, "sqrt": sp.sqrt, "cbrt": heads.cbrt, "abs": sp.Abs,
+        "sign": sp.sign, "floor": sp.floor, "ceiling": sp.ceiling, "erf": sp.erf, "erfc": sp.erfc, "sinc": sp.sinc,
+        "log1p": heads.log1p, "log2": heads.log2, "log10": heads.log10, "expit": heads.expit,
+        "softplus": heads.softplus, "LambertW": sp.LambertW, "Heaviside": sp.Heaviside,
+    }  # fmt: skip
+    table = {name: Function(head) for name, head in plain.items()}
+    steep = {"exp": sp.exp, "sinh": sp.sinh, "cosh": sp.cosh, "expm1": heads.expm1, "exp2": heads.exp2}
+    table |= {name: Function(head, largest=_EXPONENT) for name, head in steep.items()}
+    steep = {"gamma": sp.gamma, "loggamma": sp.loggamma, "factorial": sp.factorial, "digamma": sp.digamma}
+    table |= {name: Function(head, largest=_FACTORIAL) for name, head in steep.items()}
+    table |= {
+        "log": Function(_logarithm, 1, 2),
+        "atan2": Function(sp.atan2, 2, 2),
+        "hypot": Function(heads.hypot, 2, 2),
+        "polygamma": Function(sp.polygamma, 2, 2, 20.0),
+        "min": Function(sp.Min, 1, 8),
+        "max": Function(sp.Max, 1, 8),
+    }
+    others = {
+        "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arccot": "acot", "arcsinh": "asinh", "arsinh": "asinh",
+        "arccosh": "acosh", "arcosh": "acosh", "arctanh": "atanh", "artanh": "atanh", "arctan2": "atan2",
+        "arcsec": "asec", "arccsc": "acsc", "arccosec": "acsc", "arccoth": "acoth", "arcoth": "acoth",
+        "arsech": "asech", "arcsech": "asech", "arcsch": "acsch", "arccsch": "acsch", "cosech": "csch",
+        "ceil": "ceiling", "signum": "sign", "lb": "log2", "sgn": "sign", "tg": "tan",
+        "ctg": "cot", "cotg": "cot", "arctg": "atan", "arcctg": "acot", "cosec": "csc",
+    } | {f"{before}{short}": f"{inverse}{name}" for short, name in SHORT.items()
+         for before, inverse in (("", ""), ("ar", "a"), ("arg", "a"))}  # fmt: skip
+    table |= {name: table[same] for name, same in others.items()}
+    capitals = [name for name in table if len(name) > 1 and name.isalpha() and name not in _NO_CAPITALS]
+    return table | {spelled: table[name] for name in capitals for spelled in (name.capitalize(), name.upper())}
+
+
+FUNCTIONS: dict[str, Function] = _table()
+CONSTANTS: dict[str, sp.Expr] = {"pi": sp.pi, "π": sp.pi, "E": sp.E, "e": sp.E}
+# words that books know and that are not read: each with what to write instead
+UNREAD = {
+    "det": "write the determinant out", "tr": "write the trace out", "trace": "write the trace out",
+    "rank": "give a formula of numbers", "diag": "give a formula of numbers", "grad": "write the derivatives",
+    "div": "write the derivatives", "rot": "write the derivatives", "curl": "write the derivatives",
+    "int": "give the formula without an integral", "sum": "write out all terms", "prod": "write out all factors",
+    "lim": "give the formula without a limit", "Re": "give a real formula", "Im": "give a real formula",
+    "arg": "give a real formula", "mod": "write the remainder out", "cis": "give a real formula",
+}  # fmt: skip
+NO_SYMBOLS = frozenset({"I", "oo", "zoo", "nan", "inf", "NaN", "Infinity"})  # which SymPy or NumPy gives a meaning
+
+_GREEK = [
+    "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu", "nu", "xi",
+    "omicron", "pi", "rho", "sigma_final", "sigma", "tau", "upsilon", "phi", "chi", "psi", "omega",
+]  # fmt: skip
+_LETTERS = {chr(0x3B1 + k): name for k, name in enumerate(_GREEK)} | {
+    chr(0x391 + k): name.capitalize() for k, name in enumerate(_GREEK) if name != "sigma_final"
+}
+_LETTERS |= {"ϵ": "epsilon", "ϑ": "theta", "ϕ": "phi", "ς": "sigma"}
+
+
+def plain(name: str) -> str:
+    """Return one spelling of a name: Greek letters in words, a lowered index behind an underscore.
+
+    >>> plain("ε₁"), plain("eps1"), plain("x₂"), plain("x_2"), plain("x"), plain("λ")
+    ('epsilon_1', 'epsilon_1', 'x_2', 'x_2', 'x', 'lambda')
+    """
+    name = "".join(_LETTERS.get(letter, letter) for letter in name).translate(LOWERED)
+    name = re.sub(r"^(.*[^0-9_])_?([0-9]+)$", r"\1_\2", name)
+    return re.sub(r"^(?:eps|varepsilon)(_[0-9]+)?$", r"epsilon\1", name).replace("lamda", "lambda")
+
+
+def logarithm_to_a_base(word: str) -> str:
+    """Return the base of a logarithm such as log_10 or log₂, "" for any other word.
+
+    >>> logarithm_to_a_base("log₂"), logarithm_to_a_base("log_a"), logarithm_to_a_base("logx")
+    ('2', 'a', '')
+    """
+    found = re.fullmatch(r"log_([0-9]+|[A-Za-z])", re.sub("[₀-₉]+", lambda low: f"_{low[0].translate(LOWERED)}", word))
+    return found[1] if found else ""
+
+
+def to_a_base(base: sp.Expr) -> Function:
+    """Return the logarithm to a base."""
+    if base == 2 or base == 10:
+        return FUNCTIONS[f"log{base}"]
+    return Function(lambda number: _logarithm(number, base))
+
+
+def is_greek(word: str) -> bool:
+    """Return whether a word is the name of a Greek letter.
+
+    >>> is_greek("phi"), is_greek("phx")
+    (True, False)
+    """
+    return word.lower() in _GREEK
+
+
+def symbol_of(word: str) -> sp.Symbol:
+    """Return the symbol of a name that stands for nothing else: as typed, Greek letters in words.
+
+    >>> symbol_of("x1"), symbol_of("ω₀")
+    (x1, omega_0)
+    """
+    return sp.Symbol(word if word.isascii() else plain(word))
+
+
+def symbols_named(names: Iterable[str], free: Sequence[sp.Symbol]) -> list[sp.Symbol]:
+    """Return the symbol of each name, however it is spelled; new real ones for names that do not occur.
+
+    ArgumentError for a name that does not occur where a symbol stands in the formula that nobody named: the derivative
+    would be 0, and the name is probably misspelled.
+
+    >>> symbols_named(["θ"], [sp.Symbol("theta")])
+    [theta]
+    """
+    result = []
+    for name in names:
+        spelled = plain(name)
+        same = [symbol for symbol in free if symbol.name == name] or [s for s in free if plain(s.name) == spelled]
+        if len(same) > 1:
+            why = "the expression has several symbols of that name"
+            raise ArgumentError(f"the variable {name!r}", why=why, do="give the symbol itself")
+        result.append(same[0] if same else sp.Symbol(symbol_of(name).name, real=True))
+    others = [symbol for symbol in free if symbol not in result]
+    for name, symbol in zip(names, result, strict=True):
+        if others and symbol not in free:
+            do = f"name one of {', '.join(sorted(map(str, free)))}"
+            raise ArgumentError(f"the variable {name!r}", why="it does not occur in the formula", do=do)
+    return result
+
+
+def declared(names: Names) -> dict[str, Name]:
+    """Return what the declared names stand for: symbols, undefined functions ("f(x)" declares f), or given values."""
+    if isinstance(names, str):
+        names = [name for name in re.split(r"[\s,]+", names) if name]
+    entries = names.items() if isinstance(names, Mapping) else [(None, value) for value in names]
+    return dict(_declaration(name, value) for name, value in entries)
+
+
+def _declaration(name: str | None, value: Any) -> tuple[str, Name]:
+    if isinstance(value, str):
+        word, call, _ = value.partition("(")
+        return (name or word), _function(word) if call else symbol_of(word)
+    if isinstance(value, AppliedUndef):
+        value = value.func
+    if isinstance(value, UndefinedFunction):
+        return (name or value.__name__), value
+    if name is None and not isinstance(value, sp.Symbol):
+        raise ArgumentError(f"{value!r} as a name", do="give symbols, undefined functions, or a dict {name: value}")
+    try:
+        made = sp.sympify(value, strict=True)
+    except sp.SympifyError:
+        made = None
+    if not isinstance(made, sp.Expr):
+        raise ArgumentError(f"{value!r} as what {name!r} stands for", do="give a number or an expression")
+    return (name or value.name), made
+
+
+def _function(word: str) -> UndefinedFunction:
+    try:
+        return sp.Function(word)
+    except ValueError as error:  # the name becomes that of a class
+        raise ArgumentError(
+            f"{word!r} as the name of a function", why=str(error), do="use letters and digits"
+        ) from error
+
+
+def known(names: Mapping[str, Name], word: str) -> Name | None:
+    """Return what a word stands for among the declared names, whichever way its index or epsilon is written.
+
+    >>> known(declared("eps_1, x"), "ε₁")
+    eps_1
+    """
+    if word in names:
+        return names[word]
+    spelled = plain(word)
+    matching = [value for name, value in names.items() if plain(name) == spelled]
+    return matching[0] if len(matching) == 1 else None
+
+
+BIT_LIMIT = 4000  # of the integers in a number: 1200 digits
+EXPONENT_LIMIT = 1000
+SIZE_LIMIT = 1e300  # of a constant
+
+
+class Refused(Exception):  # noqa: N818 - never leaves the parser, which adds the column
+    """A value that is not computed: what it is, and what to write instead."""
+
+    what: str
+    do: str
+
+    def __init__(self, what: str, do: str = "give smaller numbers") -> None:
+        self.what, self.do = what, do
+        super().__init__(what)
+
+
+@dataclass(frozen=True)
+class Value:
+    """A part of a formula: its expression, the factors it was written with, and about how large a constant it is."""
+
+    expression: sp.Expr
+    size: complex | None = None
+    factors: tuple[sp.Expr, ...] = ()
+    literal: bool = False  # an integer as typed
+
+
+def constant(expression: sp.Expr, *, literal: bool = False) -> Value:
+    """Return a constant that is not computed further."""
+    return value(lambda: expression, (), literal=literal)
+
+
+def total(terms: Sequence[Value]) -> Value:
+    """Return the sum of values."""
+    return terms[0] if len(terms) == 1 else value(lambda: sp.Add(*(term.expression for term in terms)), terms)
+
+
+def product(factors: Sequence[Value]) -> Value:
+    """Return the product of values; a constant in front of a sum stays there, as it was written."""
+    if len(factors) == 1:
+        return factors[0]
+    flat = [part for factor in factors for part in (factor.factors or (factor.expression,))]
+    return value(lambda: sp.Mul(*flat), factors, tuple(flat))
+
+
+def reciprocal(of: Value) -> Value:
+    """Return 1 over a value, factor by factor: y/(2*(x + 1)) is not y/(2*x + 2)."""
+    if of.expression.is_zero:
+        raise Refused("a division by zero", "divide by what is not zero")
+    minus = constant(sp.Integer(-1))
+    if not of.factors:
+        return power(of, minus)
+    parts = [power(Value(factor, _size(factor) if factor.is_number else None), minus) for factor in of.factors]
+    return product(parts)
+
+
+def power(base: Value, exponent: Value) -> Value:
+    """Return base**exponent; Refused where numbers would grow beyond the limits."""
+    number = exponent.expression
+    if number.is_Number and abs(number) > EXPONENT_LIMIT:
+        raise Refused("so large an exponent", f"give an exponent of at most {EXPONENT_LIMIT}")
+    if exponent.size is not None:
+        constants = [factor for factor in sp.Mul.make_args(base.expression) if factor.is_number]
+        atoms = [atom for factor in constants for atom in factor.atoms(sp.Rational)]
+        if sum(map(_bits, atoms)) * max(1.0, abs(exponent.size)) > BIT_LIMIT:
+            raise Refused("so large a power of a number")
+    if base.expression.is_zero and exponent.size is not None and exponent.size.real <= 0:
+        raise Refused("a power of zero that is not defined" if exponent.size else "0**0", "give another exponent")
+    return value(lambda: sp.Pow(base.expression, number), (base, exponent))
+
+
+def applied(head: Callable[..., Any], arguments: Sequence[Value], largest: float) -> Value:
+    """Return head(*arguments); Refused where a constant argument is larger than the head is given."""
+    for argument in arguments:
+        if argument.size is not None and abs(argument.size) > largest:
+            raise Refused("so large an argument of a function", f"give a number of at most {largest:g}")
+    return value(lambda: head(*(argument.expression for argument in arguments)), arguments)
+
+
+def value(
+    build: Callable[[], sp.Expr], parts: Sequence[Value], factors: tuple[sp.Expr, ...] = (), *, literal: bool = False
+) -> Value:
+    """Return what is built of parts; Refused where SymPy cannot, and where it is no finite number within the limits."""
+    try:
+        made = build()
+        if made.has(sp.nan, sp.zoo, sp.oo, -sp.oo):
+            raise Refused("a value that is not finite", "leave out divisions by zero and infinities")
+        size = _size(made) if all(part.size is not None for part in parts) and made.is_number else None
+    except (ArithmeticError, AttributeError, RecursionError, TypeError, ValueError) as error:
+        raise Refused(f"what cannot be computed ({type(error).__name__})", "write it differently") from error
+    for number in {made, *made.args[:1]}:
+        if number.is_Rational and _bits(number) > BIT_LIMIT:
+            raise Refused("so long a number")
+    return Value(made, size, factors, literal)
+
+
+def _bits(number: sp.Rational) -> int:
+    """Return how long a number is; 1 and -1 count nothing, they do not grow."""
+    return 0 if abs(number) == 1 else max(int(number.p).bit_length(), int(number.q).bit_length())
+
+
+def _size(expression: sp.Expr) -> complex:
+    """Return about how large a constant is; Refused beyond what floats hold."""
+    if expression.is_Rational and _bits(expression) > BIT_LIMIT:
+        raise Refused("so long a number")
+    size = complex(expression.evalf(15, maxn=100))
+    if not abs(size) <= SIZE_LIMIT:
+        raise Refused("so large a number")
+    return size

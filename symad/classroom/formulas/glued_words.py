@@ -1,0 +1,171 @@
+"""Words that are several names written together, taken apart: in nx^2 the power stands on x, and sinx is sin x.
+
+A word that is declared, a function, a constant or a Greek letter stays whole. Any other word is a product where its
+letters are declared. Where letters are allowed that nobody declared, a short word with one known letter is a product
+too, and a note says so. A word that can be taken apart in two ways is asked back with both.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+import sympy as sp
+from sympy.core.function import UndefinedFunction
+
+from symad.classroom.formulas.formula_names import (
+    CONSTANTS,
+    FUNCTIONS,
+    NO_SYMBOLS,
+    SHORT,
+    UNREAD,
+    Name,
+    is_greek,
+    known,
+    logarithm_to_a_base,
+)
+from symad.classroom.formulas.tokens import Token, asked_back, refuse
+
+_LONGEST_WORD = 40  # letters of a word that is taken apart
+_LONGEST_PRODUCT = 3  # letters of a product in which a letter is not declared
+_MOST_WAYS = 2
+_LETTER = re.compile(r"[^\W\d_][₀-₉]*")
+_INDEXED = re.compile(r"(?:log|[A-Za-z])_[0-9]+(?=[^\W\d_])")
+_STARTS = frozenset(["name", "number", "fraction", "root", "prime", "power"])
+_FUNCTION_NAMES = sorted((name for name in FUNCTIONS if len(name) > 1 and name not in SHORT), key=len, reverse=True)
+
+Way = tuple[str, ...]
+
+
+def parted(
+    text: str, words: Sequence[Token], names: Mapping[str, Name], *, others: bool, bare: Container[str] = ()
+) -> tuple[list[Token], list[str]]:
+    """Return the words, with each product of names as its factors, and a note for each that nobody declared.
+
+    >>> from symad.classroom.formulas.formula_names import declared
+    >>> from symad.classroom.formulas.tokens import scanned
+    >>> found, notes = parted("2xy^2", scanned("2xy^2"), declared("x, y"), others=False)
+    >>> [word.text for word in found], notes
+    (['2', 'x', 'y', '**', '2', ''], [])
+    """
+    words = [piece for word in words for piece in _ended_by_index(word, names)]
+    alone = {word.text for word in words if word.kind == "name" and len(word.text) == 1}
+    result: list[Token] = []
+    notes: list[str] = []
+    for word, after in zip(words, [*words[1:], words[-1]], strict=True):
+        way = _way(text, word, after, names, bare) if word.kind == "name" else ()
+        if not way and word.kind == "name" and others:
+            is_power = word.text.endswith("e") and (after.text == "**" or after.kind == "power")
+            way = _product_of_letters(word.text, names, alone | {"e"} if is_power else alone)
+            if not set(way) <= alone | names.keys() | CONSTANTS.keys():
+                notes.append(f"{word.text} is read as {'·'.join(way)}: a product")
+        result += _pieces(word, way) if way else [word]
+    return result, list(dict.fromkeys(notes))
+
+
+def _pieces(word: Token, way: Way) -> Iterable[Token]:
+    column = word.column
+    for number, piece in enumerate(way):
+        kind = "number" if piece.isdigit() else "name"
+        last = word.end if number == len(way) - 1 else column + len(piece)
+        yield Token(kind, piece, column, word.spaced if number == 0 else False, last)
+        column += len(piece)
+
+
+def _ended_by_index(word: Token, names: Mapping[str, Name]) -> Iterable[Token]:
+    """Return x_1 and x_2 of the word x_1x_2, log_2 and x of log_2x: digits end an index."""
+    cut = _INDEXED.match(word.text) if word.kind == "name" and known(names, word.text) is None else None
+    if cut is None:
+        return [word]
+    first, rest = _pieces(word, (cut[0], word.text[cut.end() :]))
+    return [first, *_ended_by_index(rest, names)]
+
+
+def _stays_whole(word: str) -> bool:
+    is_word = word in FUNCTIONS or word in CONSTANTS or word in NO_SYMBOLS or word in UNREAD or keyword.iskeyword(word)
+    return len(word) == 1 or len(word) > _LONGEST_WORD or is_word or is_greek(word) or bool(logarithm_to_a_base(word))
+
+
+def _way(text: str, word: Token, after: Token, names: Mapping[str, Name], bare: Container[str]) -> Way:
+    """Return the declared names, constants and functions that a word consists of; nothing where it stays whole."""
+    called = after.kind in _STARTS or after.text in ("(", "|(", "**")
+    if _stays_whole(word.text):
+        letters = tuple(word.text)
+        inner = word.text.removeprefix("a")
+        if word.text in FUNCTIONS and called and inner in FUNCTIONS and inner != word.text and "a" in names:
+            do = f"write arc{inner}(...) for the inverse function, a*{inner}(...) for a product; recommended: the first"
+            refuse(text, word.column, f"the word {word.text!r}", do, "it has two readings")
+        is_product = word.text in FUNCTIONS and len(letters) > 1 and all(letter in names for letter in letters)
+        if is_product and called and len(letters) == 2:
+            asked_back(text, word.column, f"the word {word.text!r}", f"{word.text}( )", "*".join(letters))
+        return letters if is_product and not called else ()
+    ways = list(_ways(word.text, names, called, after.text == "(" or after.kind == "prime", bare))
+    ways = [way for way in ways if len(way) > 1]
+    stands_for = known(names, word.text)
+    if stands_for is not None:
+        if ways and word.text.isalpha() and len(word.text) > 1:
+            do = "*".join(ways[0])
+            asked_back(text, word.column, f"the name {word.text!r}, beside a name for each letter", word.text, do)
+        return ()
+    if len(ways) > 1:
+        asked_back(text, word.column, f"the word {word.text!r}", *("*".join(_shown(way)) for way in ways[:2]))
+    return ways[0] if ways else ()
+
+
+def _shown(way: Way) -> list[str]:
+    """Return the factors of a way, with a function and its argument as one."""
+    for place, piece in enumerate(way):
+        if piece in FUNCTIONS and len(piece) > 1 and place + 1 < len(way):
+            return [*way[:place], f"{piece}({' '.join(way[place + 1 :])})"]
+    return list(way)
+
+
+def _ways(
+    word: str, names: Mapping[str, Name], called: bool, in_parentheses: bool, bare: Container[str]
+) -> Iterable[Way]:
+    """Return at most a few ways to take a word apart, those with whole functions before letters."""
+    found: list[list[Way]] = [[()], *([] for _ in word)]
+    for end in range(1, len(word) + 1):
+        for start in range(end):
+            if not found[start]:
+                continue
+            piece, is_last = word[start:end], end == len(word)
+            before = word[:start]
+            if piece.isdigit():
+                fits = any(before.endswith(name) for name in _FUNCTION_NAMES)
+                fits = fits and (is_last or not word[end].isdigit())
+            else:
+                fits = piece in bare or _is_factor(piece, names, called, in_parentheses, is_last)
+            if fits:
+                ways = [(*way, piece) for way in found[start] if not (piece.isdigit() and way[-1] not in FUNCTIONS)]
+                found[end] = [*found[end], *ways][:_MOST_WAYS]
+    return found[-1]
+
+
+def _is_factor(piece: str, names: Mapping[str, Name], called: bool, in_parentheses: bool, is_last: bool) -> bool:
+    if not (piece[0].isalpha()):
+        return False
+    stands_for = known(names, piece)
+    if isinstance(stands_for, UndefinedFunction):
+        return is_last and in_parentheses
+    if isinstance(stands_for, sp.Expr):
+        return True
+    if piece in ("e", "π", "pi"):
+        return True
+    return piece in _FUNCTION_NAMES and (not is_last or called)
+
+
+def _product_of_letters(word: str, names: Mapping[str, Name], alone: set[str]) -> Way:
+    """Return the letters of a short word of which one is known; nothing where it may be a name of its own."""
+    if _stays_whole(word) or known(names, word) is not None or word.lower().startswith("d"):
+        return ()
+    letters = tuple(_LETTER.findall(word))
+    if "".join(letters) != word or not 1 < len(letters) <= _LONGEST_PRODUCT:
+        return ()
+    if any(known(names, letter) is not None and not isinstance(known(names, letter), sp.Expr) for letter in letters):
+        return ()
+    if any(word.startswith(name) or word.endswith(name) for name in _FUNCTION_NAMES):
+        return ()
+    is_known = any(letter in alone or known(names, letter) is not None or letter == "x" for letter in letters)
+    return letters if is_known or not word.isascii() else ()

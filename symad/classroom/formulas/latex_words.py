@@ -1,0 +1,280 @@
+"""LaTeX as people paste it: commands and braces become the words of a plain formula, each where it stood."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from symad.classroom.formulas.formula_names import FUNCTIONS, is_greek
+from symad.classroom.formulas.tokens import TOKEN_LIMIT, Token, refuse
+
+_DEPTH = 40  # of braces inside each other
+_SPACES = frozenset(
+    ["\\,", "\\;", "\\:", "\\!", "\\ ", "\\quad", "\\qquad", "~", "\\displaystyle", "\\textstyle", "\\limits", "\\left",
+     "\\right", "\\bigl", "\\bigr", "\\Bigl", "\\Bigr", "\\big", "\\Big", "\\biggl", "\\biggr", "\\middle", "&",
+     "\\(", "\\)", "\\[", "\\]", "\\nonumber", "\\mleft", "\\mright", "\\thinspace"]
+)  # fmt: skip
+_SIGNS = {
+    "\\cdot": "*", "\\times": "*", "\\ast": "*", "\\div": "/", "\\{": "(", "\\}": ")", "\\lbrace": "(",
+    "\\rbrace": ")", "\\lbrack": "[", "\\rbrack": "]",
+}  # fmt: skip
+_BARS = {"\\lvert": "|(", "\\rvert": "|)", "\\vert": "|", "\\mid": "|", "\\|": "|"}
+_UPRIGHT = frozenset(["\\mathrm", "\\operatorname", "\\text", "\\textrm", "\\mathit", "\\mathop", "\\rm", "\\mathcal"])
+_NAMES = {"varepsilon": "epsilon", "vartheta": "theta", "varphi": "phi", "varsigma": "sigma", "varrho": "rho"}
+_FOREIGN = {"\\arcctg": "arccot", "\\arctg": "arctan", "\\tg": "tan", "\\ctg": "cot", "\\cosec": "csc"}
+_ELSEWHERE = {
+    "\\pm": "write one of the two signs", "\\mp": "write one of the two signs", "\\infty": "take a finite number",
+    "\\ldots": "write out all terms", "\\dots": "write out all terms", "\\cdots": "write out all terms",
+    "\\int": "give the formula without an integral", "\\sum": "write out all terms",
+    "\\lim": "give the formula without a limit", "\\partial": "write \\frac{\\partial}{\\partial x} as a whole",
+    "\\lg": "write \\log_{10} or \\log_2", "\\circ": "write f(g(x)) for a composition",
+}  # fmt: skip
+
+
+def plain_words(text: str, words: list[Token]) -> list[Token]:
+    """Return the words of a formula without commands of LaTeX; ArgumentError for those that are not known.
+
+    >>> from symad.classroom.formulas.tokens import scanned
+    >>> text = r"\\frac{x}{2} + x^{2}"
+    >>> " ".join(token.text for token in plain_words(text, scanned(text)))
+    '( ( x ) / ( 2 ) ) + x ** 2 '
+    """
+    if not any(word.kind == "latex" for word in words):
+        return words
+    return _Rewriter(text, words).whole()
+
+
+class _Rewriter:
+    """The words from left to right; a command takes its arguments, as deep as _DEPTH and no deeper."""
+
+    def __init__(self, text: str, words: list[Token]) -> None:
+        self.text, self.words, self.position, self.depth = text, list(words), 0, 0
+        self.typeset = any(word.text.startswith(("\\", "$")) for word in words if word.kind == "latex") or "^{" in text
+
+    def whole(self) -> list[Token]:
+        """Return all words."""
+        found = self._sequence()
+        if self._next.kind != "end":
+            self._refuse("}", self._next)
+        if len(found) > TOKEN_LIMIT:
+            what = "a formula of too many words"
+            refuse(self.text, found[TOKEN_LIMIT].column, what, f"give at most {TOKEN_LIMIT} numbers and signs")
+        return [*found, self._next]
+
+    @property
+    def _next(self) -> Token:
+        return self.words[self.position]
+
+    def _take(self) -> Token:
+        word = self._next
+        self.position += word.kind != "end"
+        return word
+
+    def _refuse(self, what: str, word: Token) -> None:
+        do = "write parentheses ( )" if word.text in "{}" else "leave it out"
+        refuse(self.text, word.column, f"the character {what!r}", do, "it is no part of a formula")
+
+    def _sequence(self) -> list[Token]:
+        """Return what stands before the brace that closes, or the end."""
+        found: list[Token] = []
+        while self._next.kind != "end" and self._next.text != "}":
+            found += self._item(found)
+        return found
+
+    def _item(self, before: list[Token]) -> list[Token]:
+        word = self._take()
+        if word.kind == "operator" and word.text == "**" and self._next.text in ("{", "\\prime", "\\circ"):
+            return self._exponent(word)
+        if word.kind == "name" and word.text.endswith("_") and self._next.text == "{":
+            return [self._lowered(replace(word, text=word.text[:-1]))]
+        if word.kind != "latex":
+            return [word]
+        if word.text == "{" and (self.typeset and before is not None):
+            return self._grouped(word)
+        if word.text == "$":
+            return self._dollar(word)
+        if not word.text.startswith("\\") and word.text not in _SPACES:
+            self._refuse(word.text, word)
+        return self._command(word)
+
+    def _dollar(self, word: Token) -> list[Token]:
+        inside = self.text[: word.column].strip("$ \t\n"), self.text[word.end :].strip("$ .\t\n")
+        if all(inside) and not inside[0].endswith("="):
+            self._refuse("$", word)
+        return []
+
+    def _group(self, opened: Token) -> list[Token]:
+        """Return what stands in braces, of which the first is taken."""
+        self.depth += 1
+        if self.depth > _DEPTH:
+            refuse(self.text, opened.column, "too deep a formula", f"nest at most {_DEPTH} levels")
+        found = self._sequence()
+        if self._take().text != "}":
+            refuse(self.text, opened.column, "'{' that is never closed", "write '}' where it ends")
+        self.depth -= 1
+        self._check_closed(found)
+        return found
+
+    def _check_closed(self, inside: list[Token]) -> None:
+        """Refuse a parenthesis that opens inside braces and closes outside of them, or the other way about."""
+        opened: list[Token] = []
+        for word in inside:
+            if word.kind == "operator" and word.text in ("(", "["):
+                opened.append(word)
+            elif word.kind == "operator" and word.text in (")", "]"):
+                if not opened:
+                    refuse(self.text, word.column, f"{word.text!r} in braces", "close what was opened in the braces")
+                opened.pop()
+        if opened:
+            what = f"{opened[-1].text!r} that is never closed in its braces"
+            refuse(self.text, opened[-1].column, what, "close it before '}'")
+
+    def _grouped(self, opened: Token) -> list[Token]:
+        return _in_parentheses(opened, self._group(opened), self.words[self.position - 1])
+
+    def _exponent(self, sign: Token) -> list[Token]:
+        """Return an exponent in braces: primes are no exponent, and a number, or what has parentheses, needs none."""
+        opened = self._take()
+        following = self.words[self.position : self.position + 2]
+        if opened.text == "\\circ" or [word.text for word in following] == ["\\circ", "}"]:
+            self.position += 2 * (opened.text == "{")
+            return [replace(opened, kind="degree", end=self.words[self.position - 1].end)]
+        inside = self._group(opened) if opened.text == "{" else self._command(opened)
+        if inside and all(word.kind == "prime" for word in inside):
+            marks = "".join(word.text for word in inside)
+            return [Token("prime", marks, sign.column, sign.spaced, inside[-1].end)]
+        is_word = len(inside) == 1 and inside[0].kind == "name" and len(inside[0].text) > 1
+        if (len(inside) == 1 and not is_word) or (len(inside) == 3 and inside[0].text == "("):
+            return [sign, *inside]
+        return [sign, *_in_parentheses(opened, inside, self.words[self.position - 1])]
+
+    def _lowered(self, name: Token) -> Token:
+        """Return a name with the index behind it, in braces or a single sign."""
+        first = self._take()
+        inside = self._group(first) if first.text == "{" else [first]
+        index = "".join(word.text for word in inside)
+        if not re.fullmatch(r"[A-Za-z0-9]+", index):
+            refuse(self.text, first.column, "such an index", "write letters or digits, as in x_1")
+        if first.text != "{" and len(index) > 1:
+            refuse(self.text, first.column, f"the index {index!r} without braces", f"write _{{{index}}}")
+        return Token("name", f"{name.text}_{index}", name.column, name.spaced, self.words[self.position - 1].end)
+
+    def _argument(self, command: Token) -> list[Token]:
+        """Return the argument of a command: a group, or one letter, digit or command."""
+        word = self._take()
+        while word.text in _SPACES:
+            word = self._take()
+        if word.text == "{":
+            return self._group(word)
+        if word.kind == "end" or word.text in ("}", "$"):
+            refuse(self.text, command.column, f"{command.text} without its argument", "write it in braces { }")
+        if word.kind == "latex":
+            return self._command(word)
+        if word.kind == "number" and not word.text.isdigit():
+            refuse(self.text, word.column, f"{word.text!r} behind {command.text}", "write arguments in braces { }")
+        if word.kind in ("name", "number") and len(word.text) > 1:
+            kind = "number" if word.text[1:].isdigit() else "name"
+            rest = replace(word, kind=kind, text=word.text[1:], column=word.column + 1, spaced=False)
+            self.words[self.position - 1] = rest
+            self.position -= 1
+            return [replace(word, text=word.text[0], end=word.column + 1)]
+        return [word]
+
+    def _command(self, word: Token) -> list[Token]:
+        """Return what a command stands for."""
+        name = word.text.removeprefix("\\")
+        if word.text in _SPACES:
+            return self._space()
+        if word.text in _SIGNS:
+            return [replace(word, kind="operator", text=_SIGNS[word.text])]
+        if word.text == "\\degree":
+            return [replace(word, kind="degree")]
+        if word.text in _BARS:
+            return [replace(word, kind="bar", text=_BARS[word.text])]
+        if word.text == "\\prime":
+            return [replace(word, kind="prime", text="'")]
+        if (made := self._structures().get(name)) is not None:
+            return made(word)
+        if word.text in _UPRIGHT:
+            return self._upright(word)
+        name = _FOREIGN.get(word.text, _NAMES.get(name, name))
+        if name in FUNCTIONS or is_greek(name):
+            named = replace(word, kind="name", text=name)
+            return [self._indexed(named)]
+        what = f"the command {word.text}" if len(name) else "the character '\\\\'"
+        do = _ELSEWHERE.get(word.text, "write the formula plainly, as in sin(x)/2")
+        refuse(self.text, word.column, what, do, "it is not read in a formula")
+
+    def _structures(self) -> dict[str, Callable[[Token], list[Token]]]:
+        return {"frac": self._fraction, "dfrac": self._fraction, "tfrac": self._fraction, "cfrac": self._fraction,
+                "sqrt": self._root, "color": self._colored, "textcolor": self._colored}  # fmt: skip
+
+    def _colored(self, command: Token) -> list[Token]:
+        """Leave out the name of a color."""
+        self._argument(command)
+        return []
+
+    def _space(self) -> list[Token]:
+        """Leave out a space: what follows is spaced."""
+        if self._next.kind != "end":
+            self.words[self.position] = replace(self._next, spaced=True)
+        return []
+
+    def _indexed(self, name: Token) -> Token:
+        if self._next.kind == "latex" and self._next.text == "_":
+            self._take()
+            return self._lowered(name)
+        return name
+
+    def _fraction(self, command: Token) -> list[Token]:
+        above, below = self._argument(command), self._argument(command)
+        last = self.words[self.position - 1]
+        whole = [*_in_parentheses(command, above, command), _sign("/", command)]
+        return _in_parentheses(command, [*whole, *_in_parentheses(command, below, last)], last)
+
+    def _root(self, command: Token) -> list[Token]:
+        """Return a root as a power of its argument, so that sqrt[3]{x} has its degree."""
+        degree: list[Token] = []
+        if self._next.text == "[":
+            self._take()
+            while self._next.text != "]":
+                if self._next.kind == "end":
+                    refuse(self.text, command.column, "a root whose degree is never closed", "write \\sqrt[3]{x}")
+                degree += self._item(degree)
+            self._take()
+        inside = self._argument(command)
+        last = self.words[self.position - 1]
+        inside = _in_parentheses(command, inside, last)
+        if not degree or [word.text for word in degree] == ["2"]:
+            return [replace(command, kind="name", text="sqrt"), *inside]
+        if [word.text for word in degree] == ["3"]:
+            return [replace(command, kind="name", text="cbrt"), *inside]
+        exponent = [_sign("(", command), Token("number", "1", command.column), _sign("/", command),
+                    *_in_parentheses(command, degree, command), _sign(")", command)]  # fmt: skip
+        return _in_parentheses(command, [*inside, _sign("**", command), *exponent], last)
+
+    def _upright(self, command: Token) -> list[Token]:
+        r"""Return the name in \\mathrm{e} or \\operatorname{sgn}; words in \\text at the end are a note."""
+        word = self._take()
+        inside = self._group(word) if word.text == "{" else [word]
+        name = "".join(part.text for part in inside)
+        if command.text in ("\\text", "\\textrm") and name not in FUNCTIONS and len(name) > 1:
+            rest = [part for part in self.words[self.position : -1] if part.text not in ("$", "\\\\", "}")]
+            if not rest and all(part.kind in ("name", "operator", "latex", "prime") for part in inside):
+                return []
+        if len(inside) != 1 or inside[0].kind != "name":
+            refuse(
+                self.text, command.column, f"{command.text} here", "write a name in it", "it is not read in a formula"
+            )
+        return [self._indexed(replace(inside[0], column=command.column, spaced=command.spaced))]
+
+
+def _sign(text: str, at: Token) -> Token:
+    return Token("operator", text, at.column, end=at.end)
+
+
+def _in_parentheses(opened: Token, inside: list[Token], closed: Token) -> list[Token]:
+    """Return words in parentheses, where they stood in braces."""
+    first = Token("operator", "(", opened.column, opened.spaced, opened.end)
+    return [first, *inside, Token("operator", ")", closed.column, end=closed.end)]

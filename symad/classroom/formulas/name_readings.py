@@ -1,0 +1,268 @@
+"""What a name in a formula is read as: declared, a function, a product of names, a new symbol; or asked back."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from dataclasses import replace
+
+import sympy as sp
+from sympy.core.function import UndefinedFunction
+
+from symad.classroom.formulas.calls import ORDER_LIMIT, Calls
+from symad.classroom.formulas.formula_names import (
+    CONSTANTS,
+    FUNCTIONS,
+    NO_SYMBOLS,
+    UNREAD,
+    Function,
+    Value,
+    constant,
+    is_greek,
+    known,
+    logarithm_to_a_base,
+    plain,
+    product,
+    symbol_of,
+    to_a_base,
+)
+from symad.classroom.formulas.tokens import LOWERED, DerivativeSign, Token, refuse
+
+_LIKE_FUNCTIONS = frozenset("fghuFGHUφϕψΦΨ")  # letters that are hardly ever a factor before a parenthesis
+_VARIABLES = frozenset("xyztuvw")  # letters that make products, and have exponents
+
+
+class NameReadings(Calls):
+    """The parts of the parser that know what a name stands for."""
+
+    functions = True  # whether functions that are not declared may stand in the formula
+
+    def named(self) -> Value:
+        """Read a name, and the arguments of a function."""
+        token = self.take()
+        stands_for = known(self.names, token.text)
+        if isinstance(stands_for, UndefinedFunction):
+            return self.undefined(token, stands_for)
+        if stands_for is not None and token.text in self.bare and self.token.kind == "prime":
+            return self.differentiated(token, Value(stands_for), self.point, self.primes())
+        if stands_for is not None:
+            return self.computed(token, lambda: Value(stands_for) if not stands_for.is_number else constant(stands_for))
+        if (function := self._of_the_table(token)) is not None:
+            return self.function(token, function)
+        if token.text in CONSTANTS:
+            return constant(CONSTANTS[token.text])
+        return self._other(token)
+
+    def _of_the_table(self, token: Token) -> Function | None:
+        """Return the function that a name is."""
+        word = token.text
+        if word in ("lg", "ld") and self.starts():
+            argument = self._next_factor()
+            argument = argument if argument.startswith("(") else f"({argument})"
+            self.two(token, f"the logarithm {word!r}", f"log10{argument}", f"log2{argument}")
+        base = logarithm_to_a_base(word) if word not in FUNCTIONS and self.starts() else ""
+        if not base:
+            return FUNCTIONS.get(word)
+        if base.isdigit():
+            number = self.integer(replace(token, text=base))
+            if number < 2:
+                refuse(self.text, token.column, f"a logarithm to the base {number}", "take a base of 2 or more")
+            return to_a_base(number)
+        found = known(self.names, base)
+        if isinstance(found, UndefinedFunction) or (found is None and not self.others):
+            refuse(self.text, token.column, f"the base {base!r}", "declare it", "it stands for nothing here")
+        return to_a_base(CONSTANTS.get(base, symbol_of(base)) if found is None else found)
+
+    def _next_factor(self) -> str:
+        """Return the text of the factor at hand."""
+        start = self.token
+        self.power()
+        return self.written(start)
+
+    def _other(self, token: Token) -> Value:
+        """Return a name that is not declared: a function, or a symbol."""
+        self._check_unread(token)
+        called = self.token.kind == "prime" or (self.at("(") and not self.token.spaced)
+        if (called or self._has_order(self.position)) and len(token.text) == 1 and self._may_be_function(token):
+            return self.undefined(token, sp.Function(token.text))
+        if (called and len(token.text) > 1) or self.token.kind == "prime":
+            do = self._suggestion(token.text) or f"declare it, or write {token.text}*( ) if it is a factor"
+            refuse(self.text, token.column, f"{token.text!r} as a function", do, "no such function is known")
+        if called and (token.text in _LIKE_FUNCTIONS or self._holds_a_name()):
+            name = token.text
+            do = f"declare a function (--functions {name}, or SymPy's Function({name!r})), or write {name}*( )"
+            refuse(self.text, token.column, f"{name!r} before a parenthesis", do, "it may be a function or a factor")
+        return self._word(token)
+
+    def _word(self, token: Token) -> Value:
+        """Return a name as a symbol, where it can hardly be anything else."""
+        stands_for = known(self.names, token.text)
+        if isinstance(stands_for, sp.Expr):
+            return Value(stands_for) if not stands_for.is_number else constant(stands_for)
+        self._ask_about_index(token)
+        if not self.others:
+            do = self._suggestion(token.text) or f"known are {', '.join(self.names) or 'no names'}"
+            refuse(self.text, token.column, f"the name {token.text!r}", do, "it stands for nothing here")
+        if do := self._doubt(token.text):
+            refuse(self.text, token.column, f"the name {token.text!r}", do, "it may be meant as something else")
+        word = token.text
+        if 1 < len(word) <= 3 and set(word) <= _VARIABLES:
+            do = f"write {'*'.join(word)} for a product (recommended), or declare {word!r} (--variables {word})"
+            refuse(self.text, token.column, f"the name {word!r}", do, "it has two readings")
+        return Value(symbol_of(token.text))
+
+    def _check_unread(self, token: Token) -> None:
+        """Refuse a word that books know and that is not read, and a word that may be a function of what follows."""
+        stem = token.text.partition("_")[0]
+        follows = self.starts() and not (self.at("(") and self.token.spaced)
+        if stem in UNREAD and (follows or stem != token.text):
+            refuse(self.text, token.column, f"{stem!r}", UNREAD[stem], "it is not read in a formula")
+        is_called = self.at("(") and not self.token.spaced
+        is_word = token.text.isalpha() and len(token.text) > 1 and not is_greek(plain(token.text))
+        if follows and not is_called and is_word:
+            do = f"write {token.text}*( ) for a factor, or declare it"
+            refuse(self.text, token.column, f"{token.text!r} before a factor", do, "it may be a function or a factor")
+
+    def _ask_about_index(self, token: Token) -> None:
+        """Ask back about x3, which may be x_3 or x^3, unless indices are used all through the formula."""
+        found = re.fullmatch(r"([a-z])([2-9]|[1-9][0-9])", token.text)
+        if found is None or (found[1] not in _VARIABLES and found[1] not in self.names):
+            return
+        letter, digits = found.groups()
+        words = {word.text for word in self.tokens if word.kind == "name"} | set(self.names)
+        if not words & {letter + digit for digit in ("0", "1", "_0", "_1", "₀", "₁")}:
+            self.two(token, f"{token.text!r}", f"{letter}^{digits}", f"{letter}_{digits}")
+
+    def _may_be_function(self, token: Token) -> bool:
+        """Return whether an undeclared letter is a function: it has primes, is taken at a name, or at such a call."""
+        letter = token.text
+        if not self.functions:
+            return False
+        places = [k for k, word in enumerate(self.tokens) if word.kind == "name" and word.text == letter]
+        called = [self._is_called(place) for place in places]
+        return all(called) and any(self._is_evident(place) for place in places)
+
+    def _is_called(self, place: int) -> bool:
+        after = self.tokens[place + 1]
+        return after.kind == "prime" or (after.text == "(" and not after.spaced) or self._has_order(place + 1)
+
+    def _has_order(self, place: int) -> bool:
+        """Return whether the order of a derivative stands here, as in f^(4)(x)."""
+        following = self.tokens[place : place + 5]
+        return [each.text for each in following if each.kind != "number"] == ["**", "(", ")", "("]
+
+    def _is_evident(self, place: int) -> bool:
+        """Return whether the letter at a place can be nothing but a function there."""
+        letter, after = self.tokens[place].text, self.tokens[place + 1]
+        if after.kind == "prime":
+            return True
+        first, second = self.tokens[place + 2], self.tokens[min(place + 3, len(self.tokens) - 1)]
+        if letter in "fg" and letter not in self.names:
+            return True
+        alone = first.kind == "name" and second.text in (")", ",")
+        if letter not in _LIKE_FUNCTIONS and letter != "y":
+            return alone and second.text == ")" and letter in _VARIABLES and known(self.names, first.text) is not None
+        inner = first.kind == "name" and len(first.text) == 1 and first.text in _LIKE_FUNCTIONS
+        return alone or (inner and first.text not in self.names and second.text == "(")
+
+    def _holds_a_name(self) -> bool:
+        """Return whether the parenthesis that opens here holds a name alone: nobody writes a product like y(x)."""
+        inside = self.tokens[self.position + 1 : self.position + 3]
+        return [token.kind for token in inside] == ["name", "operator"] and inside[1].text == ")"
+
+    def _suggestion(self, word: str) -> str:
+        """Return what may be meant by a word that begins or ends with a function, "" if nothing."""
+        for name in sorted(FUNCTIONS, key=len, reverse=True):
+            for rest, meant in ((word.removeprefix(name), f"{name}({{}})"), (word.removesuffix(name), f"{{}}*{name}")):
+                if rest != word and (len(rest) == 1 or known(self.names, rest) is not None):
+                    return f"write {meant.format(rest)}"
+        return ""
+
+    def _doubt(self, word: str) -> str:
+        """Return what to do about a word that is hardly the name of a new symbol, "" where it may be one."""
+        if word in NO_SYMBOLS or (keyword.iskeyword(word) and word != "lambda"):
+            return "declare it if it is meant as a name"
+        if not word.isascii() and re.search(r"[^\W\d_]\d*[^\W\d_]", word.translate(LOWERED)):
+            return f"write {'*'.join(re.findall(r'[^0-9_₀-₉][0-9_₀-₉]*', word))} for a product, or declare {word!r}"
+        indexed = re.fullmatch(r"([A-Za-z]_[A-Za-z])([A-Za-z])", word)
+        if indexed and known(self.names, indexed[2]) is not None:
+            return f"write {indexed[1]}*{indexed[2]} for a product, or declare {word!r}"
+        if re.match(r"[A-Za-z]\d+[A-Za-z]", word):
+            return f"write * between factors, or declare {word!r}"
+        if word.isalpha() and len(word) > 3 and not is_greek(word) and known(self.names, word[-1]) is not None:
+            stem, last = word[:-1], word[-1]
+            return f"write {stem}({last}) for a function, {stem}*{last} for a product, or declare {word!r}"
+        short = 1 < len(word) <= 3 and word.isascii() and word.isalpha() and not is_greek(word)
+        if short:
+            return f"write {'*'.join(word)} for a product, or declare {word!r}"
+        suggestion = self._suggestion(word)
+        return f"{suggestion}, or declare {word!r}" if suggestion else ""
+
+    def derivative_sign(self, token: DerivativeSign) -> Value:
+        """Read what d/dx differentiates: the factors behind it, as far as there is one way to read it."""
+        variable = known(self.names, token.text) or (symbol_of(token.text) if self.others else None)
+        if not isinstance(variable, sp.Symbol):
+            do = f"known are {', '.join(self.names) or 'no names'}"
+            refuse(self.text, token.column, f"the derivative in {token.text!r}", do, "it stands for no variable here")
+        if token.order > ORDER_LIMIT:
+            refuse(self.text, token.column, f"a derivative of order {token.order}", f"at most {ORDER_LIMIT} are read")
+        if known(self.names, "d") is not None or self.tokens[self.position - 2].text == "/":
+            what = f"{self.text[token.column : token.end]} here"
+            do = f"write (d/d{token.text} x^2) as a factor in parentheses, and d*(...) for a factor d"
+            refuse(self.text, token.column, what, do, "it may be a derivative or a fraction")
+        function = known(self.names, token.of) if token.of else None
+        if isinstance(function, sp.Expr) and token.of in self.bare:
+            return self.differentiated(token, Value(function), variable, token.order)
+        if isinstance(function, UndefinedFunction):
+            return Value(sp.Derivative(function(variable), (variable, token.order)))
+        if token.of:
+            do = f"write d/d{token.text} before a formula, or declare {token.of}"
+            refuse(self.text, token.column, f"the derivative of {token.of!r}", do, "it stands for no function here")
+        return self._differentiated(token, variable)
+
+    def _differentiated(self, token: DerivativeSign, variable: sp.Symbol) -> Value:
+        start = self.token
+        if not self.starts():
+            self.refuse_token()
+        factors = [self.power()]
+        closed = start.text in ("(", "[", "|(") and self.tokens[self.position - 1].text in (")", "]", "|)", "}")
+        while not closed and self.starts() and self.token.kind not in ("number", "fraction", "derivative"):
+            factors.append(self.power())
+        self._check_derivative_ends(token, start, closed=closed or start.text in ("(", "["))
+        made = self.computed(token, lambda: product(factors))
+        return self.differentiated(token, made, variable, token.order)
+
+    def _check_derivative_ends(self, token: Token, start: Token, *, closed: bool) -> None:
+        """Refuse what may still be differentiated, or not: d/dx x^2 + x, d/dx x * y."""
+        at, after = self.token, self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        if at.kind in ("derivative", "end", "number", "fraction") or after.kind == "derivative":
+            return
+        if not (self.at("*", "/") or (self.at("+", "-") and not closed) or self.starts()):
+            return
+        what, argument = self.text[token.column : token.end], self.written(start)
+        self.position += not self.starts()
+        self.signs()
+        if self.starts():
+            self.power()
+        rest = self.text[at.column : self.tokens[self.position - 1].end].strip()
+        self.two(at, f"what follows {what} {argument}", f"({what} {argument}) {rest}", f"{what} ({argument} {rest})")
+
+    def differentiated(self, token: Token, of: Value, variable: sp.Symbol, order: int) -> Value:
+        """Return a derivative that is written with a sign or primes: carried out."""
+        self.derived = self.computed(token, lambda: Value(sp.diff(of.expression, variable, order)))
+        return self.derived
+
+    def primed(self, opened: Token, of: Value) -> Value:
+        """Return the derivative of a parenthesis with primes behind it, in the variable of the formula."""
+        if self.token.kind != "prime":
+            return of
+        at, free = self.token, sorted(of.expression.free_symbols, key=str)
+        variable = self.point if isinstance(self.point, sp.Symbol) else free[0] if len(free) == 1 else None
+        order = self.primes()
+        if variable is None and not free:
+            self.derived = constant(sp.S.Zero)
+            return self.derived
+        if not isinstance(variable, sp.Symbol):
+            readings = [f"d/d{symbol} {self.written(opened, at)}" for symbol in free[:2]]
+            self.two(at, "a prime behind a parenthesis with several names", *readings)
+        return self.differentiated(at, of, variable, order)

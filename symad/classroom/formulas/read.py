@@ -1,0 +1,294 @@
+"""Formulas that people type, read by an own tokeniser and parser: nothing is evaluated but what stands in the tables.
+
+`read_formula` takes what people write (2x, 3x^2 v, x sin x, eps_1 eps_2, f''(x), LaTeX) and SymPy's own notation.
+Numbers stay exact: 0.1 is 1/10. What can be read in two ways is refused with both readings, and so is what would take
+long: every refusal is an ArgumentError with the column and what to write instead. docs/notation.md has all notations.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import field
+from typing import cast
+
+import sympy as sp
+
+from codegen.records import dataclass
+from symad.classroom.formulas.bars import with_bars
+from symad.classroom.formulas.calls import INVERSE
+from symad.classroom.formulas.formula_names import (
+    FUNCTIONS,
+    Name,
+    Names,
+    Value,
+    applied,
+    constant,
+    declared,
+    known,
+    power,
+    product,
+    reciprocal,
+    total,
+)
+from symad.classroom.formulas.glued_words import parted
+from symad.classroom.formulas.latex_words import plain_words
+from symad.classroom.formulas.name_readings import NameReadings
+from symad.classroom.formulas.tokens import STYLED, DerivativeSign, Token, asked_back, refuse, scanned
+from symad.errors import NotationWarning
+
+_LEFT_SIDE = re.compile(r"[\s$]*([A-Za-zφψΦΨ])\s*(\(\s*\w+\s*(?:,\s*\w+\s*)*\))?\s*(?::?=(?!=)|≔)")
+
+
+def is_inverse_note(note: str) -> bool:
+    """Return whether a note says that sin^(-1) is read as an inverse function."""
+    return INVERSE in note
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a formula says, and what was taken for granted in reading it.
+
+    `derives` says whether something is differentiated in it, as in (x^2)' sin x, and `derivative` whether it is nothing
+    but such a derivative. `decimals` has symbols for decimal numbers, where they are kept apart, each with its value
+    and half a unit of its last place; `rounded` is the reading in which they are.
+    """
+
+    expression: sp.Expr
+    notes: tuple[str, ...] = ()
+    derives: bool = False
+    derivative: bool = False
+    decimals: Mapping[sp.Symbol, tuple[sp.Rational, sp.Rational]] = field(default_factory=dict)
+    rounded: Reading | None = None
+
+
+def read_formula(
+    text: str, names: Names = (), *, others: bool = True, functions: bool = True, point: sp.Expr | None = None
+) -> sp.Expr:
+    """Return the SymPy expression of a formula as people type it; it is parsed, and never evaluated as Python.
+
+    `names` declares symbols, undefined functions ("f(x)"), and what else a name stands for ({"c": 3}). Other names
+    become symbols where they are no function and no constant; with `others=False` they are refused, and with
+    `functions=False` functions that are not declared. Declared names say where a word is a product: with x and v
+    declared, `xv` is `x*v`. `f'[v]` is the derivative at `point`. NotationWarning tells what was taken for granted: a
+    decimal comma, a product such as `ωt` in which a letter is not declared.
+
+    >>> read_formula("2x^3 + x sin(x)/2")
+    2*x**3 + x*sin(x)/2
+    >>> read_formula("f(x) + f'(x) v ε₁", names=["f(x)", "x", "v", "eps_1"])
+    eps_1*v*Derivative(f(x), x) + f(x)
+    >>> read_formula(r"\\frac{d}{dx} \\left(\\sin^2 x\\right) + |x|")
+    2*sin(x)*cos(x) + Abs(x)
+    """
+    found = reading(text, declared(names), others=others, functions=functions, point=point)
+    for note in found.notes:
+        warnings.warn(note, NotationWarning, stacklevel=2)
+    return found.expression
+
+
+def reading(
+    text: str,
+    names: dict[str, Name],
+    *,
+    others: bool = True,
+    functions: bool = True,
+    point: sp.Expr | None = None,
+    part: tuple[int, int | None] = (0, None),
+    bare: Container[str] = (),
+    decimals: bool = False,
+) -> Reading:
+    """Return how a text, or a part of it, is read; f(x) = ... and y = ... are their right sides.
+
+    Names in `bare` are functions of `point` that need no argument: f'g + fg'. With `decimals`, decimal numbers are kept
+    apart as symbols.
+
+    >>> reading("f(x) = 3,5x", {}).notes
+    ('3,5 is read as 3.5: a decimal comma',)
+    """
+    start, end = part
+    text = text.translate(STYLED) if isinstance(text, str) else text
+    letter = ""
+    if part == (0, None) and isinstance(text, str) and (left := _LEFT_SIDE.match(text, start)):
+        letter = left[1]
+        if letter not in names:
+            start = left.end()
+    words = scanned(text, start, end)
+    factors, products = parted(text, plain_words(text, words), names, others=others, bare=bare)
+    parser = _Parser(text, with_bars(text, factors), names, others, point)
+    parser.functions, parser.products, parser.bare = functions, products, bare
+    parser.decimals = {} if decimals else None
+    if start and letter and any(word.kind == "name" and word.text == letter for word in words):
+        refuse(text, start - 1, "'=' between two sides", "give one side; an equation is no expression")
+    value = parser.whole()
+    notes, derives = tuple(parser.notes()), parser.derived is not None
+    return Reading(value.expression, notes, derives, value is parser.derived, parser.decimals or {})
+
+
+class _Parser(NameReadings):
+    """Precedence by descent, from sums down to names; as deep as DEPTH_LIMIT and no deeper."""
+
+    products: Sequence[str] = ()  # notes on words that are read as products
+
+    def whole(self) -> Value:
+        """Return the value of the whole text."""
+        if self.token.kind == "end":
+            refuse(self.text, self.token.column, "an empty formula", "give a formula such as x**2*sin(x)")
+        value = self.sum()
+        if self.token.kind != "end":
+            self.refuse_token()
+        if self.decimal and self.separates:
+            what = f"the comma in {self.notes()[0].split()[0]} beside one between arguments"
+            refuse(self.text, self.decimal.column, what, "write a decimal point", "one of them may be a decimal comma")
+        return value
+
+    def notes(self) -> Sequence[str]:
+        """Return what was taken for granted."""
+        if self.decimal is None:
+            return [*self.products, *self.inverses]
+        place = self.tokens.index(self.decimal)
+        whole = f"{self.decimal.text},{self.tokens[place + 2].text}"
+        return [f"{whole} is read as {whole.replace(',', '.')}: a decimal comma", *self.products, *self.inverses]
+
+    def sum(self) -> Value:
+        start, terms = self.token, [self._product()]
+        while sign := self.accept("+", "-"):
+            term = self._product()
+            terms.append(term if sign.text == "+" else self._negative(sign, term))
+        return self.computed(start, lambda: total(terms))
+
+    def _negative(self, sign: Token, term: Value) -> Value:
+        return self.computed(sign, lambda: product([constant(sp.Integer(-1)), term]))
+
+    def _product(self) -> Value:
+        sign = self.signs()
+        start, factors = self.token, [self.power()]
+        fraction: Token | None = None  # a/b c may be (a/b) c or a/(b c)
+        while True:
+            if operator := self.accept("*", "/"):
+                minus, at = self.signs(), self.token
+                factor = self.power()
+                factor = self._negative(at, factor) if minus else factor
+                both = factor.literal and factors[-1].literal
+                tight = not (operator.spaced or at.spaced) and self.token.kind != "operator"
+                apart = self.token.spaced and (both or tight)  # 1/2 x and v/x² ε
+                fraction = operator if operator.text == "/" and not apart else None
+                factors.append(self._divisor(operator, factor) if operator.text == "/" else factor)
+            elif self._goes_on():
+                if fraction:
+                    self._ask_about_fraction(start, fraction)
+                factors.append(self.power())
+            else:
+                value = self.computed(start, lambda: product(factors))
+                return self._negative(start, value) if sign else value
+
+    def _divisor(self, operator: Token, factor: Value) -> Value:
+        return self.computed(operator, lambda: reciprocal(factor))
+
+    def _goes_on(self) -> bool:
+        """Return whether a factor follows that no sign stands before."""
+        after = self.tokens[min(self.position + 1, len(self.tokens) - 1)]
+        power = self.token.kind == "number" and self.token.spaced and after.text == "**"  # x 2^x
+        return power or (self.starts() and self.token.kind not in ("number", "fraction"))
+
+    def _ask_about_fraction(self, start: Token, division: Token) -> None:
+        """Refuse a factor without a sign after a division, and write out where it may stand."""
+        at, above, below = self.token, self.written(start, division), self.written(division)[1:].strip()
+        self.power()
+        factor = self.text[at.column : self.tokens[self.position - 1].end]
+        what = "a factor without a sign after a division (write parentheses)"
+        asked_back(self.text, at.column, what, f"{above}/({below}*{factor})", f"({above}/{below})*{factor}")
+
+    def power(self) -> Value:
+        start, base = self.token, self._postfix()
+        if self.token.kind == "power":
+            written, exponent_sign = self.written(start), self.token
+            base = self.raised(base)
+            if self.token.kind == "bang":
+                self._ask_about_factorial(written, self.written(exponent_sign), exponent_sign.text)
+            return base
+        if operator := self.accept("**"):
+            written, at = self.written(start, operator), self.token
+            exponent = self.deeper(self._exponent, lists=self.lists)
+            self._check_exponent_ends(start, operator, at)
+            if self.tokens[self.position - 1].kind == "bang":
+                self.position -= 1
+                self._ask_about_factorial(written, "^" + self.written(at), self.written(at))
+            return self.computed(operator, lambda: power(base, exponent))
+        return base
+
+    def _check_exponent_ends(self, base: Token, operator: Token, exponent: Token) -> None:
+        """Refuse an exponent that may go on: e^2x, x^ny, x^1/2; in x^2y the y is a factor."""
+        last = self.tokens[self.position - 1]
+        if exponent.kind == "name" and exponent.text == "T" and known(self.names, "T") is None:
+            refuse(self.text, exponent.column, "a transposed matrix", "give a formula of numbers", "^T has one meaning")
+        written = self.written(exponent)
+        signed = (
+            base.text == "e" and self.tokens[self.position - 1] is not operator and written.startswith(("-", "−", "–"))
+        )
+        half = self.at("/") and not self.token.spaced and (written.lstrip("-−–") == "1" or signed)
+        is_factor = self._is_function(self.token) or self.is_epsilon(self.token)
+        glued = self.token.kind == "name" and self.token.column == last.end and not is_factor
+        number = last.kind == "number" and exponent.kind != "name"
+        takes = not number or base.kind == "number" or base.text == "e" or self.token.text in ("n", "m", "k")
+        is_open = half or (glued and takes and last.text != ")")
+        if self.text[operator.end - 1 : operator.end] not in "^*" or not is_open:
+            return
+        at = self.position
+        self.position += half
+        self.power()
+        rest = self.text[self.tokens[at].column : self.tokens[self.position - 1].end]
+        before = self.text[base.column : operator.column].strip()
+        first = f"{before}^({written})*{rest}" if glued else f"{before}^{written} {rest}"
+        self.two(exponent, f"the exponent {written}{rest}", f"{before}^({written}{rest})", first)
+
+    def _exponent(self) -> Value:
+        at, minus = self.token, self.signs()
+        exponent = self.power()
+        return self._negative(at, exponent) if minus else exponent
+
+    def _postfix(self) -> Value:
+        """Read an operand with factorials and primes behind it."""
+        start, value = self.token, self.operand()
+        if start.text in ("(", "["):
+            value = self.primed(start, value)
+        if self.token.kind == "degree":
+            return self.computed(self.take(), lambda: product([value, constant(sp.pi / 180)]))
+        if self.token.kind != "bang":
+            return value
+        token = self.take()
+        if token.spaced:
+            do = "write (x)! for a factorial, and leave out the sign of emphasis; recommended: leave it out"
+            refuse(self.text, token.column, "'!' behind a space", do, "it has two readings")
+        if len(token.text) > 1:
+            what = "a factorial of a factorial, or a double factorial"
+            refuse(self.text, token.column, what, "write (n!)! for the first", "the second is not known here")
+        function = FUNCTIONS["factorial"]
+        return self.computed(token, lambda: applied(function.head, [value], function.largest))
+
+    def _ask_about_factorial(self, base: str, raised: str, exponent: str) -> None:
+        what = "a factorial behind a power"
+        asked_back(self.text, self.token.column, what, f"{base}^({exponent}!)", f"({base}{raised})!")
+
+    def operand(self) -> Value:
+        kind = self.token.kind
+        if kind == "number":
+            return self.number()
+        if kind == "fraction":
+            token = self.take()
+            return self.computed(token, lambda: constant(sp.Rational(token.text)))
+        if kind == "name":
+            return self.named()
+        if kind == "partial":
+            return self.partials()
+        if kind == "root":
+            return self.root()
+        if isinstance(self.token, DerivativeSign):
+            return self.derivative_sign(cast(DerivativeSign, self.take()))
+        if self.token.text == "|(":
+            return self.bars()
+        if opened := self.accept("(", "["):
+            value = self.deeper(self.sum)
+            self.expect(")" if opened.text == "(" else "]", opened)
+            return value
+        self.refuse_token()

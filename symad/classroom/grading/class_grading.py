@@ -1,0 +1,284 @@
+"""A class, graded: the marks, what could not be read and where, which mistake how often; a page for each pupil."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from codegen.records import dataclass
+from symad.classroom.answers.answer_check import checked_answer
+from symad.classroom.answers.answer_page import CheckedAnswer
+from symad.classroom.grading.question import Question
+from symad.display.document import Block, Cell, Code, Document, Heading, Marked, Paragraph, Table
+from symad.display.mathematics import signs_of
+from symad.display.notation import counted
+from symad.display.shown import Shown, write_text
+from symad.errors import ArgumentError, LimitError, WorkbenchError
+from symad.limits import time_limit
+
+SECONDS = 10.0  # for one answer
+MOST_ANSWERS = 10_000
+LARGEST_ANSWER, LARGEST_TABLE = 1_000_000, 100_000_000  # bytes
+_WHO = 6  # names that are listed beside a mistake
+_VERDICTS = ("right", "unfinished", "wrong", "undecided", "unreadable")
+_STYLES: dict[str, Any] = {"right": "right", "unfinished": "right", "wrong": "wrong"}
+COLUMNS = ("name", "mark", "of", "verdict", "line", "term", "mistake", "note")
+
+
+class Unreadable(str):
+    """The answer of a file that cannot be read: no text, and the error that says why."""
+
+    __slots__ = ("error",)
+    error: ArgumentError
+
+    def __new__(cls, error: ArgumentError) -> Unreadable:
+        """Make it of the error."""
+        made = super().__new__(cls)
+        made.error = error
+        return made
+
+
+@dataclass(frozen=True)
+class Graded(Shown):
+    """One pupil's answer: what was found, or why it could not be read; no mark where a teacher has to look."""
+
+    name: str
+    answer: str
+    question: Question
+    found: CheckedAnswer | None
+    problem: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """right, unfinished (right so far), wrong, undecided, unreadable."""
+        if self.found is None:
+            return "unreadable"
+        if self.found.right is None:
+            return "undecided"
+        return "wrong" if not self.found.right else "right" if self.found.finished else "unfinished"
+
+    @property
+    def mark(self) -> float | None:
+        """The points; None where it was not read, or not decided."""
+        part = {"right": 1.0, "unfinished": self.question.unfinished, "wrong": 0.0}.get(self.verdict)
+        return None if part is None else part * self.question.points
+
+    @property
+    def mistakes(self) -> tuple[str, ...]:
+        """The kinds of the mistakes that lead to what was written; several where any of them does."""
+        return tuple(mistake.kind for mistake in self.found.mistakes) if self.found is not None else ()
+
+    @property
+    def title(self) -> str:
+        """The title of its page."""
+        return f"{self.name}: {self.question.name}"
+
+    def document(self) -> Document:
+        """Return the page of one pupil."""
+        mark = "for the teacher to decide" if self.mark is None else f"{self.mark:g} of {self.question.points:g}"
+        head: list[Block] = [Heading(self.title, 1), Paragraph((Marked(mark, "strong"), f" ({self.verdict})"))]
+        if self.found is not None:
+            return (*head, *self.found.document()[1:])
+        first, *rest = self.problem.split("\n")
+        said: list[Block] = [Code(self.answer or " "), Paragraph(("It could not be read: ", first))]
+        return (*head, *said, *([Code("\n".join(rest))] if rest else []))
+
+    def row(self) -> tuple[str, ...]:
+        """Return its line of a table of marks."""
+        found, mark = self.found, "" if self.mark is None else f"{self.mark:g}"
+        line = str(found.line.number) if found is not None and found.line is not None else ""
+        term = signs_of(found.term) if found is not None and found.term is not None else ""
+        note = self.problem.split("\n")[0] or "; ".join(map(str, found.mistakes if found is not None else ()))
+        kinds = " or ".join(self.mistakes)
+        return (self.name, mark, f"{self.question.points:g}", self.verdict, line, term, kinds, note)
+
+
+@dataclass(frozen=True)
+class GradedClass(Shown):
+    """All answers to a question, graded, in the order in which they were given."""
+
+    question: Question
+    graded: tuple[Graded, ...]
+
+    @property
+    def title(self) -> str:
+        """The title of its page."""
+        return f"{self.question.name}: {counted(len(self.graded), 'answer')}"
+
+    @cached_property
+    def mistakes(self) -> dict[str, list[str]]:
+        """The kinds of mistakes with the names of those who may have made them, the most frequent first."""
+        counts = Counter(kind for each in self.graded for kind in dict.fromkeys(each.mistakes))
+        return {kind: [each.name for each in self.graded if kind in each.mistakes] for kind, _ in counts.most_common()}
+
+    def document(self) -> Document:
+        """Return the page of the class."""
+        verdicts = Counter(each.verdict for each in self.graded)
+        told = ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in _VERDICTS if verdicts[verdict])
+        blocks: list[Block] = [Heading(self.title, 1), Paragraph(f"{told}.")]
+        if self.mistakes:
+            rows: list[tuple[Cell, ...]] = [(kind, str(len(who)), _few(who)) for kind, who in self.mistakes.items()]
+            caption = "an answer may have come about in several ways, and counts for each"
+            blocks += [Heading("Mistakes"), Table(("mistake", "answers", "whose"), tuple(rows), "lrl", caption)]
+        if unread := [each for each in self.graded if each.mark is None]:
+            notes = tuple((each.name, each.verdict, each.row()[-1]) for each in unread)
+            blocks += [Heading("For the teacher to look at"), Table(("name", "", "why"), notes)]
+            if any("recommended" in each.problem for each in unread):
+                said = 'A question says once for a class what a notation means: readings = {"1/2x" = "1/(2x)"}.'
+                blocks.append(Paragraph(said))
+        marks = tuple(self._row(each) for each in self.graded)
+        return (*blocks, Heading("Marks"), Table(("name", "mark", "verdict", "line", "mistake"), marks, "lrlrl"))
+
+    def _row(self, each: Graded) -> tuple[Cell, ...]:
+        name, mark, _, verdict, line, _, kinds, _ = each.row()
+        style = _STYLES.get(verdict)
+        return (name, mark, Marked(verdict, style) if style else verdict, line, kinds)
+
+    def csv(self) -> str:
+        """Return the marks as a table for a spreadsheet; no cell in it is a formula there."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(tuple(map(_cell, each.row())) for each in self.graded)
+        return text.getvalue()
+
+    def write_pages(self, folder: str | Path) -> list[Path]:
+        """Write class.html and one page for each pupil into a folder; ArgumentError where that cannot be done."""
+        folder = Path(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise ArgumentError(
+                f"the folder {str(folder)!r}", why=error.strerror or str(error), do="choose another one"
+            ) from error
+        names = (f"{number:03d}-{_file_name(each.name)}.html" for number, each in enumerate(self.graded, 1))
+        pages = [each.save(folder / name) for each, name in zip(self.graded, names, strict=True)]
+        return [self.save(folder / "class.html"), *pages]
+
+
+def grade_class(
+    question: Question,
+    answers: Mapping[str, str] | Iterable[tuple[str, str]],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> GradedClass:
+    """Return the answers of a class, graded; one that cannot be read, or takes too long, does not stop the others.
+
+    `progress(graded, answers)` is called after each.
+
+    >>> found = grade_class(Question("x^3"), {"Ada": "3x^2", "Ben": "3x", "Cy": "3x^^2"})
+    >>> [(each.name, each.verdict, each.mark) for each in found.graded]
+    [('Ada', 'right', 1.0), ('Ben', 'wrong', 0.0), ('Cy', 'unreadable', None)]
+    """
+    pairs = list(answers.items() if isinstance(answers, Mapping) else answers)
+    if not pairs:
+        raise ArgumentError("a class without answers", do="give at least one")
+    if len(pairs) > MOST_ANSWERS:
+        raise ArgumentError(f"{len(pairs)} answers", do=f"give at most {MOST_ANSWERS} at a time")
+    problem = question.problem()
+
+    def graded() -> Iterator[Graded]:
+        for count, (name, answer) in enumerate(pairs, start=1):
+            try:
+                if isinstance(answer, Unreadable):
+                    raise answer.error
+                with time_limit(SECONDS, "an answer"):
+                    yield Graded(name, answer, question, checked_answer(question.as_meant(answer), problem))
+            except WorkbenchError as error:
+                yield Graded(name, answer, question, None, _said(error))
+            if progress is not None:
+                progress(count, len(pairs))
+
+    return GradedClass(question, tuple(graded()))
+
+
+def _said(error: WorkbenchError) -> str:
+    """Return what an error says, with the place in the answer but without that in a program."""
+    said = str(error) if error.where.startswith("line ") else str(error).removeprefix(f"{error.where}: ")
+    return f"too long: {said}" if isinstance(error, LimitError) else said
+
+
+def read_answers(path: str | Path, name_column: str = "", answer_column: str = "") -> list[tuple[str, str]]:
+    """Return names and answers: of a folder its files (name.txt), of a .csv file its rows; ArgumentError for neither.
+
+    The columns of a table are called name and answer, or as is said. A file that cannot be read is an `Unreadable`
+    answer; so is a link, which is not followed: it may lead out of the folder.
+    """
+    path = Path(path)
+    if path.is_dir():
+        files = sorted(each for each in path.iterdir() if not each.name.startswith(".") and not _is_folder(each))
+        return [(_shown_name(each.stem), _answer(each)) for each in files]
+    if path.suffix.lower() != ".csv":
+        raise ArgumentError(f"{str(path)!r} as answers", do="give a folder of text files, or a .csv file")
+    rows = csv.DictReader(io.StringIO(_text(path)))
+    header = rows.fieldnames or []
+    columns = [_column(header, name_column, "name", path), _column(header, answer_column, "answer", path)]
+    try:
+        return [(row[columns[0]] or f"row {number}", row[columns[1]] or "") for number, row in enumerate(rows, 2)]
+    except csv.Error as error:
+        raise ArgumentError(f"the table {str(path)!r}", why=str(error), do="write it as CSV") from error
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _shown_name(name: str) -> str:
+    """Return a name of a file as text: bytes that are no UTF-8 are replaced."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _answer(path: Path) -> str:
+    try:
+        if path.is_symlink():
+            raise ArgumentError("a link", why="links are not followed", do="put the file itself into the folder")
+        if not path.is_file():
+            raise ArgumentError("no file that can be read", do="write the answer into a text file")
+        return _text(path, LARGEST_ANSWER)
+    except ArgumentError as error:
+        return Unreadable(error)
+
+
+def _text(path: Path, largest: int = LARGEST_TABLE) -> str:
+    try:
+        if path.stat().st_size > largest:
+            raise ArgumentError(f"a file of {path.stat().st_size:,} bytes", do=f"give at most {largest:,}")
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArgumentError(f"cannot read {str(path)!r}", why=str(error), do="write text in UTF-8") from error
+
+
+def _column(header: Iterable[str], wanted: str, usual: str, path: Path) -> str:
+    found = [name for name in header if name.strip().lower() == (wanted or usual).lower()]
+    if len(found) != 1:
+        do = f"call one of {', '.join(header) or 'no columns'} {usual!r}, or name it with --{usual}-column"
+        raise ArgumentError(f"no column {wanted or usual!r} in {str(path)!r}", do=do)
+    return found[0]
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:_WHO]) + (f" and {len(names) - _WHO} more" if len(names) > _WHO else "")
+
+
+def _cell(text: str) -> str:
+    """Return a cell that a spreadsheet does not take for a formula, unless it is a number."""
+    return (
+        text
+        if not text.startswith(("=", "+", "-", "@", "\t", "\r")) or re.fullmatch(r"-?[0-9.]+", text)
+        else f"'{text}"
+    )
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:40] or "answer"
+
+
+def write_marks(graded: GradedClass, path: str | Path) -> Path:
+    """Write the marks as CSV, completely or not at all."""
+    return write_text(Path(path), graded.csv())

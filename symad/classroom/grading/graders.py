@@ -1,0 +1,104 @@
+"""Adapters for systems that ask for marks: each takes a question and what the system sends, and gives what it wants.
+
+A wrong diagnosis is worse than none: where an answer is not decided, it is not graded, and where several mistakes fit,
+all of them are named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from symad.classroom.grading.class_grading import Graded, grade_class
+from symad.classroom.grading.question import Question
+from symad.errors import ArgumentError
+
+_MAXIMA = {"%e": "e", "%pi": "pi"}
+
+
+def grade_for_prairielearn(question: Question, answer: Mapping[str, Any] | str, name: str = "answer") -> dict[str, Any]:
+    """Return what `grade(data)` of a PrairieLearn question has to put into `data`.
+
+    `answer` is that `data` (its submitted_answers[name] is taken), or the text itself. In server.py:
+
+        def grade(data):
+            for part, entries in grade_for_prairielearn(QUESTION, data).items():
+                data[part].update(entries)
+
+    An answer that cannot be read is a format error with the place, and costs no try; one that cannot be decided has no
+    score, and says so.
+
+    >>> found = grade_for_prairielearn(Question("x^3"), {"submitted_answers": {"answer": "3x"}})
+    >>> found["partial_scores"]["answer"]["score"], found["format_errors"]
+    (0.0, {})
+    """
+    text = answer if isinstance(answer, str) else answer.get("submitted_answers", {}).get(name)
+    if not isinstance(text, str):
+        return {"partial_scores": {}, "format_errors": {name: "there is no answer"}, "feedback": {}}
+    graded = _graded(question, name, text)
+    if graded.verdict == "unreadable":
+        return {"partial_scores": {}, "format_errors": {name: escape(graded.problem)}, "feedback": {}}
+    said = feedback(graded)
+    score = {"score": _part(graded), "weight": 1, "feedback": said}
+    return {"partial_scores": {name: score}, "format_errors": {}, "feedback": {name: said}}
+
+
+def grade_for_stack(question: Question, answer: Mapping[str, Any] | str, name: str = "ans1") -> dict[str, Any]:
+    """Return the answer to STACK's call for a grade: isgradable, score (0 to 1), prts with feedback in HTML.
+
+    `answer` is what is posted, {"answers": {"ans1": "3*x^2"}, ...}, or the text itself; it may have %e and %pi, as
+    Maxima calls them. What cannot be read or decided is not gradable, and the feedback says why.
+
+    >>> found = grade_for_stack(Question("e^x"), {"answers": {"ans1": "%e^x"}})
+    >>> found["isgradable"], found["score"]
+    (True, 1.0)
+    """
+    text = answer if isinstance(answer, str) else answer.get("answers", {}).get(name)
+    text = re.sub(r"%(?:e|pi)\b", lambda found: _MAXIMA[found[0]], text) if isinstance(text, str) else ""
+    graded = _graded(question, name, text)
+    part, said = _part(graded), feedback(graded)
+    return {
+        "isgradable": part is not None,
+        "score": part,
+        "scores": {} if part is None else {"prt1": part, "total": part},
+        "scoreweights": {"prt1": 1, "total": 1},
+        "specificfeedback": said,
+        "prts": {"prt1": said},
+        "gradingassets": [],
+    }
+
+
+def feedback(graded: Graded) -> str:
+    """Return what a pupil is told, as HTML in which nothing that was typed is markup."""
+    found = graded.found
+    if found is None:
+        first, *rest = graded.problem.split("\n")
+        shown = "<pre>" + escape("\n".join(rest)) + "</pre>" if rest else ""
+        return f"<p>It could not be read: {escape(first)}</p>{shown}"
+    if found.right is None:
+        return "<p>It cannot be decided by the computer: a teacher has to look at it.</p>"
+    if found.right:
+        return "<p>Right.</p>" if found.finished else "<p>Right so far, but not finished.</p>"
+    line = (
+        f"<p>Line {found.line.number} is the first wrong one: <code>{escape(found.line.text)}</code></p>"
+        if found.line
+        else ""
+    )
+    ways = "".join(f"<li>{escape(str(mistake))}</li>" for mistake in found.mistakes)
+    return line + (f"<ul>{ways}</ul>" if ways else "<p>No usual mistake leads there.</p>")
+
+
+def _graded(question: Question, name: str, text: str) -> Graded:
+    (graded,) = grade_class(question, [(name, text)]).graded
+    return graded
+
+
+def _part(graded: Graded) -> float | None:
+    """Return which part of the points an answer gets; None where it was not read or not decided."""
+    if graded.question.points <= 0:
+        raise ArgumentError(
+            f"points = {graded.question.points:g}", do="give a question points, so that parts can be given"
+        )
+    return None if graded.mark is None else graded.mark / graded.question.points

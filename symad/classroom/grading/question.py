@@ -1,0 +1,169 @@
+"""A question: a formula, what is asked about it, what it is worth; as it stands in a TOML file."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from codegen.records import dataclass
+from symad.classroom.answers.answer_check import checked_answer
+from symad.classroom.answers.answer_page import CheckedAnswer
+from symad.classroom.answers.answer_problem import (
+    DIGITS,
+    Problem,
+    Reveal,
+    derivative_problem,
+    expansion_problem,
+    with_decimal_logarithms,
+)
+from symad.classroom.formulas.formula_names import plain, symbol_of, symbols_named
+from symad.classroom.formulas.read import read_formula
+from symad.errors import ArgumentError
+
+LARGEST = 1_000_000  # bytes of a file
+MOST_ORDERS = 100
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: a derivative of some order, or with directions an expansion, of a formula in its variables.
+
+    `functions` are names of undefined functions, `epsilons` what the question calls its epsilons, `at` a point.
+    `digits` are the significant digits that decimal numbers need, 0 where they have to be exact.
+    `reveal` says whether pages show the right answer: always, after (beside a right one), never.
+    `readings` says once for a class what notations mean that have two readings: {"1/2x": "x/2"}.
+    `points` are for a right answer; one that is right and not finished gets the part `unfinished` of them.
+
+    >>> Question("x^3").checked("3x^2").right
+    True
+    """
+
+    formula: str
+    variables: tuple[str, ...] = ()
+    directions: tuple[Any, ...] = ()
+    order: int | None = None
+    functions: tuple[str, ...] = ()
+    epsilons: tuple[str, ...] = ()
+    at: Mapping[str, Any] = field(default_factory=dict)
+    points: float = 1.0
+    unfinished: float = 0.5
+    digits: int = DIGITS
+    reveal: Reveal = "always"
+    readings: Mapping[str, str] = field(default_factory=dict)
+    title: str = ""
+
+    @property
+    def name(self) -> str:
+        """What it is called on pages."""
+        return self.title or f"{'Expansion' if self.directions else 'Derivative'} of {self.formula}"
+
+    def problem(self) -> Problem:
+        """Return what answers are compared with; ArgumentError for a question that has no answer."""
+        other = with_decimal_logarithms(self.formula)
+        problem = self._as_read()
+        return problem if other == self.formula else replace(problem, otherwise=replace(self, formula=other).problem())
+
+    def _as_read(self) -> Problem:
+        names = [*self.variables, *(f"{name}(x)" for name in self.functions)]
+        formula = read_formula(self.formula, names)
+        free = sorted(formula.free_symbols, key=str)
+        named = set(map(plain, _names(self.directions)))
+        variables = symbols_named(self.variables, free) or [each for each in free if plain(each.name) not in named]
+        if not variables:
+            raise ArgumentError(f"no variable in {self.formula!r}", do='write a formula of x, or variables = ["x"]')
+        at = {symbol_of(name).name: value for name, value in self.at.items()}
+        if unknown := sorted(at.keys() - {symbol.name for symbol in variables}):
+            raise ArgumentError(f"at {unknown[0]}", do=f"the variables are {', '.join(map(str, variables))}")
+        x: Any = variables[0] if len(variables) == 1 else variables
+        if at:
+            x = {symbol: _value(at.get(symbol.name, symbol)) for symbol in variables}
+        if not self.directions:
+            return derivative_problem(formula, x, self.order or 1, self.digits, self.reveal)
+        directions = self.directions[0] if self.order is not None else list(self.directions)
+        return expansion_problem(formula, x, directions, self.order, self.epsilons or None, self.digits, self.reveal)
+
+    def as_meant(self, answer: Any) -> Any:
+        """Return an answer with notations of two readings written as the question says that they are meant.
+
+        >>> Question("x^2/4", readings={"1/2x": "x/2"}).as_meant("= 1/2x")
+        '= (x/2)'
+        """
+        if not isinstance(answer, str):
+            return answer
+        for written, meant in self.readings.items():
+            pattern = rf"(?<![\w^]){re.escape(written)}(?![\w^(])"
+            answer = f"({meant})".join(re.split(pattern, answer))
+        return answer
+
+    def checked(self, answer: Any) -> CheckedAnswer:
+        """Return an answer, checked; ArgumentError with its place for one that cannot be read."""
+        return checked_answer(self.as_meant(answer), self.problem())
+
+
+def read_question(path: str | Path) -> Question:
+    """Return the question in a TOML file; ArgumentError for a file that has none.
+
+    The names in the file are those of `Question`: formula = "x^3", directions = ["v", "w"], points = 2...
+    """
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise ArgumentError(f"a question of more than {LARGEST:,} bytes in {str(path)!r}", do="give a shorter file")
+        found = tomllib.loads(text.decode("utf-8"))
+    except RecursionError as error:
+        raise ArgumentError(f"cannot read {str(path)!r}", why="it is nested too deep", do="write it flat") from error
+    except (OSError, ValueError) as error:  # of UTF-8, of TOML, and of integers with thousands of digits
+        raise ArgumentError(f"cannot read {str(path)!r}", why=str(error), do='write a line formula = "x^3"') from error
+    return question_of(found, str(path))
+
+
+def question_of(found: Mapping[str, Any], where: str = "question") -> Question:
+    """Return a question from its parts by name; ArgumentError for a part that does not exist, or does not fit."""
+    known = {each.name: each for each in fields(Question)}
+    for name in found:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            do = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            raise ArgumentError(f"{name!r} in a question", where=where, do=do)
+    if not isinstance(found.get("formula"), str):
+        raise ArgumentError("a question without a formula", where=where, do='write formula = "x^3"')
+    for name in ("variables", "functions", "epsilons", "directions"):
+        entries = found.get(name, [])
+        fits = isinstance(entries, list | tuple) and (name == "directions" or all(isinstance(e, str) for e in entries))
+        if not fits:
+            raise ArgumentError(
+                f"{name} = {entries!r}", where=where, do=f'give a list of names, such as {name} = ["v"]'
+            )
+    for name in ("points", "unfinished"):
+        number = found.get(name, 1)
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < 10**6:
+            raise ArgumentError(f"{name} = {number!r}"[:80], where=where, do="give a number from 0")
+    order, title, at = found.get("order", 1), found.get("title", ""), found.get("at", {})
+    if type(order) is not int or not 1 <= order <= MOST_ORDERS:
+        raise ArgumentError(f"order = {order!r}"[:80], where=where, do=f"give a number from 1 to {MOST_ORDERS}")
+    if not isinstance(title, str):
+        raise ArgumentError(f"title = {title!r}"[:80], where=where, do='write title = "..."')
+    if not isinstance(at, Mapping) or not all(isinstance(value, int | float | str) for value in at.values()):
+        raise ArgumentError(f"at = {at!r}"[:80], where=where, do="write at = {x = 2}")
+    readings = found.get("readings", {})
+    if not isinstance(readings, Mapping) or not all(isinstance(e, str) and e for e in (*readings, *readings.values())):
+        raise ArgumentError(f"readings = {readings!r}"[:80], where=where, do='write readings = {"1/2x" = "x/2"}')
+    lists = {name: tuple(entries) for name, entries in found.items() if isinstance(entries, list)}
+    return Question(**{**found, **lists})
+
+
+def _names(directions: Iterable[Any]) -> set[str]:
+    parts = [part for each in directions for part in (each if isinstance(each, list | tuple) else [each])]
+    return {part for part in parts if isinstance(part, str)}
+
+
+def _value(given: Any) -> Any:
+    """Return a value of a variable: a number, or a formula such as "pi/4"."""
+    return read_formula(given) if isinstance(given, str) else given

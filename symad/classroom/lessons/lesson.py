@@ -1,0 +1,155 @@
+"""A lesson, step by step: prose, the code that belongs to it, and what that code printed and showed when it was run.
+
+A lesson is a file of ours: it is run as any program, cell by cell, in one set of names. Nothing of a user is.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import sympy as sp
+
+import symad.display.document as doc
+from codegen.records import dataclass
+from symad.classroom.lessons.lesson_cells import LessonCell, cells_of, lesson_path, titles
+from symad.classroom.lessons.lesson_prose import document_of
+from symad.display import markdown, notebook, terminal
+from symad.display.shown import Shown
+from symad.errors import ArgumentError
+
+LONGEST_OUTPUT = 20_000  # letters that a cell printed, or that a value is written with
+
+
+@dataclass(frozen=True)
+class RunCell:
+    """A cell of code, and what it printed and showed; None where it was not run."""
+
+    text: str
+    printed: str = ""
+    value: Any = None
+
+    def blocks(self) -> doc.Document:
+        """Return the code and its results."""
+        printed = (doc.Code(self.printed),) if self.printed.strip() else ()
+        return (doc.Code(self.text, "python"), *printed, *self.results())
+
+    def results(self) -> doc.Document:
+        """Return what the value looks like, with headings that stand below those of a lesson."""
+        if self.value is None:
+            return ()
+        if isinstance(self.value, Shown):
+            return tuple(_lowered(block) for block in _document(self.value))
+        if isinstance(self.value, sp.Basic):
+            return (doc.Formula(self.value),)
+        return (doc.Code(repr(self.value)[:LONGEST_OUTPUT]),)
+
+    def in_notebook(self) -> notebook.Cell:
+        """Return the cell as one of a notebook, with its results."""
+        shown = markdown.body(self.results())
+        plain = terminal.plain(self.results(), terminal.WIDTH) if shown else ""
+        return notebook.code(self.text, self.printed, shown, plain)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of a lesson: its prose, the cells of code below it, what the workbench shows beside it."""
+
+    prose: doc.Document
+    code: tuple[RunCell, ...] = ()
+    source: str = ""
+    beside: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def title(self) -> str:
+        """The first heading, or the beginning of the prose."""
+        heads = [block.text for block in self.prose if isinstance(block, doc.Heading)]
+        return heads[0] if heads else ""
+
+    def blocks(self) -> doc.Document:
+        """Return all of it."""
+        return (*self.prose, *(block for cell in self.code for block in cell.blocks()))
+
+
+@dataclass(frozen=True)
+class Lesson(Shown):
+    """A lesson of the repository, with the results of its cells."""
+
+    number: int
+    steps: tuple[Step, ...]
+
+    @property
+    def title(self) -> str:
+        return f"Lesson {self.number}: {titles()[self.number]}"
+
+    def document(self) -> doc.Document:
+        return tuple(block for step in self.steps for block in step.blocks())
+
+    def more_forms(self) -> dict[str, Any]:
+        return {".ipynb": self._notebook}
+
+    def _notebook(self) -> str:
+        """Return the lesson as a notebook: its cells of code can be run, and have the results that they had here."""
+        made = []
+        for step in self.steps:
+            made += [notebook.prose(step.source)] * bool(step.source)
+            made += [cell.in_notebook() for cell in step.code]
+        return notebook.written(made, self.title)
+
+
+def lesson(number: int) -> Lesson:
+    """Return a lesson, run; ArgumentError where there is none of that number.
+
+    >>> lesson(1).steps[0].title
+    'Dual numbers'
+    """
+    return Lesson(number, tuple(run_steps(number)))
+
+
+def read_steps(number: int) -> list[Step]:
+    """Return the steps of a lesson as they are written, none of their code run."""
+    steps: list[Step] = []
+    for cell in cells_of(lesson_path(number)):
+        if cell.prose:
+            steps.append(Step(document_of(cell.text), (), cell.text, tuple(cell.beside.items())))
+        else:
+            steps[-1] = replace(steps[-1], code=(*steps[-1].code, RunCell(cell.text)))
+    return steps
+
+
+def run_steps(number: int) -> Iterator[Step]:
+    """Yield the steps of a lesson one after the other, each when its code has been run."""
+    path = lesson_path(number)
+    code = iter([cell for cell in cells_of(path) if not cell.prose])
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for step in read_steps(number):
+        yield replace(step, code=tuple(run_cell(next(code), path, names) for _ in step.code))
+
+
+def run_cell(cell: LessonCell, path: Path, names: dict[str, Any]) -> RunCell:
+    """Run a cell as a notebook does: its last expression is shown; errors of its lines are raised."""
+    tree = ast.increment_lineno(ast.parse(cell.text), cell.line)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    printed, value = io.StringIO(), None
+    with redirect_stdout(printed):
+        exec(compile(tree, path, "exec"), names)
+        if isinstance(last, ast.Expr):
+            value = eval(compile(ast.Expression(last.value), path, "eval"), names)
+    return RunCell(cell.text, printed.getvalue()[:LONGEST_OUTPUT], value)
+
+
+def _document(shown: Shown) -> doc.Document:
+    """Return what is shown; where a picture needs an extra that is not there, the words, and what to install."""
+    try:
+        return shown.document()
+    except ArgumentError as error:
+        return (*shown.words(), doc.Paragraph(doc.Marked(str(error), "muted")))
+
+
+def _lowered(block: doc.Block) -> doc.Block:
+    return replace(block, depth=block.depth + 2) if isinstance(block, doc.Heading) else block

@@ -1,0 +1,186 @@
+"""Enclosures: balls that contain the exact values of a program's or a graph's rows (python-flint, extra "rigorous").
+
+Every operation is carried out by Arb on midpoints with an error bound, so that a result is a proof: the exact number
+is inside. More bits make the balls smaller; where none do - a comparison of equal numbers that are not known exactly,
+an exact zero behind cancellation, a point where nothing is defined - the ball stays wide or is nan, and says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from mpmath import mp
+
+import symad.tracing.values.containers as containers
+from codegen import Kernel
+from codegen.evaluation.constant_folding import leaf_constant
+from codegen.evaluation.interpret import Arithmetic, Functions, carry_out
+from codegen.functions.intrinsics import INTRINSICS
+from codegen.functions.reference_functions import precision as working_digits
+from codegen.ir.program import Head, Rows, needed
+from codegen.matrices.matrix_loops import written_out
+from symad.classroom.verification.balls_distributions import DISTRIBUTIONS
+from symad.classroom.verification.balls_functions import (
+    ARITHMETIC,
+    COMPARISONS,
+    ELEMENTARY,
+    LOGIC,
+    Ball,
+    as_mpf,
+    ball,
+    flint,
+)
+from symad.classroom.verification.balls_special import SPECIAL
+from symad.errors import ArgumentError
+from symad.tracing.trace import Trace
+
+NUMBERS = {**ARITHMETIC, **ELEMENTARY, **SPECIAL, **DISTRIBUTIONS, **COMPARISONS}
+MOST_BITS = 16384
+_LOCK = RLock()  # Arb's working precision stands in one global place
+
+
+@contextmanager
+def working_bits(bits: int) -> Iterator[None]:
+    """Work at a precision of so many bits; one thread at a time."""
+    with _LOCK, flint().ctx.workprec(bits):
+        yield
+
+
+def enclosures(rows: Rows, wanted: Sequence[int], inputs: Mapping[int, Any], precision: int) -> list[Ball]:
+    """Return a ball (`flint.arb`) around the exact value of each wanted row, computed with `precision` bits.
+
+    `rows` is a program or a graph; `inputs` gives numbers, taken exactly, or balls for its input rows. A truth value
+    is the ball 0 or 1, one that cannot be decided both. ArgumentError names a head without an enclosure, and the extra
+    when python-flint is missing; UnboundSymbolError an input without a value.
+
+    >>> from symad.tracing.trace import trace
+    >>> traced = trace(lambda x: x**0.5, 2.0)
+    >>> [found] = enclosures(traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: 2.0}, precision=100)
+    >>> print(found)
+    [1.41421356237310 +/- 4.96e-15]
+    """
+    with working_bits(precision):
+        functions = Functions(lambda head: lambda *operands: _apply(head, list(operands)))
+        values: dict[int, Any] = {row: flint().arb(value) for row, value in inputs.items()}
+        carry_out(rows, needed(rows, wanted, values), values, Arithmetic(functions, functions, _leaf))
+        return [value if isinstance(value, flint().arb) else ball(value) for value in (values[row] for row in wanted)]
+
+
+def tight(rows: Rows, wanted: Sequence[int], inputs: Mapping[int, Any], bits: float) -> list[Ball]:
+    """Return enclosures with so many known bits each, or as many as the largest precision gives.
+
+    >>> from symad.tracing.trace import trace
+    >>> traced = trace(lambda x: (1 + x) - 1, 0.1)
+    >>> [found] = tight(traced.graph, traced.outputs.flat, {traced.inputs.flat[0]: 1e-200}, 100)
+    >>> known_bits(found) > 100
+    True
+    """
+    found: dict[int, Ball] = {}
+    precision = int(bits) + 64
+    while open_rows := [row for row in dict.fromkeys(wanted) if row not in found or known_bits(found[row]) < bits]:
+        found.update(zip(open_rows, enclosures(rows, open_rows, inputs, precision), strict=True))
+        if precision >= max(MOST_BITS, bits + 64):
+            break
+        precision *= 4
+    return [found[row] for row in wanted]
+
+
+def known_bits(enclosure: Ball) -> float:
+    """Return how many leading bits of its exact number a ball gives: infinitely many of one number, none of nan.
+
+    >>> known_bits(flint().arb(3)), known_bits(flint().arb("1 +/- 0.1")) < 5, known_bits(flint().arb.nan())
+    (inf, True, -inf)
+    """
+    if enclosure.is_nan():
+        return -math.inf
+    return math.inf if enclosure.is_exact() else float(enclosure.rel_accuracy_bits())
+
+
+def results_of(kernel_or_trace: Kernel | Trace) -> tuple[Rows, list[int | None]]:
+    """Return the rows of a kernel or a trace, and which of them each result is, in flat order; None where it is 0."""
+    if isinstance(kernel_or_trace, Trace):
+        return kernel_or_trace.graph, list(kernel_or_trace.outputs.flat)
+    program = written_out(kernel_or_trace.program)
+    results: list[int | None] = []
+    for output in program.outputs:
+        positions = range(output.size) if output.positions is None else output.positions
+        results += map(dict(zip(positions, output.rows, strict=True)).get, range(output.size))
+    return program, results
+
+
+def numbered(kernel_or_trace: Kernel | Trace, args: Sequence[Any]) -> dict[int, float]:
+    """Return the number of each input row at a point."""
+    numbers = flat_floats(tuple(args))
+    rows = kernel_or_trace.inputs.flat if isinstance(kernel_or_trace, Trace) else range(len(numbers))
+    return dict(zip(rows, numbers, strict=True))
+
+
+def flat_floats(values: Any) -> list[float]:
+    """Return all numbers of a container in flat order."""
+    leaves, _ = containers.flatten(values)
+    return [float(number) for leaf in leaves for number in np.asarray(leaf, dtype=float).ravel().tolist()]
+
+
+def _apply(head: Head, operands: list[Any]) -> Any:
+    if head in LOGIC:
+        return LOGIC[head](*operands)
+    function = NUMBERS.get(head)
+    if function is None:
+        raise ArgumentError(
+            f"an enclosure of {head.__name__}",
+            why="it has no row in the tables of ball arithmetic",
+            do="verify with 50 digits (rigorous=False)",
+        )
+    balls = [operand if isinstance(operand, flint().arb) else ball(operand) for operand in operands]
+    if head not in COMPARISONS and any(operand.is_nan() for operand in balls):
+        return flint().arb.nan()  # Arb bounds sinc and sign all the same, but there may be no number to bound
+    found = function(*balls)
+    if isinstance(found, flint().arb) and all(operand.is_exact() for operand in balls):
+        infinite = head in ELEMENTARY and not all(operand.is_finite() for operand in balls)  # as of sin and cos
+        return _convention(head, balls, found) if found.is_nan() or infinite else found
+    return found
+
+
+def _convention(head: Head, operands: list[Ball], found: Ball) -> Ball:
+    """Return +-inf or nan where that is the convention at this very point: the table of references says so."""
+    with working_digits(30):
+        value = INTRINSICS[head].reference(*map(as_mpf, operands))
+    arb = flint().arb
+    if not mp.isinf(value):
+        return arb.nan() if mp.isnan(value) else found
+    return arb.pos_inf() if value > 0 else arb.neg_inf()
+
+
+def _leaf(atom: sp.Basic) -> Any:
+    """Return a leaf: a truth value, or a ball around a number; rationals and floats without rounding where they fit."""
+    constant = leaf_constant(atom)
+    if isinstance(constant, bool | float):
+        return constant if isinstance(constant, bool) else flint().arb(constant)
+    if isinstance(constant, Fraction):
+        return flint().arb(flint().fmpq(constant.numerator, constant.denominator))
+    if isinstance(atom, sp.CRootOf):
+        step = sp.Rational(1, 2 ** flint().ctx.prec)
+        near = Fraction(str(atom.eval_rational(dx=step)))
+        return flint().arb(flint().fmpq(near.numerator, near.denominator), flint().arb(2) ** -flint().ctx.prec)
+    if type(atom) not in SYMBOLS:
+        raise ArgumentError(f"an enclosure of {atom}", why="its digits are not known with a bound", do="rigorous=False")
+    return SYMBOLS[type(atom)](flint().arb)
+
+
+SYMBOLS: dict[type[sp.Basic], Callable[[Any], Ball]] = {
+    type(sp.pi): lambda arb: arb.pi(),
+    type(sp.E): lambda arb: arb.const_e(),
+    type(sp.EulerGamma): lambda arb: arb.const_euler(),
+    type(sp.Catalan): lambda arb: arb.const_catalan(),
+    type(sp.GoldenRatio): lambda arb: (1 + arb(5).sqrt()) / 2,
+    type(sp.TribonacciConstant): lambda arb: (
+        (1 + (19 - 3 * arb(33).sqrt()).root(3) + (19 + 3 * arb(33).sqrt()).root(3)) / 3
+    ),
+}

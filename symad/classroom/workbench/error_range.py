@@ -1,0 +1,156 @@
+"""Errors of a kernel over a range of one variable, in units of the last place; and the operations that lose the digits.
+
+The local error of an operation is what is wrong of its result when its operands are exact but rounded to doubles: it is
+large where the operation amplifies the rounding of its operands, as a difference of nearly equal numbers does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from codegen import Kernel
+from codegen.evaluation.interpret import evaluate
+from codegen.ir.program import reachable
+from codegen.records import dataclass
+from symad.classroom.drawing.boxes import is_constant
+from symad.classroom.drawing.chart import line_chart
+from symad.classroom.verification.exact import as_exact, by_digits, rounded, ulp_error
+from symad.display.document import Cell, Document, Heading, Marked, Paragraph, Table
+from symad.display.shown import Shown
+from symad.errors import ArgumentError, WorkbenchError
+from symad.graph.graph import Graph
+
+POINTS = 120
+DIGITS = 50
+LOSSES = 6  # operations that are named
+LEAST_LOSS = 4.0  # ULP: an operation that loses less is not named
+FLOOR = 1e-3  # ULP: what is smaller is drawn there, 0 too
+
+
+@dataclass(frozen=True)
+class Loss:
+    """An operation that loses digits at the worst point: its row, how many ULP, its value."""
+
+    row: int
+    ulp: float
+    value: float
+
+
+@dataclass(frozen=True)
+class ErrorRange(Shown):
+    """The largest error of a kernel's results at points of a range, and what happens at the worst of them.
+
+    `errors` is NaN where there is no exact number to compare with.
+    """
+
+    variable: str
+    low: float
+    high: float
+    xs: tuple[float, ...]
+    errors: tuple[float, ...]
+    losses: tuple[Loss, ...] = ()
+    names: dict[int, sp.Basic] | None = None
+
+    @property
+    def title(self) -> str:
+        """The title of its page."""
+        return f"Errors for {self.variable} from {self.low:g} to {self.high:g}"
+
+    @property
+    def worst(self) -> int | None:
+        """The index of the worst point; None where nothing was compared."""
+        known = [k for k, error in enumerate(self.errors) if not math.isnan(error)]
+        return max(known, key=lambda k: self.errors[k], default=None)
+
+    def document(self) -> Document:
+        """Return the chart, the worst point, and the operations that lose digits there."""
+        worst = self.worst
+        if worst is None:
+            return (Heading(self.title, 1), Paragraph("No point of this range has an exact number to compare with."))
+        points = [(x, max(error, FLOOR)) for x, error in zip(self.xs, self.errors, strict=True) if math.isfinite(error)]
+        points = points or [(self.low, FLOOR), (self.high, FLOOR)]
+        chart = line_chart(
+            {"ULP": points}, self.variable, "error in ULP", log_y=True, width=560, height=330, field=True
+        )
+        unknown = sum(map(math.isnan, self.errors))
+        apart = f" {unknown} points have no exact number." if unknown else ""
+        told = f"Largest error {_ulp(self.errors[worst])} at {self.variable} = {self.xs[worst]!r}.{apart}"
+        return (Heading(self.title, 1), chart, Paragraph(told), *self._lost())
+
+    def _lost(self) -> Document:
+        if not self.losses:
+            return (Paragraph("No operation loses digits there: the errors are those of rounding each once."),)
+        names = self.names or {}
+        rows = tuple(
+            (Marked(names[loss.row], "primal", nodes=f"n{loss.row}"), _ulp(loss.ulp), f"{loss.value:.6g}")
+            for loss in self.losses
+        )
+        header: tuple[Cell, ...] = ("operation", "loses", "its value")
+        return (Paragraph("Where the digits are lost at the worst point:"), Table(header, rows, "lrr"))
+
+
+def error_range(
+    kernel: Kernel, at: Callable[[list[float]], Any], flat: Sequence[float], index: int, ends: tuple[float, float],
+    variable: str, progress: Callable[[str], None],
+) -> ErrorRange:  # fmt: skip
+    """Measure a kernel where one of the numbers `flat` moves from one end to the other; `at` makes its argument."""
+    low, high = ends
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ArgumentError(f"a range from {low:g} to {high:g}", do="give a lower end below the upper one")
+    exact, errors = by_digits(kernel, DIGITS), []
+    xs = np.linspace(low, high, POINTS).tolist()
+    for count, x in enumerate(xs):
+        if count % 10 == 0:
+            progress(f"{count} of {POINTS} points")
+        point = [*flat[:index], x, *flat[index + 1 :]]
+        leaves, _ = containers.flatten(_dense(kernel(at(point))))
+        values = [float(value) for leaf in leaves for value in np.ravel(leaf)]
+        found = exact(point)
+        known = [
+            ulp_error(value, each.middle)
+            for value, each in zip(values, found, strict=True)
+            if each.radius == 0 and math.isfinite(rounded(each.middle))
+        ]
+        errors.append(max(known, default=math.nan))
+    return ErrorRange(variable, low, high, tuple(xs), tuple(errors))
+
+
+def _dense(result: Any) -> Any:
+    return result.toarray() if hasattr(result, "toarray") else result
+
+
+def losses(rows: Graph, results: Sequence[int], inputs: Sequence[int], point: Sequence[float]) -> tuple[Loss, ...]:
+    """Return the operations that lose most digits at a point, the worst first.
+
+    >>> from symad.tracing.trace import trace
+    >>> traced = trace(lambda x: (1 + x) - 1, 0.1)
+    >>> [found] = losses(traced.graph, traced.outputs.flat, traced.inputs.flat, [1e-9])
+    >>> found.ulp > 1e7
+    True
+    """
+    order = reachable(rows, list(results))
+    try:
+        exact = as_exact(dict(zip(inputs, point, strict=True)), DIGITS)
+        evaluate(rows, order, exact, "reference", DIGITS)
+    except (WorkbenchError, ArithmeticError, ValueError, TypeError):
+        return ()
+    found = []
+    for row in order:
+        operands = rows.operands[row]
+        if operands and not rows.is_boolean(row) and not any(rows.is_boolean(operand) for operand in operands):
+            known = {operand: rounded(exact[operand]) for operand in operands if not is_constant(rows, operand)}
+            (value,) = evaluate(rows, [row], known)
+            ulp = ulp_error(float(value), exact[row])
+            if LEAST_LOSS < ulp < math.inf:
+                found.append(Loss(row, ulp, float(value)))
+    return tuple(sorted(found, key=lambda loss: -loss.ulp)[:LOSSES])
+
+
+def _ulp(error: float) -> str:
+    return f"{error:.3g} ULP" if error < 1e6 else f"{error:.2e} ULP"

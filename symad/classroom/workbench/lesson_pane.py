@@ -1,0 +1,80 @@
+"""The lessons on the page: the steps as they are written at once, then each again with the results of its code."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from symad.classroom.lessons.lesson import Lesson, Step, read_steps, run_steps
+from symad.classroom.workbench.questions import Question, question_of
+from symad.classroom.workbench.titles import PANES
+from symad.display import html
+from symad.errors import ArgumentError
+
+FORMS = (".html", ".ipynb", ".tex", ".txt")
+_NAME = re.compile(r"lesson-(\d{1,3})")
+
+
+def lesson_number(pane: str) -> int | None:
+    """Return the number of the lesson that a name of a pane means, None where it means none.
+
+    >>> lesson_number("lesson-3"), lesson_number("graph")
+    (3, None)
+    """
+    found = _NAME.fullmatch(pane)
+    return int(found[1]) if found else None
+
+
+class LessonPane:
+    """The lessons that a worker has run."""
+
+    def __init__(self) -> None:
+        self._run: dict[int, Lesson] = {}
+
+    def told(self, number: int, send: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+        """Send the steps of a lesson, and each again when its code has been run; return what the page has to know."""
+        steps = read_steps(number)
+        send({"progress": "", "steps": [_step(step) for step in steps]})
+        found: list[Step] = []
+        for step in self._run[number].steps if number in self._run else run_steps(number):
+            found.append(step)
+            send({"progress": f"step {len(found)} of {len(steps)}", "run": len(found), "html": _html(step)})
+        self._run[number] = Lesson(number, tuple(found))
+        return {"title": self._run[number].title, "forms": list(FORMS)}
+
+    def exported(self, number: int, suffix: str) -> bytes:
+        """Return a lesson as a file; ArgumentError for a form that it has not."""
+        if suffix not in FORMS:
+            raise ArgumentError(f"a lesson as {suffix[:20]!r}", do=f"choose one of {', '.join(FORMS)}")
+        if number not in self._run:
+            self._run[number] = Lesson(number, tuple(run_steps(number)))
+        with tempfile.TemporaryDirectory() as folder:
+            return self._run[number].save(Path(folder) / f"lesson{suffix}").read_bytes()
+
+
+def beside(step: Step) -> tuple[Question | None, list[str]]:
+    """Return the question that the panes beside a step are about, and which panes are open; None and none without."""
+    given = dict(step.beside)
+    if not given:
+        return None, []
+    open_panes = [name.strip() for name in given.pop("panes", ", ".join(PANES)).split(",")]
+    unknown = [name for name in open_panes if name not in PANES]
+    if unknown:
+        raise ArgumentError(f"the pane {unknown[0]!r} beside a lesson", do=f"the panes are {', '.join(PANES)}")
+    order = {"order": int(given.pop("order"))} if "order" in given else {}
+    return question_of({**given, **order}), open_panes
+
+
+def _step(step: Step) -> dict[str, Any]:
+    question, open_panes = beside(step)
+    asked = {} if question is None else {
+        "text": question.text, "point": question.point, "transform": question.transform, "order": str(question.order)
+    }  # fmt: skip
+    return {"title": step.title, "html": _html(step), "question": asked, "panes": open_panes}
+
+
+def _html(step: Step) -> str:
+    return html.bare(step.blocks())

@@ -1,0 +1,196 @@
+"""Links: what the panes of the page have in common, found by names and by numbers.
+
+Every value of the graph has a mark, `n` and its number; so have a level (`L1`) and a line of LLVM IR (`i12`). An
+element that stands for some of them says so in its attribute `data-node`, and the page lights up what has a mark in
+common with what is pointed at. Names are known from the trace. What has no name there - a line of an expansion, an
+instruction - is recognised by its numbers at a few points next to the one that is looked at, also with the other sign.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from codegen.evaluation.interpret import evaluate
+from symad.classroom.drawing.boxes import is_constant
+from symad.classroom.explanation.explain import Explanation
+from symad.classroom.explanation.explanation_lines import Adjoint, Book, Row, Variable
+from symad.display.document import (
+    Block,
+    Cell,
+    Columns,
+    Document,
+    Folded,
+    Formula,
+    Inline,
+    Marked,
+    Paragraph,
+    Table,
+    inlines,
+)
+from symad.display.html import named
+from symad.display.mathematics import mathml_of, too_large
+from symad.display.styles import LOOKS
+from symad.errors import WorkbenchError
+from symad.graph.graph import Graph
+from symad.graph.sympy_io import from_sympy
+
+OFFSETS = (0.0137, -0.0211, 0.0317)  # of the points where numbers are compared, in parts of 1 + |x|
+CLOSE = 1e-9  # relative: rounding is far below, another formula far above
+MOST_NODES = 5000
+
+Numbers = NDArray[np.float64]
+
+
+def sample_points(flat: Sequence[float]) -> list[list[float]]:
+    """Return points next to a point: by its numbers at all of them a value is recognised."""
+    return [[x + offset * (1 + abs(x)) * (1 + 0.1 * (k % 7)) for k, x in enumerate(flat)] for offset in OFFSETS]
+
+
+class Links:
+    """The marks of the values of one explained program, and what they are called by."""
+
+    def __init__(self, explanation: Explanation, point: Sequence[float]) -> None:
+        self.explanation, self.book, self.there = explanation, explanation.book, explanation.sharing.there
+        self.points = sample_points(point)
+        self.plain: Graph = explanation.sharing.plain
+        nodes = [node for node in range(len(self.there)) if self.book.knows(node)][:MOST_NODES]
+        self.nodes = [node for node in nodes if not is_constant(self.plain, self.there[node])]
+        self.numbers = self._numbers()
+        self._places = np.array(list(self.numbers), dtype=int)
+        self._table = np.array(list(self.numbers.values())).reshape(-1, len(OFFSETS))
+        self.known: dict[str, Numbers] = {
+            self.book.name(node): self.numbers[self.there[node]]
+            for node in self.nodes
+            if self.there[node] in self.numbers
+        }
+        self.marks = {self.book.name(node): self.of_node(node) for node in self.nodes} | self._adjoints()
+        self._pattern, self._written = _pattern(self.marks, self.book)
+
+    def of_node(self, node: int) -> str:
+        """Return the mark of a node of the trace, "" of a number."""
+        place = self.there[node]
+        return "" if is_constant(self.plain, place) else f"n{place}"
+
+    def of_numbers(self, numbers: Numbers) -> str:
+        """Return the marks of the values that have these numbers, or these with the other sign.
+
+        Numbers that are the same at all points are a constant, and nothing is linked to a constant.
+        """
+        usable = np.all(np.isfinite(numbers)) and np.ptp(numbers) > CLOSE * np.max(np.abs(numbers))
+        if not usable or not len(self._places):
+            return ""
+        near = [np.all(np.abs(self._table - sign * numbers) <= CLOSE * np.abs(numbers), axis=1) for sign in (1, -1)]
+        return " ".join(f"n{place}" for place in self._places[near[0] if near[0].any() else near[1]].tolist())
+
+    def of_expression(self, expression: sp.Basic, known: Mapping[str, Numbers] | None = None) -> str:
+        """Return the marks of an expression in the names of the page."""
+        name = str(expression) if expression.is_Symbol else ""
+        if name in self.marks:
+            return self.marks[name]
+        numbers = self.numbers_of(expression, known)
+        return "" if numbers is None else self.of_numbers(numbers)
+
+    def numbers_of(self, expression: sp.Basic, known: Mapping[str, Numbers] | None = None) -> Numbers | None:
+        """Return the numbers of an expression at the points; None where a name in it is not known, or it is large."""
+        if not isinstance(expression, sp.Expr) or too_large(expression):
+            return None
+        names = {**self.known, **(known or {})}
+        if not all(str(symbol) in names for symbol in expression.free_symbols):
+            return None
+        graph = Graph(lines=False)
+        try:
+            (node,) = from_sympy(graph, [expression])
+            inputs = [(leaf, names[str(atom)]) for leaf, atom in list(graph.atoms.items()) if atom.is_Symbol]
+            found = [
+                evaluate(graph, [node], {leaf: float(values[k]) for leaf, values in inputs})[0]
+                for k in range(len(OFFSETS))
+            ]
+            return np.array(found, dtype=float)
+        except (WorkbenchError, TypeError, ValueError, ArithmeticError):  # an undefined function, a relation: no number
+            return None
+
+    def linked(self, document: Document, known: Mapping[str, Numbers] | None = None) -> Document:
+        """Return a document whose formulas and roles say which values and levels they stand for."""
+        return tuple(self._block(block, known) for block in document)
+
+    def marked(self, html: str) -> str:
+        """Return HTML whose names in formulas say which values they stand for, and epsilons which level."""
+        html = re.sub(r'class="epsilon level-(\d+)"', r'\g<0> data-node="L\1"', html)
+        return self._pattern.sub(self._with_mark, html) if self._written else html
+
+    def _with_mark(self, found: re.Match[str]) -> str:
+        tag, rest = re.match(r"(<\w+)(.*)", found[0], re.DOTALL).groups()  # type: ignore[union-attr]
+        return f"{tag}{named(self._written[found[0]])}{rest}"
+
+    def _block(self, block: Block, known: Mapping[str, Numbers] | None) -> Block:
+        match block:
+            case Paragraph():
+                return replace(block, content=self._cell(block.content, known))
+            case Formula():
+                return replace(block, nodes=self.of_expression(block.right, known))
+            case Table():
+                rows = tuple(tuple(self._cell(cell, known) for cell in row) for row in block.rows)
+                return replace(block, rows=rows)
+            case Folded():
+                return Folded(block.summary, self.linked(block.parts, known))
+            case Columns():
+                return Columns(tuple(self.linked(part, known) for part in block.parts))
+        return block
+
+    def _cell(self, cell: Cell, known: Mapping[str, Numbers] | None) -> Cell:
+        return tuple(self._inline(part, known) for part in inlines(cell))
+
+    def _inline(self, part: Inline, known: Mapping[str, Numbers] | None) -> Inline:
+        if isinstance(part, Marked):
+            if isinstance(part.content, str):
+                role = f"{LOOKS[part.style].letter}{part.level}"
+                return replace(part, nodes=part.nodes or (f"L{part.level}" if part.content == role else ""))
+            return replace(part, nodes=part.nodes or self.of_expression(part.content, known))
+        if isinstance(part, str):
+            return part
+        marks = self.of_expression(part, known)
+        return Marked(part, "primal", nodes=marks) if marks else part
+
+    def _numbers(self) -> dict[int, Numbers]:
+        """Return the numbers of each value at the points; none where the program cannot be carried out there."""
+        inputs = [self.there[node] for node in self.book.inputs]
+        places = list(dict.fromkeys(self.there[node] for node in self.nodes))
+        columns = []
+        for point in self.points:
+            try:
+                columns.append(evaluate(self.plain, places, dict(zip(inputs, point, strict=True))))
+            except (WorkbenchError, TypeError, ValueError, ArithmeticError):
+                return {}
+        return {
+            place: np.array(row, dtype=float) for place, row in zip(places, zip(*columns, strict=True), strict=True)
+        }
+
+    def _adjoints(self) -> dict[str, str]:
+        """Return the marks of tangents and cotangents: their own, and those of what they became in the program."""
+        found: dict[str, list[str]] = {}
+        for stage in self.explanation.stages:
+            for row in (line for line in stage.lines if isinstance(line, Row)):
+                marks = found.setdefault(row.name, [row.name])
+                value = row.value[0] if row.value is not None else None
+                marks += [self.of_node(value)] if value is not None and self.of_node(value) else []
+        return {name: " ".join(dict.fromkeys(marks)) for name, marks in found.items()}
+
+
+def _pattern(marks: Mapping[str, str], book: Book) -> tuple[re.Pattern[str], dict[str, str]]:
+    """Return what finds the names of a page in MathML, and the marks of each form of a name."""
+    symbols: dict[str, Any] = {book.name(node): book.symbol(node) for node in book.inputs}
+    written = {}
+    for name, mark in marks.items():
+        symbol = symbols.get(name) or (Adjoint(name) if name.endswith(("_bar", "_dot")) else Variable(name))
+        form = re.sub(r"^<math><mrow>|</mrow></math>$", "", mathml_of(symbol))
+        if mark and form.startswith("<"):
+            written[form] = mark
+    longest_first: Iterable[str] = sorted(map(re.escape, written), key=len, reverse=True)
+    return re.compile("|".join(longest_first) or "(?!)"), written

@@ -1,0 +1,306 @@
+"""The panes of the page: what each shows of a question, as HTML with links in it, and the files it can be saved as."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from codegen.records import dataclass
+from symad.classroom.comparison.compare import compare
+from symad.classroom.confusion.exhibit import exhibit
+from symad.classroom.confusion.own_confusion import own_exhibit
+from symad.classroom.drawing.boxes import Mark, Source, tree_operations
+from symad.classroom.drawing.draw import drawing_of
+from symad.classroom.expansion.displayed import Definitions, check_entries
+from symad.classroom.expansion.expand import Expansion, expand
+from symad.classroom.expansion.page_formulas import Along
+from symad.classroom.workbench.code_listing import code_listing
+from symad.classroom.workbench.error_range import ErrorRange, error_range, losses
+from symad.classroom.workbench.links import Links, Numbers
+from symad.classroom.workbench.program_listing import ProgramListing
+from symad.classroom.workbench.questions import TRANSFORMS, Question
+from symad.classroom.workbench.study import Study
+from symad.classroom.workbench.titles import EXPORTS, TITLES
+from symad.derivatives.level import Epsilon
+from symad.display import html
+from symad.display.document import Block, Document, Formula, Heading, Marked, Paragraph
+from symad.display.notation import counted
+from symad.display.shown import Shown
+from symad.errors import ArgumentError, WorkbenchError
+from symad.graph.sympy_io import to_sympy
+
+READ_OPERATIONS = 60  # of a derivative that is written out as a formula
+REACH = 1.0  # of the range of errors on each side of the point, in parts of 1 + |x|
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a pane shows: the result itself, its document with links, and what the page has to know besides."""
+
+    shown: Shown
+    document: Document
+    more: Mapping[str, Any] = field(default_factory=dict)
+    linked: bool = True
+
+
+@dataclass(frozen=True)
+class Reading(Shown):
+    """How a question was read: the function, the derivative that was chosen, its value at the point."""
+
+    heading: str
+    blocks: Document
+
+    @property
+    def title(self) -> str:
+        return self.heading
+
+    def document(self) -> Document:
+        return (Heading(self.title, 1), *self.blocks)
+
+
+def answer(study: Study, question: Question, pane: str, progress: Progress) -> dict[str, Any]:
+    """Return what the page shows in a pane: its title, its HTML, the files that it can be saved as."""
+    found = made(study, question, pane, progress)
+    forms = [".html", ".ipynb", ".tex", ".txt", *found.shown.more_forms()]
+    fragment = html.bare(found.document)
+    return {
+        "title": found.shown.title,
+        "html": study.links.marked(fragment) if found.linked else fragment,
+        "forms": [form for form in forms if form in EXPORTS],
+        **found.more,
+    }
+
+
+def exported(study: Study, question: Question, pane: str, suffix: str) -> bytes:
+    """Return a pane as a file of a form that it has; ArgumentError for another form."""
+    found = made(study, question, pane, lambda stage: None)
+    with tempfile.TemporaryDirectory() as folder:
+        return found.shown.save(Path(folder) / f"{pane}{suffix}").read_bytes()
+
+
+def made(study: Study, question: Question, pane: str, progress: Progress) -> Made:
+    """Return what a pane shows of a question; ArgumentError for a pane that there is not.
+
+    >>> question = Question(text="sin(x)^2 + sin(x)", transform="value")
+    >>> made(Study(question), question, "program", print).shown.before
+    4
+    """
+    if pane not in PANES:
+        raise ArgumentError(f"the pane {pane[:40]!r}", do=f"the panes are {', '.join(PANES)}")
+    return PANES[pane](study, question, progress)
+
+
+def _formula(study: Study, question: Question, progress: Progress) -> Made:
+    """How the question was read, and the answer."""
+    subject, title = study.subject, TITLES[question.transform]
+    explanation, links = study.explanation, study.links
+    arguments = ", ".join(map(str, subject.symbols))
+    blocks: list[Block] = []
+    if subject.expression is not None:
+        blocks.append(Formula(subject.expression, sp.Function("f")(*subject.symbols)))
+    at = ", ".join(f"{name} = {value:.6g}" for name, value in zip(arguments.split(", "), subject.flat, strict=False))
+    blocks += [Paragraph(Marked(note, "strong")) for note in subject.notes]
+    words = TRANSFORMS[question.transform].words
+    blocks.append(Paragraph(f"{words[:1].upper()}{words[1:]}."))
+    rows = [explanation.sharing.there[node] for node in explanation.outputs]
+    result = study.transformed(subject.numbers)
+    if tree_operations(links.plain, rows) <= READ_OPERATIONS:
+        value = _in_shape(to_sympy(links.plain, rows), np.shape(result))
+        blocks.append(Formula(value, _name_of_result(study, question)))
+        _check_result(study, question, list(to_sympy(links.plain, rows)))
+    blocks.append(Paragraph((f"At {at}: ", Marked(_numbers(result), "strong"))))
+    told = f"{counted(explanation.primal_operations, 'operation')} in f, {explanation.operations} in the result"
+    blocks.append(Paragraph(Marked(f"{told}, {counted(len(explanation.levels), 'level')}.", "muted")))
+    shown = Reading(f"{title} of {subject.name}", tuple(blocks))
+    more = {"variables": [str(symbol) for symbol in subject.symbols], "point": at}
+    return Made(shown, links.linked(shown.document()), more)
+
+
+def _check_result(study: Study, question: Question, entries: Sequence[sp.Expr]) -> None:
+    """Raise InvariantError for a derivative that is not that of the formula."""
+    expression, symbols = study.subject.expression, study.subject.symbols
+    whole = question.transform in ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")
+    order = 0 if question.transform == "value" else study.order
+    if expression is not None and whole and len(entries) == len(symbols) ** order:
+        check_entries(entries, order, Definitions("f", symbols, expression))
+
+
+def _in_shape(written: Sequence[sp.Expr], shape: tuple[int, ...]) -> sp.Basic:
+    """Return formulas as the number, the matrix or the row that they are the entries of."""
+    if len(written) == 1:
+        return written[0]
+    if len(shape) == 2 and shape[0] * shape[1] == len(written):
+        return sp.ImmutableMatrix(*shape, list(written))
+    return sp.Tuple(*written)
+
+
+def _name_of_result(study: Study, question: Question) -> sp.Expr:
+    """Return what stands left of the derivative: f''(x) of one variable, a word of several."""
+    symbols = study.subject.symbols
+    whole = question.transform in ("value", "grad", "derivative", "grad-grad", "jvp-grad", "hessian")
+    if len(symbols) == 1 and whole and study.subject.expression is not None:
+        order = 0 if question.transform == "value" else study.order
+        return Along(sp.Symbol("f"), sp.Integer(order), symbols[0])
+    return sp.Symbol("result")
+
+
+def _numbers(result: Any) -> str:
+    dense = result.toarray() if hasattr(result, "toarray") else result
+    text = str(dense)
+    return text if len(text) <= 400 else f"{text[:400]}…"
+
+
+def _expansion(study: Study, question: Question, progress: Progress) -> Made:
+    subject = study.subject
+    shown = expand(
+        subject.expression if subject.expression is not None else subject.function,
+        list(subject.symbols) if len(subject.symbols) > 1 and subject.expression is not None else _point(study),
+        study.directions(),
+    )
+    document = shown.document()
+    try:
+        linked = study.links.linked(document, _names(study.links, shown))
+    except WorkbenchError as error:  # of a function that nothing is known of, which has an expansion all the same
+        note = Paragraph(Marked(f"Not linked with the other panes: {error}", "muted"))
+        return Made(shown, (*document, note), {"steps": len(document) + 1}, linked=False)
+    return Made(shown, linked, {"steps": len(document)})
+
+
+def _point(study: Study) -> Any:
+    return study.subject.symbols[0] if study.subject.expression is not None else study.subject.numbers
+
+
+def _names(links: Links, shown: Expansion) -> dict[str, Numbers]:
+    """Return the numbers of the names on the page of an expansion: directions are 1, lines what they compute."""
+    known: dict[str, Numbers] = {}
+    for found in shown.directions.values():
+        for symbol in (s for part in found for s in sp.sympify(part).free_symbols if not isinstance(s, Epsilon)):
+            known[str(symbol)] = np.ones(len(links.points))
+    for step in (step for level in shown.lines(80) for step in level):
+        for name, formula in ((step.name, step.line), (step.part_name, step.part)):
+            numbers = links.numbers_of(formula, known)
+            if numbers is not None:
+                known[str(name)] = numbers
+    return known
+
+
+def _stages(study: Study, question: Question, progress: Progress) -> Made:
+    explanation = study.explanation
+    return Made(explanation, study.links.linked(explanation.document()))
+
+
+def _graph(study: Study, question: Question, progress: Progress) -> Made:
+    explanation, links = study.explanation, study.links
+    book = explanation.book
+    nodes = range(len(book.graph))
+    marks: dict[int, tuple[Mark, ...]] = {
+        node: tuple((role.kind, role.level) for role in book.history.roles(node)) for node in nodes
+    }
+    levels = {node: " ".join(dict.fromkeys(f"L{level}" for _, level in marks[node] if level)) for node in nodes}
+    known = {node for node in nodes if book.knows(node)}
+    source = Source(
+        book.graph,
+        explanation.outputs,
+        tuple("result" if len(explanation.outputs) == 1 else f"[{k}]" for k in range(len(explanation.outputs))),
+        marks,
+        {node: book.name(node) for node in known if book.is_line(node) or node in book.inputs},
+        {node: f"{links.of_node(node)} {levels[node]}".strip() for node in known},
+    )
+    shown = drawing_of(source, "both" if question.sharing == "both" else "after")
+    return Made(shown, shown.document())
+
+
+def _program(study: Study, question: Question, progress: Progress) -> Made:
+    explanation, links = study.explanation, study.links
+    names = _row_names(study)
+    results = tuple(dict.fromkeys(explanation.sharing.there[node] for node in explanation.outputs))
+    shown = ProgramListing(explanation.name, links.plain, names, results)
+    return Made(shown, shown.document())
+
+
+def _row_names(study: Study) -> dict[int, sp.Basic]:
+    """Return what the rows of the shared program are called: by the first variable of that value."""
+    names: dict[int, sp.Basic] = {}
+    for node in study.links.nodes:
+        names.setdefault(study.explanation.sharing.there[node], study.explanation.book.symbol(node))
+    return names
+
+
+def _code(study: Study, question: Question, progress: Progress) -> Made:
+    progress("compiling")
+    kernel = study.kernel
+    progress("reading the code")
+    shown = code_listing(kernel, study.links.points, study.links.of_numbers)
+    return Made(shown, shown.document())
+
+
+def _errors(study: Study, question: Question, progress: Progress) -> Made:
+    subject = study.subject
+    index = question.variable
+    if not 0 <= index < len(subject.flat):
+        raise ArgumentError(f"variable {index}", do=f"there are {len(subject.flat)}")
+    at = subject.flat[index]
+    reach = REACH * (1 + abs(at))
+    ends = tuple(
+        float(text) if text else around for text, around in ((question.low, at - reach), (question.high, at + reach))
+    )
+    progress("compiling")
+    variable = str(subject.symbols[index])
+    shown = error_range(study.kernel, subject.at, subject.flat, index, ends, variable, progress)  # type: ignore[arg-type]
+    worst = shown.worst
+    if worst is not None:
+        shown = _with_losses(study, shown, [*subject.flat[:index], shown.xs[worst], *subject.flat[index + 1 :]])
+    return Made(shown, shown.document(), {"range": list(ends), "variable": variable})
+
+
+def _with_losses(study: Study, shown: ErrorRange, point: list[float]) -> ErrorRange:
+    explanation, links = study.explanation, study.links
+    there = explanation.sharing.there
+    names = _row_names(study)
+    inputs = [there[node] for node in explanation.book.inputs]
+    found = losses(links.plain, [there[node] for node in explanation.outputs], inputs, point)
+    return replace(shown, losses=tuple(loss for loss in found if loss.row in names), names=names)
+
+
+def _routes(study: Study, question: Question, progress: Progress) -> Made:
+    subject = study.subject
+    order = {"value": 1}.get(question.transform, study.order)
+    progress(f"every route to order {order}")
+    if subject.expression is None:
+        shown = compare(subject.function, subject.numbers, order)
+    else:
+        shown = compare(subject.expression, dict(zip(subject.symbols, subject.flat, strict=True)), order)
+    return Made(shown, shown.document())
+
+
+def _confusion(study: Study, question: Question, progress: Progress) -> Made:
+    subject = study.subject
+    if subject.expression is not None:
+        shown = own_exhibit(subject.expression, subject.symbols, subject.flat)
+    else:
+        if len(subject.flat) != 1:
+            raise ArgumentError(f"the exhibit of a function of {len(subject.flat)} numbers", do="open one of one")
+        f, at = subject.function, subject.flat[0]
+        shown = exhibit(lambda d: d(lambda x: x * d(lambda y: x * f(y), x), at))
+    return Made(shown, shown.document())
+
+
+PANES: dict[str, Callable[[Study, Question, Progress], Made]] = {
+    "formula": _formula,
+    "expansion": _expansion,
+    "stages": _stages,
+    "graph": _graph,
+    "program": _program,
+    "code": _code,
+    "errors": _errors,
+    "routes": _routes,
+    "confusion": _confusion,
+}

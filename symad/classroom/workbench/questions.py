@@ -1,0 +1,227 @@
+"""Questions: what is asked on the page, as it comes from there; the function, point and transform that it means."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+import symad.tracing.values.containers as containers
+from codegen.records import dataclass
+from symad.classroom.formulas.given import given
+from symad.classroom.formulas.targets import formula_at, load_function, number_of, of_first_argument
+from symad.classroom.workbench.titles import HIGHEST_ORDER, LONGEST_TEXT
+from symad.errors import ArgumentError
+from symad.transforms.first_order import derivative, grad, hessian, jacfwd, jacrev, jvp
+from symad.transforms.higher_order import laplacian
+
+FIRST_POINT, POINT_STEP = 0.7, 0.4  # where nobody gave a point: the first variable, and how much further the others are
+_PYTHON = re.compile(r"^\s*(def|import|from|lambda|class|exec|eval|print|__\w+__)\b")
+_LAST_FUNCTION = re.compile(r"^def\s+(\w+)", re.MULTILINE)
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is typed and chosen: a formula, a function of the file that was opened, or code; where; which transform.
+
+    `low` and `high` are the ends of the range over which errors are measured, "" for one around the point.
+    """
+
+    kind: str = "formula"
+    text: str = ""
+    point: str = ""
+    transform: str = "grad"
+    order: int = 2
+    variable: int = 0
+    low: str = ""
+    high: str = ""
+    sharing: str = "after"
+
+    @property
+    def core(self) -> Question:
+        """The question without what only one of the panes looks at."""
+        return replace(self, variable=0, low="", high="", sharing="after")
+
+
+def question_of(asked: Mapping[str, Any]) -> Question:
+    """Return the question that a page sent; ArgumentError for what no page sends.
+
+    >>> question_of({"text": "x^2", "transform": "hessian"}).transform
+    'hessian'
+    """
+    known = {field.name: field.type for field in fields(Question)}
+    for name, value in asked.items():
+        if name not in known or type(value).__name__ != known[name]:
+            raise ArgumentError(f"{str(name)[:40]!r} in a question", do=f"the parts are {', '.join(known)}")
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            raise ArgumentError(f"a text of {len(value)} letters", do=f"give at most {LONGEST_TEXT}")
+    found = Question(**asked)
+    if found.transform not in TRANSFORMS:
+        raise ArgumentError(f"the transform {found.transform[:40]!r}", do=f"choose one of {', '.join(TRANSFORMS)}")
+    if found.kind not in ("formula", "file", "code"):
+        raise ArgumentError(f"a question about a {found.kind[:40]!r}", do="choose formula, file or code")
+    if not 1 <= found.order <= HIGHEST_ORDER:
+        raise ArgumentError(f"order {found.order}", do=f"choose one from 1 to {HIGHEST_ORDER}")
+    return found
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A derivative in words, how it is taken, and how many levels it opens (0: the order)."""
+
+    words: str
+    take: Callable[[Function, Any, int], Function]
+    levels: int
+
+
+def _ones(x: Any) -> Any:
+    leaves, structure = containers.flatten(x)
+    return containers.unflatten(structure, [np.ones(np.shape(leaf)) if np.shape(leaf) else 1.0 for leaf in leaves])
+
+
+def _gradient_of_gradient(f: Function, x: Any, order: int) -> Function:
+    if np.shape(x) == () and not isinstance(x, dict | list | tuple):
+        return grad(grad(f))
+    return grad(lambda z: _along(grad(f)(z), _ones(x)))
+
+
+def _along(gradient: Any, direction: Any) -> Any:
+    """Return the product of a gradient and a direction, a number."""
+    pairs = zip(containers.flatten(gradient)[0], containers.flatten(direction)[0], strict=True)
+    return sum(np.sum(part * along) for part, along in pairs)
+
+
+TRANSFORMS: dict[str, Transform] = {
+    "value": Transform("the value of f", lambda f, x, k: f, 1),
+    "grad": Transform("the gradient, by reverse mode", lambda f, x, k: grad(f), 1),
+    "derivative": Transform("the derivative of that order, by forward mode", lambda f, x, k: derivative(f, k), 0),
+    "grad-grad": Transform(
+        "reverse over reverse: the gradient of the gradient; of several variables, of their sum of slopes",
+        _gradient_of_gradient,
+        2,
+    ),
+    "jvp-grad": Transform(
+        "forward over reverse: the gradient along the direction (1, ..., 1), that is the Hessian times it",
+        lambda f, x, k: lambda z: jvp(grad(f), (z,), (_ones(x),))[1],
+        2,
+    ),
+    "hessian": Transform("all second derivatives", lambda f, x, k: hessian(f), 2),
+    "laplacian": Transform("the sum of the pure second derivatives", lambda f, x, k: laplacian(f), 2),
+    "jacfwd": Transform("the Jacobian by forward mode", lambda f, x, k: jacfwd(f), 1),
+    "jacrev": Transform("the Jacobian by reverse mode", lambda f, x, k: jacrev(f), 1),
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A function of one argument, that argument as it is shown and in numbers; the expression of a formula.
+
+    `notes` says how notations were read that somebody else might read otherwise.
+    """
+
+    name: str
+    function: Function
+    argument: Any
+    numbers: Any
+    symbols: tuple[sp.Basic, ...]
+    expression: sp.Expr | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def flat(self) -> list[float]:
+        """The numbers of the point, in flat order."""
+        leaves, _ = containers.flatten(self.numbers)
+        return [float(number) for leaf in leaves for number in np.ravel(np.asarray(leaf, dtype=float)).tolist()]
+
+    def at(self, flat: list[float]) -> Any:
+        """Return an argument of the same shape that holds other numbers."""
+        leaves, structure = containers.flatten(self.numbers)
+        made, start = [], 0
+        for leaf in leaves:
+            size = int(np.prod(np.shape(leaf)))
+            part = flat[start : start + size]
+            made.append(np.array(part).reshape(np.shape(leaf)) if np.shape(leaf) else part[0])
+            start += size
+        return containers.unflatten(structure, made)
+
+
+def subject_of(question: Question, file: str = "", allow_code: bool = False) -> Subject:
+    """Return what a question is about; `file` is the function that the workbench was started with.
+
+    >>> subject_of(Question(text="x sin(y)", point="y=0.5")).flat
+    [0.7, 0.5]
+    """
+    if question.kind == "formula":
+        return _of_formula(question)
+    if question.kind == "file":
+        if not file:
+            raise ArgumentError("no file was opened", do="start it as symad workbench FILE.py:FUNCTION")
+        return _of_file(file)
+    if not allow_code:
+        raise ArgumentError(
+            "Python code in the page",
+            why="it is not run",
+            do="start the workbench with --allow-code, or type a formula",
+        )
+    return _of_code(question.text)
+
+
+def _of_formula(question: Question) -> Subject:
+    if _PYTHON.match(question.text):
+        raise ArgumentError(
+            "Python code in the place of a formula",
+            why="what is typed here is read as a formula, and never run",
+            do="write a formula such as exp(x sin(x)), or open a file: symad workbench FILE.py:FUNCTION",
+        )
+    with warnings.catch_warnings(record=True) as told:  # of notations that are read in one of two ways
+        warnings.simplefilter("always")
+        expression, x = formula_at(question.text, {})
+    found = given(expression, x)
+    wanted = point_of(question.point)
+    names = [str(symbol) for symbol in found.symbols]
+    if unknown := sorted(wanted.keys() - set(names)):
+        raise ArgumentError(f"the point has {unknown[0]}", do=f"the variables are {', '.join(names)}")
+    flat = [wanted.get(name, round(FIRST_POINT + POINT_STEP * k, 6)) for k, name in enumerate(names)]
+    numbers = flat[0] if np.shape(found.argument) == () else np.array(flat)
+    notes = tuple(dict.fromkeys(str(each.message) for each in told))
+    return Subject("f", found.function, found.argument, numbers, found.symbols, expression, notes)
+
+
+def point_of(text: str) -> dict[str, float]:
+    """Return the numbers of a point as it is typed.
+
+    >>> point_of("x = 0.5, y = pi/4")["x"]
+    0.5
+    """
+    found = {}
+    for part in filter(None, map(str.strip, re.split(r"[,;]", text))):
+        name, separator, value = part.partition("=")
+        if not separator:
+            raise ArgumentError(f"{part!r} in a point", do="write it as x=0.5, y=2")
+        found[name.strip()] = number_of(value, name.strip())
+    return found
+
+
+def _of_file(target: str) -> Subject:
+    function, numbers = of_first_argument(*load_function(target), target)
+    found = given(function, numbers)
+    return Subject(found.name, function, numbers, numbers, found.symbols)
+
+
+def _of_code(text: str) -> Subject:
+    names = _LAST_FUNCTION.findall(text)
+    if not names:
+        raise ArgumentError("no function in the code", do="write a function such as def f(x=0.7): return np.sin(x)")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "typed.py"
+        path.write_text(f"import numpy as np\n{text}\n", encoding="utf-8")
+        return _of_file(f"{path}:{names[-1]}")

@@ -1,0 +1,90 @@
+"""What is known of one question: its function and derivative, the explained trace, the links, the kernel; made once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from codegen import Kernel
+from codegen.records import dataclass
+from symad.classroom.explanation.explain import Explanation, explain
+from symad.classroom.workbench.links import Links
+from symad.classroom.workbench.questions import TRANSFORMS, Function, Question, Subject, subject_of
+from symad.classroom.workbench.titles import TITLES
+from symad.compiling.native import compile
+from symad.derivatives.node_roles import History
+
+MOST_LEVELS = 4  # of an expansion on the page
+
+
+@dataclass(frozen=True)
+class Study:
+    """The subject of a question, and what follows from it; each part is computed when it is first asked for."""
+
+    question: Question
+    file: str = ""
+    allow_code: bool = False
+
+    @cached_property
+    def subject(self) -> Subject:
+        """What the question is about."""
+        return subject_of(self.question, self.file, self.allow_code)
+
+    @property
+    def order(self) -> int:
+        """How many levels the transform opens."""
+        return TRANSFORMS[self.question.transform].levels or self.question.order
+
+    @cached_property
+    def transformed(self) -> Function:
+        """The derivative that was chosen, as a function."""
+        subject = self.subject
+
+        def f(argument_0: Any) -> Any:  # a name that nobody gave: the variables are shown in its place
+            return subject.function(argument_0)
+
+        f.__name__ = subject.name
+        return TRANSFORMS[self.question.transform].take(f, subject.numbers, self.question.order)
+
+    @cached_property
+    def explanation(self) -> Explanation:
+        """The derivative, explained; its inputs have the names that the user gave them."""
+        subject = self.subject
+        found = explain(self.transformed, subject.numbers, detail="all")
+        title = f"{TITLES[self.question.transform]} of {subject.name}"
+        return found.named(subject.symbols, title)
+
+    @cached_property
+    def links(self) -> Links:
+        """What the panes have in common."""
+        return Links(self.explanation, self.subject.flat)
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """The derivative in machine code of LLVM, whose IR is shown beside it."""
+        return compile(self.transformed, self.subject.numbers, tier="llvm")
+
+    @property
+    def history(self) -> History:
+        """The roles of the nodes of the trace."""
+        return self.explanation.book.history
+
+    def directions(self) -> list[Any]:
+        """Return a direction for each level of the expansion: v, w, ... for each number of the argument."""
+        shape = np.shape(self.subject.argument)
+        taken = {str(symbol) for symbol in self.subject.symbols}
+        letters = [letter for letter in "vwuzstabcd" if letter not in taken]
+        straight = self.question.transform == "derivative"
+        count = min(self.order, MOST_LEVELS)
+        return [_direction(letters[0] if straight else letter, shape) for letter in letters[:count]]
+
+
+def _direction(letter: str, shape: tuple[int, ...]) -> Any:
+    if not shape:
+        return sp.Symbol(letter, real=True)
+    size = int(np.prod(shape))
+    parts = [sp.Symbol(f"{letter}_{k}", real=True) for k in range(1, size + 1)]
+    return np.array(parts, dtype=object).reshape(shape)

@@ -1,0 +1,8 @@
+"""Doors to tools that others wrote: solvers, integrators, arrays; what these ask for are kernels.
+
+What a loaded problem rarely needs is imported when it is asked for here.
+"""
+
+from codegen.later import later
+
+__getattr__, __dir__ = later(__name__)

@@ -1,0 +1,81 @@
+"""Events of trajectories: what SciPy calls to find them, and how their times move with the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from codegen.machine.calls.kernel import Kernel
+from symad.compiling.native import compile
+from symad.doors.callbacks import Array
+from symad.errors import ConvergenceError
+from symad.transforms.first_order import grad
+
+Function = Callable[..., Any]
+SETTINGS = ("terminal", "direction")  # attributes of an event that SciPy reads
+STILL = 1e-8  # the speed, relative to that along the trajectory, from which on an event passes 0
+
+
+class Event:
+    """A number g(t, y, q) that passes 0, compiled, with what SciPy reads of the function it was made of."""
+
+    g: Function
+
+    def __init__(self, g: Function, given: Function, examples: tuple[Any, ...]) -> None:
+        self.g, self._examples = g, examples
+        self._settings = {name: getattr(given, name) for name in SETTINGS if hasattr(given, name)}
+        self._value: Kernel = compile(g, *examples)
+        self._slopes: Kernel | None = None
+
+    def of(self, q: Array) -> Any:
+        """Return what SciPy calls, at states of which the first numbers are y."""
+        value, size = self._value, self._examples[1].size
+
+        def event(t: float, z: Array) -> float:
+            return float(value(t, z[:size], q))
+
+        for name, setting in self._settings.items():
+            setattr(event, name, setting)
+        return event
+
+    def moves(self, t: float, rows: Array, slope: Array, q: Array, rate: float) -> tuple[Array, Array]:
+        """Return the derivatives in the parameters of the time of an event, and of the state then.
+
+        ConvergenceError where g only touches 0, compared to the rate at which it changes along the trajectory: its
+        time has no derivative.
+        """
+        if self._slopes is None:
+            self._slopes = compile(grad(self.g, argnums=(0, 1, 2)), *self._examples)
+        state, first = rows[0], rows[1:]
+        in_time, in_state, in_parameters = self._slopes(t, state, q)
+        speed = in_time + in_state @ slope
+        if not abs(speed) > STILL * rate:
+            raise ConvergenceError(
+                f"the event at t = {t:g} touches 0, or passes it at no speed", why="its time has no derivative there",
+                do="differentiate at other parameters",
+            )  # fmt: skip
+        of_time = -(first @ in_state + in_parameters) / speed
+        return of_time, first + np.outer(of_time, slope)
+
+
+def moved(
+    events: Sequence[Event], found: Any, right: Function, shape: tuple[int, int], q: Array, begin: tuple[float, Array]
+) -> list[tuple[Array, Array]]:
+    """Return of each event the derivatives of its times, and of the states then; `begin`: the first time and state."""
+    made = []
+    for event, times, states in zip(events, found.t_events, found.y_events, strict=True):
+        of_each = []
+        if len(times):
+            value = event.of(q)
+            along = [abs(value(t, z)) for t, z in [begin, *zip(found.t, found.y.T, strict=True)]]
+            rate = max(along) / (max(abs(t - begin[0]) for t in [*found.t, *times]) or 1.0)
+            of_each = [
+                event.moves(t, z.reshape(shape)[: 1 + q.size], right(t, z)[: shape[1]], q, rate)
+                for t, z in zip(times, states, strict=True)
+            ]
+        in_time, in_state = [time for time, _ in of_each], [state for _, state in of_each]
+        count = len(of_each)
+        made.append((np.array(in_time).reshape(count, q.size), np.array(in_state).reshape(count, q.size, shape[1])))
+    return made

@@ -1,0 +1,204 @@
+"""Functions and their derivatives for other tools: what CasADi's `external` asks a library for, up to second order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from codegen.ir.sparsity import SparsityPattern
+from codegen.machine.calls.arguments import numbers_of
+from codegen.machine.calls.kernel import Kernel
+from codegen.machine.exports.bindings import Binding, export_binding
+from codegen.machine.exports.c_interface import check_name
+from codegen.machine.exports.casadi_functions import (
+    CasadiFunction,
+    Reading,
+    Slot,
+    Step,
+    Writing,
+    casadi_header,
+    casadi_source,
+)
+from codegen.machine.exports.export import Exported
+from symad.compiling.native import compile
+from symad.doors.casadi_arrays import Stored, arranged, block, no_entries, stored
+from symad.errors import ArgumentError
+from symad.tracing.calling.function_names import argument_names, check_function, name_of
+from symad.transforms.first_order import grad, hessian, jacobian
+
+
+def export(
+    function: Callable[..., Any],
+    directory: str | os.PathLike[str],
+    *examples: Any,
+    abi: Literal["casadi"] = "casadi",
+    name: str | None = None,
+    cpu: str = "host",
+) -> Exported:
+    """Write a function with its derivatives into a directory, as a library that another tool loads.
+
+    `abi="casadi"`: `casadi.external(name, library)` has the function's exact sparse first and second derivatives, so
+    that it may be part of anything that CasADi solves. Arguments are numbers, vectors or matrices of the shapes of
+    `examples`; the result is one of them or a tuple. Matrices are CasADi's: column by column. `cpu` is as of
+    `Kernel.export`. ArgumentError for arrays of three dimensions, WorkbenchError without a C compiler.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> made = export(lambda x, a: a * np.sum(x**4), folder, np.ones(3), 2.0, name="quartic")
+    >>> sorted(made.files)
+    ['casadi', 'cmake', 'header', 'library', 'object', 'pkg-config']
+    """
+    check_function(function)
+    if abi != "casadi":
+        raise ArgumentError(f"abi={abi!r}", do='"casadi" is for functions; problems have abi="ipopt" too')
+    chosen = check_name(name_of(function) if name is None else name)
+    made = _Derivatives(function, chosen, [numbers_of(example, "an example") for example in examples])
+    functions = [made.values(), made.jacobian(), made.jacobian_jacobian(), made.adjoint(), made.adjoint_jacobian()]
+    called = {step.member for function in functions for step in function.steps}
+    members = {symbol: kernel.material for symbol, kernel in made.members.items() if symbol in called}
+    source = casadi_source(f"{chosen}.h", functions, members)
+    return export_binding(Binding(chosen, abi, members, source, casadi_header(chosen, functions)), directory, cpu=cpu)
+
+
+class _Derivatives:
+    """The functions that CasADi asks for, and the kernels that they call."""
+
+    def __init__(self, function: Callable[..., Any], name: str, examples: Sequence[Any]) -> None:
+        self.function, self.name, self.examples = function, name, examples
+        self.members: dict[str, Kernel] = {}
+        kernel = self._member("value", compile(self._parts, *examples))
+        count = len(kernel.declared.outputs)
+        names = ["out"] if count == 1 else [f"out{k}" for k in range(count)]
+        self.inputs = stored(kernel.declared.arguments, argument_names(function, len(examples)))
+        self.outputs = stored(kernel.declared.outputs, names)
+        self.seeds = [np.ones(found.size) for found in self.outputs]
+
+    def values(self) -> CasadiFunction:
+        """Return the function itself."""
+        writings = tuple(found.writing(k) for k, found in enumerate(self.outputs))
+        step = Step(f"{self.name}_value", self._readings(), writings)
+        return CasadiFunction(self.name, self._slots(self.inputs), self._slots(self.outputs), (step,))
+
+    def jacobian(self) -> CasadiFunction:
+        """Return its Jacobian: a matrix for each result and each argument, each a kernel of its own."""
+        arguments = (*self._slots(self.inputs), *(found.absent("out_") for found in self.outputs))
+        results, steps = [], []
+        for o, rows in enumerate(self.outputs):
+            for i, columns in enumerate(self.inputs):
+                kernel = compile(jacobian(self._part(o), argnums=i, sparse=True, format="csc"), *self.examples)
+                symbol = f"jacobian_{o}_{i}"
+                self._member(symbol, kernel)
+                slot, writing = block(f"jac_{rows.name}_{columns.name}", kernel, rows, columns)
+                results.append(slot)
+                steps += self._steps(symbol, self._readings(), writing, len(results) - 1)
+        return CasadiFunction(f"jac_{self.name}", arguments, tuple(results), tuple(steps))
+
+    def jacobian_jacobian(self) -> CasadiFunction:
+        """Return the Jacobian of the Jacobian: of each of its matrices, column by column, in each argument."""
+        results: list[Slot] = []
+        steps: list[Step] = []
+        matrices: list[Slot] = []
+        for o, rows in enumerate(self.outputs):
+            for i, columns in enumerate(self.inputs):
+                pattern: SparsityPattern = self.members[f"{self.name}_jacobian_{o}_{i}"].sparsity
+                name, size = f"jac_{rows.name}_{columns.name}", rows.size * columns.size
+                places = rows.places[pattern.rows] + rows.size * columns.places[pattern.columns]
+                matrices.append(Slot(f"out_{name}", (rows.size, columns.size), no_entries(rows.size, columns.size)))
+                for j, moved in enumerate(self.inputs):
+                    symbol, kernel = f"jacobian_{o}_{i}_{j}", self._slopes_of_entries(o, i, j)
+                    self._member(symbol, kernel)
+                    entries: SparsityPattern = kernel.sparsity
+                    slot, writing = arranged(f"jac_{name}_{moved.name}", entries.nnz, places[entries.rows],
+                                             moved.places[entries.columns], (size, moved.size))  # fmt: skip
+                    results.append(slot)
+                    steps += self._steps(symbol, self._readings(), writing, len(results) - 1)
+                results += [
+                    Slot(f"jac_{name}_out_{output.name}", (size, output.size), no_entries(size, output.size))
+                    for output in self.outputs
+                ]
+        nominal = (found.absent("out_") for found in self.outputs)
+        arguments = (*self._slots(self.inputs), *nominal, *matrices)
+        return CasadiFunction(f"jac_jac_{self.name}", arguments, tuple(results), tuple(steps))
+
+    def _slopes_of_entries(self, o: int, i: int, j: int) -> Kernel:
+        matrix = jacobian(self._part(o), argnums=i, sparse=True, format="csc")
+        return compile(jacobian(lambda *at: matrix(*at).data, argnums=j, sparse=True, format="csc"), *self.examples)
+
+    def adjoint(self) -> CasadiFunction:
+        """Return one cotangent of each argument for one of each result."""
+        kernel = compile(grad(self._weighted, argnums=tuple(range(len(self.inputs)))), *self.examples, *self.seeds)
+        self._member("adjoint", kernel)
+        writings = tuple(found.writing(k) for k, found in enumerate(self.inputs))
+        step = Step(f"{self.name}_adjoint", self._seeded(), writings)
+        results = tuple(found.slot("adj_") for found in self.inputs)
+        return CasadiFunction(f"adj1_{self.name}", self._adjoint_arguments(), results, (step,))
+
+    def adjoint_jacobian(self) -> CasadiFunction:
+        """Return the Jacobian of the cotangents: the Hessian of weighted results, and Jacobians of them transposed."""
+        results: list[Slot] = []
+        steps: list[Step] = []
+        for i, rows in enumerate(self.inputs):
+            for j, columns in enumerate(self.inputs):
+                symbol = f"hessian_{i}_{j}"
+                kernel = self._member(symbol, self._curvature(i, j))
+                slot, writing = block(f"jac_adj_{rows.name}_{columns.name}", kernel, rows, columns)
+                results.append(slot)
+                steps += self._steps(symbol, self._seeded(), writing, len(results) - 1)
+            for output in self.outputs:
+                name = f"jac_adj_{rows.name}_out_{output.name}"
+                results.append(Slot(name, (rows.size, output.size), no_entries(rows.size, output.size)))
+            for o, output in enumerate(self.outputs):
+                symbol, name = f"jacobian_{o}_{i}", f"jac_adj_{rows.name}_adj_{output.name}"
+                pattern: SparsityPattern = self.members[f"{self.name}_{symbol}"].sparsity
+                slot, writing = arranged(name, pattern.nnz, rows.places[pattern.columns], output.places[pattern.rows],
+                                         (rows.size, output.size))  # fmt: skip
+                results.append(slot)
+                steps += self._steps(symbol, self._readings(), writing, len(results) - 1)
+        arguments = (*self._adjoint_arguments(), *(found.absent("out_adj_") for found in self.inputs))
+        return CasadiFunction(f"jac_adj1_{self.name}", arguments, tuple(results), tuple(steps))
+
+    def _curvature(self, i: int, j: int) -> Kernel:
+        made: Any = (
+            hessian(self._weighted, argnums=i, sparse="full", format="csc")
+            if i == j
+            else jacobian(grad(self._weighted, argnums=i), argnums=j, sparse=True, format="csc")
+        )
+        return compile(made, *self.examples, *self.seeds)
+
+    def _parts(self, *arguments: Any) -> tuple[Any, ...]:
+        found = self.function(*arguments)
+        return tuple(found) if isinstance(found, tuple | list) else (found,)
+
+    def _part(self, number: int) -> Callable[..., Any]:
+        return lambda *arguments: np.ravel(self._parts(*arguments)[number])
+
+    def _weighted(self, *arguments: Any) -> Any:
+        split = len(self.examples)
+        parts = self._parts(*arguments[:split])
+        return sum(np.dot(seed, np.ravel(part)) for seed, part in zip(arguments[split:], parts, strict=True))
+
+    def _member(self, symbol: str, kernel: Kernel) -> Kernel:
+        self.members[f"{self.name}_{symbol}"] = kernel
+        return kernel
+
+    def _steps(self, symbol: str, readings: tuple[Reading, ...], writing: Writing, slot: int) -> list[Step]:
+        if not writing.size:  # nothing to compute
+            return []
+        return [Step(f"{self.name}_{symbol}", readings, (Writing(slot, writing.size, writing.order),))]
+
+    def _slots(self, arrays: Sequence[Stored]) -> tuple[Slot, ...]:
+        return tuple(found.slot() for found in arrays)
+
+    def _readings(self) -> tuple[Reading, ...]:
+        return tuple(found.reading(k) for k, found in enumerate(self.inputs))
+
+    def _seeded(self) -> tuple[Reading, ...]:
+        first = len(self.inputs) + len(self.outputs)
+        return (*self._readings(), *(found.reading(first + k) for k, found in enumerate(self.outputs)))
+
+    def _adjoint_arguments(self) -> tuple[Slot, ...]:
+        nominal = (found.absent("out_") for found in self.outputs)
+        return (*self._slots(self.inputs), *nominal, *(found.slot("adj_") for found in self.outputs))

@@ -1,0 +1,150 @@
+"""Methods of `scipy.optimize` on problems: sparse derivatives where a method has them, dense ones where not."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any, Literal
+
+import numpy as np
+
+from codegen.ir.sparsity import SparsityPattern
+from symad.doors.callbacks import Array, Bounds, Callbacks, Request, Solution, solution
+from symad.errors import ArgumentError
+from symad.extras import optional
+
+Method = Literal["trust-constr", "slsqp", "l-bfgs-b", "tnc", "bfgs", "newton-cg", "trust-exact", "trust-krylov"]
+BOUNDED = ("trust-constr", "slsqp", "l-bfgs-b", "tnc")
+CONSTRAINED = ("trust-constr", "slsqp")
+SECOND = ("trust-constr", "trust-exact")  # derivatives, as a matrix
+PRODUCTS = ("newton-cg", "trust-krylov")  # of that matrix and vectors
+
+
+def solved_by_scipy(
+    method: str, callbacks: Callbacks, start: Array, box: Bounds, limits: Bounds, request: Request
+) -> Solution:
+    """Return what `scipy.optimize.minimize` finds; ArgumentError where the method has no bounds or constraints."""
+    scipy = optional("scipy.optimize", f"the solver {method}")
+    constrained = bool(callbacks.kernels.rows)
+    for asked, methods, what in ((box.finite, BOUNDED, "bounds"), (constrained, CONSTRAINED, "constraints")):
+        if asked and method not in methods:
+            raise ArgumentError(f"{what} with solver={method!r}", do=f"use one of {', '.join([*methods, 'ipopt'])}")
+    options = dict(request.options)
+    if request.max_iterations is not None and method != "tnc":
+        options["maxiter"] = request.max_iterations
+    given: dict[str, Any] = {}
+    if method in SECOND:
+        given["hess"] = _hessian(callbacks, sparse=method != "trust-exact")  # which factorizes
+    if method in PRODUCTS:
+        given["hessp"] = _Product(_hessian(callbacks))
+    if box.finite:
+        given["bounds"] = scipy.Bounds(box.low, box.high)
+    if constrained:
+        given["constraints"] = _constraints(scipy, callbacks, limits, method)
+    if request.progress is not None or method == "tnc":
+        most = request.max_iterations if method == "tnc" else None
+        given["callback"] = _told(callbacks, box, limits, request, most)
+    found = _minimized(scipy, callbacks, start, method, request.tolerance, options, given)
+    multipliers = found.v[0] if constrained and method == "trust-constr" else None
+    return solution(
+        method, callbacks, np.asarray(found.x), box, limits, success=bool(found.success), message=str(found.message),
+        status=int(found.get("status", 0)), nit=int(found.get("nit", 0)), multipliers=multipliers,
+    )  # fmt: skip
+
+
+def _minimized(
+    scipy: Any, callbacks: Callbacks, start: Array, method: str, tolerance: float | None, options: dict[str, Any],
+    given: dict[str, Any],
+) -> Any:  # fmt: skip
+    """Return what SciPy's method says; ArgumentError for options that it does not have."""
+    try:
+        return scipy.minimize(
+            callbacks.value, start, jac=callbacks.gradient, method=method, tol=tolerance, options=options, **given,
+        )  # fmt: skip
+    except _TooManyError as error:
+        return scipy.OptimizeResult(
+            x=error.x, success=False, status=3, message="Maximum number of iterations reached", nit=error.iterations
+        )
+    except ValueError as error:  # of factorizations at NaN
+        if "infs or NaNs" not in str(error):
+            raise
+        return scipy.OptimizeResult(x=start, success=False, status=4, message=str(error), nit=0)
+    except TypeError as error:
+        if "_minimize_" not in str(error):
+            raise
+        raise ArgumentError(f"options of {method}", why=str(error), do="use those that SciPy's method has") from error
+
+
+class _TooManyError(Exception):
+    """The largest number of iterations is reached; SciPy's tnc has no option for it."""
+
+    def __init__(self, x: Array, iterations: int) -> None:
+        super().__init__()
+        self.x, self.iterations = x.copy(), iterations
+
+
+def _told(callbacks: Callbacks, box: Bounds, limits: Bounds, request: Request, most: int | None) -> Any:
+    numbers = count(1)
+
+    def told(x: Array, *_: Any) -> None:
+        number = next(numbers)
+        if request.progress is not None:
+            violation = max(box.violation(x), limits.violation(callbacks.constraints(x)))
+            request.progress(number, callbacks.value(x), violation)
+        if number == most:
+            raise _TooManyError(x, number)
+
+    return told
+
+
+def _hessian(callbacks: Callbacks, *, sparse: bool = True) -> Any:
+    nothing = np.zeros(callbacks.kernels.rows)
+    return lambda x: _symmetric(callbacks.hessian(x, nothing, 1.0), callbacks.hessian_pattern, sparse=sparse)
+
+
+class _Product:
+    """Products of a Hessian and vectors: many at one point, at which it is computed once."""
+
+    def __init__(self, hessian: Any) -> None:
+        self.hessian, self.point = hessian, np.empty(0)
+        self.matrix: Any = None
+
+    def __call__(self, x: Array, vector: Array) -> Any:
+        if not np.array_equal(x, self.point):
+            self.point, self.matrix = x.copy(), self.hessian(x)
+        return self.matrix @ vector
+
+
+def _constraints(scipy: Any, callbacks: Callbacks, limits: Bounds, method: str) -> list[Any]:
+    """Return constraints as SciPy takes them: all at once, or, for slsqp, equations apart from the others, dense."""
+    pattern = callbacks.jacobian_pattern
+
+    def part(rows: Any, **more: Any) -> Any:
+        return scipy.NonlinearConstraint(
+            lambda x: callbacks.constraints(x)[rows], limits.low[rows], limits.high[rows], **more
+        )
+
+    if method == "trust-constr":
+        return [
+            part(slice(None), jac=lambda x: pattern.scipy(callbacks.jacobian(x)).tocsr(), hess=_curvature(callbacks))
+        ]
+    equal = limits.low == limits.high
+    return [
+        part(rows, jac=lambda x, rows=rows: pattern.scipy(callbacks.jacobian(x)).toarray()[rows], hess=scipy.BFGS())
+        for rows in (equal, ~equal)
+        if rows.any()
+    ]
+
+
+def _curvature(callbacks: Callbacks) -> Any:
+    def curvature(x: Array, multipliers: Array) -> Any:
+        return _symmetric(callbacks.hessian(x, np.ascontiguousarray(multipliers), 0.0), callbacks.hessian_pattern)
+
+    return curvature
+
+
+def _symmetric(lower: Array, pattern: SparsityPattern, *, sparse: bool = True) -> Any:
+    """Return the whole matrix of which the lower triangle is given."""
+    matrix = pattern.scipy(lower).tocsr()
+    whole = matrix + matrix.T
+    whole.setdiag(matrix.diagonal())
+    return whole if sparse else whole.toarray()

@@ -1,8 +1,0 @@
-"""Solving: doors to solvers that others wrote; what they ask for are kernels.
-
-What a loaded problem rarely needs is imported when it is asked for here.
-"""
-
-from codegen.later import later
-
-__getattr__, __dir__ = later(__name__)
