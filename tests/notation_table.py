@@ -120,7 +120,8 @@ _HEAD = """# Mathematics as it is written
 Made by `python -m tests.notation_table --write`; `tests/symad/classroom/formulas/test_notations.py` holds every row.
 One reader reads the formulas of all commands and functions. It evaluates nothing but what stands in its tables, takes
 no formula of more than 4,000 characters, and says with a caret where it cannot go on. What has two readings is asked
-back with both written out. A decimal comma is told (`NotationWarning`, a line of the command line, a line beside an answer).
+back with both written out. A decimal comma is told (`NotationWarning`, a line of the command line, a line beside an
+answer).
 
 ## Precedence
 

@@ -23,7 +23,7 @@ from symad.tracing.values.bounds import Bounds, bounds_of
 from symad.tracing.values.constant_nodes import as_truth, constant
 from symad.tracing.values.layouts import in_order_of
 from symad.tracing.values.node_arrays import Nodes, all_truths, elementwise, loops_on, numbers, reduce
-from symad.tracing.values.node_operands import nodes_of
+from symad.tracing.values.node_operands import holds_traced, nodes_of
 from symad.tracing.values.traced import Traced, refuse_function
 from symad.tracing.values.whole_numbers import are_whole
 from symad.tracing.values.whole_values import OutsideError, no_value_at
@@ -101,8 +101,7 @@ def gathered(graph: Graph, rows: Nodes, places: Nodes, name: str) -> Nodes:
         )
     _check_few(name, count * n * m)
     each = partial(elementwise, graph)
-    negative = each(UFUNCS["less"], places, np.array(graph.number(0)))
-    turned = each(op.select, negative, each(op.add, places, np.array(graph.number(n))), places)
+    turned = _from_start(graph, places, n)
     found = np.full(places.shape, graph.number(math.nan))
     for k in range(n):
         here = each(UFUNCS["equal"], turned, np.array(graph.number(k)))
@@ -113,25 +112,17 @@ def gathered(graph: Graph, rows: Nodes, places: Nodes, name: str) -> Nodes:
 
 
 def picked(scope: Scope, nodes: Nodes, key: Any) -> Nodes | None:
-    """Return `nodes[key]` where parts of the key are arrays of whole numbers, or numbers, whose values are not known.
+    """Return `nodes[key]` where parts of the key are whole numbers, or arrays or lists of them, that are not known.
 
     Such parts stand side by side, with ordinary ones among them; the others are slices. None for any other key, and
     where the places are no whole numbers.
     """
-    parts = list(key) if isinstance(key, tuple) else [key]
-    kinds = [next((letter for letter, kind in _LETTERS.items() if isinstance(part, kind)), "?") for part in parts]
-    if kinds.count("e") == 1:
-        whole = kinds.index("e")
-        missing = nodes.ndim - len(parts) + 1
-        parts[whole : whole + 1], kinds[whole : whole + 1] = [slice(None)] * missing, ["s"] * missing
-    found = _KEY.fullmatch("".join(kinds))
-    if found is None or len(parts) > nodes.ndim or "t" not in kinds:
+    computed = _computed(scope, nodes, key)
+    if computed is None:
         return None
-    first, last = found.span(1)
-    places = [nodes_of(part, scope) for part in parts[first:last]]
-    if any(all_truths(scope.graph, part) or not are_whole(scope.graph, part) for part in places):
-        return None
-    rest = nodes[tuple([slice(None) if first <= k < last else part for k, part in enumerate(parts)])]
+    index, first, places = computed
+    rest = nodes[index]
+    last = first + len(places)
     sizes = rest.shape[first:last]
     if is_caught():
         decide_outside(scope, places, sizes)
@@ -140,26 +131,68 @@ def picked(scope: Scope, nodes: Nodes, key: Any) -> Nodes | None:
 
 
 def stored(scope: Scope, nodes: Nodes, key: Any, new: Nodes) -> Nodes | None:
-    """Return an array after numbers were stored at one computed place, along the first axis; None for other keys."""
-    graph = scope.graph
-    if not isinstance(key, Traced) or all_truths(graph, nodes_of(key, scope)) or not nodes.ndim:
+    """Return an array after numbers were stored at places that are not known; None for other keys (see `picked`)."""
+    computed = _computed(scope, nodes, key)
+    if computed is None:
         return None
-    places = nodes_of(key, scope)
-    if not are_whole(graph, places) or places.ndim > 1:
-        return None
-    each = partial(elementwise, graph)
-    size, behind = len(nodes), nodes.shape[1:]
-    _check_few("a store at computed places", places.size * nodes.size)
-    new = np.broadcast_to(new, (*places.shape, *behind)).reshape(places.size, *behind)
-    own = _whole(graph, np.arange(size)).reshape(size, *[1] * len(behind))
-    for place, value in zip(places.ravel(), new, strict=True):
-        at = np.array(place)
-        negative = each(UFUNCS["less"], at, np.array(graph.number(0)))
-        turned = each(op.select, negative, each(op.add, at, np.array(graph.number(size))), at)
-        here = each(UFUNCS["equal"], turned, own)
+    index, first, places = computed
+    made = nodes.copy()
+    view = made[index]
+    count, shape = len(places), np.broadcast_shapes(*[at.shape for at in places])
+    behind = (*view.shape[:first], *view.shape[first + count :])
+    new = np.broadcast_to(new, (*view.shape[:first], *shape, *view.shape[first + count :]))
+    _check_few("a store at computed places", math.prod(shape) * view.size)
+    target = np.moveaxis(view, range(first, first + count), range(count))
+    values = np.moveaxis(new, range(first, first + len(shape)), range(len(shape))).reshape(-1, *behind)
+    points = zip(*[np.broadcast_to(at, shape).ravel().tolist() for at in places], strict=True)
+    for point, value in zip(points, values, strict=True):
+        here = _is_at(scope.graph, point, target.shape[:count])
         _no_value_outside(scope, here)
-        nodes = each(op.select, here, value[None], nodes)
-    return nodes
+        target[...] = elementwise(scope.graph, op.select, here.reshape(*here.shape, *[1] * len(behind)), value, target)
+    return made
+
+
+def _computed(scope: Scope, nodes: Nodes, key: Any) -> tuple[tuple[Any, ...], int, list[Nodes]] | None:
+    """Return an index of the view in which places are computed, the first axis of it for which they are, and these."""
+    parts = list(key) if isinstance(key, tuple) else [key]
+    kinds = [_letter(part) for part in parts]
+    if kinds.count("e") == 1:
+        whole = kinds.index("e")
+        missing = nodes.ndim - len(parts) + 1
+        parts[whole : whole + 1], kinds[whole : whole + 1] = [slice(None)] * missing, ["s"] * missing
+    found = _KEY.fullmatch("".join(kinds))
+    if found is None or len(parts) > nodes.ndim or "t" not in kinds:
+        return None
+    first, last = found.span(1)
+    among = [k for k in range(first, last) if not isinstance(parts[k], int | np.integer)]  # the others are known
+    places = [nodes_of(parts[k], scope) for k in among]
+    if any(all_truths(scope.graph, at) or not are_whole(scope.graph, at) for at in places):
+        return None
+    return tuple([slice(None) if k in among else part for k, part in enumerate(parts)]), first, places
+
+
+def _letter(part: Any) -> str:
+    if isinstance(part, list):
+        return "t" if holds_traced(part) else "n"
+    if isinstance(part, bool | np.bool_):
+        return "?"
+    return next((letter for letter, kind in _LETTERS.items() if isinstance(part, kind)), "?")
+
+
+def _is_at(graph: Graph, point: tuple[int, ...], sizes: tuple[int, ...]) -> Nodes:
+    """Return for each place of an array whether it is the computed one."""
+    each, found = partial(elementwise, graph), np.array(graph.number(True))
+    for axis, (node, size) in enumerate(zip(point, sizes, strict=True)):
+        own = _whole(graph, np.arange(size)).reshape([size if k == axis else 1 for k in range(len(sizes))])
+        here = each(UFUNCS["equal"], _from_start(graph, np.array(node), size), own)
+        found = here if not axis else each(UFUNCS["logical_and"], found, here)
+    return found
+
+
+def _from_start(graph: Graph, at: Nodes, size: int) -> Nodes:
+    """Return places counted from the beginning of an axis."""
+    each, zero = partial(elementwise, graph), np.array(graph.number(0))
+    return each(op.select, each(UFUNCS["less"], at, zero), each(op.add, at, np.array(graph.number(size))), at)
 
 
 def _no_value_outside(scope: Scope, here: Nodes) -> None:
@@ -191,8 +224,7 @@ def _of_axes(graph: Graph, places: list[Nodes], sizes: tuple[int, ...]) -> Nodes
     zero, beyond = np.array(graph.number(0)), np.array(graph.number(math.prod(sizes)))
     total, outside = zero, np.array(graph.number(False))
     for at, size in zip(places, sizes, strict=True):
-        length = np.array(graph.number(size))
-        turned = each(op.select, each(UFUNCS["less"], at, zero), each(op.add, at, length), at)
+        turned, length = _from_start(graph, at, size), np.array(graph.number(size))
         for missing in (each(UFUNCS["less"], turned, zero), each(UFUNCS["greater_equal"], turned, length)):
             outside = each(UFUNCS["logical_or"], outside, missing)
         total = each(op.add, each(op.multiply, total, length), turned)

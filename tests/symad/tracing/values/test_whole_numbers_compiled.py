@@ -371,3 +371,73 @@ def test_a_whole_number_that_is_printed_is_no_path(capsys):
 def test_the_length_of_a_traced_text_is_not_read():
     with pytest.raises(sa.TraceError, match="the text of a traced value is read"):
         sa.compile(lambda x: len(str(x)) * x, 1.0)
+
+
+def _put(a, key, value):
+    a[key] = value
+    return a
+
+
+PLACES = {  # of a matrix of 4 x 5: a place p from the values, and the vector x
+    "rows change": lambda a, p, x: _put(a, [1, p], a[[p, 1]]),
+    "columns change": lambda a, p, x: _put(a, (slice(None), [p, 0]), a[:, [0, p]]),
+    "a row": lambda a, p, x: _put(a, (-p, ...), x[3:8]),
+    "a column": lambda a, p, x: _put(a, (slice(None), p), x[3:7]),
+    "in a known column": lambda a, p, x: _put(a, (p, 2), x[3] * x[4]),
+    "in a known row": lambda a, p, x: _put(a, (1, p), x[3] * x[4]),
+    "two places": lambda a, p, x: _put(a, (p, int(x[1])), x[3] * x[4]),
+    "a part of a row": lambda a, p, x: _put(a, (p, slice(1, None)), a[p, 1:] - x[3] * a[0, 1:]),
+    "pairs": lambda a, p, x: _put(a, ([p, 0], [1, 2]), x[3:5]),
+    "a grid": lambda a, p, x: _put(a, ([[p], [0]], [1, 2]), x[3]),
+    "one row twice": lambda a, p, x: _put(a, [p, p], np.stack([x[:5], x[5:10]])),
+    "a middle axis": lambda a, p, x: _put(a.reshape(2, 2, 5), (slice(None), p - 1, slice(1, 3)), x[3]),
+    "lists of places": lambda a, p, x: a[[p, 1]][1, 2] * a[[1, p], 1].sum() * a[p][[p, 0]].sum(),
+    "a row of before": lambda a, p, x: _put(a, [0, p], a[[p, 0]])[p, 2] * a[p, 1],
+    "rows of a table": lambda a, p, x: (np.arange(12.0).reshape(4, 3) ** 2)[[p, 0]] * x[:6].reshape(2, 3),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_lists_of_places_and_places_in_matrices(name):
+    def f(x):
+        found = PLACES[name](x.reshape(4, 5) * 1.0, int(x[0]), x)
+        return np.sum(found * np.arange(1.0, np.size(found) + 1).reshape(np.shape(found)))
+
+    x = np.linspace(0.7, 1.9, 20)
+    kernel = sa.compile(sa.value_and_grad(f), x)
+    for place in (0.3, 1.2, 2.5, 3.7, -1.5, 4.5):
+        x[0] = place
+        value, slopes = kernel(x)
+        try:
+            expected, wanted = sa.value_and_grad(f)(x)
+        except IndexError:  # outside
+            expected, wanted = np.nan, slopes
+        np.testing.assert_allclose(value, expected, rtol=1e-13)
+        np.testing.assert_allclose(slopes, wanted, rtol=1e-13)
+
+
+def test_elimination_with_pivots_as_numpy_users_write_it():
+    def solved(v):
+        a, b = v.reshape(3, 3).copy(), np.arange(1.0, 4) * v[0]
+        for k in range(3):
+            p = k
+            for i in range(k + 1, 3):
+                if abs(a[i, k]) > abs(a[p, k]):
+                    p = i
+            if p != k:
+                a[[k, p]] = a[[p, k]]
+                b[[k, p]] = b[[p, k]]
+            for i in range(k + 1, 3):
+                b[i] = b[i] - a[i, k] / a[k, k] * b[k]
+                a[i, k:] = a[i, k:] - a[i, k] / a[k, k] * a[k, k:]
+        x = np.zeros(3) * v[0]
+        for k in (2, 1, 0):
+            x[k] = (b[k] - a[k, k + 1 :] @ x[k + 1 :]) / a[k, k]
+        return x.sum()
+
+    kernel, random = sa.compile(sa.value_and_grad(solved), np.ones(9)), np.random.default_rng(5)
+    for _ in range(20):
+        v = random.uniform(-1, 1, 9)
+        value, slopes = kernel(v)
+        assert value == pytest.approx(np.linalg.solve(v.reshape(3, 3), np.arange(1.0, 4) * v[0]).sum(), rel=1e-8)
+        np.testing.assert_allclose(slopes, sa.grad(solved)(v), rtol=1e-8)
