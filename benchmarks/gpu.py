@@ -44,7 +44,7 @@ from codegen.lowering.passes import prepare
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.gpu import driver
 from codegen.machine.gpu.device_arrays import DeviceArray
-from codegen.machine.gpu.device_entry import ENTRY, Entry
+from codegen.machine.gpu.device_entry import ENTRY, KernelEntry
 from codegen.machine.gpu.device_text import called_text
 from codegen.machine.gpu.gpu_kernel import GpuKernel
 
@@ -260,7 +260,7 @@ def through_memory(kernel: Kernel) -> Callable[..., float] | None:
     given = "%w.at=getelementptr ptr,ptr %out,i64 1\n%w=load ptr,ptr %w.at,align 8"
     emitted.functions[0] = emitted.functions[0].replace(local, given)  # where an output more would be
     text = called_text(
-        kernel.program.name, emitted, Entry(1, 2, "double", 8), ["%status=call i32 @kernel(ptr %in,ptr %out)"]
+        kernel.program.name, emitted, KernelEntry(1, 2, "double", 8), ["%status=call i32 @kernel(ptr %in,ptr %out)"]
     )
     module = driver.Module(owner, device_assembly(text, owner.architecture), ENTRY)
 

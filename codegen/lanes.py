@@ -67,7 +67,7 @@ class Lanes(NamedTuple):
         return scalar if self.width == 1 else f"<{self.width} x {scalar}>"
 
 
-class Layout(NamedTuple):
+class LaneLayout(NamedTuple):
     """Where an array's elements stand: element k at `k * step`, its lanes side by side, or one number for all lanes.
 
     `Layout(lanes.width)` is the layout of blocks of points, `Layout(1, uniform=True)` of values that all lanes share.

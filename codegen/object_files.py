@@ -34,7 +34,7 @@ class UnknownObjectError(ValueError):
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedCode:
     """Machine code, where its functions begin, where addresses of other functions belong, and where its own do."""
 
     code: bytes
@@ -63,7 +63,7 @@ class _Symbol(NamedTuple):
     value: int
 
 
-def placed(parts: Sequence[bytes], first: Placed | None = None) -> Placed:
+def placed(parts: Sequence[bytes], first: PlacedCode | None = None) -> PlacedCode:
     """Return object files as one block, behind code that is one; UnknownObjectError where that needs a linker.
 
     >>> from codegen.engine import compile_object, identity
@@ -71,7 +71,7 @@ def placed(parts: Sequence[bytes], first: Placed | None = None) -> Placed:
     >>> "x86_64" not in identity()["triple"] or placed(made.parts).entries
     {'one': 0}
     """
-    block = _Block()
+    block = _SectionBlock()
     if first is not None:
         block.begin(first)
     for part in parts:
@@ -115,7 +115,7 @@ class _Object:
         return bool(section.flags & ALLOCATE) and self.text(self.names, section.name) not in UNWINDING
 
 
-class _Block:
+class _SectionBlock:
     """Sections behind one another; relocations wait until all names are known."""
 
     def __init__(self) -> None:
@@ -123,7 +123,7 @@ class _Block:
         self.entries: dict[str, int] = {}
         self.waiting: list[tuple[int, str | int, int]] = []  # where, a name or a place, how far behind
 
-    def begin(self, first: Placed) -> None:
+    def begin(self, first: PlacedCode) -> None:
         """Take code that is a block already."""
         self.code += first.code
         self.entries |= first.entries
@@ -172,7 +172,7 @@ class _Block:
             else:
                 raise UnknownObjectError("the address of a section that is not in memory")
 
-    def linked(self) -> Placed:
+    def linked(self) -> PlacedCode:
         """Return the block; names that nobody defines are those of functions elsewhere."""
         called: dict[str, list[int]] = {}
         inside: dict[int, int] = {}
@@ -184,4 +184,6 @@ class _Block:
                 raise UnknownObjectError(f"a place behind {target}")
             else:
                 called.setdefault(str(target), []).append(place)
-        return Placed(bytes(self.code), self.entries, {name: tuple(found) for name, found in called.items()}, inside)
+        return PlacedCode(
+            bytes(self.code), self.entries, {name: tuple(found) for name, found in called.items()}, inside
+        )

@@ -19,7 +19,7 @@ from codegen.emission.schedule import FREE, Place, Schedule, aligned, pointers, 
 from codegen.functions.symbols import Symbol
 from codegen.ir.machine_rows import Row, is_truth_row, lanes_of_row
 from codegen.ir.program import Program
-from codegen.lanes import SCALAR, Lanes, Layout
+from codegen.lanes import SCALAR, LaneLayout, Lanes
 from codegen.limits import check
 from codegen.lowering.lower import Lowered
 from codegen.records import dataclass
@@ -74,15 +74,15 @@ class Form:
 
     name: str = "kernel"
     lanes: Lanes = SCALAR
-    inputs: Mapping[int, Layout] = field(default_factory=dict)
-    outputs: Mapping[int, Layout] = field(default_factory=dict)
+    inputs: Mapping[int, LaneLayout] = field(default_factory=dict)
+    outputs: Mapping[int, LaneLayout] = field(default_factory=dict)
     vector_libm: bool = False  # functions of the vector libm, where there are any, see codegen.functions.libraries
     formulas: bool = False  # those of codegen.functions.lane_table, which want fused multiply-adds
     device: bool = False  # for a GPU, whose threads fill its lanes: nothing side by side, no libraries
 
-    def layout(self, kind: str, number: int) -> Layout:
+    def layout(self, kind: str, number: int) -> LaneLayout:
         """Layout of an input ("in") or output ("out") array."""
-        return (self.inputs if kind == "in" else self.outputs).get(number, Layout(self.lanes.width))
+        return (self.inputs if kind == "in" else self.outputs).get(number, LaneLayout(self.lanes.width))
 
 
 POINT = Form()
@@ -102,7 +102,7 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT)
     True
     """
     stores, copies = split_stores(plan.chunks, lowered.stores)
-    writer = Writer(program, lowered.rows, plan, stores, form)
+    writer = ChunkWriter(program, lowered.rows, plan, stores, form)
     chunks = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
     chunks += [writer.copies(number, part) for number, part in enumerate(copies, len(chunks))]
     kernel = _kernel(program, plan, len(chunks), writer.direct, form)
@@ -112,7 +112,7 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT)
 class Names(dict[int, str]):
     """Names of the values in one chunk; a missing one is a constant, an input or a workspace value, loaded here."""
 
-    def __init__(self, writer: Writer, lines: list[str], first: int) -> None:
+    def __init__(self, writer: ChunkWriter, lines: list[str], first: int) -> None:
         super().__init__()
         self.writer, self.lines, self.next = writer, lines, first
         self.lanes: Lanes = writer.form.lanes
@@ -187,7 +187,7 @@ LEAF_NAMES: dict[str, Callable[[Names, Row], str]] = {
 }
 
 
-class Writer:
+class ChunkWriter:
     """Writes chunk functions."""
 
     def __init__(
@@ -201,7 +201,7 @@ class Writer:
         arguments = self.inputs + self.outputs if self.direct else 2
         self.workspace_pointer = f"%{arguments}"
         self.arguments = arguments + 1
-        self.wider: dict[int, Writer] = {}
+        self.wider: dict[int, ChunkWriter] = {}
         self.symbols: dict[str, Symbol] = {}  # that are called
         self.both = angles_of_both(rows) if form.formulas and not form.vector_libm else set()
 
@@ -267,7 +267,7 @@ class Writer:
         width = lanes_of_row(row)
         return self.lanes if width == 1 else Lanes(width)
 
-    def grouped(self, width: int) -> Writer:
+    def grouped(self, width: int) -> ChunkWriter:
         """This writer, with more lanes."""
         if width == 1:
             return self
@@ -297,46 +297,46 @@ class Writer:
         return names.new(f"extractvalue {pair} {names.pairs[angle]},{SINE_AND_COSINE.index(function)}")
 
 
-def _fused(writer: Writer, names: Names, row: Row) -> str:
+def _fused(writer: ChunkWriter, names: Names, row: Row) -> str:
     operands = [names[operand] for operand in row[1:]]
     for position in NEGATED[row[0]]:
         operands[position - 1] = names.new(f"fneg {writer.lanes.type} {operands[position - 1]}")
     return writer.call(names, FMA, operands)
 
 
-def _function(writer: Writer, names: Names, row: Row) -> str:
+def _function(writer: ChunkWriter, names: Names, row: Row) -> str:
     if row[1] in SINE_AND_COSINE and row[2] in writer.both:
         return writer.part_of_pair(names, row[1], row[2])
     return writer.call(names, row[1], [names[operand] for operand in row[2:]])
 
 
-def _select(writer: Writer, names: Names, row: Row) -> str:
+def _select(writer: ChunkWriter, names: Names, row: Row) -> str:
     test, first, second = [names[operand] for operand in row[1:]]
     lanes = writer.lanes
     return names.new(f"select {lanes.truth} {test},{lanes.type} {first},{lanes.type} {second}")
 
 
-def _compare(writer: Writer, names: Names, row: Row) -> str:
+def _compare(writer: ChunkWriter, names: Names, row: Row) -> str:
     left, right = names[row[2]], names[row[3]]
     return names.new(f"fcmp {row[1]} {writer.lanes.type} {left},{right}")
 
 
-def _logic(writer: Writer, names: Names, row: Row) -> str:
+def _logic(writer: ChunkWriter, names: Names, row: Row) -> str:
     left, right = names[row[2]], names[row[3]]
     return names.new(f"{row[1]} {writer.lanes.truth} {left},{right}")
 
 
-def _binary(writer: Writer, names: Names, row: Row) -> str:
+def _binary(writer: ChunkWriter, names: Names, row: Row) -> str:
     return names.new(f"f{row[0]} {writer.lanes.type} {names[row[1]]},{names[row[2]]}")
 
 
-def _wide(writer: Writer, names: Names, row: Row) -> str:
+def _wide(writer: ChunkWriter, names: Names, row: Row) -> str:
     """One operation on all lanes of a group."""
     width, *shape = row[1]
     return OPERATIONS[shape[0]](writer.grouped(width), names, (*shape, *row[2:]))
 
 
-def _gather(writer: Writer, names: Names, row: Row) -> str:
+def _gather(writer: ChunkWriter, names: Names, row: Row) -> str:
     """Values side by side."""
     kind, found = Lanes(row[1][0]).type, "poison"
     for lane, operand in enumerate(row[2:]):
@@ -344,18 +344,18 @@ def _gather(writer: Writer, names: Names, row: Row) -> str:
     return found
 
 
-def _spread(writer: Writer, names: Names, row: Row) -> str:
+def _spread(writer: ChunkWriter, names: Names, row: Row) -> str:
     """One value in all lanes."""
     return in_all_lanes(names.new, Lanes(row[1][0]), names[row[2]])
 
 
-def _lane(writer: Writer, names: Names, row: Row) -> str:
+def _lane(writer: ChunkWriter, names: Names, row: Row) -> str:
     """One value of a group."""
     kind = writer.lanes_of(writer.rows[row[2]]).type
     return names.new(f"extractelement {kind} {names[row[2]]},i32 {row[1]}")
 
 
-OPERATIONS: dict[str, Callable[[Writer, Names, Row], str]] = {
+OPERATIONS: dict[str, Callable[[ChunkWriter, Names, Row], str]] = {
     **dict.fromkeys(BINARY, _binary),
     "wide": _wide,
     "gather": _gather,

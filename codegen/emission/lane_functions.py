@@ -13,7 +13,7 @@ from functools import cache
 from codegen.functions.lane_formats import DOUBLE, SINGLE
 from codegen.functions.lane_formulas import sine_and_cosine
 from codegen.functions.lane_table import FORMULAS
-from codegen.functions.lane_values import Value, Writer
+from codegen.functions.lane_values import LaneOperationWriter, LaneValue
 from codegen.functions.libraries import vector_symbol
 from codegen.functions.symbols import Symbol, symbol
 from codegen.ir.machine_rows import Row, code_of
@@ -40,14 +40,14 @@ INTRINSICS = {
 }  # fmt: skip
 
 
-class LaneWriter(Writer):
+class LaneWriter(LaneOperationWriter):
     """Writes IR on lanes; `needed` are the functions that it calls."""
 
     lanes: Lanes
 
     def __init__(self, lanes: Lanes, operands: int = 1) -> None:
         self.lanes, self.format = lanes, SINGLE if lanes.scalar == "float" else DOUBLE
-        self.operands: list[Value] = [Value(self, f"%x{k}") for k in range(operands)]
+        self.operands: list[LaneValue] = [LaneValue(self, f"%x{k}") for k in range(operands)]
         self.types: dict[str, str] = {"n": lanes.type, "w": lanes.word, "t": lanes.truth}
         self.lines: list[str] = []
         self.needed: dict[str, Symbol] = {}

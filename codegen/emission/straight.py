@@ -16,7 +16,7 @@ from codegen.emission.lane_functions import own_functions, own_symbol
 from codegen.emission.schedule import CHUNK, Schedule, schedule
 from codegen.functions.libraries import no_vector_symbol, vector_symbol, widths
 from codegen.ir.program import Input, Output, Program
-from codegen.lanes import SCALAR, Lanes, Layout
+from codegen.lanes import SCALAR, LaneLayout, Lanes
 from codegen.lowering.group import group_operations
 from codegen.lowering.halves import Split, columns_at_once, executed_halves
 from codegen.lowering.lower import Lowered
@@ -169,14 +169,14 @@ class SweepPlan:
     def beside(self, form: Form, width: int) -> Form:
         """Return the form of the columns, with so many of a point side by side, or one of several points."""
         if width == 1:
-            return replace(form, name="columns", inputs={1: Layout(-1, uniform=True)})
-        inputs, rows = {0: Layout(1, uniform=True), 1: Layout(-1)}, range(len(self.columns.program.outputs))
+            return replace(form, name="columns", inputs={1: LaneLayout(-1, uniform=True)})
+        inputs, rows = {0: LaneLayout(1, uniform=True), 1: LaneLayout(-1)}, range(len(self.columns.program.outputs))
         return replace(
             form,
             name="columns",
             lanes=Lanes(width, form.lanes.scalar),
             inputs=inputs,
-            outputs={k: Layout(1) for k in rows},
+            outputs={k: LaneLayout(1) for k in rows},
         )
 
     def executed(self) -> Counter[str]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from codegen.emission.schedule import depth_first
 from codegen.encoding.encoder import CONDITIONS, Encoder
 from codegen.encoding.registers import Registers
-from codegen.encoding.written_values import ONE, RESIDUALS, SEEDS, Body, spread_form, stored_places
+from codegen.encoding.written_values import ONE, RESIDUALS, SEEDS, CodeBody, spread_form, stored_places
 from codegen.encoding.x86_instructions import (
     LONG_REGISTERS,
     MASKS,
@@ -83,10 +83,10 @@ def in_lanes(columns: Lowered, residuals: int, size: int, width: int) -> Lowered
     return replace(columns, rows=rows, stores=stores)
 
 
-class Columns(Encoder):
+class ColumnEncoder(Encoder):
     """Writes the operations of a block of columns behind what has been written."""
 
-    def __init__(self, body: Body, lowered: Lowered, program: Program, residuals: int) -> None:
+    def __init__(self, body: CodeBody, lowered: Lowered, program: Program, residuals: int) -> None:
         size = program.inputs[-1].size
         swept = [k for k, output in enumerate(program.outputs) if output.swept]
         inputs = [(RESIDUALS, k) for k in range(residuals)]
@@ -100,10 +100,10 @@ class Columns(Encoder):
         self.body.code += BESIDE[register]
 
 
-class LongColumns(Columns):
+class LongColumns(ColumnEncoder):
     """The same in registers of 512 bits, of which there are more; truth values are in mask registers."""
 
-    def __init__(self, body: Body, lowered: Lowered, program: Program, residuals: int) -> None:
+    def __init__(self, body: CodeBody, lowered: Lowered, program: Program, residuals: int) -> None:
         super().__init__(body, lowered, program, residuals)
         rows, uses, workspace = self.rows, self.registers.uses, self.workspace
         self.registers = Registers(rows, uses, workspace, self.read, self.save, LONG_REGISTERS)
@@ -127,7 +127,7 @@ class LongColumns(Columns):
         for operand in self.dead:
             self.masks.release(operand)
 
-    def run(self) -> Body:
+    def run(self) -> CodeBody:
         """Write all operations."""
         body = super().run()
         del self.masks  # which write by this encoder, as its registers do
@@ -182,7 +182,7 @@ class LongColumns(Columns):
         self.define(result, index)
 
 
-def write_columns(body: Body, program: Program, halves: Split) -> None:
+def write_columns(body: CodeBody, program: Program, halves: Split) -> None:
     """Write the loop over blocks of columns."""
     size, width = program.inputs[-1].size, lanes_of_columns(program)
     lowered = in_lanes(halves.columns, halves.residuals, size, width)
@@ -193,7 +193,7 @@ def write_columns(body: Body, program: Program, halves: Split) -> None:
     code += last + NOT_BEYOND + pointer_before_displacement(R14, NEXT, 4, address=True)
     seeds = len(code)  # where is told how far the unit vectors are: it is known in the end
     code += bytes(4) + MOVED
-    block = (LongColumns if width == NUMBERS else Columns)(body, lowered, program, halves.residuals)
+    block = (LongColumns if width == NUMBERS else ColumnEncoder)(body, lowered, program, halves.residuals)
     block.workspace.size = halves.residuals
     block.run()
     code += last + WAS_LAST + (8 * width).to_bytes(1, "little") + AGAIN

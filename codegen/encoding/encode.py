@@ -11,7 +11,7 @@ from codegen.emission.schedule import SINGLE_LIMIT, depth_first
 from codegen.encoding.columns import FEWEST, lanes_of_columns, write_columns
 from codegen.encoding.encoder import BOTH, INSTRUCTIONS, Encoder
 from codegen.encoding.lane_moves import in_halves
-from codegen.encoding.written_values import ALIGNED, MIDDLE, RESIDUALS, Body, stored_places
+from codegen.encoding.written_values import ALIGNED, MIDDLE, RESIDUALS, CodeBody, stored_places
 from codegen.encoding.x86_instructions import NEXT, R13, RDI, RDX, pointer_before_displacement, width_of
 from codegen.functions.libraries import VECTOR_LIBM
 from codegen.functions.symbols import Symbol, symbol
@@ -125,7 +125,7 @@ def _encoder(
     return Encoder(lowered.rows, order, places, stored_places(lowered.stores, outputs), names, both), symbols
 
 
-def _whole(program: Program, body: Body, symbols: dict[str, Symbol]) -> Encoded:
+def _whole(program: Program, body: CodeBody, symbols: dict[str, Symbol]) -> Encoded:
     """Return the function of a body, with the prologue behind it and constants before it."""
     large = 8 * body.workspace > STACK_BYTES
     if large:
@@ -200,7 +200,7 @@ def _alone(found: tuple[Symbol, ...], arity: int, lanes: Lanes) -> tuple[Symbol,
     return Symbol(name, text), *found
 
 
-def _prologue(program: Program, body: Body, large: bool) -> None:
+def _prologue(program: Program, body: CodeBody, large: bool) -> None:
     """Write what comes first: registers kept, the workspace, zeros in sparse results; then the body."""
     code = body.code
     frame = 8 * (0 if large else body.workspace) | 8  # so calls find the stack as they expect it

@@ -16,7 +16,17 @@ from functools import partial
 from codegen.emission.lane_functions import SINE_AND_COSINE
 from codegen.encoding.lane_moves import MOVES
 from codegen.encoding.registers import WIDEST
-from codegen.encoding.written_values import MAGNITUDE, MASKS, ONE, ONES, SIGN, SUFFIXES, Body, Values, spread_form
+from codegen.encoding.written_values import (
+    MAGNITUDE,
+    MASKS,
+    ONE,
+    ONES,
+    SIGN,
+    SUFFIXES,
+    CodeBody,
+    KernelValues,
+    spread_form,
+)
 from codegen.encoding.x86_instructions import COMMUTATIVE, in_registers
 from codegen.ir.machine_rows import LEAVES, Row
 from codegen.limits import EVERY, check
@@ -32,10 +42,10 @@ ROUNDINGS = {"llvm.floor.f64": 9, "llvm.ceil.f64": 10, "llvm.trunc.f64": 11, "ll
 INSTRUCTIONS = frozenset({*ROUNDINGS, COPYSIGN})  # functions that are none here
 
 
-class Encoder(Values):
+class Encoder(KernelValues):
     """Writes the operations of one kernel."""
 
-    def run(self) -> Body:
+    def run(self) -> CodeBody:
         """Write all operations."""
         rows, write = self.rows, self._writers()
         for time, index in enumerate(self.order):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codegen.encoding.registers import WIDEST
-from codegen.encoding.written_values import SUFFIXES, Values
+from codegen.encoding.written_values import SUFFIXES, KernelValues
 from codegen.encoding.x86_instructions import in_registers
 from codegen.ir.machine_rows import Row, code_of
 
@@ -35,7 +35,7 @@ def in_halves(rows: Sequence[Row]) -> list[Row]:
     return made
 
 
-def spread(values: Values, index: int, row: Row, lanes: str) -> None:
+def spread(values: KernelValues, index: int, row: Row, lanes: str) -> None:
     """One number in all lanes."""
     code = f"spread{row[1][0]}"
     values.wide |= row[1][0] >= WIDEST
@@ -50,7 +50,7 @@ def spread(values: Values, index: int, row: Row, lanes: str) -> None:
     values.define(result, index)
 
 
-def gather(values: Values, index: int, row: Row, lanes: str) -> None:
+def gather(values: KernelValues, index: int, row: Row, lanes: str) -> None:
     """Numbers side by side, two at a time."""
     registers, operands = values.registers, values.operands(row)
     if values.neighbours(operands):
@@ -73,7 +73,7 @@ def gather(values: Values, index: int, row: Row, lanes: str) -> None:
     values.define(result, index)
 
 
-def _pair(values: Values, operands: Sequence[int], keep: Sequence[int]) -> int:
+def _pair(values: KernelValues, operands: Sequence[int], keep: Sequence[int]) -> int:
     """Write two numbers into one register, which belongs to nobody."""
     registers, (first, second) = values.registers, operands
     result, of = registers.take(keep), registers.of
@@ -93,7 +93,7 @@ def _pair(values: Values, operands: Sequence[int], keep: Sequence[int]) -> int:
     return result
 
 
-def lane(values: Values, index: int, row: Row, lanes: str) -> None:
+def lane(values: KernelValues, index: int, row: Row, lanes: str) -> None:
     """One of the lower two lanes; what is only stored is stored from where it is."""
     registers, number = values.registers, row[1]
     (group,) = values.operands(row)
@@ -118,7 +118,7 @@ def lane(values: Values, index: int, row: Row, lanes: str) -> None:
     values.define(result, index)
 
 
-def half(values: Values, index: int, row: Row, lanes: str) -> None:
+def half(values: KernelValues, index: int, row: Row, lanes: str) -> None:
     """The upper two of four lanes."""
     registers = values.registers
     (group,) = values.operands(row)

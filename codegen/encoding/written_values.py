@@ -49,7 +49,7 @@ BASES = {RESIDUALS: RBX, SEEDS: R14}  # and where they are: in the workspace, or
 
 
 @dataclass(slots=True)
-class Body:
+class CodeBody:
     """Machine code of the operations, and what stands before it: `entries` grow downwards from its beginning."""
 
     code: bytearray = field(default_factory=bytearray)
@@ -115,7 +115,7 @@ def spread_form(code: str) -> str:
     return "spread8" if code == "load8" else code + SPREAD
 
 
-class Values:
+class KernelValues:
     """The code of one kernel, its registers, and all its values."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Values:
         functions: dict[tuple[str, int], str], both: dict[int, int],
     ) -> None:  # fmt: skip
         self.rows, self.order, self.inputs, self.stores, self.functions = rows, order, inputs, stores, functions
-        self.body = Body()
+        self.body = CodeBody()
         for mask in sorted(MASKS, reverse=True):
             self.body.entries += [MASKS[mask][8:], MASKS[mask][:8]]
         self.both = both  # sine and cosine of one angle, which are computed at once

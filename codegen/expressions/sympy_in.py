@@ -18,7 +18,7 @@ from codegen.expressions.sympy_forms import (
     read_form,
 )
 from codegen.ir.program import Head, Input, Output, Program
-from codegen.ir.row_table import COMMUTATIVE, Table
+from codegen.ir.row_table import COMMUTATIVE, RowTable
 
 Leaf = Callable[[sp.Basic], int]
 Node = Callable[[Head, tuple[int, ...]], int]
@@ -105,7 +105,7 @@ def program_from_sympy(
     return Program(table.heads, table.operands, table.atoms, tuple(inputs), outputs, name)
 
 
-class _Bound(Table):
+class _Bound(RowTable):
     """A table whose symbols are all arguments, or stand for rows (`let`)."""
 
     def __init__(self) -> None:

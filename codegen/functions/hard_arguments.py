@@ -20,7 +20,7 @@ from codegen.functions.lane_formulas import (
     sine_and_cosine_of,
     tangent_of,
 )
-from codegen.functions.lane_values import Value, nearest, power_of_two, quick_two_sum
+from codegen.functions.lane_values import LaneValue, nearest, power_of_two, quick_two_sum
 
 # 2/pi in words of 64 bits, behind a word of zeros
 TWO_OVER_PI = (
@@ -32,19 +32,19 @@ TWO_OVER_PI = (
 LEAST_ANGLE = 2.0**15  # below, an angle is none of these; vectors ask for all of their lanes
 
 
-def sin(x: Value) -> Value:
+def sin(x: LaneValue) -> LaneValue:
     return _of_angle(x, sine_and_cosine_of(*_angle(x))[0].times_sign_of(x))
 
 
-def cos(x: Value) -> Value:
+def cos(x: LaneValue) -> LaneValue:
     return _of_angle(x, sine_and_cosine_of(*_angle(x))[1])
 
 
-def tan(x: Value) -> Value:
+def tan(x: LaneValue) -> LaneValue:
     return _of_angle(x, tangent_of(*_angle(x)).times_sign_of(x))
 
 
-def pow(x: Value, y: Value) -> Value:
+def pow(x: LaneValue, y: LaneValue) -> LaneValue:
     """Special numbers have logarithms like others: -inf, 0 and inf, and only their products with 0 are chosen."""
     size = abs(x)
     log, log_rest = long_logarithm(*exponent_of_any(size))
@@ -59,11 +59,11 @@ def pow(x: Value, y: Value) -> Value:
     return where(y.equals(0.0), 1.0, where(x.equals(1.0), 1.0, value))
 
 
-def _of_angle(x: Value, value: Value) -> Value:
+def _of_angle(x: LaneValue, value: LaneValue) -> LaneValue:
     return where(abs(x) < math.inf, value, math.nan)
 
 
-def _angle(x: Value) -> tuple[Value, Value, Value]:
+def _angle(x: LaneValue) -> tuple[LaneValue, LaneValue, LaneValue]:
     """n as a word, and r in two parts, where |x| = n pi/2 + r and n is taken modulo 4.
 
     With |x| = m 2**e and T the 192 bits of 2/pi from 2**-(e-1) on, |x| 2/pi is m T/2**190, but for multiples of 4. The
@@ -86,12 +86,12 @@ def _angle(x: Value) -> tuple[Value, Value, Value]:
     return quadrant, *_part_of_quadrant(turns, rest)
 
 
-def _shifted_left(word: Value, following: Value) -> Value:
+def _shifted_left(word: LaneValue, following: LaneValue) -> LaneValue:
     """A word without its first two bits, and with those that follow."""
     return word.put_word("shl", 2).put("or", following.put_word("lshr", 62))
 
 
-def _part_of_quadrant(turns: Value, rest: Value) -> tuple[Value, Value]:
+def _part_of_quadrant(turns: LaneValue, rest: LaneValue) -> tuple[LaneValue, LaneValue]:
     """pi/2 (turns/2**64 + rest/2**128) in two parts; turns is a number with a sign."""
     first = turns.put_word("and", -(2**11)).put("number") * 2.0**-64
     joined = turns.put_word("and", 2**11 - 1).put_word("shl", 42).put("or", rest.put_word("lshr", 22))

@@ -15,94 +15,94 @@ from __future__ import annotations
 import math
 
 from codegen.functions.formula_values import where
-from codegen.functions.lane_values import Value, estrin, fma, nearest, power_of_two, quick_two_sum, two_sum
+from codegen.functions.lane_values import LaneValue, estrin, fma, nearest, power_of_two, quick_two_sum, two_sum
 
 
-def exp(x: Value) -> Value:
+def exp(x: LaneValue) -> LaneValue:
     """2**n (1 + r + r**2 q(r)), for normal results."""
     n, r, tail = _reduced(x)
     return _exponential(r, tail) * power_of_two(n)
 
 
-def exp_of_any(x: Value) -> Value:
+def exp_of_any(x: LaneValue) -> LaneValue:
     return _scaled_exponential(*_reduced(x.clamp(*x.format.exp_range)))
 
 
-def exp2(x: Value) -> Value:
+def exp2(x: LaneValue) -> LaneValue:
     """The same with r = (x - n) log(2), for normal results."""
     n, r, tail = _reduced_to_base_two(x)
     return _exponential(r, tail) * power_of_two(n)
 
 
-def exp2_of_any(x: Value) -> Value:
+def exp2_of_any(x: LaneValue) -> LaneValue:
     return _scaled_exponential(*_reduced_to_base_two(x.clamp(*x.format.exp2_range)))
 
 
-def _reduced_to_base_two(x: Value) -> tuple[Value, Value, Value]:
+def _reduced_to_base_two(x: LaneValue) -> tuple[LaneValue, LaneValue, LaneValue]:
     n, (ln2, rest) = nearest(x, 1.0), x.format.ln2
     fraction = x - n
     r = fraction * ln2
     return n, r, fma(fraction, rest, fma(fraction, ln2, -r))
 
 
-def expm1(x: Value) -> Value:
+def expm1(x: LaneValue) -> LaneValue:
     """2 (2**(n-1) expm1(r) + (2**(n-1) - 1/2)): n may be 1024."""
     n, r, tail = _reduced(x.clamp(x.format.least_expm1, x.format.exp_range[1]))
     total, rest = _shifted(*_minus_one(r, tail), power_of_two(n - 1.0), 0.5)
     return where(abs(x) < x.format.tiny, x, (total + rest) * 2.0)
 
 
-def log(x: Value) -> Value:
+def log(x: LaneValue) -> LaneValue:
     """k log(2) + log(1 + f), with 1 + f between sqrt(1/2) and sqrt(2), for normal positive x."""
     k, m = exponent(x)
     return logarithm(k, m - 1.0)
 
 
-def log_of_any(x: Value) -> Value:
+def log_of_any(x: LaneValue) -> LaneValue:
     return _at_ends(logarithm(*exponent_of_any(x)), x, x)
 
 
-def log2(x: Value) -> Value:
+def log2(x: LaneValue) -> LaneValue:
     """k + log(1 + f)/log(2), for normal positive x."""
     k, m = exponent(x)
     return _binary_logarithm(k, m - 1.0)
 
 
-def log2_of_any(x: Value) -> Value:
+def log2_of_any(x: LaneValue) -> LaneValue:
     return _at_ends(_binary_logarithm(*exponent_of_any(x)), x, x)
 
 
-def _binary_logarithm(k: Value, f: Value) -> Value:
+def _binary_logarithm(k: LaneValue, f: LaneValue) -> LaneValue:
     product, rest = _logarithm_to_base(f, f.format.log2_e)
     total, lost = quick_two_sum(k, product)
     return total + (lost + rest)
 
 
-def log10(x: Value) -> Value:
+def log10(x: LaneValue) -> LaneValue:
     """k log10(2) + log(1 + f)/log(10), for normal positive x."""
     k, m = exponent(x)
     return _decimal_logarithm(k, m - 1.0)
 
 
-def log10_of_any(x: Value) -> Value:
+def log10_of_any(x: LaneValue) -> LaneValue:
     return _at_ends(_decimal_logarithm(*exponent_of_any(x)), x, x)
 
 
-def _decimal_logarithm(k: Value, f: Value) -> Value:
+def _decimal_logarithm(k: LaneValue, f: LaneValue) -> LaneValue:
     product, rest = _logarithm_to_base(f, f.format.log10_e)
     high, low = f.format.log10_2
     total, lost = quick_two_sum(k * high, product)
     return total + (lost + fma(k, low, rest))
 
 
-def log1p(x: Value) -> Value:
+def log1p(x: LaneValue) -> LaneValue:
     """log(u) + (1 + x - u)/u with u = 1 + x as it is rounded; near zero f is x itself."""
     u, lost = two_sum(x, x.constant(1.0))
     value = logarithm_of_sum(u, lost, x, x.constant(0.0))
     return where(abs(x) < x.format.tiny, x, _at_ends(value, u, x))
 
 
-def logarithm_of_sum(u: Value, lost: Value, x: Value, x_rest: Value) -> Value:
+def logarithm_of_sum(u: LaneValue, lost: LaneValue, x: LaneValue, x_rest: LaneValue) -> LaneValue:
     """log(1 + x + x_rest), where u + lost is 1 + x."""
     k, m = exponent(u)
     near = k.equals(0.0)
@@ -110,20 +110,20 @@ def logarithm_of_sum(u: Value, lost: Value, x: Value, x_rest: Value) -> Value:
     return logarithm(k, where(near, x, m - 1.0), correction)
 
 
-def sin(x: Value) -> Value:
+def sin(x: LaneValue) -> LaneValue:
     return sine_and_cosine(x)[0]
 
 
-def cos(x: Value) -> Value:
+def cos(x: LaneValue) -> LaneValue:
     return sine_and_cosine(x)[1]
 
 
-def sine_and_cosine(x: Value) -> tuple[Value, Value]:
+def sine_and_cosine(x: LaneValue) -> tuple[LaneValue, LaneValue]:
     sine, cosine = sine_and_cosine_of(*_angle(x))
     return where(abs(x) < x.format.tiny, x, sine), cosine
 
 
-def sine_and_cosine_of(quadrant: Value, r: Value, tail: Value) -> tuple[Value, Value]:
+def sine_and_cosine_of(quadrant: LaneValue, r: LaneValue, tail: LaneValue) -> tuple[LaneValue, LaneValue]:
     """x = n pi/2 + r, and of sin(r) and cos(r) the one that n asks for, with its sign."""
     odd, odd_rest, even, even_rest = _sides(r, tail)
     odd, even = odd + odd_rest, even + even_rest
@@ -132,11 +132,11 @@ def sine_and_cosine_of(quadrant: Value, r: Value, tail: Value) -> tuple[Value, V
     return _turned(sine, quadrant), _turned(cosine, quadrant.put_word("iadd", 1))
 
 
-def tan(x: Value) -> Value:
+def tan(x: LaneValue) -> LaneValue:
     return where(abs(x) < x.format.tiny, x, tangent_of(*_angle(x)))
 
 
-def tangent_of(quadrant: Value, r: Value, tail: Value) -> Value:
+def tangent_of(quadrant: LaneValue, r: LaneValue, tail: LaneValue) -> LaneValue:
     """sin(r)/cos(r), or -cos(r)/sin(r) for odd n; the quotient is corrected once."""
     parts = _sides(r, tail)
     odd, odd_rest = quick_two_sum(*parts[:2])
@@ -148,7 +148,7 @@ def tangent_of(quadrant: Value, r: Value, tail: Value) -> Value:
     return quotient + rest
 
 
-def sinh(x: Value) -> Value:
+def sinh(x: LaneValue) -> LaneValue:
     """(exp(|x|) - exp(-|x|))/2; near zero x + x**3 p(x**2)."""
     z = x * x
     total, rest = _halves(abs(x), -1.0)
@@ -156,13 +156,13 @@ def sinh(x: Value) -> Value:
     return where(abs(x) < 0.34, fma(x * z, estrin(x.format.hyperbolic_sine, z), x), far)
 
 
-def cosh(x: Value) -> Value:
+def cosh(x: LaneValue) -> LaneValue:
     """(exp(|x|) + exp(-|x|))/2."""
     total, rest = _halves(abs(x), 1.0)
     return (total + rest) * 4.0
 
 
-def tanh(x: Value) -> Value:
+def tanh(x: LaneValue) -> LaneValue:
     """e/(e + 2) with e = expm1(2 |x|) and its rounding error; the quotient is corrected once."""
     size = abs(x)
     n, r, tail = _reduced(size.at_most(x.format.one_tanh) * 2.0)
@@ -172,7 +172,7 @@ def tanh(x: Value) -> Value:
     return where(size < x.format.tiny, x, (quotient + rest).signed_as(x))
 
 
-def pow(x: Value, y: Value) -> Value:
+def pow(x: LaneValue, y: LaneValue) -> LaneValue:
     """exp(y log(x)), the logarithm in two parts, for normal positive x."""
     e, e_rest = exponent_of_power(x, y)
     largest = x.format.largest_power
@@ -180,7 +180,7 @@ def pow(x: Value, y: Value) -> Value:
     return value * power_of_two(n)
 
 
-def exponential_in_parts(e: Value, e_rest: Value) -> tuple[Value, Value]:
+def exponential_in_parts(e: LaneValue, e_rest: LaneValue) -> tuple[LaneValue, LaneValue]:
     """n and exp(e + e_rest)/2**n, which is about 1."""
     n, r, tail = _reduced(e)
     p, p_rest = _minus_one(*two_sum(r, tail + e_rest))
@@ -188,13 +188,13 @@ def exponential_in_parts(e: Value, e_rest: Value) -> tuple[Value, Value]:
     return n, total + (rest + p_rest)
 
 
-def exponent_of_power(x: Value, y: Value) -> tuple[Value, Value]:
+def exponent_of_power(x: LaneValue, y: LaneValue) -> tuple[LaneValue, LaneValue]:
     """y log(x) in two parts."""
     k, m = exponent(x)
     return product_of(*long_logarithm(k, m - 1.0), y, x.constant(0.0))
 
 
-def long_logarithm(k: Value, f: Value) -> tuple[Value, Value]:
+def long_logarithm(k: LaneValue, f: LaneValue) -> tuple[LaneValue, LaneValue]:
     """k log(2) + log(1 + f) in two parts, with some 64 bits: 2 s + s (2/3 z + 2/5 z**2 + ...), z = s**2."""
     s, s_rest = quick_two_sum(*quotient_of(f, f.constant(0.0), *quick_two_sum(f.constant(2.0), f)))
     z = s * s
@@ -208,30 +208,32 @@ def long_logarithm(k: Value, f: Value) -> tuple[Value, Value]:
     return quick_two_sum(total, rest + fma(k, low, h_rest + fma(s_rest, 2.0, g_rest)))
 
 
-def product_of(a: Value, a_rest: Value, b: Value, b_rest: Value) -> tuple[Value, Value]:
+def product_of(a: LaneValue, a_rest: LaneValue, b: LaneValue, b_rest: LaneValue) -> tuple[LaneValue, LaneValue]:
     """A product of numbers in two parts, in two parts."""
     product = a * b
     return product, fma(a, b, -product) + fma(a, b_rest, a_rest * b)
 
 
-def quotient_of(above: Value, above_rest: Value, below: Value, below_rest: Value) -> tuple[Value, Value]:
+def quotient_of(
+    above: LaneValue, above_rest: LaneValue, below: LaneValue, below_rest: LaneValue
+) -> tuple[LaneValue, LaneValue]:
     """A quotient of numbers in two parts, in two parts."""
     inverse = below.constant(1.0) / below
     quotient = above * inverse
     return quotient, (fma(-quotient, below, above) + (above_rest - quotient * below_rest)) * inverse
 
 
-def _exponential(r: Value, tail: Value) -> Value:
+def _exponential(r: LaneValue, tail: LaneValue) -> LaneValue:
     return r + fma(r * r, estrin(r.format.exponential, r), tail) + 1.0
 
 
-def _scaled_exponential(n: Value, r: Value, tail: Value) -> Value:
+def _scaled_exponential(n: LaneValue, r: LaneValue, tail: LaneValue) -> LaneValue:
     """2**n exp(r + tail) with 2**n in two factors: it may be too large or too small."""
     half = nearest(n, 0.5)
     return _exponential(r, tail) * power_of_two(half) * power_of_two(n - half)
 
 
-def _halves(size: Value, sign: float) -> tuple[Value, Value]:
+def _halves(size: LaneValue, sign: float) -> tuple[LaneValue, LaneValue]:
     """(exp(size) + sign exp(-size))/8, in two parts: exp(size) alone may be too large."""
     n, r, tail = _reduced(size.at_most(size.format.largest_sinh))
     p, p_rest = quick_two_sum(*_minus_one(r, tail))
@@ -244,7 +246,7 @@ def _halves(size: Value, sign: float) -> tuple[Value, Value]:
     return total, lost + (large_rest + small_rest)
 
 
-def _reduced(x: Value) -> tuple[Value, Value, Value]:
+def _reduced(x: LaneValue) -> tuple[LaneValue, LaneValue, LaneValue]:
     """n, r and the rounding error of r, with x = n log(2) + r."""
     high, low = x.format.ln2_high
     n = nearest(x, 1 / math.log(2.0))
@@ -253,7 +255,7 @@ def _reduced(x: Value) -> tuple[Value, Value, Value]:
     return n, r, fma(n, -low, start - r)
 
 
-def _minus_one(r: Value, tail: Value) -> tuple[Value, Value]:
+def _minus_one(r: LaneValue, tail: LaneValue) -> tuple[LaneValue, LaneValue]:
     """exp(r + tail) - 1, in two parts: r + r**2/2, and what is left."""
     square = r * r
     lost = fma(fma(r, r, -square), 0.5, fma(tail, r, tail))
@@ -261,21 +263,21 @@ def _minus_one(r: Value, tail: Value) -> tuple[Value, Value]:
     return total, rest + fma(r * square, estrin(r.format.exponential[1:], r), lost)
 
 
-def _shifted(p: Value, rest: Value, scale: Value, one: float) -> tuple[Value, Value]:
+def _shifted(p: LaneValue, rest: LaneValue, scale: LaneValue, one: float) -> tuple[LaneValue, LaneValue]:
     """scale (p + rest) + (scale - one), in two parts."""
     above = scale - one
     total, lost = two_sum(above, scale * p)
     return total, fma(scale, rest, lost + ((scale - above) - one))
 
 
-def exponent_of_any(x: Value) -> tuple[Value, Value]:
+def exponent_of_any(x: LaneValue) -> tuple[LaneValue, LaneValue]:
     """k and f with x = 2**k (1 + f), for subnormal x too."""
     small, shift = x < x.format.subnormal, float(x.format.fraction + 2)
     k, m = exponent(where(small, x * 2.0**shift, x))
     return where(small, k - shift, k), m - 1.0
 
 
-def exponent(x: Value) -> tuple[Value, Value]:
+def exponent(x: LaneValue) -> tuple[LaneValue, LaneValue]:
     """k and m with x = 2**k m and sqrt(1/2) <= m < sqrt(2), for normal positive x."""
     form, one = x.format, 2.0**x.format.fraction
     least = form.bits_of(math.sqrt(0.5))
@@ -284,14 +286,14 @@ def exponent(x: Value) -> tuple[Value, Value]:
     return k, moved.put_word("and", 2**form.fraction - 1).put_word("iadd", least).of_bits()
 
 
-def logarithm(k: Value, f: Value, correction: Value | None = None) -> Value:
+def logarithm(k: LaneValue, f: LaneValue, correction: LaneValue | None = None) -> LaneValue:
     """k log(2) + log(1 + f) + correction."""
     high, low = f.format.ln2_high
     total, rest = quick_two_sum(k * high, f)
     return total + _series(f, fma(k, low, rest if correction is None else rest + correction))
 
 
-def _series(f: Value, rest: Value) -> Value:
+def _series(f: LaneValue, rest: LaneValue) -> LaneValue:
     """log(1 + f) - f + rest."""
     s = f / (f + 2.0)
     z = s * s
@@ -299,21 +301,21 @@ def _series(f: Value, rest: Value) -> Value:
     return fma(s, fma(z, estrin(f.format.logarithm, z), square), rest) - square
 
 
-def _logarithm_to_base(f: Value, factor: tuple[float, float]) -> tuple[Value, Value]:
+def _logarithm_to_base(f: LaneValue, factor: tuple[float, float]) -> tuple[LaneValue, LaneValue]:
     """factor * log(1 + f), in two parts."""
     log, rest = quick_two_sum(f, _series(f, f.constant(0.0)))
     product = log * factor[0]
     return product, fma(log, factor[0], -product) + fma(log, factor[1], rest * factor[0])
 
 
-def _at_ends(value: Value, u: Value, x: Value) -> Value:
+def _at_ends(value: LaneValue, u: LaneValue, x: LaneValue) -> LaneValue:
     """A logarithm of u, where it is a number: -inf for 0, nan below; infinity and nan are x."""
     value = where(u < math.inf, value, x)
     value = where(u.equals(0.0), -math.inf, value)
     return where(u < 0.0, math.nan, value)
 
 
-def _angle(x: Value) -> tuple[Value, Value, Value]:
+def _angle(x: LaneValue) -> tuple[LaneValue, LaneValue, LaneValue]:
     """The bits of n, and r with its rounding error, where x = n pi/2 + r.
 
     x - n first is exact: both are multiples of the same power of two, and close to each other.
@@ -328,7 +330,7 @@ def _angle(x: Value) -> tuple[Value, Value, Value]:
     return shifted.bits(), total, fma(n, -third, rest + lost)
 
 
-def _sides(r: Value, tail: Value) -> tuple[Value, Value, Value, Value]:
+def _sides(r: LaneValue, tail: LaneValue) -> tuple[LaneValue, LaneValue, LaneValue, LaneValue]:
     """sin(r + tail) and cos(r + tail), each in two parts."""
     z = r * r
     odd_rest = fma(r * z, estrin(r.format.sine, z), tail * fma(z, -0.5, 1.0))
@@ -338,7 +340,7 @@ def _sides(r: Value, tail: Value) -> tuple[Value, Value, Value, Value]:
     return r, odd_rest, even, ((-even + 1.0) - half) + (z * z * estrin(r.format.cosine, z) - lost)
 
 
-def _turned(value: Value, quadrant: Value) -> Value:
+def _turned(value: LaneValue, quadrant: LaneValue) -> LaneValue:
     """The negative in the third and fourth quadrant."""
     sign = quadrant.put_word("and", 2).put_word("shl", value.format.bits - 2)
     return value.bits().put("xor", sign).of_bits()

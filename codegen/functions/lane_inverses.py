@@ -20,13 +20,13 @@ from codegen.functions.lane_formulas import (
     product_of,
     quotient_of,
 )
-from codegen.functions.lane_values import Value, estrin, fma, nearest, power_of_two, quick_two_sum, two_sum
+from codegen.functions.lane_values import LaneValue, estrin, fma, nearest, power_of_two, quick_two_sum, two_sum
 
 NEAR_POWER = (1.7307065725326538, -1.285719633102417, 0.7133276462554932, -0.15853546559810638)
 """Of m**(-1/3) for sqrt(1/2) <= m < sqrt(2), with a relative error below 3e-4."""
 
 
-def asin(x: Value) -> Value:
+def asin(x: LaneValue) -> LaneValue:
     """pi/2 - 2 asin(sqrt((1 - |x|)/2)) from 1/2 on."""
     size = abs(x)
     s, s_rest, p, far = _arc(size)
@@ -36,7 +36,7 @@ def asin(x: Value) -> Value:
     return (total + (lost + fma(factor, p + s_rest, base_rest))).signed_as(x)
 
 
-def acos(x: Value) -> Value:
+def acos(x: LaneValue) -> LaneValue:
     """2 asin(sqrt((1 - x)/2)) from 1/2 on, pi less that of -x up to -1/2, and pi/2 - asin(x) between them."""
     s, s_rest, p, far = _arc(x)
     half_pi, half_rest, _ = x.format.half_pi
@@ -47,7 +47,7 @@ def acos(x: Value) -> Value:
     return total + (lost + fma(factor, p + s_rest, base * half_rest))
 
 
-def _arc(x: Value) -> tuple[Value, Value, Value, Value]:
+def _arc(x: LaneValue) -> tuple[LaneValue, LaneValue, LaneValue, LaneValue]:
     """s, what it lacks, asin(s) - s, and whether |x| > 1/2: there s is sqrt((1 - |x|)/2), elsewhere x."""
     size = abs(x)
     far = size > 0.5
@@ -57,7 +57,7 @@ def _arc(x: Value) -> tuple[Value, Value, Value, Value]:
     return s, where(far, root_rest, 0.0), s * z * estrin(x.format.arcsine, z), far
 
 
-def atan(x: Value) -> Value:
+def atan(x: LaneValue) -> LaneValue:
     """atan(c) + atan(t) with t = (|x| - c)/(1 + c |x|) for c = 0, 1 and infinity, so that |t| < tan(pi/8)."""
     size = abs(x).at_most(x.format.flat_atan)
     zero, one = x.constant(0.0), x.constant(1.0)
@@ -74,14 +74,14 @@ def atan(x: Value) -> Value:
     return _arc_tangent(base, base_rest, t, t_rest).signed_as(x)
 
 
-def _arc_tangent(base: Value, base_rest: Value, t: Value, t_rest: Value) -> Value:
+def _arc_tangent(base: LaneValue, base_rest: LaneValue, t: LaneValue, t_rest: LaneValue) -> LaneValue:
     """base + atan(t), each in two parts."""
     z = t * t
     total, lost = quick_two_sum(base, t)
     return total + (lost + fma(t * z, estrin(t.format.arctangent, z), base_rest + t_rest))
 
 
-def atan2(y: Value, x: Value) -> Value:
+def atan2(y: LaneValue, x: LaneValue) -> LaneValue:
     """k pi/4 + atan(t) or k pi/4 - atan(t), with t a quotient of the smaller number or of (smaller - larger)."""
     width, height = abs(x), abs(y)
     steep = height > width
@@ -112,7 +112,7 @@ def atan2(y: Value, x: Value) -> Value:
     return where(small, y / where(zero, 1.0, x), value)
 
 
-def asinh(x: Value) -> Value:
+def asinh(x: LaneValue) -> LaneValue:
     """log(1 + w) with w = |x| + x**2/(1 + sqrt(1 + x**2)); log(2 |x|) where x is large."""
     size = abs(x)
     far = size > x.format.large_root
@@ -128,7 +128,7 @@ def asinh(x: Value) -> Value:
     return where(size < x.format.tiny, x, where(size < math.inf, value, size).signed_as(x))
 
 
-def acosh(x: Value) -> Value:
+def acosh(x: LaneValue) -> LaneValue:
     """log(1 + w) with w = t + sqrt(t (2 + t)) and t = x - 1; log(2 x) where x is large."""
     far = x > x.format.large_root
     t, t_rest = two_sum(where(far, 1.0, x), x.constant(-1.0))
@@ -139,7 +139,7 @@ def acosh(x: Value) -> Value:
     return where(x < 1.0, math.nan, where(x < math.inf, value, x))
 
 
-def atanh(x: Value) -> Value:
+def atanh(x: LaneValue) -> LaneValue:
     """log(1 + w)/2 with w = 2 |x|/(1 - |x|)."""
     size = abs(x)
     below, below_rest = two_sum(x.constant(1.0), -size)
@@ -149,14 +149,14 @@ def atanh(x: Value) -> Value:
     return where(size < x.format.tiny, x, value.signed_as(x))
 
 
-def _logarithm_or_far(w: Value, w_rest: Value, far: Value, size: Value) -> Value:
+def _logarithm_or_far(w: LaneValue, w_rest: LaneValue, far: LaneValue, size: LaneValue) -> LaneValue:
     """log(1 + w + w_rest), or log(2 size) where it is far."""
     near = logarithm_of_sum(*two_sum(w, w.constant(1.0)), w, w_rest)
     k, m = exponent(size)
     return where(far, logarithm(k + 1.0, m - 1.0), near)
 
 
-def hypot(x: Value, y: Value) -> Value:
+def hypot(x: LaneValue, y: LaneValue) -> LaneValue:
     """The root of x**2 + y**2 in two parts, both divided by a power of two before."""
     width, height = abs(x), abs(y)
     steep = height > width
@@ -170,7 +170,7 @@ def hypot(x: Value, y: Value) -> Value:
     return where(width.equals(math.inf), math.inf, where(height.equals(math.inf), math.inf, value))
 
 
-def cbrt(x: Value) -> Value:
+def cbrt(x: LaneValue) -> LaneValue:
     """2**q y with |x| = 2**(3 q) a, and y = a r**2 with r = a**(-1/3)."""
     size = abs(x)
     k, f = exponent_of_any(size)
@@ -189,13 +189,13 @@ def cbrt(x: Value) -> Value:
     return where(size.equals(0.0), x, where(size < math.inf, value.signed_as(x), x))
 
 
-def _root(a: Value, a_rest: Value) -> tuple[Value, Value]:
+def _root(a: LaneValue, a_rest: LaneValue) -> tuple[LaneValue, LaneValue]:
     """A square root in two parts, of a number in two parts."""
     root = a.sqrt()
     return root, (fma(-root, root, a) + a_rest) / where(root > 0.0, root + root, 1.0)
 
 
-def _scales(x: Value) -> tuple[Value, Value]:
+def _scales(x: LaneValue) -> tuple[LaneValue, LaneValue]:
     """2**-k and 2**k, with which x is about 1 but for the ends of the range; both are normal."""
     form = x.format
     inside = x.clamp(form.subnormal, 2.0 ** (form.bias - 2))

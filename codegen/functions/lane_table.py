@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from codegen.functions import hard_arguments as hard, lane_formulas as lane, lane_inverses as inverse
 from codegen.functions.formula_values import where
-from codegen.functions.lane_values import Value
+from codegen.functions.lane_values import LaneValue
 from codegen.records import dataclass
 
 
@@ -15,8 +15,8 @@ from codegen.records import dataclass
 class Hard:
     """What a formula leaves out: whether an argument is hard, and the formula for it, of all lanes or of one double."""
 
-    test: Callable[..., Value]
-    formula: Callable[..., Value]
+    test: Callable[..., LaneValue]
+    formula: Callable[..., LaneValue]
     alone: bool = False
 
 
@@ -30,31 +30,31 @@ class LaneFunction:
     The bound is that of double, measured at some 100,000 points; that of single is `SINGLE_ULP`.
     """
 
-    formula: Callable[..., Value]
+    formula: Callable[..., LaneValue]
     ulp: float
     hard: Hard | None = None
     operands: int = 1
 
 
-def _far_exponent(x: Value) -> Value:
+def _far_exponent(x: LaneValue) -> LaneValue:
     return abs(x).compare("uge", x.format.normal_exp)
 
 
-def _far_power_of_two(x: Value) -> Value:
+def _far_power_of_two(x: LaneValue) -> LaneValue:
     return abs(x).compare("uge", x.format.bias - 1.0)
 
 
-def _not_normal(x: Value) -> Value:
+def _not_normal(x: LaneValue) -> LaneValue:
     """Whether a number is none that is positive and normal: the bits of those follow one another."""
     least, end = x.format.bits_of(x.format.subnormal), x.format.bits_of(math.inf)
     return x.bits().put_word("iadd", -least).put_word("above", end - least - 1)
 
 
-def _huge_angle(x: Value) -> Value:
+def _huge_angle(x: LaneValue) -> LaneValue:
     return abs(x) >= x.format.huge_angle
 
 
-def _hard_power(x: Value, y: Value) -> Value:
+def _hard_power(x: LaneValue, y: LaneValue) -> LaneValue:
     """Powers of zero, of negative, subnormal, infinite numbers and nan, and those next to overflow and underflow."""
     size = where(x < math.inf, abs(lane.exponent_of_power(x, y)[0]), math.inf)
     return where(x >= x.format.subnormal, size, math.inf).compare("uge", x.format.largest_power)

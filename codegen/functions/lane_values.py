@@ -1,8 +1,8 @@
 """Values that formulas of lane functions are written in.
 
-A formula is written once, as mathematics on `Value`; a `Writer` makes text of each operation: LLVM IR on the lanes of a
-vector (`codegen.emission.lane_functions`). Nothing is contracted: a fused multiply-add stands where `fma` is written,
-and nowhere else.
+A formula is written once, as mathematics on `LaneValue`; a `LaneOperationWriter` makes text of each operation: LLVM IR
+on the lanes of a vector (`codegen.emission.lane_functions`). Nothing is contracted: a fused multiply-add stands where
+`fma` is written, and nowhere else.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from codegen.functions.formula_values import Number, where
 from codegen.functions.lane_formats import Format
 from codegen.records import dataclass
 
-Operand: TypeAlias = "Value | float"
+Operand: TypeAlias = "LaneValue | float"
 
 
-class Writer(ABC):
+class LaneOperationWriter(ABC):
     """Writes operations on numbers of a format one after the other; each has a name in the tables of the writers."""
 
     format: Format
@@ -41,10 +41,10 @@ class Writer(ABC):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Value(Number):
+class LaneValue(Number):
     """A value that has been written."""
 
-    writer: Writer
+    writer: LaneOperationWriter
     text: str
 
     @property
@@ -52,65 +52,65 @@ class Value(Number):
         """The format of the number."""
         return self.writer.format
 
-    def put(self, operation: str, *operands: Operand) -> Value:
+    def put(self, operation: str, *operands: Operand) -> LaneValue:
         """Write an operation whose first operand this is; floats are constants."""
-        texts = [one.text if isinstance(one, Value) else self.writer.number(one) for one in operands]
-        return Value(self.writer, self.writer.put(operation, [self.text, *texts]))
+        texts = [one.text if isinstance(one, LaneValue) else self.writer.number(one) for one in operands]
+        return LaneValue(self.writer, self.writer.put(operation, [self.text, *texts]))
 
-    def compare(self, condition: str, other: Operand) -> Value:
+    def compare(self, condition: str, other: Operand) -> LaneValue:
         return self.put(condition, other)
 
-    def constant(self, value: float) -> Value:
-        return Value(self.writer, self.writer.number(value))
+    def constant(self, value: float) -> LaneValue:
+        return LaneValue(self.writer, self.writer.number(value))
 
-    def put_word(self, operation: str, word: int) -> Value:
+    def put_word(self, operation: str, word: int) -> LaneValue:
         """Write an operation on bits, with a constant."""
-        return Value(self.writer, self.writer.put(operation, [self.text, self.writer.word(word)]))
+        return LaneValue(self.writer, self.writer.put(operation, [self.text, self.writer.word(word)]))
 
-    def signed_as(self, other: Value) -> Value:
+    def signed_as(self, other: LaneValue) -> LaneValue:
         """The absolute value with the sign of another number."""
         return self.put("copysign", other)
 
-    def times_sign_of(self, other: Value) -> Value:
+    def times_sign_of(self, other: LaneValue) -> LaneValue:
         """The negative where another number has the sign of negative ones."""
         sign = other.bits().put_word("and", 1 << (self.format.bits - 1))
         return self.bits().put("xor", sign).of_bits()
 
-    def entry(self, name: str, table: Sequence[int]) -> Value:
+    def entry(self, name: str, table: Sequence[int]) -> LaneValue:
         """The entry of a table of words at this place."""
-        return Value(self.writer, self.writer.entry(name, table, self.text))
+        return LaneValue(self.writer, self.writer.entry(name, table, self.text))
 
-    def sqrt(self) -> Value:
+    def sqrt(self) -> LaneValue:
         """The square root; nan of a negative number."""
         return self.put("sqrt")
 
-    def floor(self) -> Value:
+    def floor(self) -> LaneValue:
         """The largest whole number that is not larger."""
         return self.put("floor")
 
-    def clamp(self, low: float, high: float) -> Value:
+    def clamp(self, low: float, high: float) -> LaneValue:
         """The nearest number of an interval; nan stays."""
         return where(self < low, low, self).at_most(high)
 
-    def at_most(self, high: float) -> Value:
+    def at_most(self, high: float) -> LaneValue:
         """The smaller one; nan stays."""
         return where(self > high, high, self)
 
-    def bits(self) -> Value:
+    def bits(self) -> LaneValue:
         """The bits of a number."""
         return self.put("bits")
 
-    def of_bits(self) -> Value:
+    def of_bits(self) -> LaneValue:
         """The number that has these bits."""
         return self.put("of_bits")
 
 
-def fma(a: Value, b: Operand, c: Operand) -> Value:
+def fma(a: LaneValue, b: Operand, c: Operand) -> LaneValue:
     """a*b + c, rounded once."""
     return a.put("fma", b, c)
 
 
-def two_sum(a: Value, b: Value) -> tuple[Value, Value]:
+def two_sum(a: LaneValue, b: LaneValue) -> tuple[LaneValue, LaneValue]:
     """a + b and its rounding error (Knuth).
 
     Source: D. E. Knuth, The Art of Computer Programming 2, section 4.2.2, theorem B.
@@ -120,13 +120,13 @@ def two_sum(a: Value, b: Value) -> tuple[Value, Value]:
     return total, (a - (total - second)) + (b - second)
 
 
-def quick_two_sum(a: Value, b: Value) -> tuple[Value, Value]:
+def quick_two_sum(a: LaneValue, b: LaneValue) -> tuple[LaneValue, LaneValue]:
     """a + b and its rounding error, for |a| >= |b| or a = 0 (Dekker)."""
     total = a + b
     return total, (a - total) + b
 
 
-def estrin(coefficients: Sequence[float], x: Value) -> Value:
+def estrin(coefficients: Sequence[float], x: LaneValue) -> LaneValue:
     """c0 + c1 x + c2 x^2 + ..., by pairs: few operations wait for each other."""
     terms: list[Operand] = list(coefficients)
     power = x
@@ -135,16 +135,16 @@ def estrin(coefficients: Sequence[float], x: Value) -> Value:
         terms = [*pairs, *terms[len(pairs) * 2 :]]
         power = power * power if len(terms) > 1 else power
     (total,) = terms
-    return total if isinstance(total, Value) else x.constant(total)
+    return total if isinstance(total, LaneValue) else x.constant(total)
 
 
-def nearest(x: Value, factor: float) -> Value:
+def nearest(x: LaneValue, factor: float) -> LaneValue:
     """The whole number nearest to `factor * x`, below a quarter of `shift` in size; halves go to the even one."""
     shift = x.format.shift
     return fma(x, factor, shift) - shift
 
 
-def power_of_two(n: Value) -> Value:
+def power_of_two(n: LaneValue) -> LaneValue:
     """2**n for a whole number n, where that is a normal number."""
     form = n.format
     return (n + (form.shift + form.bias)).bits().put_word("shl", form.fraction).of_bits()

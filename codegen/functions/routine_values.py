@@ -31,7 +31,7 @@ _SIZES = {"i8": 1, "i32": 4, "i64": 8, "ptr": 8, "float": 4, "double": 8}
 Numbers = dict[str, float | str]  # that routines mention; a text is a global
 
 
-class Value(NamedTuple):
+class RoutineValue(NamedTuple):
     """A value: its IR type, or "*" and that of its elements for an array, and its text."""
 
     type: str
@@ -63,8 +63,8 @@ class Expressions:
         self.kinds = {"int": "i64", "int32": "i32", "bool": "i1", "double": "double", "pointer": "ptr", **arrays}
         self.kinds |= {"real": scalar.type, "reals": f"*{scalar.type}"}
         known = numbers | {"nan": math.nan, "inf": math.inf, "null": "null"}
-        self.constants: dict[str, Value] = {given: self.number(number) for given, number in known.items()}
-        self.variables: dict[str, Value] = {}
+        self.constants: dict[str, RoutineValue] = {given: self.number(number) for given, number in known.items()}
+        self.variables: dict[str, RoutineValue] = {}
         self.lines: list[str] = []
         self.memory: list[str] = []  # of what goes by address
         self.calls: dict[str, int] = {}
@@ -80,29 +80,29 @@ class Expressions:
         written = "a parameter without a type" if node is None else ast.unparse(node)
         raise LoweringError(f"{written!r} in the routine {self.name}", why="routines cannot say it", do="report it")
 
-    def put(self, kind: str, text: str) -> Value:
+    def put(self, kind: str, text: str) -> RoutineValue:
         """Write an operation down; return its value."""
         self.count += 1
         self.lines.append(f" %.{self.count}={text}")
-        return Value(kind, f"%.{self.count}")
+        return RoutineValue(kind, f"%.{self.count}")
 
-    def number(self, number: float | str) -> Value:
+    def number(self, number: float | str) -> RoutineValue:
         if isinstance(number, str):
-            return Value("ptr", number)
+            return RoutineValue("ptr", number)
         if isinstance(number, int):
-            return Value("i64", str(number))
-        return Value(self.scalar.type, self.scalar.constant(struct.pack(">d", number)))
+            return RoutineValue("i64", str(number))
+        return RoutineValue(self.scalar.type, self.scalar.constant(struct.pack(">d", number)))
 
-    def value(self, node: ast.expr) -> Value:
+    def value(self, node: ast.expr) -> RoutineValue:
         match node:
             case ast.Name(name):
                 return self.variables[name] if name in self.variables else self.constants[name]
             case ast.Constant(bool() as truth):
-                return Value("i1", str(truth).lower())
+                return RoutineValue("i1", str(truth).lower())
             case ast.Constant(int() | float() as number):
                 return self.number(number)
             case ast.Constant(str() as letter):
-                return Value("i8", str(ord(letter)))
+                return RoutineValue("i8", str(ord(letter)))
             case ast.UnaryOp(operation, operand):
                 return self.unary(operation, self.value(operand), node)
             case ast.BinOp(left, operation, right):
@@ -123,7 +123,7 @@ class Expressions:
                 return self.call(node)
         self.refuse(node)
 
-    def unary(self, operation: ast.unaryop, operand: Value, node: ast.expr) -> Value:
+    def unary(self, operation: ast.unaryop, operand: RoutineValue, node: ast.expr) -> RoutineValue:
         match operation, operand.type:
             case ast.USub(), "i64":
                 return self.put("i64", f"sub i64 0,{operand.text}")
@@ -133,31 +133,31 @@ class Expressions:
                 return self.put(operand.type, f"xor {operand.typed},-1")
         self.refuse(node)
 
-    def binary(self, operation: ast.operator, left: Value, right: Value, node: ast.expr) -> Value:
+    def binary(self, operation: ast.operator, left: RoutineValue, right: RoutineValue, node: ast.expr) -> RoutineValue:
         word = _ARITHMETIC.get(type(operation), ("", ""))[left.type != "i64"]
         if left.type != right.type or not word:
             self.refuse(node)
         return self.put(left.type, f"{word} {left.typed},{right.text}")
 
-    def compare(self, whole: str, real: str, left: Value, right: Value) -> Value:
+    def compare(self, whole: str, real: str, left: RoutineValue, right: RoutineValue) -> RoutineValue:
         word = f"fcmp {real}" if left.type in ("double", "float") else f"icmp {whole}"
         return self.put("i1", f"{word} {left.typed},{right.text}")
 
     # memory
 
-    def element(self, array: Value, index: Value) -> Value:
+    def element(self, array: RoutineValue, index: RoutineValue) -> RoutineValue:
         return self.put(array.type, f"getelementptr {array.type[1:]},{array.typed},{index.typed}")
 
-    def load(self, place: Value) -> Value:
+    def load(self, place: RoutineValue) -> RoutineValue:
         kind = place.type[1:]
         return self.as_int(self.put(kind, f"load {kind},{place.typed}{_alignment(kind)}"))
 
-    def store(self, value: Value, place: Value) -> None:
+    def store(self, value: RoutineValue, place: RoutineValue) -> None:
         self.lines.append(f" store {value.typed},{place.typed}{_alignment(value.type)}")
 
     # calls
 
-    def call(self, node: ast.Call) -> Value:
+    def call(self, node: ast.Call) -> RoutineValue:
         match node:
             case ast.Call(ast.Name("room"), [ast.Name(kind), size]):
                 return self.put(self.kinds[kind], f"alloca {self.kinds[kind][1:]},{self.value(size).typed},align 8")
@@ -174,30 +174,30 @@ class Expressions:
                 return self.routine(f"{library}.{word}", given)
         self.refuse(node)
 
-    def routine(self, name: str, given: list[Value]) -> Value:
+    def routine(self, name: str, given: list[RoutineValue]) -> RoutineValue:
         """Call another routine, or a function that is declared only; C's ints have 32 bits."""
         function = self.written[name]
         kinds = [self.kind_of(each.annotation) for each in function.args.args]
         operands = [self.as_int32(value) if kind == "i32" else value for kind, value in zip(kinds, given, strict=True)]
         return self.put_call(self.result_of(function), name, *operands)
 
-    def put_call(self, kind: str, name: str, *given: Value) -> Value:
+    def put_call(self, kind: str, name: str, *given: RoutineValue) -> RoutineValue:
         self.calls[name] = len(given)
         return self.put_call_of(kind, f"@{name}", given)
 
-    def put_call_of(self, kind: str, name: str, given: Sequence[Value]) -> Value:
+    def put_call_of(self, kind: str, name: str, given: Sequence[RoutineValue]) -> RoutineValue:
         text = f"call {in_ir(kind)} {name}({','.join(value.typed for value in given)})"
         if kind != "void":
             return self.as_int(self.put(kind, text))
         self.lines.append(f" {text}")
-        return Value("void", "")
+        return RoutineValue("void", "")
 
-    def word(self, word: str, given: list[Value], node: ast.Call) -> Value:
+    def word(self, word: str, given: list[RoutineValue], node: ast.Call) -> RoutineValue:
         """Carry out what any routine may call: conversions, functions, memory that is copied or cleared."""
         kind, whole = self.scalar.type, f"i{8 * self.scalar.size}"
         match word, given:
             case _, [array] if word in self.kinds and in_ir(array.type) == "ptr":
-                return Value(self.kinds[word], array.text)
+                return RoutineValue(self.kinds[word], array.text)
             case "address", [array]:
                 return self.put("i64", f"ptrtoint {array.typed} to i64")
             case "int", [number]:
@@ -214,16 +214,16 @@ class Expressions:
                 return self.put_call(kind, f"llvm.{word}.{self.scalar.suffix}", *given)
             case "copy" | "clear", [to, *origin, count]:
                 size = self.put("i64", f"mul {count.typed},{_SIZES[to.type[1:]]}")
-                moved = [to, *(origin or [Value("i8", "0")]), size, Value("i1", "false")]
+                moved = [to, *(origin or [RoutineValue("i8", "0")]), size, RoutineValue("i1", "false")]
                 return self.put_call("void", COPIED if origin else CLEARED, *moved)
             case "fence", []:
                 self.lines.append(" fence seq_cst")
-                return Value("void", "")
+                return RoutineValue("void", "")
         self.refuse(node)
 
-    def fortran(self, name: str, given: list[Value]) -> Value:
+    def fortran(self, name: str, given: list[RoutineValue]) -> RoutineValue:
         """Call a routine of BLAS or LAPACK; what is stored for it is at the same address in every call."""
-        places: dict[Value, Value] = {}
+        places: dict[RoutineValue, RoutineValue] = {}
         for value in given:
             if not value.type.startswith("*") and value not in places:
                 stored = self.as_int32(value)
@@ -235,19 +235,19 @@ class Expressions:
         self.put_call("void", name, *operands, info := self.reserved("i32"))
         return self.load(info)
 
-    def reserved(self, kind: str) -> Value:
+    def reserved(self, kind: str) -> RoutineValue:
         self.count += 1
         self.memory.append(f" %.m{self.count}=alloca {kind},align 8")
-        return Value(f"*{kind}", f"%.m{self.count}")
+        return RoutineValue(f"*{kind}", f"%.m{self.count}")
 
-    def as_int(self, value: Value) -> Value:
+    def as_int(self, value: RoutineValue) -> RoutineValue:
         """Return what has 32 bits as a whole number of 64."""
         return self.put("i64", f"sext {value.typed} to i64") if value.type == "i32" else value
 
-    def as_int32(self, value: Value) -> Value:
+    def as_int32(self, value: RoutineValue) -> RoutineValue:
         return self.put("i32", f"trunc {value.typed} to i32") if value.type == "i64" else value
 
-    def as_real(self, value: Value, kind: str) -> Value:
+    def as_real(self, value: RoutineValue, kind: str) -> RoutineValue:
         word = {"i64": "sitofp", "double": "fptrunc", "float": "fpext"}[value.type]
         return value if value.type == kind else self.put(kind, f"{word} {value.typed} to {kind}")
 

@@ -23,7 +23,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
-from codegen.functions.routine_values import CLEARED, COPIED, Expressions, Numbers, Value, in_ir
+from codegen.functions.routine_values import CLEARED, COPIED, Expressions, Numbers, RoutineValue, in_ir
 from codegen.lanes import Lanes
 
 MOVES = {COPIED: f"declare void @{COPIED}(ptr,ptr,i64,i1)", CLEARED: f"declare void @{CLEARED}(ptr,i8,i64,i1)"}
@@ -62,7 +62,7 @@ class Routines:
 
     def compiled(self, name: str, scalar: Lanes) -> Compiled:
         """Return a routine for a type of numbers."""
-        return _Writer(self.written, name, scalar, self._numbers(scalar.type)).compiled()
+        return _RoutineWriter(self.written, name, scalar, self._numbers(scalar.type)).compiled()
 
     def text(self, scalar: Lanes, *, public: Collection[str], beside: Collection[str] = ()) -> str:
         """Return all routines as one text, but for what stands `beside`; the heads of some are for others to call."""
@@ -74,7 +74,7 @@ class Routines:
         return text
 
 
-class _Writer(Expressions):
+class _RoutineWriter(Expressions):
     """A routine in the making, block by block."""
 
     def __init__(self, written: Mapping[str, ast.FunctionDef], name: str, scalar: Lanes, numbers: Numbers) -> None:
@@ -82,7 +82,7 @@ class _Writer(Expressions):
         self.function = written[name]
         self.result = self.result_of(self.function)
         self.label: str | None = ".entry"  # of the block in the making; None behind its end
-        self.ways: dict[str, list[tuple[str, dict[str, Value]]]] = defaultdict(list)  # to blocks that come later
+        self.ways: dict[str, list[tuple[str, dict[str, RoutineValue]]]] = defaultdict(list)  # to blocks that come later
         self.exits: list[str] = []  # of the loops around this place
 
     def compiled(self) -> Compiled:
@@ -90,7 +90,7 @@ class _Writer(Expressions):
         if _is_declaration(self.function):
             return Compiled(f"declare {in_ir(self.result)} @{self.name}({','.join(map(in_ir, kinds))}) nounwind", {})
         names = [each.arg for each in self.function.args.args]
-        self.variables = {name: Value(kind, f"%{name}") for name, kind in zip(names, kinds, strict=True)}
+        self.variables = {name: RoutineValue(kind, f"%{name}") for name, kind in zip(names, kinds, strict=True)}
         given = ",".join(value.typed for value in self.variables.values())
         self.carry_out(self.function.body)
         if self.label is not None:
@@ -107,7 +107,7 @@ class _Writer(Expressions):
             self.ways[label].append((self.label, self.variables))
             self.label = None
 
-    def fork(self, test: Value, first: str, second: str) -> None:
+    def fork(self, test: RoutineValue, first: str, second: str) -> None:
         """End the block in the making: go to one of two."""
         self.lines.append(f" br {test.typed},label %{first},label %{second}")
         for label in (first, second):
@@ -175,7 +175,7 @@ class _Writer(Expressions):
                 case _:
                     self.refuse(to)
 
-    def choose(self, test: Value, first: list[ast.stmt], second: list[ast.stmt]) -> None:
+    def choose(self, test: RoutineValue, first: list[ast.stmt], second: list[ast.stmt]) -> None:
         then, otherwise, end = self.labels("then", "else", "end")
         self.fork(test, then, otherwise)
         for label, statements in ((then, first), (otherwise, second)):
@@ -187,7 +187,7 @@ class _Writer(Expressions):
     def repeat(self, loop: ast.While | ast.For) -> None:
         """Repeat: what the loop changes begins with a phi, which is known when its end is."""
         head, inside, end = self.labels("loop", "body", "after")
-        counter, limit = self.counted(loop) if isinstance(loop, ast.For) else ("", Value("i64", "0"))
+        counter, limit = self.counted(loop) if isinstance(loop, ast.For) else ("", RoutineValue("i64", "0"))
         nodes = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
         changed = {node.id for node in nodes} & self.variables.keys()
         self.go(head)
@@ -209,19 +209,19 @@ class _Writer(Expressions):
             self.lines[at + k] = f" {phi.text}={_phi(name, phi.type, ways)}"
         self.begin(self.exits.pop())
 
-    def counted(self, loop: ast.For) -> tuple[str, Value]:
+    def counted(self, loop: ast.For) -> tuple[str, RoutineValue]:
         """Set the counter of a loop to its start; return its name and its end."""
         match loop:
             case ast.For(ast.Name(name), ast.Call(ast.Name("range"), [*start, end])):
-                self.set(name, self.value(start[0]) if start else Value("i64", "0"))
+                self.set(name, self.value(start[0]) if start else RoutineValue("i64", "0"))
                 return name, self.value(end)
         self.refuse(loop.iter)
 
-    def set(self, name: str, value: Value) -> None:
+    def set(self, name: str, value: RoutineValue) -> None:
         self.variables = self.variables | {name: value}  # the ways to other blocks keep what they have
 
 
-def _phi(name: str, kind: str, ways: list[tuple[str, dict[str, Value]]]) -> str:
+def _phi(name: str, kind: str, ways: list[tuple[str, dict[str, RoutineValue]]]) -> str:
     return f"phi {in_ir(kind)} " + ",".join(f"[{variables[name].text},%{label}]" for label, variables in ways)
 
 

@@ -95,7 +95,7 @@ def _explain(found: _Timeline, at: int, fail: Fail) -> None:
     fail(ONCE, where, f"{first} stores to it twice")
 
 
-def _is_plain(uses: Sequence[_Use]) -> bool:
+def _is_plain(uses: Sequence[_BufferUse]) -> bool:
     """Whether it is seen at once that all is right: outside of nests, all sums or one store, and reads behind them."""
     writes = [use for use in uses if use.kind > READ]
     if any(use.nests for use in uses):
@@ -131,14 +131,14 @@ def check_rounds(program: RolledProgram) -> None:
         found.refuse_pairs(begun, reads, apart, "is read in another round than {} began it in")
 
 
-def _begins_anew(uses: Sequence[_Use]) -> bool:
+def _begins_anew(uses: Sequence[_BufferUse]) -> bool:
     """Return whether places that are read may begin more than once."""
     stores = [use for use in uses if use.kind >= ZERO]
     return len(stores) < len(uses) and (len(stores) > 1 or any(use.nests for use in stores))
 
 
 @dataclass(frozen=True)
-class _Rounds:
+class _NestRounds:
     """A nest around a region: its rounds, how many regions run in one of them, and when the first one begins.
 
     Times are numbers of regions that have run; these are in the first rounds of the nests further out.
@@ -150,13 +150,13 @@ class _Rounds:
 
 
 @dataclass(frozen=True)
-class _Use:
+class _BufferUse:
     """A use of a buffer by a region: its number, where it was written, when it runs first, the nests around it."""
 
     number: int
     origin: str
     first: int
-    nests: tuple[_Rounds, ...]
+    nests: tuple[_NestRounds, ...]
     kind: int
     table: Table
 
@@ -201,9 +201,9 @@ class _Use:
         return np.concatenate(found), time[every], [times[every] for times in began]
 
 
-def _uses(program: RolledProgram) -> dict[int, list[_Use]]:
+def _uses(program: RolledProgram) -> dict[int, list[_BufferUse]]:
     """Return the uses of all buffers that are written."""
-    found: dict[int, list[_Use]] = {}
+    found: dict[int, list[_BufferUse]] = {}
     for number, (region, first, nests) in enumerate(_in_time(program.steps, 0, ())):
         slots, rows = len(region.body.inputs), [region.body.outputs[use.output].rows[0] for use in region.results]
         copies = all(row < slots and use.kind != "add" for row, use in zip(rows, region.results, strict=True))
@@ -211,7 +211,7 @@ def _uses(program: RolledProgram) -> dict[int, list[_Use]]:
         pairs += [(use.buffer, _kind(region, use, bool(nests)), use.table) for use in region.results]
         for buffer, kind, table in pairs:
             if program.buffers[buffer].kind in ("workspace", "output"):
-                found.setdefault(buffer, []).append(_Use(number, region.origin, first, nests, kind, table))
+                found.setdefault(buffer, []).append(_BufferUse(number, region.origin, first, nests, kind, table))
     return found
 
 
@@ -229,14 +229,14 @@ def _kind(region: Region, use: Result, inside: bool) -> int:
 
 
 def _in_time(
-    steps: Sequence[Step], first: int, nests: tuple[_Rounds, ...]
-) -> Iterator[tuple[Region, int, tuple[_Rounds, ...]]]:
+    steps: Sequence[Step], first: int, nests: tuple[_NestRounds, ...]
+) -> Iterator[tuple[Region, int, tuple[_NestRounds, ...]]]:
     """Return every region, when it runs first, and the nests around it."""
     for step in steps:
         if isinstance(step, Region):
             yield step, first, nests
         else:
-            yield from _in_time(step.steps, first, (*nests, _Rounds(step.count, _length(step.steps), first)))
+            yield from _in_time(step.steps, first, (*nests, _NestRounds(step.count, _length(step.steps), first)))
         first += _length([step])
 
 
@@ -245,7 +245,7 @@ def _length(steps: Sequence[Step]) -> int:
     return sum(1 if isinstance(step, Region) else step.count * _length(step.steps) for step in steps)
 
 
-def _timelines(program: RolledProgram, wanted: Callable[[Sequence[_Use]], bool]) -> Iterator[_Timeline]:
+def _timelines(program: RolledProgram, wanted: Callable[[Sequence[_BufferUse]], bool]) -> Iterator[_Timeline]:
     """Return all uses in order of the buffers for which something is to be found out."""
     names = buffer_names(program)
     for buffer, uses in _uses(program).items():
@@ -271,7 +271,7 @@ class _Timeline:
     did; -1 where there is none. So two uses are in the same round where the numbers are the same.
     """
 
-    def __init__(self, program: str, buffer: int, name: str, uses: Sequence[_Use], chosen: Places | None) -> None:
+    def __init__(self, program: str, buffer: int, name: str, uses: Sequence[_BufferUse], chosen: Places | None) -> None:
         self.program, self.buffer, self.name, self.uses = program, buffer, name, uses
         found = [use.events(chosen) for use in uses]
         depth, sizes = 2 * max(len(use.nests) for use in uses), [len(places) for places, _, _ in found]

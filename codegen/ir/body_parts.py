@@ -11,7 +11,7 @@ import sympy as sp
 from codegen.ir.copy_rows import body_of, copied, program_over
 from codegen.ir.program import Program, reachable
 from codegen.ir.region import Carry, Gather, Kind, Region, Result
-from codegen.ir.row_table import Table as RowTable
+from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Table
 from codegen.records import dataclass
 

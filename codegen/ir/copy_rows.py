@@ -12,11 +12,11 @@ import sympy as sp
 
 from codegen.heads import Alias
 from codegen.ir.program import Input, Output, Program, Rows, needed
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 
 
 def copy_rows(
-    rows: Rows, order: Iterable[int], table: Table, row_of: dict[int, int], leaf: Callable[[int], int] | None = None,
+    rows: Rows, order: Iterable[int], table: RowTable, row_of: dict[int, int], leaf: Callable[[int], int] | None = None,
     *, alone: bool = False,
 ) -> None:  # fmt: skip
     """Copy rows, in topological order, into a table, and enter what became of each into `row_of`.
@@ -27,7 +27,7 @@ def copy_rows(
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
-    >>> program, table = program_from_sympy([x, y], [x * y]), Table()
+    >>> program, table = program_from_sympy([x, y], [x * y]), RowTable()
     >>> row_of = {1: table.leaf(y)}
     >>> copy_rows(program, range(len(program)), table, row_of)
     >>> row_of, table.operands
@@ -46,13 +46,13 @@ def copy_rows(
             row_of[row] = canonical(head, tuple([row_of[part] for part in parts]))
 
 
-def copied(rows: Rows, wanted: Sequence[int], table: Table, row_of: dict[int, int]) -> list[int]:
+def copied(rows: Rows, wanted: Sequence[int], table: RowTable, row_of: dict[int, int]) -> list[int]:
     """Return what wanted rows become in a table; only what they need beyond `row_of` is copied.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
-    >>> program, table = program_from_sympy([x], [sp.sin(x) + sp.cos(x)]), Table()
+    >>> program, table = program_from_sympy([x], [sp.sin(x) + sp.cos(x)]), RowTable()
     >>> copied(program, [program.heads.index(sp.sin)], table, {0: table.leaf(x)}), table.heads
     ([1], [<class 'sympy.core.symbol.Symbol'>, sin])
     """
@@ -78,13 +78,13 @@ def program_over(
     inner = needed(rows, wanted, set(slots))
     read = {*wanted, *chain.from_iterable(rows.operands[row] for row in inner)}
     used = [number for number, slot in enumerate(slots) if slot in read]
-    table, names = Table(), [f"s{k}" for k in range(len(used))]
+    table, names = RowTable(), [f"s{k}" for k in range(len(used))]
     row_of = {slots[number]: table.leaf(sp.Symbol(s, real=True)) for number, s in zip(used, names, strict=True)}
     copy_rows(rows, inner, table, row_of)
     return body_of(table, names, [row_of[row] for row in wanted], name), used
 
 
-def body_of(table: Table, slots: Iterable[str], outputs: Iterable[int], name: str) -> Program:
+def body_of(table: RowTable, slots: Iterable[str], outputs: Iterable[int], name: str) -> Program:
     """Return the program of a table's rows, which has numbers in (the leaves that came first) and numbers out."""
     inputs, results = tuple(Input(slot, ()) for slot in slots), tuple(Output((), (row,)) for row in outputs)
     return Program(table.heads, table.operands, table.atoms, inputs, results, name)

@@ -102,10 +102,10 @@ def use_counts(rows: Sequence[Row], outputs: Sequence[int]) -> list[int]:
     return uses
 
 
-class Rows:
+class MachineRows:
     """A growing table in which equal rows are one row.
 
-    >>> table = Rows()
+    >>> table = MachineRows()
     >>> table.row("input", 0), table.row("neg", 0), table.row("input", 0)
     (0, 1, 0)
     """
@@ -132,7 +132,7 @@ class Rows:
         return made
 
 
-class Machine(Rows):
+class Machine(MachineRows):
     """The growing table with its constructors; each takes and returns signed references.
 
     >>> machine = Machine()

@@ -35,7 +35,7 @@ import sympy as sp
 from codegen.errors import ArgumentError
 from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Program
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.records import dataclass
 
 MatrixKind = Literal[
@@ -203,7 +203,7 @@ _OF_TWO = {"product", "triangular", "solve", "insertion", "insertion_right", "ga
 
 @cache
 def _body(kind: MatrixKind) -> Program:
-    rows = Table()
+    rows = RowTable()
     slots = [rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(1 + (kind in _OF_TWO))]
     first, last = slots[0], slots[-1]
     if kind in CONSTANT:

@@ -27,7 +27,7 @@ ROWS_A_LOOK = 8  # that are entered in the time of one comparison, about
 
 
 @dataclass(frozen=True, slots=True)
-class _Block:
+class _RowBlock:
     """Rows from `start` to `stop`, all of one head: operand k is between `lows[k]` and `highs[k]`."""
 
     start: int
@@ -49,7 +49,7 @@ class RowBlocks:
     starts: list[int] = field(default_factory=list)  # of all blocks, ascending
     stops: list[int] = field(default_factory=list)
     leaves: list[range] = field(default_factory=list)  # those of the blocks that are leaves, of one head each
-    waiting: dict[Head, list[_Block]] = field(default_factory=dict)  # not in the memo
+    waiting: dict[Head, list[_RowBlock]] = field(default_factory=dict)  # not in the memo
     looks: dict[Head, int] = field(default_factory=dict)  # at blocks of a head that wait, one for each row added alone
     latest: dict[Head, int] = field(default_factory=dict)  # the last row of a head that the memo may have
     scanned: int = 0  # rows that `latest` knows of
@@ -72,7 +72,7 @@ class RowBlocks:
         """Note a block of operations that are new."""
         self.add_range(start, stop)
         lows, highs = bounds(columns)
-        self.waiting.setdefault(head, []).append(_Block(start, stop, lows, highs))
+        self.waiting.setdefault(head, []).append(_RowBlock(start, stop, lows, highs))
 
     def add_range(self, start: int, stop: int) -> None:
         """Note rows of one head, which the memo need not have."""
@@ -114,7 +114,7 @@ class RowBlocks:
                 found.append(block)
         yield from self._taken(head, found)
 
-    def _taken(self, head: Head, found: Sequence[_Block]) -> Iterator[tuple[int, int]]:
+    def _taken(self, head: Head, found: Sequence[_RowBlock]) -> Iterator[tuple[int, int]]:
         """Take blocks off, and yield them as ranges."""
         if found:
             taken = {block.start for block in found}

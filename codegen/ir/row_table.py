@@ -22,10 +22,10 @@ from codegen.limits import EVERY, check
 COMMUTATIVE = frozenset({sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor})
 
 
-class Table:
+class RowTable:
     """Growing columns `heads`, `operands`, `atoms`; equal rows are one row. Threads may add to one table.
 
-    >>> table = Table()
+    >>> table = RowTable()
     >>> x = table.leaf(sp.Symbol("x"))
     >>> table.row(sp.sin, (x,)) == table.row(sp.sin, (x,))
     True
@@ -62,7 +62,7 @@ class Table:
     def canonical(self, head: Head, operands: tuple[int, ...]) -> int:
         """Return the row `head(*operands)`; of a commutative head, a pair is sorted, and longer sums are not.
 
-        >>> table = Table()
+        >>> table = RowTable()
         >>> x, y = (table.leaf(sp.Symbol(name)) for name in "xy")
         >>> table.canonical(sp.Add, (y, x)) == table.row(sp.Add, (x, y)), table.canonical(sp.Pow, (y, x))
         (True, 3)
@@ -117,7 +117,7 @@ class Table:
     def rows(self, head: Head, columns: Sequence[Column]) -> NDArray[np.int64]:
         """Return the rows `head(*operands)` of many operands at once, given as columns; one of them is an array.
 
-        >>> table = Table()
+        >>> table = RowTable()
         >>> x, y = (table.leaf(sp.Symbol(name)) for name in "xy")
         >>> table.rows(sp.Add, [np.array([x, y, x]), y])
         array([2, 3, 2])
@@ -139,7 +139,7 @@ class Table:
 
         None unless those are of this head, and the last ones of the table: then all others are new.
 
-        >>> table = Table()
+        >>> table = RowTable()
         >>> x, y = (table.leaf(sp.Symbol(name)) for name in "xy")
         >>> first = table.rows(sp.Add, [np.array([x]), y])
         >>> table.chain(sp.Add, first, np.array([[x], [y]])).tolist(), table.operands

@@ -13,20 +13,20 @@ from codegen.ir.copy_rows import copy_rows
 from codegen.ir.execution_order import place_in, places_in, regions_in_time
 from codegen.ir.program import Head, Output, Program, reachable
 from codegen.ir.region import Region, RolledProgram, regions_of
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.ir.strictness import checked
 from codegen.limits import EVERY, check
 
 
 def straight_lines(rolled: RolledProgram) -> Program:
     """Return the straight-line program with the same inputs and outputs, of any length (see `unroll`)."""
-    writer = _Writer(rolled)
+    writer = _RowWriter(rolled)
     for region, rounds in regions_in_time(rolled.steps):
         writer.run(region, rounds)
     return writer.program()
 
 
-class _Lines(Table):
+class _RowLines(RowTable):
     """Rows as they come: to look for equal ones, which lowering does in any case, would take most of the time."""
 
     def canonical(self, head: Head, operands: tuple[int, ...]) -> int:
@@ -43,12 +43,12 @@ class _Lines(Table):
         return self.canonical(sp.Symbol, ())
 
 
-class _Writer:
+class _RowWriter:
     """Rows in the making, and the row that each place of each buffer holds (None: nothing was written yet)."""
 
     def __init__(self, rolled: RolledProgram) -> None:
         self.rolled = rolled
-        self.table = _Lines()
+        self.table = _RowLines()
         self.bodies: dict[int, list[int]] = {}
         self.places: list[list[int | None]] = [[None] * buffer.size for buffer in rolled.buffers]
         for places, array in zip(self.places, rolled.inputs, strict=False):
@@ -144,7 +144,7 @@ def columns_apart(program: Program) -> Program:
     >>> columns_apart(Program(heads, operands, {0: x, 1: v}, inputs, outputs, seeded=True)).outputs
     (Output(shape=(1, 1), rows=(0,), positions=None, pattern=None, swept=False),)
     """
-    table, seed = Table(), program.inputs[-1]
+    table, seed = RowTable(), program.inputs[-1]
     start, columns = program.input_count - seed.size, seed.size
     depends = bytearray(len(program))
     kept: dict[int, int] = {}
@@ -172,7 +172,7 @@ def columns_apart(program: Program) -> Program:
 
 
 def _column(
-    program: Program, table: Table, kept: dict[int, int], linear: list[int], start: int, column: int
+    program: Program, table: RowTable, kept: dict[int, int], linear: list[int], start: int, column: int
 ) -> dict[int, int | None]:
     """Return the rows of one column; None is a structural zero."""
     one, zero = table.leaf(sp.S.One), table.leaf(sp.S.Zero)
@@ -194,11 +194,11 @@ def _column(
     return found
 
 
-def _is_zero(table: Table, part: int | None) -> bool:
+def _is_zero(table: RowTable, part: int | None) -> bool:
     return part is None or (part in table.atoms and table.atoms[part] == 0)
 
 
-def _joined(table: Table, head: type[sp.Basic], parts: list[int], empty: int | None) -> int | None:
+def _joined(table: RowTable, head: type[sp.Basic], parts: list[int], empty: int | None) -> int | None:
     if len(parts) < 2:
         return parts[0] if parts else empty
     return table.canonical(head, tuple(parts))

@@ -81,7 +81,7 @@ class Loop:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Block(Loop):
+class RolledBlock(Loop):
     """A rolled program that is run once, between nodes: the derivative of a function that is taken in the code.
 
     `reads` are its input arrays, `results` ("each") its output arrays. `origin` says of which function it is what, and

@@ -32,7 +32,7 @@ def share_pairs(products: Sequence[Product], weights: Sequence[tuple[int, int]],
     >>> share_pairs(products, [(0, 1), (0, 1)], 10), products
     ({10: (1, 2)}, [{0: 1, 10: 1}, {3: 1, 10: 1}])
     """
-    return _Sharing(products, weights, fresh).run()
+    return _PairSharing(products, weights, fresh).run()
 
 
 def share_signed_pairs(sums: Sequence[Signs], fresh: int) -> dict[int, Pair]:
@@ -45,7 +45,7 @@ def share_signed_pairs(sums: Sequence[Signs], fresh: int) -> dict[int, Pair]:
     return _SignedSharing(sums, [(0, 1)] * len(sums), fresh).run()
 
 
-class _Sharing:
+class _PairSharing:
     def __init__(self, products: Sequence[Product], weights: Sequence[tuple[int, int]], fresh: int) -> None:
         self.products, self.weights, self.fresh = products, weights, fresh
         self.holders: dict[Pair, list[int]] = {}
@@ -118,7 +118,7 @@ class _Sharing:
         return _neighbours(product) + squares
 
 
-class _SignedSharing(_Sharing):
+class _SignedSharing(_PairSharing):
     def times(self, product: Signs, pair: Pair) -> int:
         first, second = pair[0], max(pair[1], ~pair[1])
         together = product.get(first, 0) * product.get(second, 0)

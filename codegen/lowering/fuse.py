@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from codegen.ir.machine_rows import (
     LEAVES,
+    MachineRows,
     Row,
-    Rows,
     constant_of,
     in_range,
     is_power_of_two,
@@ -185,7 +185,7 @@ class _Signs:
     def __init__(self, lowered: Lowered) -> None:
         self.lowered, self.rows, self.uses = lowered, lowered.rows, lowered.uses()
         self.wants = self._votes()
-        self.made = Rows()
+        self.made = MachineRows()
         self.done: dict[int, tuple[int, int]] = {}  # row: new row and sign
 
     def _votes(self) -> list[int]:

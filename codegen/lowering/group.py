@@ -19,7 +19,7 @@ from typing import TypeAlias
 import numpy as np
 
 from codegen.functions.libraries import FUNCTIONS
-from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, Row, Rows, code_of
+from codegen.ir.machine_rows import FIRST_OPERAND, LEAVES, TRUTHS, MachineRows, Row, code_of
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, entry_of
@@ -77,7 +77,7 @@ def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Low
         packer = _Packer(lowered, widths, find, scalar_calls)
         packer.seed()
         packer.extend()
-        grouped = _Writer(lowered, packer).write() if packer.packs else lowered
+        grouped = _PackWriter(lowered, packer).write() if packer.packs else lowered
         if packer.packs and (found := nanoseconds(grouped.rows, find)) < least:
             best, least = grouped, found
     return best
@@ -325,12 +325,12 @@ def _fewest(shape: Row) -> int:
     return FEWEST if known is None else known.fewest
 
 
-class _Writer:
+class _PackWriter:
     """Writes the program with its packs, in the order of keys."""
 
     def __init__(self, lowered: Lowered, packer: _Packer) -> None:
         self.lowered, self.packer, self.rows = lowered, packer, lowered.rows
-        self.made = Rows()
+        self.made = MachineRows()
         self.single: dict[int, int] = {}
         self.wide: dict[Pack, int] = {}
 

@@ -22,7 +22,7 @@ KEPT = {"fma": (3, False), "fnma": (3, False), "fms": (3, True), "fnms": (3, Tru
 
 def guard(lowered: Lowered, start: int, columns: int) -> Lowered:
     """Return a seeded program with its products guarded; the seed is at the input positions from `start` on."""
-    writer = _Writer(lowered, start, columns)
+    writer = _HalvesWriter(lowered, start, columns)
     live = lowered.live()
     for index in live:  # leaves first: constants may stand behind their users
         if lowered.rows[index][0] in LEAVES:
@@ -59,7 +59,7 @@ class _Reached:
         return value != 0 and not math.isnan(value) if divisor else math.isfinite(value)
 
 
-class _Writer(_Reached):
+class _HalvesWriter(_Reached):
     """Writes the rows anew."""
 
     def __init__(self, lowered: Lowered, start: int, columns: int) -> None:

@@ -16,7 +16,7 @@ from codegen.ir.copy_rows import body_of
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Gather, Kind, Region, Result, RolledProgram
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Places, table
 
 LARGEST = 1 << 20  # pairs of elements
@@ -40,11 +40,11 @@ def order_loops(operation: MatrixOperation) -> RolledProgram:
     return _LOOPS[operation.kind](*sizes)
 
 
-class _Body:
+class _BodyRows:
     """The rows of a body in the making."""
 
     def __init__(self, slots: int) -> None:
-        self.rows = Table()
+        self.rows = RowTable()
         self.slots = [self.rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(slots)]
         self.true, self.zero, self.one = map(self.rows.leaf, (sp.true, sp.S.Zero, sp.S.One))
 
@@ -77,20 +77,20 @@ class _Body:
 
 
 def _before() -> Program:
-    body = _Body(3)
+    body = _BodyRows(3)
     return body.program(body.before(*body.slots))
 
 
 def _where_equal() -> Program:
     """The first slot where the others are the same."""
-    body = _Body(3)
+    body = _BodyRows(3)
     value, place, number = body.slots
     return body.program(body.select(body.equal(place, number), value, body.zero))
 
 
 def _chosen() -> Program:
     """The same, of a place that counts from the end where it is negative; the size is a slot too."""
-    body = _Body(4)
+    body = _BodyRows(4)
     value, place, number, size = body.slots
     turned = body.select(body.less(place, body.zero), body.rows.canonical(sp.Add, (place, size)), place)
     return body.program(body.select(body.equal(turned, number), value, body.zero))
@@ -98,7 +98,7 @@ def _chosen() -> Program:
 
 def _inside() -> Program:
     """The first slot, or NaN where a place is outside of so many."""
-    body = _Body(3)
+    body = _BodyRows(3)
     value, place, size = body.slots
     minus = body.rows.canonical(sp.Mul, (body.rows.leaf(sp.S.NegativeOne), size))
     below, above = body.less(place, size), body.rows.row(sp.LessThan, (minus, place))

@@ -21,7 +21,7 @@ import sympy as sp
 from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Affine, Places, Table as Tables, table
 
 ROWS, TERMS = 4, 4  # of a block: its numbers fit into registers
@@ -35,7 +35,7 @@ def sums_of_products(rows: int, terms: int) -> Program:
     >>> len(body.inputs), len(body.outputs), sum(map(bool, body.operands))
     (9, 2, 10)
     """
-    made, names = Table(), [f"slot_{k}" for k in range((rows + 1) * terms)]
+    made, names = RowTable(), [f"slot_{k}" for k in range((rows + 1) * terms)]
     slots = [made.leaf(sp.Symbol(name, real=True)) for name in names]
     column, sums = slots[rows * terms :], []
     for row in range(rows):
@@ -119,7 +119,7 @@ def lower_products(left: Gather, right: Gather, rows: int, inner: int, product: 
 @cache
 def _all_products(rows: int, columns: int) -> Program:
     """Return the products of each of some slots with each of others."""
-    made, names = Table(), [f"slot_{k}" for k in range(rows + columns)]
+    made, names = RowTable(), [f"slot_{k}" for k in range(rows + columns)]
     slots = [made.leaf(sp.Symbol(name, real=True)) for name in names]
     return body_of(made, names, [made.pair(sp.Mul, a, b) for a in slots[:rows] for b in slots[rows:]], "body")
 

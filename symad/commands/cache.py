@@ -10,7 +10,7 @@ from typing import Any
 from rich.filesize import decimal
 
 from codegen.engine import check_processor
-from codegen.machine.storage.cache import Cache, Entry, chosen
+from codegen.machine.storage.cache import Cache, CacheEntry, chosen
 from codegen.visible import visible
 from symad.commands.as_json import print_json
 from symad.commands.names import HELP
@@ -109,7 +109,7 @@ def report(cache: Cache) -> str:
     return f"{sums}\n{plain((table,))}" if entries else sums
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
+def _row(entry: CacheEntry) -> tuple[str, ...]:
     name, now = entry.name or "(damaged, made anew when it is needed)", time.time()
     return (name, decimal(entry.size), _ago(now - entry.made), _ago(now - entry.used), str(entry.hits))
 

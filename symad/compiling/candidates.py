@@ -23,13 +23,13 @@ from codegen.ir.program import Program, operations_of
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
 from codegen.loops.find.repeated_regions import with_nests
-from codegen.loops.loop import Block, Loop, StraightError
+from codegen.loops.loop import Loop, RolledBlock, StraightError
 from codegen.loops.optimise.copy_propagation import without_copies
 from codegen.loops.optimise.draft import select
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.roll import FEWEST_ROWS, repeats_enough, roll_rows, with_loops
 from codegen.records import dataclass
-from symad.derivatives.in_code import Columns, TransformRecord, transform_of
+from symad.derivatives.in_code import MatrixColumns, TransformRecord, transform_of
 from symad.derivatives.loops.checkpoints import Checkpoints
 from symad.derivatives.loops.domain import restricted
 from symad.derivatives.loops.kinds import KINDS
@@ -94,7 +94,7 @@ class Rolled:
 
 def written_operations(loop: Loop) -> int:
     """Return how many operations a loop that was written down has in its body."""
-    return loop.program.operations if isinstance(loop, Block) else operations_of(loop.body)
+    return loop.program.operations if isinstance(loop, RolledBlock) else operations_of(loop.body)
 
 
 def unrolled_lines(traced: StructuredTrace) -> list[str]:
@@ -213,7 +213,7 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     domain = None if everywhere else select(program, [last], {})
     if domain is not None:
         program = select(program, values, {})
-    elif len(traced.loops) > 1 or any(isinstance(loop, Block) for loop in traced.loops):
+    elif len(traced.loops) > 1 or any(isinstance(loop, RolledBlock) for loop in traced.loops):
         program = select(program, [*values, last], {})  # loops are fused, and what is not needed goes
     return Primal(traced, rows, loops, program, notes, domain)
 
@@ -367,7 +367,7 @@ def _is_array(args: tuple[Any, ...], argument: int) -> bool:
     return argument < len(args) and isinstance(args[argument], np.ndarray | float)
 
 
-def _seeded(f: Function, columns: Columns, args: tuple[Any, ...]) -> tuple[Function, tuple[Any, ...]]:
+def _seeded(f: Function, columns: MatrixColumns, args: tuple[Any, ...]) -> tuple[Function, tuple[Any, ...]]:
     """Return a function of the arguments and a seed, with examples."""
     names = argument_names(f, len(args))
     seed = next(name for name in ("seed", "seed_", "seed__") if name not in names)

@@ -13,7 +13,7 @@ from typing import Any
 
 from codegen.ir.program import Program, operations_of
 from codegen.ir.region import RolledProgram, regions_of
-from codegen.loops.loop import Block, Loop
+from codegen.loops.loop import Loop, RolledBlock
 from codegen.pricing.price_table import Price, Way
 from codegen.records import dataclass
 from symad.compiling.candidates import Primal, Rolled
@@ -140,7 +140,7 @@ _HEADER = ("way", "operations", "written", "a call", "to build", "")
 
 def line_of(loop: Loop) -> str:
     """Return a loop in one line; a derivative that is taken in the code with the loops of its function."""
-    if isinstance(loop, Block):
+    if isinstance(loop, RolledBlock):
         return f"{loop.origin}: {'; '.join(map(line_of, loop.found)) or _whole(loop.program)}"
     where = f" of {loop.origin}" if loop.origin else ""
     around = f" around {counted(len(loop.inside), 'loop')}" if loop.inside else ""

@@ -17,7 +17,7 @@ import symad.tracing.values.node_builders as op
 from codegen.evaluation.matrix_numbers import existing_numbers
 from codegen.ir.matrix_operation import MatrixOperation
 from symad.graph.absent_numbers import ABSENT, there
-from symad.graph.array_operands import ArrayNode, Kind, Reading, result_of
+from symad.graph.array_operands import ArrayNode, Kind, OperandAccess, result_of
 from symad.graph.builder import Builder
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.control.array_graph import LEAST
@@ -28,7 +28,7 @@ from symad.tracing.values.node_operands import nodes_of
 Carriers: TypeAlias = NDArray[Any]  # nodes, or numbers
 
 
-class Arithmetic(ABC):
+class ArrayArithmetic(ABC):
     """Operations on arrays of nodes, or of numbers, in which every element is there."""
 
     absent: Any
@@ -83,7 +83,7 @@ class Arithmetic(ABC):
         """Return constants."""
 
 
-class NodeArithmetic(Arithmetic):
+class NodeArithmetic(ArrayArithmetic):
     """Operations that add nodes to a graph: array nodes, where it has them."""
 
     build: Builder
@@ -162,7 +162,7 @@ class GuardedArithmetic(NodeArithmetic):
         """Return values where a guard holds, absent elsewhere."""
         return self._add("present", np.broadcast_shapes(guard.shape, values.shape), guard, values)
 
-    def shares(self, terms: Reading, array: ArrayNode) -> Carriers:
+    def shares(self, terms: OperandAccess, array: ArrayNode) -> Carriers:
         """Return by how much each term counts for the extremum that an array node is."""
         found = self.graph.arrays.add("shares", terms.shape, [terms, result_of(array)], head=array.head)
         return self._noted(found)
@@ -218,7 +218,7 @@ class GuardedArithmetic(NodeArithmetic):
         return any(node.first in self._guarded for node in self.graph.arrays.reading(values).array_nodes)
 
 
-class NumberArithmetic(Arithmetic):
+class NumberArithmetic(ArrayArithmetic):
     """NumPy's operations."""
 
     absent = ABSENT

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.records import dataclass
-from symad.derivatives.array_arithmetic import Arithmetic, Carriers
-from symad.graph.array_operands import ArrayNode, Nodes, Reading, View, spread
+from symad.derivatives.array_arithmetic import ArrayArithmetic, Carriers
+from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, View, spread
 
 
 @dataclass
@@ -24,7 +24,7 @@ class Activity:
     arrays: dict[int, NDArray[np.bool_] | None] = field(default_factory=dict)  # by first node; None: all elements
     singles: set[int] = field(default_factory=set)
 
-    def of(self, reading: Reading) -> NDArray[np.bool_]:
+    def of(self, reading: OperandAccess) -> NDArray[np.bool_]:
         """Return which elements of an operand are active; an array that broadcasts to its shape."""
         if reading.view is not None:
             if reading.view.node.first not in self.arrays:
@@ -44,7 +44,7 @@ class Activity:
             found[reading.singles.where] = moves[reading.singles.numbers]
         return found.reshape(reading.kept)
 
-    def any_of(self, reading: Reading) -> bool:
+    def any_of(self, reading: OperandAccess) -> bool:
         """Whether an element of an operand is active."""
         if reading.view is not None:
             if reading.view.node.first not in self.arrays:
@@ -77,21 +77,21 @@ class Carried:
     `complete` says that no element of an array is absent: what is known need not be looked for.
     """
 
-    by: Arithmetic
+    by: ArrayArithmetic
     active: Activity
     arrays: dict[int, Carriers] = field(default_factory=dict)  # in the shape of the node, or one that is broadcast
     singles: dict[int, Carriers] = field(default_factory=dict)  # of shape ()
     partial: dict[int, float] = field(default_factory=dict)  # how many elements of an array may be absent, if any may
     own: set[int] = field(default_factory=set)  # those of arrays that nobody else has, and may be changed in place
 
-    def is_complete(self, reading: Reading) -> bool:
+    def is_complete(self, reading: OperandAccess) -> bool:
         """Whether no element of what an operand has is absent, if it has any."""
         if reading.view is not None:
             return reading.view.node.first not in self.partial
         firsts = [block.view.node.first for block in reading.blocks]
         return bool(firsts) and all(first in self.arrays and first not in self.partial for first in firsts)
 
-    def at(self, reading: Reading) -> Carriers | None:
+    def at(self, reading: OperandAccess) -> Carriers | None:
         """Return what the nodes of an operand have; None where all are structural zeros."""
         if reading.view is not None:
             its = self.arrays.get(reading.view.node.first)
@@ -129,7 +129,7 @@ class Carried:
         if values is not None:
             self._put_all(node, spread(values, node.shape), complete)
 
-    def add(self, reading: Reading, values: Carriers | None, *, complete: bool = False) -> None:
+    def add(self, reading: OperandAccess, values: Carriers | None, *, complete: bool = False) -> None:
         """Add values to those of the nodes of an operand that are active, among which some may be the same."""
         values = None if values is None else self.summed_to(values, reading.kept, complete)
         if values is None:

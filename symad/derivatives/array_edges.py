@@ -20,12 +20,12 @@ from codegen.evaluation.column_functions import COLUMNS
 from codegen.evaluation.interpret import carry_out, leaf_number
 from codegen.ir.program import needed
 from codegen.records import dataclass
-from symad.graph.array_operands import ArrayNode, Reading, TruthElement, result_of
+from symad.graph.array_operands import ArrayNode, OperandAccess, TruthElement, result_of
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.partials import edges
 from symad.tracing.control.array_graph import enter
-from symad.tracing.values.array_blocks import CONSTANTS, Template
+from symad.tracing.values.array_blocks import CONSTANTS, SlotGraph
 
 FORMS = 1024  # bound of the cache of forms, keyed by what an operand is made of and which slots are active
 
@@ -42,9 +42,9 @@ Part: TypeAlias = NDArray[Any]  # nodes, or numbers
 def array_edges(
     graph: Graph,
     array: ArrayNode,
-    is_active: Callable[[Reading], bool],
-    number_of: Callable[[Reading], Part] | None = None,
-) -> list[tuple[Part | None, Reading, Part | None]]:
+    is_active: Callable[[OperandAccess], bool],
+    number_of: Callable[[OperandAccess], Part] | None = None,
+) -> list[tuple[Part | None, OperandAccess, Part | None]]:
     """Return the edges from the active operands of an operation on each element: coefficient, source, guard.
 
     All of them broadcast to the shape of the array node. A coefficient of None is 1, a guard of None always holds.
@@ -63,7 +63,7 @@ def array_edges(
     ]
 
 
-def _nodes_of(graph: Graph, array: ArrayNode, described: _Described, rule: _Rule) -> dict[int, Part]:
+def _nodes_of(graph: Graph, array: ArrayNode, described: _Described, rule: _EdgeRule) -> dict[int, Part]:
     """Return the nodes of the rows of a rule."""
     found = {rule.rows[part]: reading for part, reading in described.readings.items()}
     found[rule.result] = result_of(array)
@@ -72,7 +72,7 @@ def _nodes_of(graph: Graph, array: ArrayNode, described: _Described, rule: _Rule
 
 
 def _numbers_of(
-    array: ArrayNode, described: _Described, rule: _Rule, number_of: Callable[[Reading], Part]
+    array: ArrayNode, described: _Described, rule: _EdgeRule, number_of: Callable[[OperandAccess], Part]
 ) -> dict[int, Part]:
     """Return the numbers of the rows of a rule."""
     values = dict(rule.constants)
@@ -89,16 +89,16 @@ class _Described:
 
     def __init__(self, graph: Graph, array: ArrayNode) -> None:
         self.graph = graph
-        self.slots: list[Reading] = []
+        self.slots: list[OperandAccess] = []
         self.kinds: list[str] = []
-        self.readings: dict[Form, Reading] = {}
+        self.readings: dict[Form, OperandAccess] = {}
         self.form = self.node(array, 0)
 
     def node(self, array: ArrayNode, depth: int) -> Form:
         looks = depth > 0 or array.head in _OUTER
         return (array.head, *[self.operand(reading, depth + 1 if looks else _DEPTH + 1) for reading in array.operands])
 
-    def operand(self, reading: Reading, depth: int) -> Form:
+    def operand(self, reading: OperandAccess, depth: int) -> Form:
         graph, view = self.graph, reading.view
         form: Form
         if reading.size == 1 and issubclass(graph.heads[int(reading.ids.flat[0])], CONSTANTS):
@@ -117,7 +117,7 @@ class _Described:
         self.readings[form] = reading
         return form
 
-    def _slot(self, reading: Reading) -> int:
+    def _slot(self, reading: OperandAccess) -> int:
         for k, other in enumerate(self.slots):
             if other.same_as(reading):
                 return k
@@ -131,10 +131,10 @@ class _Described:
 
 
 @dataclass(frozen=True)
-class _Rule:
+class _EdgeRule:
     """The edges of a form on a small graph, the rows that its parts have there, and those that the edges need."""
 
-    template: Template
+    template: SlotGraph
     rows: dict[Form, int]
     result: int
     edges: list[tuple[int | None, Form, int | None]]  # coefficient, source, guard
@@ -145,9 +145,9 @@ class _Rule:
 
 
 @lru_cache(maxsize=FORMS)
-def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Rule:
+def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _EdgeRule:
     """Return the rule of a form; the rules of scalars are asked."""
-    template = Template()
+    template = SlotGraph()
     slots = [template.slot(kind) for kind in kinds]
     rows: dict[Form, int] = {}
     moving = {slot for slot, moves in zip(slots, active, strict=True) if moves}
@@ -176,7 +176,7 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Rule
     stops = {row for part, row in rows.items() if part[0] != "constant"}
     inner = needed(template, wanted, stops)
     read = {*wanted, *chain.from_iterable(template.operands[row] for row in inner)}
-    return _Rule(
+    return _EdgeRule(
         template,
         rows,
         result,

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.records import dataclass
-from symad.derivatives.array_arithmetic import Arithmetic, Carriers
+from symad.derivatives.array_arithmetic import ArrayArithmetic, Carriers
 from symad.derivatives.array_carried import Carried
 from symad.derivatives.array_rows import ArrayRow
 from symad.derivatives.matrix_algebra import Algebra, Places
 from symad.derivatives.matrix_derivatives import pulled, pushed
 from symad.derivatives.matrix_factors import has_equal_values
 from symad.errors import RuleError
-from symad.graph.array_operands import ArrayNode, Reading, spread
+from symad.graph.array_operands import ArrayNode, OperandAccess, spread
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class MatrixRow(ArrayRow):
     """One result of an operation on whole matrices; `read` has the values that its rule reads."""
 
     target: ArrayNode
-    operands: tuple[Reading, ...]
+    operands: tuple[OperandAccess, ...]
     moves: tuple[bool, ...]  # whether each does
     read: tuple[Carriers, ...]
 
@@ -76,7 +76,7 @@ def check_values(operation: MatrixOperation, values: NDArray[np.float64]) -> Non
 class _Entries(Algebra[Carriers]):
     """Operations on flat arrays of nodes, or of numbers."""
 
-    def __init__(self, by: Arithmetic) -> None:
+    def __init__(self, by: ArrayArithmetic) -> None:
         self.by = by
 
     def run(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from codegen.heads import Alias
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.records import dataclass
-from symad.derivatives.array_arithmetic import Arithmetic, Carriers
+from symad.derivatives.array_arithmetic import ArrayArithmetic, Carriers
 from symad.derivatives.array_carried import Activity, Carried
 from symad.derivatives.array_edges import array_edges
 from symad.derivatives.array_factorizations import MatrixRow, check_values
@@ -38,7 +38,7 @@ from symad.derivatives.array_rows import (
 from symad.derivatives.matrix_derivatives import what_is_read
 from symad.errors import RuleError
 from symad.graph.absent_numbers import ties
-from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, result_of, spread
+from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, Question, result_of, spread
 from symad.graph.array_values import Values, compute, read, values_of_array, values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -51,8 +51,8 @@ from symad.tracing.values.node_arrays import constants
 class ArrayLinear:
     """A linear map between nodes of one graph, of whole arrays; sources come before the rows that use them."""
 
-    inputs: Reading
-    outputs: Reading
+    inputs: OperandAccess
+    outputs: OperandAccess
     rows: tuple[ArrayRow, ...] = field(repr=False)
     active: Activity = field(repr=False)
     transposed: bool = False
@@ -77,7 +77,7 @@ class ArrayLinear:
         found = iter([constants(graph, numbers) for numbers in coefficients])
         return replace(self, rows=tuple(row.with_coefficients(found) for row in self.rows), of_numbers=False)
 
-    def apply(self, by: Arithmetic, seeds: Carriers) -> Carriers:
+    def apply(self, by: ArrayArithmetic, seeds: Carriers) -> Carriers:
         """Return the image of seeds, one for each input; an element that is a structural zero is absent."""
         carried = Carried(by, self.active)
         with np.errstate(all="ignore"):
@@ -90,7 +90,7 @@ class ArrayLinear:
             found = carried.at(self.outputs)
         return np.full(self.outputs.shape, by.absent) if found is None else spread(found, self.outputs.shape)
 
-    def image(self, by: Arithmetic, seeds: Carriers) -> Carriers:
+    def image(self, by: ArrayArithmetic, seeds: Carriers) -> Carriers:
         """Return the same with the number 0 for structural zeros."""
         found = self.apply(by, seeds)
         return by.settled(np.where(by.there(found), found, by.number(0)))
@@ -113,10 +113,10 @@ class Linearization:
     build: Builder
     graph: Graph
     values: Values
-    inputs: Reading
-    outputs: Reading
+    inputs: OperandAccess
+    outputs: OperandAccess
 
-    number_of: Callable[[Reading], Carriers] | None = None
+    number_of: Callable[[OperandAccess], Carriers] | None = None
 
     def __init__(self, build: Builder, outputs: Nodes, parameters: Nodes, values: Values) -> None:
         self.build, self.graph, self.values = build, build.graph, values
@@ -144,7 +144,7 @@ class Linearization:
         """Return all rows as the map has them."""
         return rows
 
-    def carriers(self, reading: Reading) -> Carriers:
+    def carriers(self, reading: OperandAccess) -> Carriers:
         """Return what a row multiplies by, in the whole shape of an operand."""
         return spread(reading.ids, reading.shape)
 
@@ -171,7 +171,7 @@ class Linearization:
         its = self.active.arrays[array.first]
         return its is None or bool(its[node - array.first])
 
-    def _source(self, node: int) -> int | Reading:
+    def _source(self, node: int) -> int | OperandAccess:
         array = self.graph.arrays.at(node)
         return node if array is None else self.graph.arrays.reading_of(node)
 
@@ -185,11 +185,11 @@ class Linearization:
         name = _ROWS.get(array.kind)
         return None if name is None else getattr(self, name)(array, *array.operands)
 
-    def _moving(self, reading: Reading) -> NDArray[np.bool_]:
+    def _moving(self, reading: OperandAccess) -> NDArray[np.bool_]:
         """Return which elements of an operand are active, in its whole shape."""
         return spread(self.active.of(reading), reading.shape)
 
-    def each(self, array: ArrayNode, *operands: Reading) -> ArrayRow | None:
+    def each(self, array: ArrayNode, *operands: OperandAccess) -> ArrayRow | None:
         """Return the row of an operation on each element."""
         if array.head is Alias:
             self.active.note(array, self.active.of(operands[0]))
@@ -207,36 +207,36 @@ class Linearization:
         return EachRow(array, tuple(found)) if found else None
 
     def _where(
-        self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
+        self, array: ArrayNode, coefficient: Carriers | None, source: OperandAccess, guard: Carriers
     ) -> ArrayEdge | None:
         """Return an edge for the elements for which its guard holds."""
         return where_holds(coefficient, source, values_of_array(self.graph, guard, self.values))
 
-    def sum(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+    def sum(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
         """Return the row of sums."""
         moves: Any = self.active.of(terms)
         moves = np.broadcast_to(moves, terms.shape).any(axis=0) if moves.ndim else moves
         self.active.note(array, np.asarray(moves))
         return SumRow(array, terms)
 
-    def extremum(self, array: ArrayNode, terms: Reading) -> ArrayRow | None:
+    def extremum(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow | None:
         """Return the row of the largest or smallest elements: their tangents, those of equal ones by halves in turn."""
         if array.head not in (sp.Max, sp.Min):
             return None
         self.active.note(array, np.asarray(self._moving(terms).any(axis=0)))
         return self.shared(array, terms)
 
-    def shared(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+    def shared(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
         """Return the row of the largest or smallest elements, with the shares of all."""
         reduction = np.maximum if array.head is sp.Max else np.minimum
         equal, found = ties(spread(self.numbers(terms), terms.shape), self.numbers(result_of(array)), reduction)
         return ExtremumRow(array, terms, None if found is None else self.constants(found), equal)
 
-    def numbers(self, reading: Reading) -> NDArray[Any]:
+    def numbers(self, reading: OperandAccess) -> NDArray[Any]:
         """Return the numbers of an operand."""
         return values_of_array(self.graph, reading.ids, self.values)
 
-    def ask(self, reading: Reading, question: Question) -> None:
+    def ask(self, reading: OperandAccess, question: Question) -> None:
         """Ask something of the numbers of an operand that may raise an error."""
 
         def asked(numbers: NDArray[np.float64]) -> bool:
@@ -249,12 +249,12 @@ class Linearization:
         """Return numbers as what a row multiplies by."""
         return constants(self.graph, numbers)
 
-    def running(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+    def running(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
         """Return the row of running sums."""
         self.active.note(array, np.logical_or.accumulate(self._moving(terms)))
         return RunningRow(array, terms)
 
-    def product(self, array: ArrayNode, left: Reading, right: Reading) -> ArrayRow:
+    def product(self, array: ArrayNode, left: OperandAccess, right: OperandAccess) -> ArrayRow:
         """Return the row of products of matrices."""
         moves = self.active.any_of(left), self.active.any_of(right)
         each: Any = [self.active.of(its) for its in (left, right)]
@@ -267,7 +267,7 @@ class Linearization:
         sides = [self.carriers(its) if moves[1 - k] else None for k, its in enumerate((left, right))]
         return ProductRow(array, (left, right), sides[0], sides[1])
 
-    def scatter(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+    def scatter(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
         """Return the row of sums at places."""
         assert array.places is not None
         moves = np.zeros(array.shape, dtype=bool)
@@ -275,7 +275,7 @@ class Linearization:
         self.active.note(array, moves)
         return ScatterRow(array, terms, array.places)
 
-    def matrix(self, array: ArrayNode, *parts: Reading) -> ArrayRow | None:
+    def matrix(self, array: ArrayNode, *parts: OperandAccess) -> ArrayRow | None:
         """Return the row of one result of an operation on whole matrices."""
         assert array.matrix is not None
         operands, operation = parts[: len(array.matrix.operands)], array.matrix
@@ -290,7 +290,7 @@ class Linearization:
         read = [self.carriers(reading).ravel() for reading in what_is_read(operation, operands, results)]
         return MatrixRow(array, operands, tuple(map(self.active.any_of, operands)), tuple(read))
 
-    def _moving_results(self, operation: MatrixOperation, operands: Sequence[Reading]) -> NDArray[np.bool_]:
+    def _moving_results(self, operation: MatrixOperation, operands: Sequence[OperandAccess]) -> NDArray[np.bool_]:
         n = operation.sizes[0]
         if operation.kind == "cholesky":
             return np.tri(n, dtype=bool).ravel()
@@ -299,7 +299,7 @@ class Linearization:
         return np.ones((), dtype=bool)
 
 
-def where_holds(coefficient: Carriers | None, source: Reading, holds: NDArray[np.bool_]) -> ArrayEdge | None:
+def where_holds(coefficient: Carriers | None, source: OperandAccess, holds: NDArray[np.bool_]) -> ArrayEdge | None:
     """Return an edge under a guard that is known; None where it holds nowhere."""
     if holds.all():
         return ArrayEdge(coefficient, source)

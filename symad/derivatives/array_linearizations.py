@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from symad.derivatives.array_arithmetic import Carriers, GuardedArithmetic
 from symad.derivatives.array_linear import ArrayLinear, Linearization, where_holds
 from symad.derivatives.array_rows import ArrayEdge, ArrayRow, ExtremumRow, SingleRow
-from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spread
+from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, Question, spread
 from symad.graph.array_values import Values, compute, read, values_of_nodes
 
 
@@ -26,7 +26,7 @@ class InNumbers(Linearization):
         compute(self.graph, [self.outputs], self.values)
         return super().linear()
 
-    def number_of(self, reading: Reading) -> Carriers:
+    def number_of(self, reading: OperandAccess) -> Carriers:
         """Return the numbers of an operand, as they are kept."""
         if any(node.first not in self.graph.arrays.values for node in reading.array_nodes) or any(
             node not in self.values for node in reading.single_nodes
@@ -40,16 +40,16 @@ class InNumbers(Linearization):
         numbers = iter(map(np.array, values_of_nodes(self.graph, [int(node) for node in nodes], self.values)))
         return tuple([row.with_coefficients(numbers) if isinstance(row, SingleRow) else row for row in rows])
 
-    def carriers(self, reading: Reading) -> Carriers:
+    def carriers(self, reading: OperandAccess) -> Carriers:
         """Return what a row multiplies by, in the whole shape of an operand."""
         return spread(self.number_of(reading), reading.shape)
 
     def _where(
-        self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
+        self, array: ArrayNode, coefficient: Carriers | None, source: OperandAccess, guard: Carriers
     ) -> ArrayEdge | None:
         return where_holds(coefficient, source, guard)
 
-    def numbers(self, reading: Reading) -> NDArray[Any]:
+    def numbers(self, reading: OperandAccess) -> NDArray[Any]:
         """Return the numbers of an operand."""
         return self.number_of(reading)
 
@@ -57,7 +57,7 @@ class InNumbers(Linearization):
         """Return numbers as what a row multiplies by."""
         return numbers
 
-    def ask(self, reading: Reading, question: Question) -> None:
+    def ask(self, reading: OperandAccess, question: Question) -> None:
         """Ask something of the numbers of an operand, which may raise an error."""
         question(np.asarray(self.number_of(reading)))
 
@@ -77,13 +77,13 @@ class ForAnyNumbers(Linearization):
         return found if guard is None else self._guarded(found, np.array(guard))
 
     def _where(
-        self, array: ArrayNode, coefficient: Carriers | None, source: Reading, guard: Carriers
+        self, array: ArrayNode, coefficient: Carriers | None, source: OperandAccess, guard: Carriers
     ) -> ArrayEdge | None:
         return ArrayEdge(self._guarded(coefficient, guard), source)
 
     def _guarded(self, coefficient: Carriers | None, guard: Carriers) -> Carriers:
         return self.by.present(guard, self.by.number(1) if coefficient is None else coefficient)
 
-    def shared(self, array: ArrayNode, terms: Reading) -> ArrayRow:
+    def shared(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
         """Return the row of the largest or smallest elements, with the shares of all."""
         return ExtremumRow(array, terms, self.by.shares(terms, array))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import Carriers
 from symad.derivatives.array_carried import Carried
-from symad.graph.array_operands import ArrayNode, Nodes, Reading, spread
+from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, spread
 
 
 class ArrayRow(ABC):
@@ -50,7 +50,7 @@ class ArrayEdge:
     """Edges of all elements of an array node, or of those for which `holds`: `coefficient` (None: 1) times `source`."""
 
     coefficient: Carriers | None
-    source: Reading
+    source: OperandAccess
     holds: NDArray[np.bool_] | None = None
 
 
@@ -95,7 +95,7 @@ class SingleRow(ArrayRow):
     """A node that is no element, with its edges; an operand may be an element."""
 
     target: int
-    edges: tuple[tuple[Carriers | None, int | Reading], ...]  # coefficient, source
+    edges: tuple[tuple[Carriers | None, int | OperandAccess], ...]  # coefficient, source
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangent."""
@@ -131,7 +131,7 @@ class SumRow(ArrayRow):
     """Sums along the first axis."""
 
     target: ArrayNode
-    terms: Reading
+    terms: OperandAccess
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
@@ -158,7 +158,7 @@ class ExtremumRow(ArrayRow):
 
     MULTIPLIERS: ClassVar[tuple[str, ...]] = ("shares",)
     target: ArrayNode
-    terms: Reading
+    terms: OperandAccess
     shares: Carriers | None  # 1
     holds: NDArray[np.bool_] | None = None
 
@@ -181,7 +181,7 @@ class RunningRow(ArrayRow):
     """Running sums along the first axis; those of cotangents run back."""
 
     target: ArrayNode
-    terms: Reading
+    terms: OperandAccess
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
@@ -202,7 +202,7 @@ class ScatterRow(ArrayRow):
     """Sums to which each term is added at its place."""
 
     target: ArrayNode
-    terms: Reading
+    terms: OperandAccess
     places: Nodes
 
     def push(self, tangents: Carried) -> None:
@@ -226,7 +226,7 @@ class ProductRow(ArrayRow):
 
     MULTIPLIERS: ClassVar[tuple[str, ...]] = ("left", "right")
     target: ArrayNode
-    sides: tuple[Reading, Reading]
+    sides: tuple[OperandAccess, OperandAccess]
     left: Carriers | None  # where the right side moves
     right: Carriers | None
 

@@ -154,7 +154,7 @@ def ruled(scope: Scope, result: Tree, arguments: Tree, derivative: Function | No
     """Return the result with a rule in place of its derivative."""
     graph = scope.graph
     operands = [node for node in arguments.flat if node not in graph.atoms]
-    rule = _Rule(graph, arguments, operands, result, derivative, name)
+    rule = _CustomRule(graph, arguments, operands, result, derivative, name)
     nodes = [
         graph.ruled(value, operands, lambda k, number=number: rule.partial(number, k))  # type: ignore[misc]
         for number, value in enumerate(result.flat)
@@ -162,7 +162,7 @@ def ruled(scope: Scope, result: Tree, arguments: Tree, derivative: Function | No
     return result.refill(nodes)
 
 
-class _Rule:
+class _CustomRule:
     """The partial derivatives of one application, made when the first one is asked for."""
 
     def __init__(

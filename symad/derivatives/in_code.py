@@ -147,7 +147,7 @@ def _refilled(tree: Tree, arrays: Sequence[Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Columns:
+class MatrixColumns:
     """How one column of a matrix is computed: `pushforward(args, seed)`, the seed shaped as argument `argument`."""
 
     pushforward: Callable[[tuple[Any, ...], Any], Any]
@@ -166,7 +166,7 @@ class TransformRecord:
     argnums: Argnums = FIRST
     sparse: bool | Triangle = False
     format: Format = "coo"
-    columns: Columns | None = None
+    columns: MatrixColumns | None = None
 
 
 def noted(function: Function, recipe: TransformRecord) -> Function:

@@ -31,7 +31,7 @@ from symad.derivatives.level import Level, in_level, is_noting, open_level
 from symad.derivatives.live_arrays import LiveArrays
 from symad.derivatives.selection import Selection
 from symad.errors import InvariantError, RuleError
-from symad.graph.array_operands import Asked, Nodes, Reading
+from symad.graph.array_operands import Asked, Nodes, OperandAccess
 from symad.graph.array_values import read, values_of_array
 from symad.graph.repeated_schedules import schedule_again
 from symad.reach.reachable_state import ReachableState, generator_states
@@ -251,7 +251,7 @@ class _Kept:
         )
         return value, gradient
 
-    def _numbers_of(self, reading: Reading) -> NDArray[np.float64]:
+    def _numbers_of(self, reading: OperandAccess) -> NDArray[np.float64]:
         return np.array(np.broadcast_to(read(self._graph, reading, self._values), reading.shape), dtype=np.float64)
 
     def _enter(self, leaves: Leaves) -> None:

@@ -147,7 +147,7 @@ class _Family:
         graph = self.scope.graph
         bounds = [k for k, (_, node) in enumerate(at_ends) if node is not None]
         operands = [*self.reached, *[at_ends[k][0] for k in bounds]]
-        rule = _Rule(self, nodes, at_ends, bounds)
+        rule = _IntegralRule(self, nodes, at_ends, bounds)
         return graph.ruled(graph.number(value), operands, rule.partial)
 
     def summed(self, nodes: list[int]) -> float:
@@ -159,7 +159,7 @@ class _Family:
         return value
 
 
-class _Rule:
+class _IntegralRule:
     """The derivatives of an integral: integrals of derivatives, and the integrand at the bounds."""
 
     def __init__(

@@ -42,7 +42,7 @@ from symad.derivatives.linear import Linear, Row, Term, gradients, linearize, sc
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.rules.overrides import GATES
-from symad.rules.partials import Edge, Template, derivative_form, is_plain_product, partial
+from symad.rules.partials import Edge, PartialTemplate, derivative_form, is_plain_product, partial
 
 LINEAR: frozenset[Head] = frozenset({sp.Add, *GATES})
 ACTIVE, INNER = -1, -2  # operands that are differentiated in, and others that are no leaves
@@ -171,7 +171,7 @@ def _elimination_order(sweep: Linear, output: int) -> list[Row]:
     return order
 
 
-Way = tuple[int, int, "Template"]  # positions of two operands, and the second partial in both
+Way = tuple[int, int, "PartialTemplate"]  # positions of two operands, and the second partial in both
 
 
 class SecondPartials:
@@ -217,7 +217,7 @@ class SecondPartials:
         found = [(i, j, _second_template(head, constants, i, j)) for i in places for j in places]  # type: ignore[arg-type]  # classes are hashable
         return [(i, j, template) for i, j, template in found if template is not None]
 
-    def _value(self, template: Template, operands: tuple[int, ...]) -> int:
+    def _value(self, template: PartialTemplate, operands: tuple[int, ...]) -> int:
         if template.rows or template.result < len(operands):
             return template.instantiate(self.build, operands)
         found = self.leaves.get(id(template))
@@ -242,7 +242,7 @@ def _second_partials_of_rule(build: Builder, node: int, active: set[int]) -> dic
 
 
 @lru_cache(maxsize=TEMPLATES)
-def _second_template(head: Head, constants: tuple[sp.Basic | None, ...], i: int, j: int) -> Template | None:
+def _second_template(head: Head, constants: tuple[sp.Basic | None, ...], i: int, j: int) -> PartialTemplate | None:
     """Differentiate the first partial of a head once more, on a graph of its own; None is a structural zero."""
     graph = Graph()
     build = Builder(graph)
@@ -255,7 +255,7 @@ def _second_template(head: Head, constants: tuple[sp.Basic | None, ...], i: int,
     if first is None:
         return None
     (second,) = linearize(build, [first], [operands[j]]).apply(build, [build.one])
-    return None if second is None else Template.of(graph, second, operands)
+    return None if second is None else PartialTemplate.of(graph, second, operands)
 
 
 Gradient = dict[int, Term]

@@ -116,7 +116,7 @@ def positions_of(argnums: Argnums, count: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ArgumentPart:
     """A part of an argument: the argument's position, the part's value, and where its leaves are among all."""
 
     position: int
@@ -177,7 +177,7 @@ def steps_of(path: str) -> list[str]:
 
 def _part(
     args: tuple[Any, ...], names: Sequence[str], steps: Sequence[str], f: Function, keywords: dict[str, Any]
-) -> _Part:
+) -> _ArgumentPart:
     """Follow the steps of a path down into an argument, one container at a time."""
     if steps[0] not in names:
         raise _no_path(steps, f, args, names, keywords)
@@ -196,7 +196,7 @@ def _part(
     count = len(containers.flatten(value)[0])
     if not count:
         raise ArgumentError(f"wrt={''.join(steps)!r}", why="there are no numbers in it", do="choose another part")
-    return _Part(position, value, start, start + count)
+    return _ArgumentPart(position, value, start, start + count)
 
 
 def _children(value: Any) -> dict[str, Any]:
@@ -210,7 +210,7 @@ def _children(value: Any) -> dict[str, Any]:
     return {containers.step(accessor[0]): child for accessor, child in zip(accessors, children, strict=True)}
 
 
-def _check_apart(parts: Sequence[_Part], paths: Sequence[str]) -> None:
+def _check_apart(parts: Sequence[_ArgumentPart], paths: Sequence[str]) -> None:
     if not parts:
         raise ArgumentError("wrt=()", do="give a path, or a tuple of paths")
     ordered = sorted(range(len(parts)), key=lambda k: (parts[k].position, parts[k].start, parts[k].stop))

@@ -76,7 +76,7 @@ def linearized(residual: Function, y: Any) -> tuple[Vector, Matrix]:
         return value, Matrix.of(level.scope, entries, (len(result), len(inputs)))
 
 
-class Layout:
+class VectorLayout:
     """How a container of numbers and arrays is laid out as one vector."""
 
     def __init__(self, value: Any) -> None:
@@ -106,7 +106,7 @@ def newton(residual: Function, initial: Any) -> Any:
     >>> newton(lambda y: y * y - 2, 1.0)
     1.4142135623730951
     """
-    layout = Layout(initial)
+    layout = VectorLayout(initial)
     y = layout.joined(initial)
     value, jacobian = linearized(residual, layout.split(y))
     for _ in range(NEWTON_STEPS):
@@ -150,7 +150,7 @@ def least_squares(matrix: Vector, right: Vector) -> Vector:
 
 def fixed_point_iteration(residual: Function, initial: Any) -> Any:
     """Return a fixed point by iterating y - residual(y)."""
-    layout = Layout(initial)
+    layout = VectorLayout(initial)
     y, moved = layout.joined(initial), np.inf
     for _ in range(FIXED_POINT_STEPS):
         change = layout.joined(residual(layout.split(y)))

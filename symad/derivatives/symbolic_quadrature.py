@@ -130,7 +130,7 @@ class _Family:
         Its derivatives have the factor.
         """
         bounds = [k for k, (_, at_end) in enumerate(at_ends) if at_end is not None]
-        rule = _Rule(self, factor, node, at_ends, bounds)
+        rule = _SymbolicIntegralRule(self, factor, node, at_ends, bounds)
         return self.graph.ruled(value, [*self.operands, *[at_ends[k][0] for k in bounds]], rule.partial)
 
     def integrated(self, nodes: list[int], *, smooth: bool = False) -> tuple[list[int], int, int]:
@@ -263,7 +263,7 @@ def _moving(graph: Graph, variable: int, nodes: list[int]) -> list[int]:
     return found
 
 
-class _Rule:
+class _SymbolicIntegralRule:
     """The derivatives of an integral: integrals of derivatives, and the integrand at the bounds."""
 
     def __init__(

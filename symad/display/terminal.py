@@ -77,7 +77,7 @@ class _Rendering:
 
 
 @dataclass(frozen=True)
-class _Formula:
+class _BrokenFormula:
     """A formula that is broken before a sign outside of brackets, where it is longer than the line."""
 
     text: Text
@@ -95,7 +95,7 @@ class _Formula:
 
 
 @dataclass(frozen=True)
-class _Table:
+class _TextTable:
     """A table whose columns stand closer, and are broken between words, where the line is too short for it.
 
     Where even words are too long, many columns become many lines: each row with its cells one below the other.
@@ -187,14 +187,14 @@ class _Blocks:
         """Return a formula, with its reason behind it."""
         sides = [self.inline(side) for side in (formula.left, formula.right) if side is not None]
         line, reason = Text(" = ").join(sides), self.cell(formula.reason)
-        return _Formula(line + Text("    ") + Text("[", "dim") + reason + Text("]", "dim") if reason else line)
+        return _BrokenFormula(line + Text("    ") + Text("[", "dim") + reason + Text("]", "dim") if reason else line)
 
     def table(self, table: doc.Table) -> RenderableType:
         """Return a table with a line under its header."""
         width = max((len(row) for row in (table.header, *table.rows)), default=0)
         header = tuple(self.cell(cell) for cell in (*table.header, *("" for _ in range(width - len(table.header)))))
         rows = tuple(tuple(map(self.cell, row)) for row in table.rows)
-        made = _Table(header, rows, table.align + "l" * width, bool(table.header))
+        made = _TextTable(header, rows, table.align + "l" * width, bool(table.header))
         return Group(Text(self.prose(table.caption)), made) if table.caption else made
 
     def code(self, code: doc.Code) -> RenderableType:

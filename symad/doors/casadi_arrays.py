@@ -12,7 +12,7 @@ from codegen.ir.program import Input, Output
 from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.exports.c_interface import parameter_names
-from codegen.machine.exports.casadi_functions import Reading, Slot, Writing
+from codegen.machine.exports.casadi_functions import InputPlace, Slot, Writing
 from codegen.records import dataclass
 from symad.errors import ArgumentError
 
@@ -56,9 +56,9 @@ class Stored:
         """Whether the two orders are one."""
         return 1 in self.shape or not self.size
 
-    def reading(self, slot: int, offset: int = 0) -> Reading:
+    def reading(self, slot: int, offset: int = 0) -> InputPlace:
         """Return it as input of a kernel."""
-        return Reading(slot, self.size, offset, None if self.straight else self.places)
+        return InputPlace(slot, self.size, offset, None if self.straight else self.places)
 
     def writing(self, slot: int | None) -> Writing:
         """Return it as output of a kernel."""

@@ -12,7 +12,7 @@ from codegen.machine.calls.kernel import Kernel
 from codegen.records import dataclass
 from symad.compiling.native import compile
 from symad.doors.callbacks import Array
-from symad.doors.flat_functions import Flat
+from symad.doors.flat_functions import FlattenedFunction
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import check_call, name_of
 from symad.tracing.calling.running import callee
@@ -67,7 +67,7 @@ class DifferentiableKernel:
         return self._products[f]
 
 
-def differentiable(f: Function, examples: tuple[Any, ...], tool: str) -> tuple[Flat, DifferentiableKernel]:
+def differentiable(f: Function, examples: tuple[Any, ...], tool: str) -> tuple[FlattenedFunction, DifferentiableKernel]:
     """Return the kernel of a function of containers, and how these come apart; ArgumentError, naming the tool, for one.
 
     A kernel has no derivatives.
@@ -78,7 +78,7 @@ def differentiable(f: Function, examples: tuple[Any, ...], tool: str) -> tuple[F
             do="give the function, and examples of its arguments",
         )  # fmt: skip
     check_call(f, examples)
-    flat = Flat(f, examples, several=True)
+    flat = FlattenedFunction(f, examples, several=True)
     return flat, DifferentiableKernel(flat.function, flat.leaves, flat.kernel)
 
 

@@ -15,9 +15,9 @@ from codegen.machine.exports.bindings import Binding, export_binding
 from codegen.machine.exports.c_interface import check_name
 from codegen.machine.exports.casadi_functions import (
     CasadiFunction,
-    Reading,
+    InputPlace,
+    KernelStep,
     Slot,
-    Step,
     Writing,
     casadi_header,
     casadi_source,
@@ -79,7 +79,7 @@ class _Derivatives:
     def values(self) -> CasadiFunction:
         """Return the function itself."""
         writings = tuple(found.writing(k) for k, found in enumerate(self.outputs))
-        step = Step(f"{self.name}_value", self._readings(), writings)
+        step = KernelStep(f"{self.name}_value", self._readings(), writings)
         return CasadiFunction(self.name, self._slots(self.inputs), self._slots(self.outputs), (step,))
 
     def jacobian(self) -> CasadiFunction:
@@ -99,7 +99,7 @@ class _Derivatives:
     def jacobian_jacobian(self) -> CasadiFunction:
         """Return the Jacobian of the Jacobian: of each of its matrices, column by column, in each argument."""
         results: list[Slot] = []
-        steps: list[Step] = []
+        steps: list[KernelStep] = []
         matrices: list[Slot] = []
         for o, rows in enumerate(self.outputs):
             for i, columns in enumerate(self.inputs):
@@ -132,14 +132,14 @@ class _Derivatives:
         kernel = compile(grad(self._weighted, argnums=tuple(range(len(self.inputs)))), *self.examples, *self.seeds)
         self._member("adjoint", kernel)
         writings = tuple(found.writing(k) for k, found in enumerate(self.inputs))
-        step = Step(f"{self.name}_adjoint", self._seeded(), writings)
+        step = KernelStep(f"{self.name}_adjoint", self._seeded(), writings)
         results = tuple(found.slot("adj_") for found in self.inputs)
         return CasadiFunction(f"adj1_{self.name}", self._adjoint_arguments(), results, (step,))
 
     def adjoint_jacobian(self) -> CasadiFunction:
         """Return the Jacobian of the cotangents: the Hessian of weighted results, and Jacobians of them transposed."""
         results: list[Slot] = []
-        steps: list[Step] = []
+        steps: list[KernelStep] = []
         for i, rows in enumerate(self.inputs):
             for j, columns in enumerate(self.inputs):
                 symbol = f"hessian_{i}_{j}"
@@ -184,18 +184,18 @@ class _Derivatives:
         self.members[f"{self.name}_{symbol}"] = kernel
         return kernel
 
-    def _steps(self, symbol: str, readings: tuple[Reading, ...], writing: Writing, slot: int) -> list[Step]:
+    def _steps(self, symbol: str, readings: tuple[InputPlace, ...], writing: Writing, slot: int) -> list[KernelStep]:
         if not writing.size:  # nothing to compute
             return []
-        return [Step(f"{self.name}_{symbol}", readings, (Writing(slot, writing.size, writing.order),))]
+        return [KernelStep(f"{self.name}_{symbol}", readings, (Writing(slot, writing.size, writing.order),))]
 
     def _slots(self, arrays: Sequence[Stored]) -> tuple[Slot, ...]:
         return tuple(found.slot() for found in arrays)
 
-    def _readings(self) -> tuple[Reading, ...]:
+    def _readings(self) -> tuple[InputPlace, ...]:
         return tuple(found.reading(k) for k, found in enumerate(self.inputs))
 
-    def _seeded(self) -> tuple[Reading, ...]:
+    def _seeded(self) -> tuple[InputPlace, ...]:
         first = len(self.inputs) + len(self.outputs)
         return (*self._readings(), *(found.reading(first + k) for k, found in enumerate(self.outputs)))
 

@@ -14,9 +14,9 @@ from codegen.machine.exports.bindings import Binding, export_binding
 from codegen.machine.exports.c_interface import check_name, parameter_names
 from codegen.machine.exports.casadi_functions import (
     CasadiFunction,
-    Reading,
+    InputPlace,
+    KernelStep,
     Slot,
-    Step,
     Writing,
     casadi_header,
     casadi_source,
@@ -136,16 +136,16 @@ class _Oracle:
         slot, writing = arranged(name, pattern.nnz, rows, columns, pattern.shape)
         return slot, replace(writing, slot=int(not flipped))
 
-    def _step(self, kind: str, *writings: Writing, weighted: bool = False) -> tuple[Step, ...]:
+    def _step(self, kind: str, *writings: Writing, weighted: bool = False) -> tuple[KernelStep, ...]:
         if kind not in self.made.kernels:
             return ()
-        readings: list[Reading] = [Reading(0, self.sizes[0])]
+        readings: list[InputPlace] = [InputPlace(0, self.sizes[0])]
         offset = 0
         for count in self.sizes[1:]:
-            readings.append(Reading(1, count, offset))
+            readings.append(InputPlace(1, count, offset))
             offset += count
         if weighted:
-            readings += [Reading(3, self.rows)] if self.rows else []
-            readings.append(Reading(2, 1))
+            readings += [InputPlace(3, self.rows)] if self.rows else []
+            readings.append(InputPlace(2, 1))
         factor = 2 if kind == "hessian" and not self.rows else None
-        return (Step(f"{self.made.name}_{kind}", tuple(readings), writings, factor),)
+        return (KernelStep(f"{self.made.name}_{kind}", tuple(readings), writings, factor),)

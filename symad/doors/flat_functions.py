@@ -33,12 +33,13 @@ class FlatFunction:
         return np.concatenate([np.ravel(part) for part in flatten(result)[0]]) if self.joined else result
 
 
-class Flat:
+class FlattenedFunction:
     """A function as a tool calls it: of arrays; and how its arguments come apart and its results together.
 
     `several` says whether the tool knows functions with several results.
 
-    >>> made = Flat(lambda p: {"sum": p["a"] + p["b"], "both": np.stack([p["a"], p["b"]])}, ({"a": 1.0, "b": 2.0},))
+    >>> f = lambda p: {"sum": p["a"] + p["b"], "both": np.stack([p["a"], p["b"]])}
+    >>> made = FlattenedFunction(f, ({"a": 1.0, "b": 2.0},))
     >>> made.together(made.function(*made.apart(({"a": 3.0, "b": 4.0},), {})))
     {'sum': array(7.), 'both': array([3., 4.])}
     """

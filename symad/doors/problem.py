@@ -19,7 +19,7 @@ from symad.doors.callbacks import Callbacks, Kernels, Request, Solution
 from symad.doors.compiled_problem import CompiledProblem, SolverName
 from symad.doors.differentiated import Conditions
 from symad.doors.saved_problems import Saved
-from symad.doors.scipy_constraints import Part, bounds_at, ends_of, function_of, parts_of
+from symad.doors.scipy_constraints import ConstraintPart, bounds_at, ends_of, function_of, parts_of
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import check_function
 from symad.transforms.first_order import grad, hessian, jacobian
@@ -56,7 +56,7 @@ class Problem(CompiledProblem):
         parameters: tuple[Any, ...] = (),
     ) -> None:
         check_function(objective)
-        self._parts: tuple[Part, ...] = ()
+        self._parts: tuple[ConstraintPart, ...] = ()
         if constraints is not None and not callable(constraints):
             self._parts, given = parts_of(constraints), constraint_bounds
             constraints = function_of(self._parts) if self._parts else None

@@ -14,7 +14,7 @@ from symad.tracing.calling.running import callee, value
 _TYPES = {"eq": (0.0, 0.0), "ineq": (0.0, np.inf)}
 
 
-class Part(NamedTuple):
+class ConstraintPart(NamedTuple):
     """A function of x, and the lowest and the highest values that it may have."""
 
     function: Callable[..., Any]
@@ -58,13 +58,13 @@ def ends_of(given: Any, name: str) -> tuple[Any, Any]:
     return parts[0], parts[1]
 
 
-def parts_of(constraints: Any) -> tuple[Part, ...]:
+def parts_of(constraints: Any) -> tuple[ConstraintPart, ...]:
     """Return the parts of SciPy's constraints: one of them, or a sequence; ArgumentError for anything else."""
     single = isinstance(constraints, Mapping) or not isinstance(constraints, Sequence)
     return tuple(_part(each) for each in ([constraints] if single else constraints))
 
 
-def _part(given: Any) -> Part:
+def _part(given: Any) -> ConstraintPart:
     if isinstance(given, Mapping):
         kind, function, args = given.get("type"), given.get("fun"), given.get("args", ())
         if kind not in _TYPES or not callable(function):
@@ -72,18 +72,18 @@ def _part(given: Any) -> Part:
                 f"a constraint with keys {sorted(map(str, given))}", why=f"its type is {kind!r}",
                 do='give {"type": "eq" or "ineq", "fun": f}, as SciPy takes it',
             )  # fmt: skip
-        return Part(partial(_with_arguments, function, args), *_TYPES[kind])
+        return ConstraintPart(partial(_with_arguments, function, args), *_TYPES[kind])
     if hasattr(given, "A") and hasattr(given, "lb"):  # a LinearConstraint
-        return Part(partial(_product, given.A), given.lb, given.ub)
+        return ConstraintPart(partial(_product, given.A), given.lb, given.ub)
     if callable(getattr(given, "fun", None)) and hasattr(given, "lb"):  # a NonlinearConstraint
-        return Part(given.fun, given.lb, given.ub)
+        return ConstraintPart(given.fun, given.lb, given.ub)
     raise ArgumentError(
         f"a constraint of type {type(given).__name__}",
         do="give a function of x, or what scipy.optimize.minimize takes: a dict, LinearConstraint, NonlinearConstraint",
     )
 
 
-def function_of(parts: Sequence[Part]) -> Callable[..., Any]:
+def function_of(parts: Sequence[ConstraintPart]) -> Callable[..., Any]:
     """Return the function of x that all parts make up; parameters of the problem are not theirs."""
     return partial(_joined, parts)
 
@@ -96,11 +96,11 @@ def _product(matrix: Any, x: Any) -> Any:
     return value(matrix) @ np.ravel(x)
 
 
-def _joined(parts: Sequence[Part], x: Any, *_: Any) -> Any:
+def _joined(parts: Sequence[ConstraintPart], x: Any, *_: Any) -> Any:
     return np.concatenate([np.ravel(callee(part.function)(x)) for part in parts])
 
 
-def bounds_at(parts: Sequence[Part], x: Any) -> tuple[Any, Any]:
+def bounds_at(parts: Sequence[ConstraintPart], x: Any) -> tuple[Any, Any]:
     """Return the lowest and the highest values of all parts, whose sizes are known at a point."""
     with np.errstate(all="ignore"):
         sizes = [np.size(part.function(x)) for part in parts]

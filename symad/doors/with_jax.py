@@ -20,7 +20,7 @@ from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
 from codegen.machine.calls.xla_calls import HANDLER
 from symad.compiling.native import compile
-from symad.doors.flat_functions import Flat
+from symad.doors.flat_functions import FlattenedFunction
 from symad.errors import ArgumentError
 from symad.extras import optional
 from symad.tracing.calling.function_names import check_call
@@ -52,7 +52,7 @@ def to_jax(f: Function, *examples: Any, calls: Literal["native", "python"] = "na
         raise ArgumentError(f"calls={calls!r}", do='use "native" or "python"')
     if calls == "native":
         _require_interface(jax)
-    flat = Flat(f, examples)
+    flat = FlattenedFunction(f, examples)
     given = tuple(numbers_of(example, "an example") for example in flat.leaves)
     shapes = tuple(map(np.shape, given))
     function = _Called(jax, flat.function, given, calls == "native", flat.kernel).function

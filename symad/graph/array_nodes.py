@@ -30,12 +30,12 @@ from codegen.records import dataclass
 from symad.graph.array_operands import (
     ArrayNode,
     Asked,
-    Block,
     Element,
     Kind,
     Nodes,
-    Part,
-    Reading,
+    OperandAccess,
+    OperandBlock,
+    OperandPart,
     Singles,
     TruthElement,
     View,
@@ -48,7 +48,7 @@ _FIRST = np.zeros(1, dtype=np.int64)
 _FIRST.flags.writeable = False
 
 
-class Rows(Protocol):
+class GraphRows(Protocol):
     """What array nodes need of a graph."""
 
     heads: list[Head]
@@ -74,7 +74,7 @@ class ArrayNodes:
     its array node follows from its memory, and need not be looked for. `views` are those at computed places.
     """
 
-    of_graph: ReferenceType[Rows]  # weak, so that a graph and what was computed in it is gone with its last user
+    of_graph: ReferenceType[GraphRows]  # weak, so that a graph and what was computed in it is gone with its last user
     nodes: list[ArrayNode] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
@@ -83,14 +83,16 @@ class ArrayNodes:
     asked: list[Asked] | None = None  # of numbers, where somebody listens
     derivative_from: int = sys.maxsize  # nodes from this one on are a derivative of those before
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
-    composed: dict[int, tuple[ReferenceType[Nodes], tuple[Block, ...]]] = field(default_factory=dict)  # joined parts
+    composed: dict[int, tuple[ReferenceType[Nodes], tuple[OperandBlock, ...]]] = field(
+        default_factory=dict
+    )  # joined parts
     _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
     _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
     _known: int = 0  # nodes that are there
 
     @property
-    def graph(self) -> Rows:
+    def graph(self) -> GraphRows:
         """The graph."""
         found = self.of_graph()
         assert found is not None
@@ -100,7 +102,7 @@ class ArrayNodes:
         self,
         kind: Kind,
         shape: tuple[int, ...],
-        operands: Sequence[Nodes | Reading] = (),
+        operands: Sequence[Nodes | OperandAccess] = (),
         *,
         head: Head | None = None,
         places: Nodes | None = None,
@@ -108,7 +110,7 @@ class ArrayNodes:
         truths: bool = False,
     ) -> Nodes:
         """Add an array node and return the nodes of its result, an array that is the caller's own."""
-        readings = tuple([part if isinstance(part, Reading) else self.reading(part) for part in operands])
+        readings = tuple([part if isinstance(part, OperandAccess) else self.reading(part) for part in operands])
         element = TruthElement if truths else sp.Float if kind == "given" else Element
         return self.handed_out(self.made(ArrayNode(kind, shape, element, readings, head, places, numbers)))
 
@@ -153,13 +155,13 @@ class ArrayNodes:
     def joined(self, parts: Sequence[Nodes], axis: int) -> Nodes:
         """Return `np.concatenate(parts, axis)`; where they are from array nodes, it need not be looked for later."""
         made = np.concatenate(parts, axis)
-        blocks, start = list[Block](), 0
+        blocks, start = list[OperandBlock](), 0
         for part in parts:
             view = self.untouched_view(part) if self.nodes else None
             if view is None:
                 return made
             where = (slice(None),) * axis + (slice(start, start + part.shape[axis]),)
-            blocks.append(Block(where, view, part.shape))
+            blocks.append(OperandBlock(where, view, part.shape))
             start += part.shape[axis]
         self.composed[id(made)] = ref(made), tuple(blocks)
         return made
@@ -243,42 +245,44 @@ class ArrayNodes:
         array = self.at(node)
         return node if array is None else array.first
 
-    def reading(self, ids: Nodes) -> Reading:
+    def reading(self, ids: Nodes) -> OperandAccess:
         """Return an operand, without what is broadcast."""
         whole = ids.shape
         if not whole:
             return self.reading_of(int(ids))
         if (view := self.untouched_view(ids)) is not None:
             if view.whole or 0 not in view.steps:
-                return Reading(whole, whole, view)
-            return Reading(whole, tuple([n if step else 1 for step, n in zip(view.steps, whole, strict=True)]), view)
+                return OperandAccess(whole, whole, view)
+            return OperandAccess(
+                whole, tuple([n if step else 1 for step, n in zip(view.steps, whole, strict=True)]), view
+            )
         if (blocks := self._composed_of(ids)) is not None:
-            return Reading(whole, whole, blocks=blocks)
+            return OperandAccess(whole, whole, blocks=blocks)
         ids = once(ids)
         if ids.size <= 1:
             ids = ids.copy()
             node = self.at(int(ids.flat[0])) if ids.size else None
             if node is None:
                 singles = Singles(ids.ravel().tolist(), *[np.arange(ids.size)] * 2)
-                return Reading(whole, ids.shape, singles=singles, ids=ids)
-            return Reading(whole, ids.shape, View(node, int(ids.flat[0]) - node.first, (0,) * ids.ndim), ids=ids)
+                return OperandAccess(whole, ids.shape, singles=singles, ids=ids)
+            return OperandAccess(whole, ids.shape, View(node, int(ids.flat[0]) - node.first, (0,) * ids.ndim), ids=ids)
         if (view := self._view(ids)) is not None:
-            return Reading(whole, ids.shape, view)
+            return OperandAccess(whole, ids.shape, view)
         ids = ids.copy()  # arrays are stored into
         low, high = int(ids.min()), int(ids.max())
         if low == high:  # a copy of what was broadcast
             return self.reading(np.broadcast_to(low, whole))
         node = self.at(low)
         if node is not None and high < node.first + node.size:
-            return Reading(whole, ids.shape, View(node, 0, (), ids - node.first), ids=ids)
+            return OperandAccess(whole, ids.shape, View(node, 0, (), ids - node.first), ids=ids)
         return self._of_several(ids, whole)
 
-    def reading_of(self, node: int) -> Reading:
+    def reading_of(self, node: int) -> OperandAccess:
         """Return an operand of one node, of shape ()."""
         array = self.at(node)
         if array is None:
-            return Reading((), (), singles=Singles([node], _FIRST, _FIRST), ids=np.array(node))
-        return Reading((), (), View(array, node - array.first, ()))
+            return OperandAccess((), (), singles=Singles([node], _FIRST, _FIRST), ids=np.array(node))
+        return OperandAccess((), (), View(array, node - array.first, ()))
 
     def untouched_view(self, ids: Nodes) -> View | None:
         """Return where ids are that are a part of an array that was handed out and not stored into; O(1)."""
@@ -295,7 +299,7 @@ class ArrayNodes:
             raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
         return view
 
-    def _composed_of(self, ids: Nodes) -> tuple[Block, ...] | None:
+    def _composed_of(self, ids: Nodes) -> tuple[OperandBlock, ...] | None:
         found = self.composed.get(id(ids))
         if found is None or found[0]() is not ids:
             return None
@@ -360,19 +364,19 @@ class ArrayNodes:
                 self._known = count
             return self._ranges[:, :count]
 
-    def _of_several(self, ids: Nodes, whole: tuple[int, ...]) -> Reading:
+    def _of_several(self, ids: Nodes, whole: tuple[int, ...]) -> OperandAccess:
         flat = ids.ravel()
         at = self._numbers_of(flat)
         parts = []
         for k in (np.flatnonzero(np.bincount(at + 1)[1:])).tolist():
             where = np.flatnonzero(at == k)
             places = flat[where] - self.firsts[k]
-            parts.append(Part(self.nodes[k], where, places, _spans(where, places)))
+            parts.append(OperandPart(self.nodes[k], where, places, _spans(where, places)))
         where = np.flatnonzero(at < 0)
         if not len(where):
-            return Reading(whole, ids.shape, None, tuple(parts), ids=ids)
+            return OperandAccess(whole, ids.shape, None, tuple(parts), ids=ids)
         single, numbers = np.unique(flat[where], return_inverse=True)
-        return Reading(whole, ids.shape, None, tuple(parts), Singles(single.tolist(), where, numbers), ids)
+        return OperandAccess(whole, ids.shape, None, tuple(parts), Singles(single.tolist(), where, numbers), ids)
 
 
 def _owner(ids: Nodes) -> Nodes:

@@ -1,7 +1,7 @@
 """Array operands: array nodes, and where in them the elements are that an operation reads.
 
-An operand is an array of node ids that is not broadcast. Its `Reading` says where the values of these nodes are: in one
-array node (a view of its values, or places in it), in several, or in nodes that are none's.
+An operand is an array of node ids that is not broadcast. Its `OperandAccess` says where the values of these nodes are:
+in one array node (a view of its values, or places in it), in several, or in nodes that are none's.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class View:
 
 
 @dataclass(eq=False, slots=True)
-class Part:
+class OperandPart:
     """Which elements of an operand are in an array node, and which ones there."""
 
     node: ArrayNode
@@ -87,7 +87,7 @@ class Part:
 
 
 @dataclass(eq=False, slots=True)
-class Block:
+class OperandBlock:
     """A block of an operand whose elements are evenly spaced in an array node."""
 
     where: tuple[slice, ...]  # in the operand
@@ -104,7 +104,7 @@ class Singles:
     numbers: Nodes  # in `nodes`
 
 
-class Reading:
+class OperandAccess:
     """An operand: its shape, and where the values of its nodes are.
 
     `view` says it for those of one array node, `blocks` for a few blocks of evenly spaced ones; else `parts` for those
@@ -118,19 +118,19 @@ class Reading:
     kept: tuple[int, ...]
     size: int
     view: View | None
-    parts: tuple[Part, ...]
+    parts: tuple[OperandPart, ...]
     singles: Singles | None
-    blocks: tuple[Block, ...]
+    blocks: tuple[OperandBlock, ...]
 
     def __init__(
         self,
         shape: tuple[int, ...],
         kept: tuple[int, ...],
         view: View | None = None,
-        parts: tuple[Part, ...] = (),
+        parts: tuple[OperandPart, ...] = (),
         singles: Singles | None = None,
         ids: Nodes | None = None,
-        blocks: tuple[Block, ...] = (),
+        blocks: tuple[OperandBlock, ...] = (),
     ) -> None:
         self.shape, self.kept, self.size = shape, kept, math.prod(kept)
         self.view, self.parts, self.singles, self.blocks = view, parts, singles, blocks
@@ -164,7 +164,7 @@ class Reading:
         """The node, where it is one alone and no element."""
         return self.singles.nodes[0] if self.size == 1 and self.singles is not None else None
 
-    def same_as(self, other: Reading) -> bool:
+    def same_as(self, other: OperandAccess) -> bool:
         """Whether it has the same nodes as another one, in the same shape."""
         if self is other:
             return True
@@ -205,7 +205,7 @@ class ArrayNode:
     kind: Kind
     shape: tuple[int, ...]  # of its result
     element: Head  # the head of the nodes of its result; of numbers, that of most
-    operands: tuple[Reading, ...] = ()
+    operands: tuple[OperandAccess, ...] = ()
     head: Head | None = None
     places: Nodes | None = None
     numbers: NDArray[np.float64 | np.bool_] | None = None
@@ -229,6 +229,6 @@ def spread(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
-def result_of(node: ArrayNode) -> Reading:
+def result_of(node: ArrayNode) -> OperandAccess:
     """Return all elements of an array node as an operand."""
-    return Reading(node.shape, node.shape, View(node, 0, (), None, True))
+    return OperandAccess(node.shape, node.shape, View(node, 0, (), None, True))

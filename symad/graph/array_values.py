@@ -20,13 +20,15 @@ from codegen.evaluation.matrix_numbers import existing_numbers
 from codegen.limits import check
 from codegen.records import dataclass
 from symad.graph.absent_numbers import plus, present_where, settled, shares, there, times
-from symad.graph.array_operands import ArrayNode, Nodes, Question, Reading, spread
+from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, Question, spread
 from symad.graph.graph import Graph
 
 FEW_TERMS = 16  # of which the largest is found term by term,
 MANY = 4096  # where there are so many in all
 Values = dict[int, Any]
-Step = tuple[ArrayNode, Callable[[Values], NDArray[Any]], tuple[Reading, ...]]  # what computes it, flat, from what
+Step = tuple[
+    ArrayNode, Callable[[Values], NDArray[Any]], tuple[OperandAccess, ...]
+]  # what computes it, flat, from what
 Part = tuple[list[int], Step | None, list[int]]  # nodes, then an array node, and elements of it that nodes read
 
 
@@ -72,7 +74,7 @@ def _values_of_array(graph: Graph, nodes: Nodes, values: Values) -> NDArray[Any]
     return np.array(np.broadcast_to(read(graph, reading, values), nodes.shape))
 
 
-def compute(graph: Graph, readings: Iterable[Reading], values: Values, nodes: Iterable[int] = ()) -> None:
+def compute(graph: Graph, readings: Iterable[OperandAccess], values: Values, nodes: Iterable[int] = ()) -> None:
     """Compute the numbers of operands, which `read` gives then, and of nodes."""
     readings = list(readings)
     single = [node for reading in readings for node in reading.single_nodes]
@@ -172,7 +174,7 @@ def _step(graph: Graph, array: ArrayNode) -> Step:
     return array, *_call(graph, array, *_function(graph, array))
 
 
-def _function(graph: Graph, array: ArrayNode) -> tuple[Callable[..., Any] | None, tuple[Reading, ...]]:
+def _function(graph: Graph, array: ArrayNode) -> tuple[Callable[..., Any] | None, tuple[OperandAccess, ...]]:
     """Return a function of each element, if it is one, and the operands."""
     since = graph.arrays.derivative_from
     if array.head is sp.Add or array.head is sp.Mul:
@@ -191,8 +193,8 @@ def _function(graph: Graph, array: ArrayNode) -> tuple[Callable[..., Any] | None
 
 
 def _call(
-    graph: Graph, array: ArrayNode, function: Callable[..., Any] | None, readings: tuple[Reading, ...]
-) -> tuple[Callable[[Values], NDArray[Any]], tuple[Reading, ...]]:
+    graph: Graph, array: ArrayNode, function: Callable[..., Any] | None, readings: tuple[OperandAccess, ...]
+) -> tuple[Callable[[Values], NDArray[Any]], tuple[OperandAccess, ...]]:
     """Return what computes an array node from the numbers of nodes, and of what."""
     of_each, shape = function is not None, array.shape
     carried_out = function if function is not None else partial(_CARRIED_OUT[array.kind], array)
@@ -207,7 +209,7 @@ def _call(
     return call, readings
 
 
-def _reader(graph: Graph, reading: Reading, whole: bool) -> Callable[[Values], Any]:
+def _reader(graph: Graph, reading: OperandAccess, whole: bool) -> Callable[[Values], Any]:
     """Return what reads an operand: as `read` does, or in its whole shape."""
     computed, view, kept, shape = graph.arrays.values, reading.view, reading.kept, reading.shape
     if whole and (view is None or kept != shape):
@@ -220,7 +222,7 @@ def _reader(graph: Graph, reading: Reading, whole: bool) -> Callable[[Values], A
     return lambda values: of(computed[first], kept)
 
 
-def _is_minus_one(graph: Graph, reading: Reading) -> bool:
+def _is_minus_one(graph: Graph, reading: OperandAccess) -> bool:
     return reading.only is not None and graph.atoms.get(reading.only) is sp.S.NegativeOne
 
 
@@ -229,7 +231,7 @@ def _numbers_at(graph: Graph, array: ArrayNode, nodes: Iterable[int]) -> dict[in
     return {node: computed[node - array.first].item() for node in nodes}
 
 
-def read(graph: Graph, reading: Reading, values: Values) -> Any:
+def read(graph: Graph, reading: OperandAccess, values: Values) -> Any:
     """Return the values of an operand: an array in its shape, or a number of one node."""
     computed = graph.arrays.values
     if reading.view is not None:

@@ -27,7 +27,7 @@ from codegen.heads import Alias, negative_zero
 from codegen.ir.copy_rows import copy_rows
 from codegen.ir.lazy_atoms import AtomOf, LazyAtoms
 from codegen.ir.program import Head, atom_key
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.limits import check, check_bytes
 from codegen.machine.storage.portable import decode_rows, encode_rows
 from symad.errors import LimitError, RuleError
@@ -44,7 +44,7 @@ ELEMENT_LIMIT = 250_000_000  # nodes of one graph with the elements of arrays, s
 NODE_LIMIT = 50_000_000  # nodes of one graph, some 10 GB; a function that never returns ends here
 
 
-class Graph(Table):
+class Graph(RowTable):
     """A growing table of nodes.
 
     >>> graph = Graph()
@@ -342,13 +342,13 @@ def _atom(value: Number) -> sp.Basic:
     return sp.Float(value) if math.isfinite(value) else sp.nan if math.isnan(value) else sp.oo if value > 0 else -sp.oo
 
 
-class Sharing:
+class SharedCopy:
     """A plain copy of a graph; `there[node]` is where a node went, the same place for all that are equal.
 
     >>> graph = Graph()
     >>> x = graph.leaf(sp.Symbol("x"))
     >>> sines = [graph.node(sp.sin, graph.alias(x)) for _ in range(2)]
-    >>> Sharing(graph, {}).operations(sines, set())
+    >>> SharedCopy(graph, {}).operations(sines, set())
     1
     """
 

@@ -27,7 +27,7 @@ SCALARS = frozenset(
 _NUMBERS, _SCALARS = ({id(kind) for kind in kinds} for kinds in (NUMBERS, SCALARS))  # a class may have its own hash
 
 
-class Part(NamedTuple):
+class StatePart(NamedTuple):
     """The state of an object: what reads it, how it was, what puts it back, what it is, and its global name or ""."""
 
     now: Callable[[], Sequence[Any]]
@@ -50,8 +50,8 @@ class ComparedState:
     """Parts, and the names, variables and functions that are asked for most, in the forms that are quickest to ask."""
 
     def __init__(self) -> None:
-        self.parts: list[Part] = []
-        self.arrays: list[tuple[Part, NDArray[Any], tuple[Any, ...], Any]] = []
+        self.parts: list[StatePart] = []
+        self.arrays: list[tuple[StatePart, NDArray[Any], tuple[Any, ...], Any]] = []
         self.cells: list[tuple[types.CellType, Any, str]] = []
         self.unbound: list[tuple[types.CellType, str]] = []  # variables that stand for nothing
         self.functions: list[tuple[types.FunctionType, types.CodeType, Any, Any, Space, str]] = []
@@ -107,23 +107,23 @@ class ComparedState:
         """Yield the parts that are not as they were."""
         for space, key, value in self._names:
             if not same(space.get(key, self), value):
-                yield Part(tuple, (), None, "a global name", self._words[id(space), key])
+                yield StatePart(tuple, (), None, "a global name", self._words[id(space), key])
         for space, absent in self.absent.values():
             for key in absent & space.keys():
-                yield Part(tuple, (), None, "a global name", key)
+                yield StatePart(tuple, (), None, "a global name", key)
         for cell, value, name in self.cells:
             if not _holds(cell, value):
-                yield Part(tuple, (value,), partial(_set_cell, cell), f"the variable {name}", "")
+                yield StatePart(tuple, (value,), partial(_set_cell, cell), f"the variable {name}", "")
         for cell, name in self.unbound:
             if is_bound(cell):
-                yield Part(tuple, (), partial(_unbind, cell), f"the variable {name}", "")
+                yield StatePart(tuple, (), partial(_unbind, cell), f"the variable {name}", "")
         for f, code, defaults, keywords, attributes, name in self.functions:
             now = f.__code__, f.__defaults__, f.__kwdefaults__, f.__dict__
             if not same_parts(now, (code, defaults, keywords, attributes)):
                 before = (code, defaults, keywords, attributes)
-                yield Part(tuple, before, partial(_rewrite, f), "a function", name)
+                yield StatePart(tuple, before, partial(_rewrite, f), "a function", name)
         for space in filter(None, self.empty):
-            yield Part(tuple, (), partial(_empty, space), "a function", "")
+            yield StatePart(tuple, (), partial(_empty, space), "a function", "")
         yield from (part for part in self.parts if not part.is_same)
         yield from (part for part, array, form, copy in self.arrays if not _same_array(array, form, copy))
 

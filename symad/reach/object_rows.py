@@ -27,7 +27,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from codegen.records import dataclass
-from symad.reach.compared_state import NUMBERS, SCALARS, Part, form_of
+from symad.reach.compared_state import NUMBERS, SCALARS, StatePart, form_of
 from symad.reach.known_packages import EFFECT_NAMES, SETTINGS, asks, has_effects, is_pure, module_of
 from symad.reach.reach_trails import Trail
 from symad.reach.reach_walk import ATOMS, ROWS, ReachWalk
@@ -174,7 +174,7 @@ def keep_array(walk: ReachWalk, value: NDArray[Any], trail: Trail) -> None:
         return
     copied = np.array(value, copy=True, order="K", subok=False)
     walk.state.bytes += value.nbytes
-    part = Part(tuple, (copied,), lambda old: np.copyto(value, old[0]), "an array", trail.name)
+    part = StatePart(tuple, (copied,), lambda old: np.copyto(value, old[0]), "an array", trail.name)
     walk.state.arrays.append((part, value, form_of(value), copied.tobytes() if value.nbytes <= SMALL else copied))
 
 

@@ -16,7 +16,7 @@ from weakref import ref
 import numpy as np
 
 from symad.reach.code_facts import CodeFacts, Load, facts_of, is_hidden
-from symad.reach.compared_state import ComparedState, Part, PutBack
+from symad.reach.compared_state import ComparedState, PutBack, StatePart
 from symad.reach.known_packages import (
     DOING,
     EFFECT_METHODS,
@@ -135,7 +135,7 @@ class ReachWalk:
     ) -> Sequence[Any]:
         """Note the state of an object, and return it; `owner` is the container that it is."""
         before = now()
-        self.state.parts.append(Part(now, before, put_back, what, trail.name, owner))
+        self.state.parts.append(StatePart(now, before, put_back, what, trail.name, owner))
         self.state.bytes += 8 * len(before) if len(before) > COUNTED else 0
         return before
 

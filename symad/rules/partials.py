@@ -150,7 +150,7 @@ _UNUSABLE = (sp.Derivative, sp.Subs, sp.Sum, sp.Product, sp.Integral, sp.meijerg
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class PartialTemplate:
     """A partial derivative as rows over placeholders: slots 0..k-1 are the operands, then constants, then rows."""
 
     constants: tuple[sp.Basic, ...]
@@ -158,7 +158,7 @@ class Template:
     result: int
 
     @classmethod
-    def of(cls, graph: Graph, result: int, operands: Sequence[int]) -> Template:
+    def of(cls, graph: Graph, result: int, operands: Sequence[int]) -> PartialTemplate:
         """Make a template of the node `result`, with the given nodes as placeholders."""
         slots = {operand: k for k, operand in enumerate(operands)}
         order = [node for node in reachable(graph, [result]) if node not in slots]
@@ -295,7 +295,7 @@ def partial(build: Builder, head: Head, operands: tuple[int, ...], node: int, po
 
 
 @lru_cache(maxsize=TEMPLATES)
-def sympy_template(head: Head, operand_count: int, position: int) -> Template:
+def sympy_template(head: Head, operand_count: int, position: int) -> PartialTemplate:
     """Ask SymPy for one partial derivative of a head and keep it as a template.
 
     >>> sympy_template(sp.sin, 1, 0).rows
@@ -308,7 +308,7 @@ def sympy_template(head: Head, operand_count: int, position: int) -> Template:
     graph = Graph()
     operands = [graph.leaf(symbol) for symbol in placeholders]
     (result,) = from_sympy(graph, [expression], binary=True)
-    return Template.of(graph, result, operands)
+    return PartialTemplate.of(graph, result, operands)
 
 
 def _ask_sympy(head: Head, placeholders: list[sp.Dummy], position: int) -> sp.Expr:

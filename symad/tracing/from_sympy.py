@@ -30,7 +30,7 @@ from symad.tracing.values.known_numbers import values_of
 from symad.tracing.values.node_trees import Tree, expressions, lift, lift_result, paths_of, wrap
 
 
-class Formula(Trace):
+class TracedFormula(Trace):
     """The trace of SymPy expressions, which is also a function: of numbers, expressions or traced values.
 
     >>> t, mass = sp.symbols("t m")
@@ -82,7 +82,7 @@ class Formula(Trace):
         return self.outputs.refill(copied(self.graph, self.outputs.flat, scope.graph, made))
 
 
-def from_sympy(args: Sequence[Any], expression: Any) -> Formula:
+def from_sympy(args: Sequence[Any], expression: Any) -> TracedFormula:
     """Return SymPy expressions (one, or a container, Matrix or Array of them) as a trace and function of `args`.
 
     An argument is a symbol, `x[0]`, a function of time `x(t)` or its derivative, which count as independent; a Matrix
@@ -102,7 +102,7 @@ def from_sympy(args: Sequence[Any], expression: Any) -> Formula:
     return formula
 
 
-def formula_of(args: Sequence[Any], expression: Any) -> Formula:
+def formula_of(args: Sequence[Any], expression: Any) -> TracedFormula:
     """Return the same where functions that nothing is known about may stay: f(x) for an argument x.
 
     >>> x = sp.Symbol("x")
@@ -113,7 +113,7 @@ def formula_of(args: Sequence[Any], expression: Any) -> Formula:
     names = [_name(arg, k) for k, arg in enumerate(args)]
     with open_scope(apart=True) as scope:
         inputs = _inputs(scope.graph, args, names)
-        return Formula(scope.graph, names, inputs, lift_result(scope, expression, "expression"))
+        return TracedFormula(scope.graph, names, inputs, lift_result(scope, expression, "expression"))
 
 
 def _name(arg: Any, position: int) -> str:
@@ -149,7 +149,7 @@ def _no_inputs(args: tuple[Any, ...]) -> ArgumentError:
     )
 
 
-def _check_bound(formula: Formula) -> None:
+def _check_bound(formula: TracedFormula) -> None:
     """Raise ArgumentError for a function of time or an indexed symbol that is no input: it could not have a value."""
     graph = formula.graph
     for node in reversed(reachable(graph, formula.outputs.flat)):
@@ -170,7 +170,7 @@ def _values(scope: Scope, nodes: Any, *, symbolic: bool) -> Any:
     return values if values.ndim else values.item()
 
 
-def from_program(program: Kernel | Program | RolledProgram) -> Formula:
+def from_program(program: Kernel | Program | RolledProgram) -> TracedFormula:
     """Return a program, or that of a kernel, as a trace and function of its input arrays; loops are written out.
 
     `.let()` is its let form, as of `sympy.cse`, and `.expr()` its SymPy expressions. Several outputs are a tuple; that
@@ -199,7 +199,7 @@ def from_program(program: Kernel | Program | RolledProgram) -> Formula:
             for array in flat.inputs
         ]
         inputs = Tree(containers.flatten(tuple([0.0] * len(arrays)))[1], arrays)
-        return Formula(graph, names, inputs, _outputs(graph, flat, inputs.flat))
+        return TracedFormula(graph, names, inputs, _outputs(graph, flat, inputs.flat))
 
 
 def _outputs(graph: Graph, program: Program, inputs: list[int]) -> Tree:

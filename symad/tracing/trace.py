@@ -11,7 +11,7 @@ import sympy as sp
 import symad.tracing.control.stepped_loops  # noqa: F401 (says what runs a loop whose steps are functions)
 import symad.tracing.values.containers as containers
 from codegen.ir.program import Input, Output, Program, reachable
-from codegen.ir.row_table import Table as RowTable
+from codegen.ir.row_table import RowTable
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.strictness import checked
 from codegen.loops.loop import Loop

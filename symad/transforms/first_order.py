@@ -26,7 +26,7 @@ from symad.derivatives.application import (
     require_scalar,
 )
 from symad.derivatives.array_matrices import array_hessian, array_jacobian, is_cheaper
-from symad.derivatives.in_code import Columns, TransformRecord, transform_of
+from symad.derivatives.in_code import MatrixColumns, TransformRecord, transform_of
 from symad.derivatives.kept_traces import KeptTraces
 from symad.derivatives.level import FunctionResultError, Level
 from symad.derivatives.selection import FIRST, Argnums, Paths, check_argnums, select_arguments
@@ -324,11 +324,11 @@ def hessian(
     return described(apply, f, "Hessian", record)
 
 
-def _columns(f: Function, argnums: Argnums) -> Columns | None:
+def _columns(f: Function, argnums: Argnums) -> MatrixColumns | None:
     """Return how the columns of the Jacobian of f in one argument are made."""
     if not isinstance(argnums, int) or argnums < 0:
         return None
-    return Columns(partial(_column, f, argnums), argnums)
+    return MatrixColumns(partial(_column, f, argnums), argnums)
 
 
 def _column(f: Function, argument: int, args: tuple[Any, ...], seed: Any) -> Any:

@@ -25,7 +25,7 @@ from symad.derivatives.application import Function, call_scalar, check_choice, f
 from symad.derivatives.implicit import TOLERANCE, Equation, Solver, solve
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
-from symad.derivatives.solvers import Layout, least_squares, linearized, newton
+from symad.derivatives.solvers import VectorLayout, least_squares, linearized, newton
 from symad.derivatives.symbolic_equations import SymbolicEquation
 from symad.derivatives.symbolic_minima import free_minimum
 from symad.errors import ArgumentError, ConvergenceError
@@ -202,7 +202,7 @@ def argmin(
     >>> round(sa.derivative(nearest)(3.0), 12) == round(1 / (1 + 6 * nearest(3.0) ** 2), 12)
     True
     """
-    problem = _Problem(f, constraints, solver)
+    problem = _Minimisation(f, constraints, solver)
     if constraints is None:
         on_symbols = None if solver is not None else problem.minimum_on_symbols
         return solve(problem.slope, initial, args, problem.minimum, tolerance, on_symbols)
@@ -211,7 +211,7 @@ def argmin(
     return y
 
 
-class _Problem:
+class _Minimisation:
     """An objective with or without constraints: the equations that its minimum solves, and how to find it."""
 
     def __init__(self, f: Function, constraints: Function | None, solver: Solver | None) -> None:
@@ -263,7 +263,7 @@ class _Problem:
 
     def _descent(self, equation: Equation, initial: Any) -> Any:
         """Newton's method with the Hessian's eigenvalues made positive, and steps halved until f decreases."""
-        layout = Layout(initial)
+        layout = VectorLayout(initial)
 
         def objective(y: Vector) -> float:
             return float(equation.at_numbers(self.f, layout.split(y)))

@@ -10,7 +10,7 @@ import pytest
 
 from codegen.code_memory import MappedCode
 from codegen.engine import compile_object
-from codegen.object_files import Placed, UnknownObjectError, placed
+from codegen.object_files import PlacedCode, UnknownObjectError, placed
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or os.uname().machine != "x86_64", reason="object files are linked here for x86-64 Linux"
@@ -41,7 +41,7 @@ def test_what_nobody_defines_is_called_elsewhere() -> None:
     found = placed([part])
     assert set(found.called) == {"twice"}
     (place,) = found.called["twice"]
-    behind = placed([part], Placed(b"\0" * 16, {"first": 0}, {"twice": (8,)}, {}))
+    behind = placed([part], PlacedCode(b"\0" * 16, {"first": 0}, {"twice": (8,)}, {}))
     assert behind.called["twice"][0] == 8
     assert behind.code[behind.entries["looked_up"] :][:8] == found.code[found.entries["looked_up"] :][:8]
     assert place > 0

@@ -15,7 +15,7 @@ import numpy as np
 import sympy as sp
 
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from tests.support import chains_oracle, written as text
 from tests.support.draws import SEEDS, Draw
 from tests.support.fuzzing import counted
@@ -42,7 +42,7 @@ class Author:
 
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
-        self.table = Table()
+        self.table = RowTable()
         self.inputs = draw.integer(1, 49)
         self.known = [self.table.leaf(sp.Symbol(f"x{k}", real=True)) for k in range(self.inputs)]
         self.tables = [self.known[:]]

@@ -13,8 +13,8 @@ from codegen.evaluation.interpret import evaluate
 from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
-from codegen.ir.row_table import Table
-from codegen.ir.tables import Affine, Indexed, Table as Places, table
+from codegen.ir.row_table import RowTable
+from codegen.ir.tables import Affine, Indexed, RowTable as Places, table
 from codegen.ir.unroll import unroll
 
 A, B, C, D = sp.symbols("a b c d")
@@ -219,7 +219,7 @@ class _Drafts:
 
     def body(self, slots: int) -> Program:
         """Three outputs that stay bounded, and one that is true or false."""
-        table = Table()
+        table = RowTable()
         values = [table.leaf(sp.Symbol(f"s{k}")) for k in range(slots)]
         half, minus, two, yes = map(table.leaf, (sp.Float(0.5), sp.Integer(-1), sp.Integer(2), sp.true))
         values += [half, table.leaf(sp.Integer(1))]

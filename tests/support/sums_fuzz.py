@@ -16,7 +16,7 @@ import sympy as sp
 from codegen.evaluation.evaluate_rolled import evaluate_rolled
 from codegen.evaluation.interpret import evaluate
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.loops.find.find import Found, find_sums
 from codegen.loops.loop import Loop
 from codegen.loops.place.buffers import Arrays
@@ -38,7 +38,7 @@ class Author:
 
     def __init__(self, draw: Draw) -> None:
         self.draw = draw
-        self.table = Table()
+        self.table = RowTable()
         self.inputs = draw.integer(1, 39)
         self.known = [self.table.leaf(sp.Symbol(f"x{k}", real=True)) for k in range(self.inputs)]
         self.bank = list(self.known)  # rows that anything may read

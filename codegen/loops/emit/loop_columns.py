@@ -64,7 +64,7 @@ class Overlap:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class LoopColumns:
     """Runs of a region, the columns of its gathers and of its results, and the sums that overlap."""
 
     runs: Runs
@@ -72,7 +72,7 @@ class Columns:
     results: tuple[Column, ...]
     overlaps: tuple[Overlap, ...] = ()
 
-    def known(self, stored: AbstractSet[int]) -> Columns:
+    def known(self, stored: AbstractSet[int]) -> LoopColumns:
         """Return the same where it is known which results are stored: sums in steps go together only as stores."""
         kept = [one for one in self.overlaps if self.results[one.first].step == 1 or one.distances.keys() <= stored]
         return replace(self, overlaps=tuple(kept))
@@ -85,7 +85,7 @@ class Columns:
         return np.concatenate([np.arange(first, first + far, column.step) for first, far in reach])
 
 
-def columns_of(region: Region, width: int) -> Columns:
+def columns_of(region: Region, width: int) -> LoopColumns:
     """Return the columns of a region that runs `width` repetitions side by side."""
     uses = region.uses
     found = runs([use.table for use in uses], region.count)
@@ -95,7 +95,7 @@ def columns_of(region: Region, width: int) -> Columns:
         columns = [Column(*parts) for parts in zip(range(len(uses)), uses, found.steps, found.starts, strict=True)]
     results = columns[len(region.gathers) :]
     overlaps = _overlaps(region.results, results, width)
-    return Columns(found, tuple(columns[: len(region.gathers)]), tuple(results), tuple(overlaps))
+    return LoopColumns(found, tuple(columns[: len(region.gathers)]), tuple(results), tuple(overlaps))
 
 
 def rows_of(columns: Sequence[Column]) -> list[list[int]]:

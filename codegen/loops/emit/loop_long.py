@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from codegen.emission.emit import DIRECT_POINTERS, Form, Writer
+from codegen.emission.emit import DIRECT_POINTERS, ChunkWriter, Form
 from codegen.emission.lane_functions import own_symbol
 from codegen.emission.schedule import CHUNK, MOST, Place, schedule, split_stores
 from codegen.functions.libraries import no_vector_symbol, vector_symbol, widths
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Gather, Region
-from codegen.lanes import SCALAR, Layout
+from codegen.lanes import SCALAR, LaneLayout
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Function, Job, Written
 from codegen.lowering.group import group_operations
 from codegen.lowering.lower import Lowered
 from codegen.stages import carried_out
 
-CONSTANT = Layout(1, uniform=True)  # one number for all points
+CONSTANT = LaneLayout(1, uniform=True)  # one number for all points
 LONG = 200  # rows of a body from which on it is read and stored in place, and equal operations share registers
 
 
@@ -45,7 +45,7 @@ class _Straight(Function):
         kept, copies = split_stores(plan.chunks, lowered.stores)
         count = len(inputs) + len(outputs)  # sums are read where they stand
         arrays = [Input("", ())] * count, [Output((), ())] * len(outputs)
-        self.writer = Writer(
+        self.writer = ChunkWriter(
             Program([], [], {}, tuple(arrays[0]), tuple(arrays[1])),
             lowered.rows, plan, kept, Form(job.name, job.scalar, vector_libm=job.fast, formulas=own, inputs=once),
         )  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 from codegen.ir.region import Region
 from codegen.ir.tables import Places, same_in_all
 from codegen.lanes import Lanes
-from codegen.loops.emit.loop_columns import Column, Columns
+from codegen.loops.emit.loop_columns import Column, LoopColumns
 from codegen.loops.emit.loop_scalar import scalar_loop
 from codegen.loops.emit.loop_text import Function, Job, Written
 
@@ -26,7 +26,7 @@ def points_loop(job: Job, alone: Lanes) -> Written:
     return scalar_loop(job) if job.columns is None else _Points(job, job.columns, alone.width).emit()
 
 
-def has_points(region: Region, columns: Columns | None, stored: frozenset[int], width: int) -> bool:
+def has_points(region: Region, columns: LoopColumns | None, stored: frozenset[int], width: int) -> bool:
     """Whether a region can be run for points side by side with the bits of single ones.
 
     It cannot where it calls a routine, or ends at another repetition for each point; nor where a single point adds up
@@ -41,7 +41,7 @@ def has_points(region: Region, columns: Columns | None, stored: frozenset[int], 
     return not columns.overlaps and len(sums) * width <= MOST_SUMS and _one_by_one(region, columns, adds, width)
 
 
-def _one_by_one(region: Region, columns: Columns, adds: frozenset[int], width: int) -> bool:
+def _one_by_one(region: Region, columns: LoopColumns, adds: frozenset[int], width: int) -> bool:
     """Whether no two results of repetitions that run side by side go to one place, nor a sum where others go."""
     vector = np.concatenate([np.arange(length) // width + begin for begin, length in _stretches(columns)])
     sums: dict[int, list[Places]] = {}
@@ -67,7 +67,7 @@ def _one_by_one(region: Region, columns: Columns, adds: frozenset[int], width: i
     return True
 
 
-def _stretches(columns: Columns) -> Places:
+def _stretches(columns: LoopColumns) -> Places:
     """Where each run begins, and how long it is."""
     lengths = columns.runs.lengths
     return np.stack([np.cumsum(lengths) - lengths, lengths], axis=1)
@@ -76,7 +76,7 @@ def _stretches(columns: Columns) -> Places:
 class _Points(Function):
     """The function of a region that a single point runs in lanes, in the making: run by run, as a single point does."""
 
-    def __init__(self, job: Job, columns: Columns, width: int) -> None:
+    def __init__(self, job: Job, columns: LoopColumns, width: int) -> None:
         super().__init__(job, job.scalar)
         self.columns, self.width, self.several = columns, width, len(columns.runs) > 1
         self.sums = [c for c, column in enumerate(columns.results) if column.fixed and job.adds(c)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Emitted, Form, Names, Writer, in_all_lanes
+from codegen.emission.emit import LEAF_NAMES, OPERATIONS, ChunkWriter, Emitted, Form, Names, in_all_lanes
 from codegen.emission.lane_functions import own_functions
 from codegen.emission.schedule import aligned, schedule
 from codegen.functions.symbols import Symbol
@@ -19,7 +19,7 @@ from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Region
 from codegen.ir.tables import Places, same_in_all
 from codegen.lanes import Lanes
-from codegen.loops.emit.loop_columns import Columns, Use
+from codegen.loops.emit.loop_columns import LoopColumns, Use
 from codegen.loops.emit.thread_blocks import Blocks
 from codegen.loops.emit.workspace import Memory, Tables
 from codegen.lowering.lower import Lowered
@@ -45,7 +45,7 @@ class Job:
     stored: frozenset[int]  # numbers of results
     scratch: int  # where in %work a long body keeps its values
     fast: bool = False
-    columns: Columns | None = None  # where repetitions run side by side
+    columns: LoopColumns | None = None  # where repetitions run side by side
     blocks: Blocks | None = None  # where they are cut into blocks
     given: tuple[str, ...] = ()  # arrays that each call says: "%work0", a moved workspace, or "%array0"
 
@@ -76,7 +76,7 @@ class Written:
 class Slots(Names):
     """Names of the values in one repetition of the body, or in several side by side; inputs are slots."""
 
-    def __init__(self, writer: Writer, lines: list[str], first: int, slots: Sequence[str]) -> None:
+    def __init__(self, writer: ChunkWriter, lines: list[str], first: int, slots: Sequence[str]) -> None:
         super().__init__(writer, lines, first)
         self.slots = slots
 
@@ -208,7 +208,7 @@ class Function(Frame):
         stores = {row: [(0, place)] for row, place in self.left.items()}
         formulas = own_functions(job.lowered.rows, lanes, fast=job.fast)
         form = Form(job.name, lanes, vector_libm=job.fast, formulas=formulas)
-        self.writer: Writer = Writer(in_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
+        self.writer: ChunkWriter = ChunkWriter(in_arrays(job.region.body), job.lowered.rows, self.plan, stores, form)
         self.uses: dict[int, list[int]] = {}  # by output: its results
         for c, use in enumerate(job.region.results):
             self.uses.setdefault(use.output, []).append(c)

@@ -23,7 +23,7 @@ from codegen.ir.machine_rows import LEAVES, operands_of
 from codegen.ir.region import Region
 from codegen.ir.tables import Places, runs, same_in_all
 from codegen.lanes import Lanes
-from codegen.loops.emit.loop_columns import Column, Columns, Overlap, rows_of
+from codegen.loops.emit.loop_columns import Column, LoopColumns, Overlap, rows_of
 from codegen.loops.emit.loop_lanes import LaneFunction
 from codegen.loops.emit.loop_text import Job, Written
 from codegen.lowering.lower import Lowered
@@ -49,7 +49,7 @@ def registers(region: Region, lowered: Lowered) -> int:
     return REGISTERS if found is not None and len(found) == 1 else 1
 
 
-def vector_loop(job: Job, lanes: Lanes, columns: Columns) -> Written:
+def vector_loop(job: Job, lanes: Lanes, columns: LoopColumns) -> Written:
     """Return the function of a region that runs several repetitions side by side."""
     return _Vector(job, lanes, columns).emit()
 
@@ -57,7 +57,7 @@ def vector_loop(job: Job, lanes: Lanes, columns: Columns) -> Written:
 class _Vector(LaneFunction):
     """The function in the making."""
 
-    def __init__(self, job: Job, lanes: Lanes, columns: Columns) -> None:
+    def __init__(self, job: Job, lanes: Lanes, columns: LoopColumns) -> None:
         super().__init__(job, lanes)
         self.columns, self.runs = columns, columns.runs
         self.reads, self.results, self.overlaps = columns.reads, columns.results, columns.overlaps

@@ -17,7 +17,7 @@ from codegen.ir.region import Nest, Region, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked
 from codegen.lanes import SCALAR, Lanes
 from codegen.loops.emit.equal_regions import Shared, apart, shared
-from codegen.loops.emit.loop_columns import Columns, columns_of
+from codegen.loops.emit.loop_columns import LoopColumns, columns_of
 from codegen.loops.emit.loop_long import LONG, straight
 from codegen.loops.emit.loop_points import has_points, points_loop
 from codegen.loops.emit.loop_scalar import scalar_loop
@@ -26,7 +26,7 @@ from codegen.loops.emit.loop_vector import registers, vector_loop
 from codegen.loops.emit.matrix_calls import matrix_call
 from codegen.loops.emit.short_runs import lanes_of_runs
 from codegen.loops.emit.thread_blocks import Blocks, asks_scipy, blocks_of, work_of
-from codegen.loops.emit.thread_rounds import MOST_MEMORY, Rounds, RoundsText, rounds_of
+from codegen.loops.emit.thread_rounds import MOST_MEMORY, RoundsText, ThreadRounds, rounds_of
 from codegen.loops.emit.thread_text import clearing, in_blocks, zeros
 from codegen.loops.emit.workspace import Memory, Tables, Writes, writes
 from codegen.loops.optimise.common_rows import share
@@ -229,7 +229,7 @@ class RolledPlan:
         return self.options.threads if available() else 1
 
     @cached_property
-    def columns(self) -> list[Columns | None]:
+    def columns(self) -> list[LoopColumns | None]:
         """The columns of the regions that run in lanes."""
         wide = ((region, lanes) for ((region, _), _), lanes in zip(self.regions, self.wide, strict=True))
         return [columns_of(region, lanes.width) if lanes.width > 1 else None for region, lanes in wide]
@@ -240,7 +240,7 @@ class RolledPlan:
         return writes(self.program, self.columns)
 
     @cached_property
-    def columns_known(self) -> list[Columns | None]:
+    def columns_known(self) -> list[LoopColumns | None]:
         """The columns, of which it is known what they store."""
         known = zip(self.columns, self.writes.stored, strict=True)
         return [None if found is None else found.known(stored) for found, stored in known]
@@ -255,7 +255,7 @@ class RolledPlan:
         ]
 
     @cached_property
-    def rounds(self) -> dict[int, tuple[Nest, Rounds]]:
+    def rounds(self) -> dict[int, tuple[Nest, ThreadRounds]]:
         """The nests whose rounds threads share, by the numbers of their first regions."""
         found, first = {}, 0
         for step in self.program.steps:

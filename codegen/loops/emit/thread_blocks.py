@@ -15,7 +15,7 @@ from itertools import accumulate
 
 from codegen.ir.region import Region
 from codegen.ir.tables import distinct, unique
-from codegen.loops.emit.loop_columns import Columns
+from codegen.loops.emit.loop_columns import LoopColumns
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import NANOSECONDS, nanoseconds, registers
 from codegen.records import dataclass
@@ -74,7 +74,7 @@ class Blocks:
 
 
 def blocks_of(
-    region: Region, lowered: Lowered, lanes: int, columns: Columns | None, stored: AbstractSet[int]
+    region: Region, lowered: Lowered, lanes: int, columns: LoopColumns | None, stored: AbstractSet[int]
 ) -> Blocks | None:
     """Return the blocks of a region, None where it is not cut: one of less than 56 us, or whose results may meet.
 
@@ -99,7 +99,7 @@ def blocks_of(
 
 
 def _copies(
-    region: Region, meeting: Sequence[int], columns: Columns | None, stored: AbstractSet[int]
+    region: Region, meeting: Sequence[int], columns: LoopColumns | None, stored: AbstractSet[int]
 ) -> tuple[Copy, ...] | None:
     """Return what each block has a copy of, so that results may meet; None where there may be none.
 
@@ -131,7 +131,7 @@ def work_of(region: Region, lowered: Lowered, lanes: int) -> float:
     return region.count * one
 
 
-def _is_sum(region: Region, c: int, columns: Columns | None, stored: AbstractSet[int]) -> bool:
+def _is_sum(region: Region, c: int, columns: LoopColumns | None, stored: AbstractSet[int]) -> bool:
     """Whether a result is added to one place in all repetitions."""
     use = region.results[c]
     if use.kind != "add" or c in stored:
@@ -142,7 +142,7 @@ def _is_sum(region: Region, c: int, columns: Columns | None, stored: AbstractSet
     return column.fixed and bool((column.starts == column.starts[0]).all())
 
 
-def _is_apart(region: Region, c: int, columns: Columns | None, stored: AbstractSet[int]) -> bool:
+def _is_apart(region: Region, c: int, columns: LoopColumns | None, stored: AbstractSet[int]) -> bool:
     """Whether no two blocks write to the same place: that of one repetition, of one run, or of sums that overlap.
 
     Vectors of sums that overlap are left by one block, whatever other sums go to the same array may be anywhere.

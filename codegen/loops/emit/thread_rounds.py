@@ -42,7 +42,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Rounds:
+class ThreadRounds:
     """So many rounds of a nest, of which `together` are under way; each has copies of `size` numbers."""
 
     count: int
@@ -53,7 +53,7 @@ class Rounds:
 
 def rounds_of(
     program: RolledProgram, nest: Nest, stored: Sequence[frozenset[int]], work: float, scalar: Lanes
-) -> Rounds | None:
+) -> ThreadRounds | None:
     """Return how threads share the rounds of a nest, each of so many nanoseconds; None where they do not.
 
     `stored` are the sums of one term of its regions, by number.
@@ -76,7 +76,7 @@ def rounds_of(
         sums.append(Sum(number, program.buffers[number].size, size))
         size += -(-sums[-1].size // line) * line
     together = min(nest.count, COPIES // max(size, 1))
-    return Rounds(nest.count, together, tuple(sums), size) if together > 1 else None
+    return ThreadRounds(nest.count, together, tuple(sums), size) if together > 1 else None
 
 
 def _numbered(region: Region) -> Iterator[tuple[int, Result]]:
@@ -143,7 +143,7 @@ class RoundsText:
     """
 
     name: str
-    rounds: Rounds
+    rounds: ThreadRounds
     memory: Memory
     own: int
     outputs: int

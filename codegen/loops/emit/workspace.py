@@ -15,7 +15,7 @@ from codegen.ir.readdress import buffers_read
 from codegen.ir.region import Region, RolledProgram, regions_of
 from codegen.ir.tables import Places
 from codegen.lanes import SCALAR, Lanes
-from codegen.loops.emit.loop_columns import Columns
+from codegen.loops.emit.loop_columns import LoopColumns
 from codegen.records import dataclass
 
 COUNTED = 1 << 24  # places that are looked at to find out what is written once; beyond, buffers are cleared
@@ -98,12 +98,12 @@ class Writes:
     stored: tuple[frozenset[int], ...]  # for each region, the numbers of its results whose places are written once
 
 
-def writes(program: RolledProgram, columns: Sequence[Columns | None]) -> Writes:
+def writes(program: RolledProgram, columns: Sequence[LoopColumns | None]) -> Writes:
     """Find out which buffers have to be cleared, and which sums have a single term.
 
     A place is stored once or added to; so a place that is written once may be stored, and needs no zero before.
     """
-    writers: dict[int, list[_Writer]] = {}
+    writers: dict[int, list[_ResultWriter]] = {}
     for number, ((region, counts), found) in enumerate(zip(regions_of(program.steps), columns, strict=True)):
         for writer in _writers(number, region, counts, found):
             writers.setdefault(region.results[writer.results[0]].buffer, []).append(writer)
@@ -141,7 +141,7 @@ def _read(program: RolledProgram, number: int) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _ResultWriter:
     """Results of a region, by number, that go to memory together: how many places they write in all, and which."""
 
     region: int
@@ -151,15 +151,17 @@ class _Writer:
     stops: bool = False  # perhaps before it has written all
 
 
-def _writers(number: int, region: Region, counts: tuple[int, ...], columns: Columns | None) -> Iterator[_Writer]:
+def _writers(
+    number: int, region: Region, counts: tuple[int, ...], columns: LoopColumns | None
+) -> Iterator[_ResultWriter]:
     rounds = int(np.prod(counts))
     together: set[int] = set()
     for overlap in columns.overlaps if columns is not None and not any(counts) else ():
         assert columns is not None
         work = region.count + len(columns.runs) * overlap.longest
-        yield _Writer(number, tuple(overlap.distances), work, partial(columns.places, overlap))
+        yield _ResultWriter(number, tuple(overlap.distances), work, partial(columns.places, overlap))
         together |= set(overlap.distances)
     for c, use in enumerate(region.results):
         if c not in together:
             stops = region.stop is not None and use.kind != "last"
-            yield _Writer(number, (c,), rounds * use.table.count, partial(all_places, use.table, counts), stops)
+            yield _ResultWriter(number, (c,), rounds * use.table.count, partial(all_places, use.table, counts), stops)

@@ -17,7 +17,7 @@ from codegen.ir.program import Rows
 from codegen.ir.region import RolledProgram
 from codegen.ir.unroll import unroll
 from codegen.limits import EVERY, check
-from codegen.loops.find.flat_rows import Flags, Flat, flattened, needed, waves
+from codegen.loops.find.flat_rows import Flags, FlatRows, flattened, needed, waves
 from codegen.loops.find.plain_rows import PlainRows
 from codegen.loops.loop import Nodes
 from codegen.loops.place.buffers import Arrays
@@ -25,7 +25,7 @@ from codegen.loops.place.buffers import Arrays
 Numbers = NDArray[np.float64]
 
 
-def straight_values(rows: Rows, flat: Flat, inputs: Nodes, numbers: Numbers, wanted: Nodes) -> Numbers:
+def straight_values(rows: Rows, flat: FlatRows, inputs: Nodes, numbers: Numbers, wanted: Nodes) -> Numbers:
     """Return the values of the wanted rows, where the inputs have some numbers.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -54,7 +54,7 @@ def straight_values(rows: Rows, flat: Flat, inputs: Nodes, numbers: Numbers, wan
     return values[wanted]
 
 
-def _compute(flat: Flat, rows: Nodes, values: Numbers, truth: Flags) -> None:
+def _compute(flat: FlatRows, rows: Nodes, values: Numbers, truth: Flags) -> None:
     """Compute rows of one head and as many operands."""
     operands = flat.parts(rows)[0].reshape(len(rows), -1)
     columns = []
@@ -65,7 +65,7 @@ def _compute(flat: Flat, rows: Nodes, values: Numbers, truth: Flags) -> None:
     values[rows] = FUNCTIONS[flat.heads[flat.codes[rows[0]]]](*columns)
 
 
-def _finish(rows: Rows, flat: Flat, rest: Nodes, values: Numbers, truth: Flags) -> None:
+def _finish(rows: Rows, flat: FlatRows, rest: Nodes, values: Numbers, truth: Flags) -> None:
     """Compute the rows that are left one by one."""
     known = np.setdiff1d(flat.parts(rest)[0], rest)
     found = dict(zip(known.tolist(), values[known].tolist(), strict=True))

@@ -21,7 +21,7 @@ import sympy as sp
 
 from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Rows
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.limits import check
 from codegen.loops.find.row_classes import NUMBER, Classes
 from codegen.loops.loop import Loop, LoopResult, Nodes
@@ -32,17 +32,17 @@ Role = Literal["open", "operation", "slot", "literal"]
 
 
 @dataclass(eq=False, slots=True)
-class Entry:
+class TemplateEntry:
     """A column of nodes of one class, and what the body makes of it; "open" until its class is looked at."""
 
     kind: int
     nodes: Nodes
     role: Role = "open"
-    operands: tuple[Entry, ...] = ()
+    operands: tuple[TemplateEntry, ...] = ()
 
 
 @dataclass(eq=False)
-class Template:
+class BodyTemplate:
     """Entries of a body over `count` repetitions; `sums`, `stores` and `adds` are its results.
 
     A loop is refused under its names: a class and -1, or a sum and the class of its terms.
@@ -50,29 +50,29 @@ class Template:
 
     count: int
     names: tuple[Name, ...]
-    sums: list[tuple[Entry, int]] = field(default_factory=list)
-    stores: list[Entry] = field(default_factory=list)
-    adds: list[tuple[Entry, Nodes]] = field(default_factory=list)
-    entries: dict[tuple[int, int, int], list[Entry]] = field(default_factory=dict)
+    sums: list[tuple[TemplateEntry, int]] = field(default_factory=list)
+    stores: list[TemplateEntry] = field(default_factory=list)
+    adds: list[tuple[TemplateEntry, Nodes]] = field(default_factory=list)
+    entries: dict[tuple[int, int, int], list[TemplateEntry]] = field(default_factory=dict)
     highest: int = -1  # key of the last class that it reads
 
-    def known(self, kind: int, nodes: Nodes) -> Entry | None:
+    def known(self, kind: int, nodes: Nodes) -> TemplateEntry | None:
         """Return the entry of a column, if there is one."""
         same = self.entries.get(_key(kind, nodes), [])
         return next((entry for entry in same if np.array_equal(entry.nodes, nodes)), None)
 
-    def add(self, entry: Entry, operands: tuple[Entry, ...]) -> Entry:
+    def add(self, entry: TemplateEntry, operands: tuple[TemplateEntry, ...]) -> TemplateEntry:
         """Add an entry of another template of as many repetitions."""
-        moved = Entry(entry.kind, entry.nodes, entry.role, operands)
+        moved = TemplateEntry(entry.kind, entry.nodes, entry.role, operands)
         self.entries.setdefault(_key(entry.kind, entry.nodes), []).append(moved)
         return moved
 
-    def find(self, classes: Classes, kind: int, nodes: Nodes) -> tuple[Entry, bool]:
+    def find(self, classes: Classes, kind: int, nodes: Nodes) -> tuple[TemplateEntry, bool]:
         """Return the entry of a column, and whether it is new."""
         known = self.known(kind, nodes)
         if known is not None:
             return known, False
-        entry = self.add(Entry(kind, nodes), ())
+        entry = self.add(TemplateEntry(kind, nodes), ())
         if classes.heads[kind] is None:
             if classes.constant[kind] and (kind != NUMBER or is_uniform(nodes)):
                 entry.role = "literal"
@@ -80,12 +80,12 @@ class Template:
                 self.read(classes, entry)
         return entry, True
 
-    def read(self, classes: Classes, entry: Entry) -> None:
+    def read(self, classes: Classes, entry: TemplateEntry) -> None:
         """Let a column be read."""
         entry.role = "slot"
         self.highest = max(self.highest, classes.keys[entry.kind])
 
-    def grow(self, classes: Classes, entry: Entry) -> list[Entry]:
+    def grow(self, classes: Classes, entry: TemplateEntry) -> list[TemplateEntry]:
         """Let a column be computed from those of its operands; return the ones that are new and open."""
         entry.role = "operation"
         first = classes.start[entry.nodes]
@@ -111,11 +111,11 @@ class Template:
         keys += [classes.keys[int(classes.of[targets[0]])] for _, targets in self.adds]
         return min(keys + [classes.keys[int(classes.of[total])] for total, kind in self.names if kind >= 0])
 
-    def all_entries(self) -> list[Entry]:
+    def all_entries(self) -> list[TemplateEntry]:
         """All entries, in the order in which they were found."""
         return [entry for same in self.entries.values() for entry in same]
 
-    def with_role(self, role: Role) -> list[Entry]:
+    def with_role(self, role: Role) -> list[TemplateEntry]:
         """The entries that have a role."""
         return [entry for entry in self.all_entries() if entry.role == role]
 
@@ -134,12 +134,12 @@ def is_uniform(nodes: Nodes) -> bool:
     return bool((nodes == nodes[0]).all())
 
 
-def to_loop(template: Template, rows: Rows, classes: Classes) -> Loop:
+def to_loop(template: BodyTemplate, rows: Rows, classes: Classes) -> Loop:
     """Return the loop of a template."""
     slots = template.with_role("slot")
     literals = template.with_role("literal")
     operations = sorted(template.with_role("operation"), key=lambda entry: classes.keys[entry.kind])
-    table = Table()
+    table = RowTable()
     row_of = {id(entry): table.leaf(sp.Symbol(f"z{row}", real=True)) for row, entry in enumerate(slots)}
     row_of |= {id(entry): table.leaf(rows.atoms[int(entry.nodes[0])]) for entry in literals}
     for entry in operations:
@@ -154,10 +154,10 @@ def to_loop(template: Template, rows: Rows, classes: Classes) -> Loop:
     return Loop(body, template.count, tuple(entry.nodes for entry in slots), tuple(results), example=example)
 
 
-def fused(templates: Sequence[Template], classes: Classes) -> list[Template]:
+def fused(templates: Sequence[BodyTemplate], classes: Classes) -> list[BodyTemplate]:
     """Return the templates, those that are read first, with companions in one."""
-    found: list[Template] = []
-    by_column: dict[tuple[int, int, int, int], list[Template]] = {}
+    found: list[BodyTemplate] = []
+    by_column: dict[tuple[int, int, int, int], list[BodyTemplate]] = {}
     for template in templates:
         check("fusing loops")
         host = next(
@@ -175,20 +175,20 @@ def fused(templates: Sequence[Template], classes: Classes) -> list[Template]:
     return found
 
 
-def _columns(template: Template, classes: Classes) -> list[Entry]:
+def _columns(template: BodyTemplate, classes: Classes) -> list[TemplateEntry]:
     """What a loop reads that is not the same in all repetitions, and what it stores."""
     slots = template.with_role("slot")
     varied = [entry for entry in slots if not classes.constant[entry.kind] and not is_uniform(entry.nodes)]
     return varied + template.stores
 
 
-def _signature(entry: Entry) -> tuple[int, int, int, int]:
+def _signature(entry: TemplateEntry) -> tuple[int, int, int, int]:
     return entry.kind, len(entry.nodes), int(entry.nodes[0]), int(entry.nodes[-1])
 
 
 def _candidates(
-    template: Template, classes: Classes, by_column: dict[tuple[int, int, int, int], list[Template]]
-) -> list[Template]:
+    template: BodyTemplate, classes: Classes, by_column: dict[tuple[int, int, int, int], list[BodyTemplate]]
+) -> list[BodyTemplate]:
     """Loops that read or store a column that a loop reads, in the same order."""
     found = []
     for entry in template.with_role("slot"):
@@ -198,7 +198,7 @@ def _candidates(
     return found
 
 
-def _fits(host: Template, template: Template, classes: Classes) -> bool:
+def _fits(host: BodyTemplate, template: BodyTemplate, classes: Classes) -> bool:
     """Whether two loops can be one: all that is read is there before any of the results is.
 
     Sums that are added to are there when all loops have run that add to them; so these are of one class.
@@ -209,9 +209,9 @@ def _fits(host: Template, template: Template, classes: Classes) -> bool:
     return len(added) < 2 and highest < min(host.results(classes), template.results(classes))
 
 
-def _absorb(template: Template, host: Template, classes: Classes) -> None:
+def _absorb(template: BodyTemplate, host: BodyTemplate, classes: Classes) -> None:
     """Move a loop into another one: what that one has already, it does not compute again."""
-    moved: dict[Entry, Entry] = {}
+    moved: dict[TemplateEntry, TemplateEntry] = {}
     roots = [*(entry for entry, _ in (*template.sums, *template.adds)), *template.stores]
     stack = list(roots)
     while stack:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from codegen.loops.find.chains_columns import Columns
+from codegen.loops.find.chains_columns import OperationColumns
 from codegen.loops.find.flat_rows import Flags
-from codegen.loops.find.periods import Run
+from codegen.loops.find.periods import PeriodicRun
 from codegen.loops.find.verify_chain import Chain
 
 HEAVY = 1000  # carries that one truth value counts for: no buffer holds it
 
 
-def phase(columns: Columns, run: Run) -> int:
+def phase(columns: OperationColumns, run: PeriodicRun) -> int:
     """Return the position of the first repetition of a run whose begin is a narrow place.
 
     A value that is used `d` operations later passes all begins of repetitions between.
@@ -40,12 +40,12 @@ def phase(columns: Columns, run: Run) -> int:
     return begin - (begin - run.start) // period * period
 
 
-def needed_after(columns: Columns, chain: Chain) -> Flags:
+def needed_after(columns: OperationColumns, chain: Chain) -> Flags:
     """Return, by repetition and operation of the body, what later operations read and what is wanted."""
     return _read_later(columns, chain) | _wanted(columns, chain)
 
 
-def passed_on(columns: Columns, chain: Chain) -> Flags:
+def passed_on(columns: OperationColumns, chain: Chain) -> Flags:
     """Return, by repetition and operation of the body, what a chain passes on.
 
     Truth values, which no buffer holds, are computed again where they are read: their operands are passed on instead.
@@ -67,19 +67,19 @@ def passed_on(columns: Columns, chain: Chain) -> Flags:
     return needed
 
 
-def _read_later(columns: Columns, chain: Chain) -> Flags:
+def _read_later(columns: OperationColumns, chain: Chain) -> Flags:
     read: Flags = columns.last_use[chain.start : chain.stop] >= chain.stop
     return read.reshape(chain.count, chain.shape.period)
 
 
-def _wanted(columns: Columns, chain: Chain) -> Flags:
+def _wanted(columns: OperationColumns, chain: Chain) -> Flags:
     return columns.wanted[chain.start : chain.stop].reshape(chain.count, chain.shape.period)
 
 
 LEAST_LINKS = 4  # repetitions that wait for each other; in fewer, several maps follow each other
 
 
-def recurs(columns: Columns, chain: Chain, needed: Flags) -> bool:
+def recurs(columns: OperationColumns, chain: Chain, needed: Flags) -> bool:
     """Return whether later repetitions really need earlier ones: not so in sums and maps, which have a better form.
 
     Operations are taken away that nothing in the repetitions needs, or that need nothing there, until only ways round

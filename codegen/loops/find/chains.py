@@ -18,9 +18,9 @@ from codegen.ir.program import Rows
 from codegen.limits import check
 from codegen.loops.find.chain_properties import needed_after, phase, recurs
 from codegen.loops.find.chains_body import aligned, apart, divided, loop_of
-from codegen.loops.find.chains_columns import Columns, columns_of
-from codegen.loops.find.flat_rows import Flat, flattened
-from codegen.loops.find.periods import LEAST_MATCHES, Run, runs, tokens
+from codegen.loops.find.chains_columns import OperationColumns, columns_of
+from codegen.loops.find.flat_rows import FlatRows, flattened
+from codegen.loops.find.periods import LEAST_MATCHES, PeriodicRun, runs, tokens
 from codegen.loops.find.verify_chain import Chain, verify
 from codegen.loops.loop import Loop, Nodes
 
@@ -31,7 +31,7 @@ TRIALS = 2_000  # runs that are verified at most
 
 
 def find_chains(
-    rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop] = (), flat: Flat | None = None
+    rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop] = (), flat: FlatRows | None = None
 ) -> list[Loop]:
     """Return the chains in a program, as loops that do not overlap, in the order in which they run.
 
@@ -53,9 +53,9 @@ def find_chains(
 class _Cover:
     """The choice of chains: the longest first, then what is left."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(self, columns: OperationColumns) -> None:
         self.columns = columns
-        self.queue: list[tuple[float, int, Run, Chain | None]] = []
+        self.queue: list[tuple[float, int, PeriodicRun, Chain | None]] = []
         self.entries = 0
         self.taken: list[Chain] = []  # in the order of the program
         self.maps: list[Chain] = []  # sums and maps
@@ -72,7 +72,7 @@ class _Cover:
             self.try_one()
         return self.taken
 
-    def put(self, run: Run, chain: Chain | None = None) -> None:
+    def put(self, run: PeriodicRun, chain: Chain | None = None) -> None:
         """Queue a run, the longest first; of almost equally long ones that with the shortest period."""
         size = run.stop - run.start if chain is None else chain.stop - chain.start
         if size >= LEAST_OPERATIONS // 2 and size >= LEAST_MATCHES * run.period:
@@ -82,7 +82,7 @@ class _Cover:
     def try_one(self) -> None:
         """Verify the longest run; take it if it still is the longest then."""
         _, _, run, chain = heapq.heappop(self.queue)
-        span = run if chain is None else Run(chain.start, chain.stop, run.period)
+        span = run if chain is None else PeriodicRun(chain.start, chain.stop, run.period)
         if self.free_pieces(span) != [span]:
             for piece in self.free_pieces(run):
                 self.put(piece)
@@ -93,7 +93,7 @@ class _Cover:
             if chain is not None:
                 self.put(run, chain)
 
-    def verified(self, run: Run) -> Chain | None:
+    def verified(self, run: PeriodicRun) -> Chain | None:
         """Return the chain in a run, if it is worth having; what is left of the run is queued otherwise."""
         if any(run.period % chain.shape.period == 0 and within(run, chain) for chain in self.maps):
             return None
@@ -114,18 +114,18 @@ class _Cover:
             return None
         return chain if chain.count >= self.least[inside].min() else None
 
-    def take(self, run: Run, chain: Chain) -> None:
+    def take(self, run: PeriodicRun, chain: Chain) -> None:
         """Take a chain, and queue what is left of its run."""
         insort(self.taken, chain, key=begin)
         self.put_rest(run, chain)
 
-    def put_rest(self, run: Run, chain: Chain) -> None:
+    def put_rest(self, run: PeriodicRun, chain: Chain) -> None:
         """Queue what a run has before and after a chain."""
         if chain.start < run.stop and run.start < chain.stop:
-            self.put(Run(run.start, chain.start, run.period))
-            self.put(Run(chain.stop, run.stop, run.period))
+            self.put(PeriodicRun(run.start, chain.start, run.period))
+            self.put(PeriodicRun(chain.stop, run.stop, run.period))
 
-    def free_pieces(self, run: Run) -> list[Run]:
+    def free_pieces(self, run: PeriodicRun) -> list[PeriodicRun]:
         """Return what no chain has taken of a run."""
         edges = [run.start]
         first = bisect(self.taken, run.start, key=begin) - 1
@@ -135,10 +135,10 @@ class _Cover:
             if chain.stop > run.start:
                 edges += [chain.start, chain.stop]
         edges.append(run.stop)
-        return [Run(a, b, run.period) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
+        return [PeriodicRun(a, b, run.period) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
 
 
-def within(run: Run, chain: Chain) -> bool:
+def within(run: PeriodicRun, chain: Chain) -> bool:
     """Whether a run is in a chain, but for parts of a repetition."""
     return chain.start - chain.shape.period < run.start and run.stop < chain.stop + chain.shape.period
 

@@ -16,9 +16,9 @@ from sympy.logic.boolalg import Boolean
 
 from codegen.ir.copy_rows import body_of
 from codegen.ir.program import Head, Program
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.loops.find.chain_properties import passed_on
-from codegen.loops.find.chains_columns import CONSTANT, LITERAL, OPERATION, Columns
+from codegen.loops.find.chains_columns import CONSTANT, LITERAL, OPERATION, OperationColumns
 from codegen.loops.find.flat_rows import Flags
 from codegen.loops.find.verify_chain import Chain, Matrix
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes
@@ -26,7 +26,7 @@ from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes
 KEPT = 0.9  # the part of a chain that must be left when others are straightened out
 
 
-def apart(columns: Columns, chains: Sequence[Chain]) -> list[Chain]:
+def apart(columns: OperationColumns, chains: Sequence[Chain]) -> list[Chain]:
     """Shorten chains, given in order, so that a column is computed in one loop or in straight lines, but not in both.
 
     Such a column would have to be gathered first. Chains of which too little would be left stay as they are.
@@ -44,7 +44,7 @@ def apart(columns: Columns, chains: Sequence[Chain]) -> list[Chain]:
     return found
 
 
-def divided(columns: Columns, chain: Chain) -> Chain:
+def divided(columns: OperationColumns, chain: Chain) -> Chain:
     """Shorten a chain so that a factor is 1 / v in all repetitions or in none: u / v is rounded only once."""
     heads = np.array([head is sp.Mul for head in columns.heads])
     factors = heads[columns.codes[chain.shape.model + chain.shape.consumer]]
@@ -105,19 +105,19 @@ READ, AGAIN = -1, -2  # instead of a producer
 Part: TypeAlias = tuple[str, int]  # an operand: "row", "read", "carry", "literal" or "again", and a number
 
 
-def loop_of(columns: Columns, chain: Chain) -> Loop | None:
+def loop_of(columns: OperationColumns, chain: Chain) -> Loop | None:
     """Return the loop of a chain; None where a truth value, which no buffer holds, would be carried or passed on."""
     shape, needed = chain.shape, passed_on(columns, chain)
     truth = columns.truth[shape.model : shape.model + shape.period]
     if truth[shape.producer[shape.carried & (shape.lag > 0)]].any() or truth[needed.any(axis=0)].any():
         return None
-    return _Writer(columns, chain).loop(needed)
+    return _ChainBodyWriter(columns, chain).loop(needed)
 
 
-class _Writer:
+class _ChainBodyWriter:
     """A body in the making: slots are numbered first, then rows are written."""
 
-    def __init__(self, columns: Columns, chain: Chain) -> None:
+    def __init__(self, columns: OperationColumns, chain: Chain) -> None:
         self.columns, self.chain, self.shape = columns, chain, chain.shape
         self.producer = chain.shape.producer
         self.reads: dict[bytes, Nodes] = {}
@@ -125,7 +125,7 @@ class _Writer:
         self.numbers: dict[tuple[int, bytes], int] = {}  # of slots, and of what the body computes again
         self.again: dict[bytes, tuple[Head, list[Part]]] = {}  # operations from before the loop that the body repeats
         self.whole = True
-        self.table = Table()
+        self.table = RowTable()
         self.row_of: dict[Part, int] = {}
 
     def loop(self, needed: Flags) -> Loop | None:

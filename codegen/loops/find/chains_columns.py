@@ -14,7 +14,7 @@ from codegen.heads import NegativeZero, copysign, fmod, hypot, logaddexp, xlogy
 from codegen.ir.program import Head, Rows
 from codegen.ir.tables import distinct
 from codegen.limits import check
-from codegen.loops.find.flat_rows import Flags, Flat, needed
+from codegen.loops.find.flat_rows import Flags, FlatRows, needed
 from codegen.loops.loop import Loop, Nodes
 from codegen.records import dataclass
 
@@ -31,7 +31,7 @@ LARGEST_LITERAL = 4  # exponents up to here, and broken ones, are literals: x**2
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class OperationColumns:
     """Operations by position; their operands side by side, those of operation i from `first[i]` to `first[i + 1]`.
 
     Pairs of Add and Mul are in one order in all repetitions: leaves by kind, then operations by position.
@@ -59,7 +59,7 @@ class Columns:
         return len(self.nodes)
 
 
-def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], flat: Flat) -> Columns:
+def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], flat: FlatRows) -> OperationColumns:
     """Return the columns of all operations that outputs and the loops that are done need."""
     size, arity, codes, heads = len(flat), flat.arity, flat.codes, flat.heads
     given = _marked(size, (result.nodes for loop in done for result in loop.results))
@@ -82,7 +82,7 @@ def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], 
     last_use = np.full(len(nodes), -1)
     inner = source >= 0
     last_use[source[inner]] = np.repeat(np.arange(len(nodes)), arity[nodes])[inner]  # ascending: the last one stays
-    return Columns(
+    return OperationColumns(
         rows, nodes, kind, place, codes, heads, first, operand, source, after, kind[operand], literal, pair,
         _of(heads, codes, (Boolean,)), _inverses(rows, codes, heads, first, operand), last_use, wanted[nodes],
     )  # fmt: skip

@@ -18,10 +18,10 @@ import sympy as sp
 from codegen.heads import log1p
 from codegen.ir.copy_rows import body_of, copy_rows
 from codegen.ir.program import Head, Output, Rows
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.limits import check
-from codegen.loops.find.flat_rows import Flat, needed
-from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, is_nodes
+from codegen.loops.find.flat_rows import FlatRows, needed
+from codegen.loops.loop import Loop, LoopResult, Nodes, Reads, RolledBlock, is_nodes
 from codegen.records import dataclass
 
 
@@ -34,7 +34,7 @@ class Outer(Enum):
     OF_EXP = auto()  # the logarithm, or the inverse, of one more than it
 
 
-def whole_compositions(rows: Rows, loops: Sequence[Loop], outputs: Nodes, flat: Flat | None = None) -> list[Loop]:
+def whole_compositions(rows: Rows, loops: Sequence[Loop], outputs: Nodes, flat: FlatRows | None = None) -> list[Loop]:
     """Return loops with compositions in one body each; what they store besides has numbers of its own.
 
     With `flat`, straight lines are looked at too.
@@ -67,7 +67,7 @@ def whole_compositions(rows: Rows, loops: Sequence[Loop], outputs: Nodes, flat: 
 def compositions(rows: Rows, order: Iterable[int]) -> Iterator[tuple[int, Outer]]:
     """Yield operands of rows that may be inner functions, with what is made of them.
 
-    >>> table = Table()
+    >>> table = RowTable()
     >>> x = table.leaf(sp.Symbol("x"))
     >>> list(compositions(table, [table.row(sp.Mul, (x, x))])) == [(x, Outer.EVEN_POWER)]
     True
@@ -119,7 +119,7 @@ def _is_root(rows: Rows, row: int) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class _Source:
+class _NodeSource:
     """The row that computes nodes, in some repetitions of a loop; a row of straight lines has no loop, and no slots."""
 
     rows: Rows
@@ -154,7 +154,7 @@ class _Loops:
 
     # What computes nodes
 
-    def source_of(self, nodes: Reads) -> _Source | None:
+    def source_of(self, nodes: Reads) -> _NodeSource | None:
         """Return what computes all nodes of a column: an output of one loop, or one row of straight lines."""
         if not is_nodes(nodes):
             return None
@@ -162,15 +162,15 @@ class _Loops:
         number, output = int(self.owner[node]), int(self.output[node])
         if number < 0:
             straight = node < len(self.rows.heads) and (nodes == node).all()
-            return _Source(self.rows, node, 0, None, nodes) if straight else None
+            return _NodeSource(self.rows, node, 0, None, nodes) if straight else None
         if output < 0 or not ((self.owner[nodes] == number) & (self.output[nodes] == output)).all():
             return None
         body = self.loops[number].body
-        return _Source(
+        return _NodeSource(
             body, body.outputs[output].rows[0], body.input_count, number, self.repetition[nodes].astype(np.int64)
         )
 
-    def is_inner(self, source: _Source, outer: Outer) -> bool:
+    def is_inner(self, source: _NodeSource, outer: Outer) -> bool:
         """Whether a source is an inner function of what is made of it."""
         rows, head = source.rows, source.rows.heads[source.row]
         if outer is Outer.EVEN_POWER:
@@ -186,7 +186,7 @@ class _Loops:
         ahead = self.source_of(column) if isinstance(column, np.ndarray) else None
         return ahead is not None and ahead.rows.heads[ahead.row] is sp.exp
 
-    def operand(self, source: _Source, part: int) -> Reads | sp.Basic | None:
+    def operand(self, source: _NodeSource, part: int) -> Reads | sp.Basic | None:
         """Return an operand of a source: a column of nodes or numbers, or an atom; None for what a chain hands on."""
         atom = source.rows.atoms.get(part)
         if isinstance(atom, sp.Expr) and not isinstance(atom, sp.Symbol):
@@ -242,20 +242,21 @@ class _Loops:
 
     # Straight lines
 
-    def let_out(self, outputs: Nodes, flat: Flat) -> None:
+    def let_out(self, outputs: Nodes, flat: FlatRows) -> None:
         """Leave inner functions to the straight lines that make compositions of them."""
         while True:
             inner = {
                 node: self.output[node]
                 for node, outer in compositions(self.rows, self.straight(outputs, flat))
-                if self.output[node] >= 0 and self.is_inner(_Source(self.rows, node, 0, None, np.array([node])), outer)
+                if self.output[node] >= 0
+                and self.is_inner(_NodeSource(self.rows, node, 0, None, np.array([node])), outer)
             }
             if not inner:
                 return
             for node in inner:
                 self.let_one_out(node)
 
-    def straight(self, outputs: Nodes, flat: Flat) -> list[int]:
+    def straight(self, outputs: Nodes, flat: FlatRows) -> list[int]:
         """Return the rows of straight lines that may be compositions."""
         if not (self.output[flat.rows] >= 0).any():
             return []
@@ -301,7 +302,7 @@ def _over(
 ) -> Loop:
     """Return a loop over other columns: a slot of before is column `at[slot]`, or computed `again`."""
     names = [f"z{k}" for k in range(len(columns) + len(loop.carries))]
-    table = Table()
+    table = RowTable()
     leaves = [table.leaf(sp.Symbol(name, real=True)) for name in names]
     row_of = {slot: leaves[column] for slot, column in at.items()}
     row_of |= {len(loop.reads) + k: leaves[len(columns) + k] for k in range(len(loop.carries))}
@@ -336,4 +337,4 @@ def _alike(one: Reads, two: Reads) -> bool:
 
 def _is_plain(loop: Loop) -> bool:
     """Whether rows of a body are what they say: no loops inside, no sums that override rows."""
-    return not isinstance(loop, Block) and not loop.inside and not loop.sums
+    return not isinstance(loop, RolledBlock) and not loop.inside and not loop.sums

@@ -18,7 +18,7 @@ import numpy as np
 import sympy as sp
 
 from codegen.limits import check
-from codegen.loops.find.anti_unification import Entry, Name, Template, is_uniform
+from codegen.loops.find.anti_unification import BodyTemplate, Name, TemplateEntry, is_uniform
 from codegen.loops.find.row_classes import Classes
 from codegen.loops.find.sum_terms import MEMBERS, WIDE, Group, companions, flattened, terms_in, terms_of_sums
 from codegen.loops.loop import Nodes
@@ -36,10 +36,10 @@ class _Demand:
     """Who asks for members of a class."""
 
     nodes: list[int] = field(default_factory=list)
-    columns: list[tuple[Template, Entry]] = field(default_factory=list)
+    columns: list[tuple[BodyTemplate, TemplateEntry]] = field(default_factory=list)
 
 
-def cover(classes: Classes, wanted: Nodes, first: int, refused: Set[Name]) -> tuple[list[Template], Sums]:
+def cover(classes: Classes, wanted: Nodes, first: int, refused: Set[Name]) -> tuple[list[BodyTemplate], Sums]:
     """Return the templates of loops, those that are read first, and the nodes that are sums of other nodes.
 
     What is refused stays straight lines, and what it asks for may be a loop.
@@ -56,7 +56,7 @@ class _Cover:
         self.classes, self.next, self.refused = classes, first, refused
         self.pending: dict[int, dict[int, _Demand]] = {}
         self.heap: list[int] = []
-        self.templates: list[Template] = []
+        self.templates: list[BodyTemplate] = []
         self.sums: Sums = {}
         self.plain: set[int] = set()  # sums that were looked through, and have no terms alike
         self.narrow: set[int] = set()  # sums that were looked through, and are not wide
@@ -102,7 +102,7 @@ class _Cover:
 
     def add_to(self, kind: int, terms: Nodes, totals: Nodes, *, outside: bool = False) -> None:
         """Make a template that adds terms to sums."""
-        template = Template(len(terms), ())
+        template = BodyTemplate(len(terms), ())
         entry, new = template.find(self.classes, kind, terms)
         if outside:
             template.read(self.classes, entry)
@@ -132,7 +132,7 @@ class _Cover:
         nodes = sorted(set(demand.nodes))
         nodes = self.cut(kind, nodes, demand.columns)
         if self.is_map(kind, nodes):
-            template = Template(len(nodes), ((kind, -1),))
+            template = BodyTemplate(len(nodes), ((kind, -1),))
             entry, _ = template.find(self.classes, kind, self.ordered(np.array(nodes)))
             template.stores.append(entry)
             self.templates.append(template)
@@ -166,11 +166,11 @@ class _Cover:
         """Sort nodes by the leaf that they read first."""
         return nodes[np.lexsort((nodes, self.classes.lead[nodes]))]
 
-    def grow(self, template: Template, entry: Entry) -> None:
+    def grow(self, template: BodyTemplate, entry: TemplateEntry) -> None:
         for operand in template.grow(self.classes, entry):
             self.demand(operand.kind).columns.append((template, operand))
 
-    def cut(self, kind: int, nodes: list[int], columns: Sequence[tuple[Template, Entry]]) -> list[int]:
+    def cut(self, kind: int, nodes: list[int], columns: Sequence[tuple[BodyTemplate, TemplateEntry]]) -> list[int]:
         """Let columns be read or computed in their templates; return all nodes to compute one by one."""
         inner = []
         for template, entry in columns:
@@ -198,11 +198,11 @@ class _Cover:
         operands = self.classes.operands[kind]
         return not (self.classes.heads[kind] is sp.Mul and any(self.classes.constant[part] for part in operands))
 
-    def wide_columns(self, kind: int, entries: Sequence[Entry]) -> bool:
+    def wide_columns(self, kind: int, entries: Sequence[TemplateEntry]) -> bool:
         """Whether columns are sums for which a loop over terms is shorter."""
         return self.wide(kind, int(entries[0].nodes[0]), sum(len(entry.nodes) for entry in entries))
 
-    def shared(self, kind: int, nodes: Sequence[int], entries: Sequence[Entry]) -> bool:
+    def shared(self, kind: int, nodes: Sequence[int], entries: Sequence[TemplateEntry]) -> bool:
         """Whether columns have so few different nodes that computing each once, and reading it, is less work."""
         weight = self.classes.weights[kind]
         total = sum(len(entry.nodes) for entry in entries)
@@ -212,7 +212,7 @@ class _Cover:
         everything = total + len(nodes)
         return 2 * different <= everything and (everything - different) * weight >= GATHER * total
 
-    def different(self, nodes: Sequence[int], entries: Sequence[Entry]) -> int:
+    def different(self, nodes: Sequence[int], entries: Sequence[TemplateEntry]) -> int:
         """Number of different nodes, without sorting them."""
         every = np.concatenate([np.array(nodes, dtype=np.int64), *(entry.nodes for entry in entries)])
         numbers = np.arange(len(every))
@@ -255,7 +255,7 @@ class _Cover:
         alone = {total for total in alone if not self.sums[total]}
         for together in companions(self.classes, groups):
             check("looking for sums")
-            template = Template(len(together[0].terms), tuple((group.total, group.kind) for group in together))
+            template = BodyTemplate(len(together[0].terms), tuple((group.total, group.kind) for group in together))
             self.templates.append(template)
             for group in together:
                 entry, new = template.find(self.classes, group.kind, group.terms)

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from codegen.ir.program import Head, Rows
 from codegen.ir.tables import SHORTEST, distinct, usual
 from codegen.limits import check
-from codegen.loops.find.anti_unification import Name, Template, fused, is_uniform, to_loop
+from codegen.loops.find.anti_unification import BodyTemplate, Name, fused, is_uniform, to_loop
 from codegen.loops.find.chains import find_chains
 from codegen.loops.find.compositions import whole_compositions
 from codegen.loops.find.cover import OPERATIONS, cover
-from codegen.loops.find.flat_rows import Flags, Flat, flat_of, flattened
+from codegen.loops.find.flat_rows import Flags, FlatRows, flat_of, flattened
 from codegen.loops.find.plain_rows import PlainRows
 from codegen.loops.find.row_classes import Classes, classify
 from codegen.loops.find.sum_terms import ragged_sums
@@ -47,7 +47,7 @@ class FewRows:
     heads: list[Head]
     operands: list[tuple[int, ...]]
     atoms: dict[int, sp.Basic]
-    flat: Flat
+    flat: FlatRows
     kept: Nodes
     inputs: Nodes
     outputs: Nodes
@@ -73,7 +73,7 @@ class FewRows:
         }
 
 
-def few_rows(rows: Rows, flat: Flat, inputs: Nodes, outputs: Nodes, written: Sequence[Loop]) -> FewRows | None:
+def few_rows(rows: Rows, flat: FlatRows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop]) -> FewRows | None:
     """Return the operations and what they read; None where most rows are operations.
 
     >>> import sympy as sp
@@ -110,7 +110,7 @@ def few_rows(rows: Rows, flat: Flat, inputs: Nodes, outputs: Nodes, written: Seq
 
 
 def _made(
-    rows: Rows, flat: Flat, kept: Flags, stands_for: Nodes, arrays: tuple[Nodes, Nodes], written: Sequence[Loop]
+    rows: Rows, flat: FlatRows, kept: Flags, stands_for: Nodes, arrays: tuple[Nodes, Nodes], written: Sequence[Loop]
 ) -> FewRows:
     old, new = np.flatnonzero(kept), np.cumsum(kept) - 1
     heads = [rows.heads[row] for row in old[old < len(flat)].tolist()]
@@ -167,7 +167,7 @@ class Places:
         self.at[nodes] = np.arange(len(nodes))
 
 
-def order_of(template: Template, classes: Classes, places: Places) -> Nodes:
+def order_of(template: BodyTemplate, classes: Classes, places: Places) -> Nodes:
     """Return the order of repetitions with the fewest runs: as found, as the outputs lie, or sorted by what is read."""
     columns = [
         places.at[entry.nodes]
@@ -185,7 +185,7 @@ def order_of(template: Template, classes: Classes, places: Places) -> Nodes:
     return min(orders, key=lambda candidate: runs(columns, candidate))
 
 
-def gathered(template: Template, classes: Classes, places: Places) -> int:
+def gathered(template: BodyTemplate, classes: Classes, places: Places) -> int:
     """Number of columns that other loops, or straight lines, have left, and that lie about in short runs."""
     columns = [
         places.at[entry.nodes] for entry in template.with_role("slot")
@@ -223,7 +223,7 @@ class Found:
 
 
 def find_sums(
-    rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], first: int, flat: Flat | None = None
+    rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], first: int, flat: FlatRows | None = None
 ) -> Found:
     """Return the sums and maps among what outputs and loops in `done` need; new nodes are numbered from `first`.
 
@@ -257,7 +257,7 @@ def find_sums(
     return Found([to_loop(template, rows, classes) for template in fused(templates, classes)], sums)
 
 
-def _settled(template: Template, classes: Classes, places: Places) -> bool:
+def _settled(template: BodyTemplate, classes: Classes, places: Places) -> bool:
     """Put the repetitions of a loop in order; return whether there is enough to do besides gathering."""
     check("ordering repetitions")
     template.reorder(order_of(template, classes, places))
@@ -284,7 +284,7 @@ def find(rows: Rows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop], lin
     return Found(whole_compositions(rows, [*written, *found], outputs, flat if found else None), made.sums)
 
 
-def _looked_for(rows: Rows, flat: Flat, inputs: Nodes, outputs: Nodes, written: Sequence[Loop]) -> Found:
+def _looked_for(rows: Rows, flat: FlatRows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop]) -> Found:
     """Return the loops besides those that the user wrote: chains, then sums and maps in what they leave."""
     chains = find_chains(rows, inputs, outputs, written, flat)
     given = [*written, *chains]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.program import Head, Rows
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.loops.loop import Nodes
 from codegen.records import dataclass
 
@@ -26,7 +26,7 @@ SLOTS = 20  # bits of the table in which equal keys meet
 
 
 @dataclass(frozen=True, eq=False)
-class Flat:
+class FlatRows:
     """The operations among some rows: row `rows[k]` has the head `heads[kinds[k]]` and `counts[k]` of the operands.
 
     All other rows are leaves. Whole arrays have many: nothing is as long as they are before it is asked for.
@@ -74,7 +74,7 @@ class Flat:
         """Return which operations have one of these heads."""
         return np.array([head in heads for head in self.heads], dtype=bool)[self.kinds]
 
-    def without(self, rows: Sequence[int]) -> Flat:
+    def without(self, rows: Sequence[int]) -> FlatRows:
         """Return the same with some operations, which nothing reads, as leaves."""
         kept = ~np.isin(self.rows, rows)
         operands = self.operands[np.repeat(kept, self.counts)]
@@ -87,7 +87,7 @@ class Flat:
         return self.operands[places], counts
 
 
-def flattened(rows: Rows) -> Flat:
+def flattened(rows: Rows) -> FlatRows:
     """Return the operations among rows as arrays.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -102,10 +102,10 @@ def flattened(rows: Rows) -> Flat:
 
 def leaf_ranges(rows: Rows) -> Sequence[range]:
     """Return ranges of rows that are known to be leaves."""
-    return rows.blocks.leaves if isinstance(rows, Table) else ()
+    return rows.blocks.leaves if isinstance(rows, RowTable) else ()
 
 
-def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: Sequence[range] = ()) -> Flat:
+def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: Sequence[range] = ()) -> FlatRows:
     """Return the operations among rows that are given as lists; ranges of leaves are not read.
 
     >>> import sympy as sp
@@ -131,14 +131,14 @@ def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: 
     stretches += [(block, int(np.searchsorted(known, id(heads[block.start])))) for block in leaves]
     rows = _joined(chosen + first.start for chosen, first in zip(some, between, strict=True))
     kinds = _joined(each[chosen] for each, chosen in zip(codes, some, strict=True))
-    return Flat(len(operands), rows, counts, flat, kinds, different, stretches)
+    return FlatRows(len(operands), rows, counts, flat, kinds, different, stretches)
 
 
 def _joined(parts: Iterable[Nodes]) -> Nodes:
     return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
 
-def needed(flat: Flat, wanted: Flags, given: Flags) -> Flags:
+def needed(flat: FlatRows, wanted: Flags, given: Flags) -> Flags:
     """Return which rows the wanted ones need; what only given ones need is not.
 
     Where each row is used by a later one, or wanted, all are needed; else they are looked at one by one.
@@ -159,7 +159,7 @@ def needed(flat: Flat, wanted: Flags, given: Flags) -> Flags:
     return np.frombuffer(flags, dtype=bool).copy()
 
 
-def waves(flat: Flat, todo: Flags, late: Flags) -> Iterator[Nodes]:
+def waves(flat: FlatRows, todo: Flags, late: Flags) -> Iterator[Nodes]:
     """Yield the rows to do in waves: rows whose operands are done; when waves get small, the last one has all others.
 
     That last wave may have rows that are operands of others in it; rows are in ascending order. What is late is done
@@ -185,7 +185,7 @@ def waves(flat: Flat, todo: Flags, late: Flags) -> Iterator[Nodes]:
     yield rows
 
 
-def links(flat: Flat, rows: Nodes) -> list[slice]:
+def links(flat: FlatRows, rows: Nodes) -> list[slice]:
     """Return the long stretches of some rows in which each is a pair of something and the row before.
 
     >>> import sympy as sp

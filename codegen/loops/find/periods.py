@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.loops.find.chains_columns import CONSTANT, OPERATION, Columns
+from codegen.loops.find.chains_columns import CONSTANT, OPERATION, OperationColumns
 from codegen.loops.loop import Nodes
 from codegen.records import dataclass
 
@@ -24,7 +24,7 @@ LEAST_MATCHES = 3  # periods that a run lasts
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PeriodicRun:
     """Operations from `start` to `stop` that look like those a period before, but the first period."""
 
     start: int
@@ -32,7 +32,7 @@ class Run:
     period: int
 
 
-def tokens(columns: Columns) -> Tokens:
+def tokens(columns: OperationColumns) -> Tokens:
     """Return what each operation looks like, as a number."""
     count = len(columns)
     arity = np.diff(columns.first)
@@ -55,7 +55,7 @@ def _mix(values: Tokens) -> Tokens:
     return values ^ (values >> np.uint64(31))
 
 
-def runs(found: Tokens) -> list[Run]:
+def runs(found: Tokens) -> list[PeriodicRun]:
     """Return runs of the likely periods."""
     return [run for period in _periods(found) for run in _runs(found, period)]
 
@@ -76,9 +76,9 @@ def _periods(found: Tokens) -> list[int]:
     return sorted({*by_votes.tolist(), *by_length.tolist()})
 
 
-def _runs(found: Tokens, period: int) -> list[Run]:
+def _runs(found: Tokens, period: int) -> list[PeriodicRun]:
     """Return runs of one period, none of them within another."""
     differs = np.nonzero(found[period:] != found[:-period])[0]
     edges = np.concatenate([[-1], differs, [len(found) - period]])
     long = np.nonzero(np.diff(edges) - 1 >= LEAST_MATCHES * period)[0]
-    return [Run(int(edges[k]) + 1, int(edges[k + 1]) + period, period) for k in long.tolist()]
+    return [PeriodicRun(int(edges[k]) + 1, int(edges[k + 1]) + period, period) for k in long.tolist()]

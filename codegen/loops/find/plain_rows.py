@@ -15,8 +15,8 @@ from codegen.heads import Alias
 from codegen.ir.copy_rows import copy_rows
 from codegen.ir.lazy_atoms import atoms_of
 from codegen.ir.program import Head, Rows, needed
-from codegen.ir.row_table import Table
-from codegen.loops.find.flat_rows import Flat, flat_of, flattened, leaf_ranges
+from codegen.ir.row_table import RowTable
+from codegen.loops.find.flat_rows import FlatRows, flat_of, flattened, leaf_ranges
 from codegen.loops.loop import Loop, Nodes, between
 from codegen.records import dataclass
 
@@ -28,7 +28,7 @@ class PlainRows:
     heads: list[Head]
     operands: list[tuple[int, ...]]
     atoms: dict[int, sp.Basic]
-    flat: Flat
+    flat: FlatRows
     renumbered: tuple[Nodes, Nodes] | None  # the rows of all nodes, -1 for none; the nodes of all rows
 
     @property
@@ -56,7 +56,7 @@ def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]
 
     A graph without aliases keeps its numbers, which takes a tenth of the time.
 
-    >>> table = Table()
+    >>> table = RowTable()
     >>> x = table.leaf(sp.Symbol("x"))
     >>> sine = table.row(sp.sin, (table.row(Alias, (x,)),))
     >>> plain = plain_rows(table, np.array([x]), np.array([sine]), [])
@@ -108,7 +108,7 @@ def _unneeded(operands: Sequence[tuple[int, ...]], uses: Nodes, unused: list[int
 
 def _renumbered(graph: Rows, wanted: Nodes, leaves: list[int]) -> PlainRows:
     """Return the rows of a graph without its aliases."""
-    table, row_of = Table(), {node: row for row, node in enumerate(leaves)}
+    table, row_of = RowTable(), {node: row for row, node in enumerate(leaves)}
     table.heads, table.operands = [sp.Symbol] * len(leaves), [()] * len(leaves)
     table.atoms = dict.fromkeys(range(len(leaves)), _LEAF)
     copy_rows(graph, needed(graph, wanted.tolist(), row_of), table, row_of)

@@ -27,7 +27,7 @@ from codegen.ir.readdress import all_readdressed, each_region, moved, shifts_to
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Table, distances
-from codegen.loops.find.periods import Run, runs
+from codegen.loops.find.periods import PeriodicRun, runs
 from codegen.loops.optimise.draft import Draft
 from codegen.records import dataclass
 
@@ -89,7 +89,7 @@ def _put(steps: Sequence[Step], path: Path, inner: Sequence[Step]) -> tuple[Step
     return tuple(inner)
 
 
-def _best(steps: Sequence[Step], buffers: Sequence[Buffer], depth: int) -> _Rounds | None:
+def _best(steps: Sequence[Step], buffers: Sequence[Buffer], depth: int) -> _RepeatedRounds | None:
     """Return the rounds among steps, in so many nests, that save most as a nest; None where none do."""
     if len(steps) < FEWEST_SAVED:
         return None
@@ -97,13 +97,13 @@ def _best(steps: Sequence[Step], buffers: Sequence[Buffer], depth: int) -> _Roun
     for run in sorted(runs(_looks(steps)), key=lambda run: run.period - (run.stop - run.start)):
         if run.stop - run.start - run.period < saved:
             break
-        rounds = _Rounds(steps, buffers, depth, replace(run, start=_begin(steps, run)))
+        rounds = _RepeatedRounds(steps, buffers, depth, replace(run, start=_begin(steps, run)))
         if rounds.count >= FEWEST_ROUNDS and rounds.saved >= saved:
             best, saved = rounds, rounds.saved + 1
     return best
 
 
-def _begin(steps: Sequence[Step], run: Run) -> int:
+def _begin(steps: Sequence[Step], run: PeriodicRun) -> int:
     """Return where rounds begin: where the fewest buffers are handed on, the fewest of them to where they can be fused.
 
     So what one repetition leaves for the same one of the next region is in the same round.
@@ -166,13 +166,13 @@ def _uses_of(step: Step) -> list[Gather | Result]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Rounds:
+class _RepeatedRounds:
     """The rounds of a run, of which `count` from `first` on become a nest."""
 
     given: Sequence[Step]
     buffers: Sequence[Buffer]
     depth: int
-    run: Run
+    run: PeriodicRun
 
     @cached_property
     def columns(self) -> list[list[Gather | Result]]:

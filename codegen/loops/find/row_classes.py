@@ -18,7 +18,7 @@ from codegen.ir.lazy_atoms import floats_of
 from codegen.ir.program import Head, Rows
 from codegen.ir.tables import distinct
 from codegen.limits import EVERY, check
-from codegen.loops.find.flat_rows import Flags, Flat, flattened, grouped, links, needed, packed, waves
+from codegen.loops.find.flat_rows import Flags, FlatRows, flattened, grouped, links, needed, packed, waves
 from codegen.loops.find.row_rules import COMMUTES, ORDER, POWER, RELATIONALS, STRICT, TWO_ORDERS, deciding, rule_of
 from codegen.loops.loop import Loop, Nodes, StraightError
 from codegen.records import dataclass
@@ -114,7 +114,12 @@ class _Kinds:
 
 
 def classify(
-    rows: Rows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int] = NONE, flat: Flat | None = None
+    rows: Rows,
+    inputs: Nodes,
+    wanted: Nodes,
+    done: Sequence[Loop],
+    ragged: Set[int] = NONE,
+    flat: FlatRows | None = None,
 ) -> Classes:
     """Return the classes of all rows that the wanted ones need; results of loops in `done` are given, as inputs are.
 
@@ -151,7 +156,7 @@ def _flags(size: int, rows: Nodes) -> Flags:
 
 
 def _given(
-    rows: Rows, flat: Flat, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], kinds: _Kinds
+    rows: Rows, flat: FlatRows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], kinds: _Kinds
 ) -> Nodes:
     """Classes of inputs, and of results of loops: one for each stage, so that no loop waits for itself."""
     results = [use.nodes for loop in done for use in loop.results]
@@ -168,7 +173,7 @@ def _given(
 
 
 def _stages(
-    rows: Rows, flat: Flat, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], size: int
+    rows: Rows, flat: FlatRows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], size: int
 ) -> list[tuple[int, int]]:
     """Return for each loop one more than the highest stage of a loop that it waits for, however it is interleaved.
 
@@ -254,7 +259,7 @@ class _Making:
     """The classes of operations, bottom-up: many rows at once as long as there are many, then one by one."""
 
     rows: Rows
-    flat: Flat
+    flat: FlatRows
     kinds: _Kinds
     of: Nodes
     lead: Nodes

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from codegen.loops.find.chains_columns import LITERAL, OPERATION, Columns
+from codegen.loops.find.chains_columns import LITERAL, OPERATION, OperationColumns
 from codegen.loops.find.flat_rows import Flags
 from codegen.loops.loop import Nodes
 from codegen.records import dataclass
@@ -78,7 +78,7 @@ class Repetitions:
     kind: NDArray[np.int8]
 
 
-def verify(columns: Columns, start: int, count: int, period: int, low: int, high: int) -> Chain | None:
+def verify(columns: OperationColumns, start: int, count: int, period: int, low: int, high: int) -> Chain | None:
     """Return the longest chain around `count` alike repetitions from `start` on, within positions `low` to `high`."""
     shape = _shape(columns, start, count, period)
     first, last = -((start - low) // period), (high - start) // period
@@ -94,7 +94,7 @@ def verify(columns: Columns, start: int, count: int, period: int, low: int, high
         reach *= 4
 
 
-def _shape(columns: Columns, start: int, count: int, period: int) -> Shape:
+def _shape(columns: OperationColumns, start: int, count: int, period: int) -> Shape:
     """Say what each operand is, from repetitions in the middle of a run."""
     begin = max(0, count // 2 - SAMPLE // 2)
     numbers = np.arange(begin, min(count, begin + SAMPLE))
@@ -114,7 +114,7 @@ def _shape(columns: Columns, start: int, count: int, period: int) -> Shape:
     return Shape(period, model, consumer, carried, distance, lag, kind.astype(np.int64), value, left)
 
 
-def _repetitions(columns: Columns, start: int, period: int, numbers: Nodes, model: int) -> Repetitions:
+def _repetitions(columns: OperationColumns, start: int, period: int, numbers: Nodes, model: int) -> Repetitions:
     """Gather the operands of repetitions; those with other heads than the model are filled with anything."""
     positions = start + numbers[:, None] * period + np.arange(period)
     same = (columns.codes[positions] == columns.codes[model : model + period]).all(axis=1)
@@ -127,7 +127,7 @@ def _repetitions(columns: Columns, start: int, period: int, numbers: Nodes, mode
     )  # fmt: skip
 
 
-def _longest(columns: Columns, shape: Shape, start: int, begin: int, end: int) -> Chain | None:
+def _longest(columns: OperationColumns, shape: Shape, start: int, begin: int, end: int) -> Chain | None:
     """Return the longest window of repetitions `begin` to `end` in which all operands fit."""
     numbers = np.arange(begin, end)
     found = _repetitions(columns, start, shape.period, numbers, shape.model)

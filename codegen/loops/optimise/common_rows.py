@@ -35,7 +35,7 @@ Where = tuple[At, int]  # a step, and a row of its body
 
 
 @dataclass(frozen=True)
-class _Rounds:
+class _CountedRounds:
     """How the rounds of the nest around a step are counted: outside of nests there is one; backward from the last."""
 
     count: int = 0
@@ -49,10 +49,10 @@ class _Rounds:
 
 def share(program: RolledProgram) -> RolledProgram:
     """Return the program with what parallel regions have in common computed once, outside of nests or in two."""
-    return _Sharing(program).program()
+    return _RegionSharing(program).program()
 
 
-class _Sharing:
+class _RegionSharing:
     """The regions of a program that may share, in the order in which they run, with what is known of their rows."""
 
     def __init__(self, whole: RolledProgram) -> None:
@@ -65,14 +65,14 @@ class _Sharing:
         self.rounds = {at: self.rounds_of(step) for at, step in enumerate(whole.steps) if isinstance(step, Nest)}
         self.counts = Counter((region.count, self.around(at).count) for at, region in self.regions.items())
 
-    def around(self, at: At) -> _Rounds:
-        return self.rounds.get(at[0], _Rounds())
+    def around(self, at: At) -> _CountedRounds:
+        return self.rounds.get(at[0], _CountedRounds())
 
-    def rounds_of(self, nest: Nest) -> _Rounds:
+    def rounds_of(self, nest: Nest) -> _CountedRounds:
         """Return how the rounds of a nest are counted."""
         tables = [use.table for region, _ in regions_of([nest]) for use in region.results]
         shifts = [shift_at(table, 0) for table in tables]
-        return _Rounds(nest.count, sum(shift < 0 for shift in shifts) > sum(shift > 0 for shift in shifts))
+        return _CountedRounds(nest.count, sum(shift < 0 for shift in shifts) > sum(shift > 0 for shift in shifts))
 
     def program(self) -> RolledProgram:
         """Return the program that is made."""
@@ -117,7 +117,7 @@ class _Sharing:
             keys.append(self.numbers.setdefault(key, len(self.numbers)))
         return keys
 
-    def gather_key(self, at: At, gather: Gather, rounds: _Rounds) -> Hashable:
+    def gather_key(self, at: At, gather: Gather, rounds: _CountedRounds) -> Hashable:
         """What a slot reads: constants by their values, others by their places."""
         values = self.whole.buffers[gather.buffer].values
         if values is not None and not any(gather.table.shifts):

@@ -19,7 +19,7 @@ from codegen.ir.copy_rows import body_of, copied
 from codegen.ir.program import Program, atom_key, needed
 from codegen.ir.readdress import each_region
 from codegen.ir.region import Nest, Region, Step
-from codegen.ir.row_table import Table as Rows
+from codegen.ir.row_table import RowTable as Rows
 from codegen.ir.tables import Affine, Table
 from codegen.records import dataclass
 

@@ -62,7 +62,7 @@ def contracted(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
     return checked(made, "keeping windows of buffers", program)
 
 
-def _large(uses: dict[int, list[Use]], buffers: Sequence[Buffer], saved: int) -> dict[int, list[Use]]:
+def _large(uses: dict[int, list[VisitedUse]], buffers: Sequence[Buffer], saved: int) -> dict[int, list[VisitedUse]]:
     """Return the uses of those buffers in which so many numbers may be saved."""
     return {k: found for k, found in uses.items() if buffers[k].kind == "workspace" and buffers[k].size > saved}
 
@@ -92,7 +92,7 @@ def visits(steps: Sequence[Step]) -> Iterator[Visit]:
 
 
 @dataclass(frozen=True)
-class Use:
+class VisitedUse:
     """A use of a buffer by the region of a visit, the `at`-th; a store is sure if it is carried out in any case."""
 
     visit: Visit
@@ -118,17 +118,17 @@ class Use:
         return shift_at(self.table, level)
 
 
-def uses_of(steps: Sequence[Step]) -> dict[int, list[Use]]:
-    found: dict[int, list[Use]] = {}
+def uses_of(steps: Sequence[Step]) -> dict[int, list[VisitedUse]]:
+    found: dict[int, list[VisitedUse]] = {}
     for at, visit in enumerate(visits(steps)):
         region = visit.step
         if isinstance(region, Region):
             for use in region.reads:
-                found.setdefault(use.buffer, []).append(Use(visit, at, "read", use.table))
+                found.setdefault(use.buffer, []).append(VisitedUse(visit, at, "read", use.table))
             zero = is_zeros(region)
             for result in region.results:
                 sure, kind = region.stop is None or result.kind == "last", "zero" if zero else result.kind
-                found.setdefault(result.buffer, []).append(Use(visit, at, kind, result.table, sure))
+                found.setdefault(result.buffer, []).append(VisitedUse(visit, at, kind, result.table, sure))
     return found
 
 
@@ -216,7 +216,7 @@ def wide_zeros(
     return [replace(region, results=rest)] if rest else [], [use.buffer for use in wide]
 
 
-def window_of(uses: Sequence[Use], number: int) -> Window | None:
+def window_of(uses: Sequence[VisitedUse], number: int) -> Window | None:
     """Return the window that is enough for all uses of a buffer in a nest; None where there is none."""
     inside = [use for use in uses if number in use.visit.nests]
     if not inside:
@@ -245,7 +245,7 @@ def window_of(uses: Sequence[Use], number: int) -> Window | None:
     return replace(window, clear=clear, begin=begin, unread=unread)
 
 
-def _has_unread_sums(inside: Sequence[Use], level: int, step: int) -> bool:
+def _has_unread_sums(inside: Sequence[VisitedUse], level: int, step: int) -> bool:
     """Return whether something is added to places that are not read in this round or later."""
     added, read = ([use for use in inside if use.kind == kind] for kind in ("add", "read"))
     if not added or sum(prod(use.counts(level)) * use.table.count for use in (*added, *read)) > LARGEST:
@@ -256,20 +256,20 @@ def _has_unread_sums(inside: Sequence[Use], level: int, step: int) -> bool:
     return not bool(np.isin(sums, seen).all())
 
 
-def _covers(use: Use, others: Sequence[Use], level: int) -> bool:
+def _covers(use: VisitedUse, others: Sequence[VisitedUse], level: int) -> bool:
     """Return whether a use is of all places that others use in all rounds of a nest."""
     low, high = use.bounds(level - 1)
     bounds = [other.bounds(level - 1) for other in others]
     return all(low <= first and last <= high for first, last in bounds)
 
 
-def _lie(uses: Sequence[Use], level: int, first: int, places: range) -> bool:
+def _lie(uses: Sequence[VisitedUse], level: int, first: int, places: range) -> bool:
     """Return whether uses are of some places, counted from a first one."""
     bounds = [use.bounds(level - 1) for use in uses]
     return all(places.start <= low - first and high - first < places.stop for low, high in bounds)
 
 
-def _stored(uses: Sequence[Use], level: int, first: int, places: range) -> bool:
+def _stored(uses: Sequence[VisitedUse], level: int, first: int, places: range) -> bool:
     """Return whether all of some places, counted from a first one, are stored in a round."""
     stores = [use for use in uses if use.kind in ("store", "last", "zero") and use.sure]
     if not places:

@@ -15,7 +15,7 @@ from codegen.ir.body_parts import body_part
 from codegen.ir.readdress import all_readdressed, moved, shift_at
 from codegen.ir.region import Buffer, Carry, Region, Step
 from codegen.ir.tables import Table
-from codegen.loops.optimise.contraction import Use, uses_of
+from codegen.loops.optimise.contraction import VisitedUse, uses_of
 
 
 def expanded(steps: Sequence[Step], buffers: list[Buffer]) -> tuple[Step, ...]:
@@ -38,7 +38,7 @@ def expanded(steps: Sequence[Step], buffers: list[Buffer]) -> tuple[Step, ...]:
     return all_readdressed(steps, lambda buffer, table: (buffer, _further(table, further.get(buffer, ()))))
 
 
-def _rounds_apart(size: int, uses: Sequence[Use]) -> tuple[int, tuple[int, ...]]:
+def _rounds_apart(size: int, uses: Sequence[VisitedUse]) -> tuple[int, tuple[int, ...]]:
     """Return the size of a buffer with places for every round, and by how much they are further on in the next one.
 
     These are rounds of the nests around all uses of it in which the same places are stored again.

@@ -16,7 +16,7 @@ from codegen.ir.copy_rows import body_of, copied
 from codegen.ir.program import Program, operations_of
 from codegen.ir.readdress import key_of
 from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of
-from codegen.ir.row_table import Table as Rows
+from codegen.ir.row_table import RowTable as Rows
 from codegen.ir.tables import Table
 
 LARGEST = 400  # operations of a body: what does not fit into registers gains nothing

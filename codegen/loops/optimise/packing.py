@@ -49,7 +49,7 @@ class _Area:
 
 
 @dataclass
-class _Use:
+class _VectorUse:
     """A gather or result (by position) of a step that runs in vectors, and its step within a run."""
 
     at: int
@@ -64,7 +64,7 @@ def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
     found = [use for at, step in enumerate(program.steps) if at in vectors for use in _uses(at, step)]
     packer = Draft(program)
     for kind, rewrite in (("read", _pack_reads), ("add", _pack_sums)):
-        families: dict[tuple[int, int], list[_Use]] = {}
+        families: dict[tuple[int, int], list[_VectorUse]] = {}
         for use in found:
             if use.kind == kind and 2 <= use.step <= LARGEST_STEP:
                 families.setdefault((_table_of(packer, use).buffer, use.step), []).append(use)
@@ -76,7 +76,7 @@ def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
     return packer.finished() if packer.added else program
 
 
-def _uses(at: int, step: Step) -> list[_Use]:
+def _uses(at: int, step: Step) -> list[_VectorUse]:
     if not isinstance(step, Region):
         return []
     found = runs([use.table for use in step.uses], step.count)
@@ -85,19 +85,19 @@ def _uses(at: int, step: Step) -> list[_Use]:
     count, uses = len(step.gathers), []
     for number, rate in enumerate(found.steps):
         if number < count:
-            uses.append(_Use(at, "read", number, rate, step.gathers[number].table.places()))
+            uses.append(_VectorUse(at, "read", number, rate, step.gathers[number].table.places()))
         elif step.results[number - count].kind == "add":
-            uses.append(_Use(at, "add", number - count, rate, step.results[number - count].table.places()))
+            uses.append(_VectorUse(at, "add", number - count, rate, step.results[number - count].table.places()))
     return uses
 
 
-def _table_of(packer: Draft, use: _Use) -> Gather | Result:
+def _table_of(packer: Draft, use: _VectorUse) -> Gather | Result:
     region = packer.steps[use.at]
     assert isinstance(region, Region)
     return region.gathers[use.number] if use.kind == "read" else region.results[use.number]
 
 
-def _area(buffer: int, size: int, step: int, uses: Sequence[_Use]) -> _Area | None:
+def _area(buffer: int, size: int, step: int, uses: Sequence[_VectorUse]) -> _Area | None:
     """The places that are used, in whole steps; None where the buffer of some size has no room for them."""
     first = min(int(use.places.min()) for use in uses)
     count = -(-(max(int(use.places.max()) for use in uses) + 1 - first) // step)
@@ -105,7 +105,7 @@ def _area(buffer: int, size: int, step: int, uses: Sequence[_Use]) -> _Area | No
     return _Area(buffer, first, step, count) if first >= 0 else None
 
 
-def _pack_reads(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
+def _pack_reads(packer: Draft, area: _Area, uses: Sequence[_VectorUse]) -> None:
     """Read from a copy."""
     buffer = packer.program.buffers[area.buffer]
     begin = min(use.at for use in uses)
@@ -122,7 +122,7 @@ def _pack_reads(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
         _replace(packer, use, number, area)
 
 
-def _pack_sums(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
+def _pack_sums(packer: Draft, area: _Area, uses: Sequence[_VectorUse]) -> None:
     """Add to a workspace, if all that is written in the area is added by regions outside of nests, and nothing read."""
     area = _widened(packer, area)
     size = packer.program.buffers[area.buffer].size
@@ -131,7 +131,7 @@ def _pack_sums(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
     copies = [copy for some in packer.before.values() for copy in some]
     if area.buffer in buffers_read([*packer.steps, *copies]):
         return
-    moved: list[_Use] = []
+    moved: list[_VectorUse] = []
     for at, step in enumerate(packer.steps):
         if isinstance(step, Nest):
             if area.buffer in buffers_written([step]):
@@ -143,7 +143,7 @@ def _pack_sums(packer: Draft, area: _Area, uses: Sequence[_Use]) -> None:
             if inside.any() and (result.kind != "add" or not inside.all()):
                 return
             if inside.any():
-                moved.append(_Use(at, "add", number, area.step, places))
+                moved.append(_VectorUse(at, "add", number, area.step, places))
     number = packer.workspace(area.size)
     for use in moved:
         _replace(packer, use, number, area)
@@ -165,7 +165,7 @@ def _widened(packer: Draft, area: _Area) -> _Area:
         area = replace(area, first=area.first - before * area.step, count=area.count + before + after)
 
 
-def _replace(packer: Draft, use: _Use, number: int, area: _Area) -> None:
+def _replace(packer: Draft, use: _VectorUse, number: int, area: _Area) -> None:
     """Let a gather or result use the workspace."""
     region = packer.steps[use.at]
     assert isinstance(region, Region)

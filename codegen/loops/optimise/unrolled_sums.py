@@ -19,7 +19,7 @@ from codegen.ir.copy_rows import body_of, copied
 from codegen.ir.program import Program, operations_of
 from codegen.ir.readdress import key_of
 from codegen.ir.region import Gather, Kind, Region, Result, RolledProgram, Step, regions_of
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Affine, Indexed, Places, table
 
 PLACES = 64  # of a loop that is worth it
@@ -89,7 +89,7 @@ def _read(gather: Gather, repetitions: Places) -> Gather:
 
 def _sum(body: Program, output: int, slots: int, terms: list[list[int]]) -> Program:
     """Return the body that adds what a body gives for several choices of its slots, from left to right."""
-    rows = Table()
+    rows = RowTable()
     leaves = [rows.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(slots)]
     wanted = [row_of(body, output)]
     total: int | None = None

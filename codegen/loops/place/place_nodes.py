@@ -21,7 +21,7 @@ from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, Rolle
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
 from codegen.limits import EVERY, check
-from codegen.loops.loop import Block, Loop, LoopResult, Nodes, Reads, StraightError, is_nodes
+from codegen.loops.loop import Loop, LoopResult, Nodes, Reads, RolledBlock, StraightError, is_nodes
 from codegen.loops.place.buffers import Arrays, Buffers
 from codegen.loops.place.placed_bodies import Spot, added_to, in_rounds, piece_of
 from codegen.matrices.matrix_loops import without_matrices
@@ -195,7 +195,7 @@ class _Placer(Buffers):
     def write(self, loop: Loop) -> None:
         """Write what a loop becomes."""
         check("placing loops")
-        if isinstance(loop, Block):
+        if isinstance(loop, RolledBlock):
             self.write_block(loop)
         elif loop.inside:
             self.write_nest(loop)
@@ -206,7 +206,7 @@ class _Placer(Buffers):
         """Whether some of the nodes of a result are read, or shown."""
         return bool(self.read[use.nodes].any() or self.shown[use.nodes].any())
 
-    def write_block(self, block: Block) -> None:
+    def write_block(self, block: RolledBlock) -> None:
         """Write the regions of a program: its inputs are where their nodes are, or copied side by side."""
         if not any(map(self.is_wanted, block.results)):
             return

@@ -10,7 +10,7 @@ from codegen.ir.copy_rows import body_of, copy_rows
 from codegen.ir.program import Program, Rows
 from codegen.ir.readdress import all_readdressed, moved
 from codegen.ir.region import Step, regions_of
-from codegen.ir.row_table import Table as RowTable
+from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Table
 from codegen.loops.loop import Loop, Nodes
 from codegen.records import dataclass

@@ -25,7 +25,7 @@ from codegen.lanes import Lanes, NumberType
 from codegen.loops.emit.rolled_code import RolledPlan
 from codegen.machine.batches.batch_blocks import block_arrays, in_blocks
 from codegen.machine.batches.batch_lanes import choose_lanes, lanes_of_loops, nanoseconds_alone, nanoseconds_moving
-from codegen.machine.batches.batch_layouts import MOST, Layout, key_of, layout_of
+from codegen.machine.batches.batch_layouts import MOST, BatchLayout, key_of, layout_of
 from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
 from codegen.machine.calls.arguments import Array, as_numbers, results_of
 from codegen.machine.kernel_text import planned
@@ -182,7 +182,7 @@ Arrangement = Literal["points", "blocks"]  # one point after the other, or point
 ARRANGEMENTS: tuple[str, ...] = get_args(Arrangement)
 
 
-class Placed(NamedTuple):
+class PlacedArrays(NamedTuple):
     """The arrays of a batch, arguments first, what is to be done with them, and what stands in for results."""
 
     results: list[Array]
@@ -233,7 +233,7 @@ class Batch:
             self._lanes = choose_lanes(program, options, operations)
         self._again, self._lock = again, threading.Lock()
         self._code: Code | None = None
-        self._layouts: dict[Hashable, Layout] = {}
+        self._layouts: dict[Hashable, BatchLayout] = {}
         at_once = options.lanes is not None or options.accuracy == "fast"
         seconds = SECONDS["kernel"] + SECONDS["emitted"] * sum(operations.values())
         self._patience = 0.0 if at_once else 1e9 * PATIENCE * seconds
@@ -267,23 +267,25 @@ class Batch:
                 self._keep(key, layout_of(placed.task, int(threads), placed.arrays, number, fresh=out is None))
         return placed.results
 
-    def _points(self, point: MachineCode, args: Sequence[Any], out: Any) -> Placed:
+    def _points(self, point: MachineCode, args: Sequence[Any], out: Any) -> PlacedArrays:
         """Find the places of points that follow each other."""
         arrays, results, leading = batch_arrays(self.program, self.options.number, args, out)
         count = prod(leading)
         if not count:
-            return Placed(results)
+            return PlacedArrays(results)
         inputs, outputs, beside = in_points(self.program, arrays, results, leading, fresh=out is None)
-        return Placed(results, [*arrays, *results], Task(self.code(point, count), inputs, outputs, count), beside)
+        return PlacedArrays(results, [*arrays, *results], Task(self.code(point, count), inputs, outputs, count), beside)
 
-    def _blocks(self, point: MachineCode, args: Sequence[Any], out: Any) -> Placed:
+    def _blocks(self, point: MachineCode, args: Sequence[Any], out: Any) -> PlacedArrays:
         """Find the places of points that stand side by side."""
         width = self.lanes.width
         arrays, results, count = block_arrays(self.program, self.options.number, width, args, out)
         if not count:
-            return Placed(results)
+            return PlacedArrays(results)
         inputs, outputs, beside = in_blocks(self.program, width, arrays, results, count, fresh=out is None)
-        return Placed(results, [*arrays, *results], Task(self.code(point), inputs, outputs, count * width), beside)
+        return PlacedArrays(
+            results, [*arrays, *results], Task(self.code(point), inputs, outputs, count * width), beside
+        )
 
     @property
     def lanes(self) -> Lanes:
@@ -303,7 +305,7 @@ class Batch:
         self._patience -= count * self.nanoseconds
         return self._lanes.width == 1 or self._patience >= 0
 
-    def _keep(self, key: Hashable, layout: Layout | None) -> None:
+    def _keep(self, key: Hashable, layout: BatchLayout | None) -> None:
         if layout is not None:
             if len(self._layouts) >= MOST:
                 self._layouts = {}

@@ -44,7 +44,7 @@ def given(out: Any) -> Sequence[Any]:
     return out if type(out) in (tuple, list) else (out,)
 
 
-class Layout:
+class BatchLayout:
     """Where numbers lie, but for the addresses of the arrays, in a batch that runs at once."""
 
     __slots__ = ("_free", "_number", "_points", "_room", "_shape", "_shapes", "_table", "_threads", "code")
@@ -106,7 +106,9 @@ class Layout:
         return failed
 
 
-def layout_of(task: Task, threads: int, arrays: Sequence[Array], number: NumberType, *, fresh: bool) -> Layout | None:
+def layout_of(
+    task: Task, threads: int, arrays: Sequence[Array], number: NumberType, *, fresh: bool
+) -> BatchLayout | None:
     """Return the layout of a batch on up to so many threads; None where numbers were copied, or memory is not kept."""
     where = zip(task.points, arrays, strict=True)
     if not objects_known() or any(made.ctypes.data != array.ctypes.data for made, array in where):
@@ -114,4 +116,4 @@ def layout_of(task: Task, threads: int, arrays: Sequence[Array], number: NumberT
     room = task.room(most_threads(task, threads))
     if room.memory.nbytes > KEPT * room.threads:
         return None
-    return Layout(task, room, arrays[task.shape[0] :], number, fresh=fresh)
+    return BatchLayout(task, room, arrays[task.shape[0] :], number, fresh=fresh)

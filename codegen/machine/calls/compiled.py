@@ -20,7 +20,7 @@ Unpack = Callable[[list[Any]], Any]
 Revive = Callable[..., Any]  # makes a kernel again, from portable bytes: what its pickles call
 
 
-class Source(Protocol):
+class CodeSource(Protocol):
     """Where more code for a kernel comes from."""
 
     @property
@@ -57,7 +57,7 @@ class Compiled(NamedTuple):
     options: Options
     stats: Stats
     release: bool  # long enough to release the GIL
-    source: Source
+    source: CodeSource
     tier: Tier = "default"  # of this machine code, not "auto"
     bisection: Bisection | None = None  # what the first code left out
     code: ObjectCode | None = None  # that the machine code was linked from

@@ -30,7 +30,7 @@ def handler_text(program: Declared, name: str) -> str:
     Other numbers, types or shapes of buffers than those of the program, and a kernel without memory, are XLA's errors.
     """
     takes = f"{program.name} takes {_told(program.arguments)} and gives {_told(program.outputs)}, all of them float64"
-    text = _Lines()
+    text = _FunctionLines()
     extension = text.loaded("ptr", "%frame", EXTENSION)
     text.branch(f"icmp eq ptr {extension},null", "run", "extended")
     text.label("extended")
@@ -61,7 +61,7 @@ def _told(arrays: Sequence[Input | Output]) -> str:
     return ", ".join(str(tuple(array.shape)) for array in arrays) or "nothing"
 
 
-def _buffers(text: _Lines, place: int, arrays: Sequence[Input | Output]) -> list[str]:
+def _buffers(text: _FunctionLines, place: int, arrays: Sequence[Input | Output]) -> list[str]:
     """Return pointers to the numbers of buffers, which are compared with what is declared."""
     text.require(text.loaded("i64", "%frame", place + SIZE), len(arrays))
     buffers = text.loaded("ptr", "%frame", place + POINTERS)
@@ -77,7 +77,7 @@ def _buffers(text: _Lines, place: int, arrays: Sequence[Input | Output]) -> list
     return pointers
 
 
-class _Lines:
+class _FunctionLines:
     """Lines of a function in the making."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from codegen.functions.lane_formats import DOUBLE, SINGLE
 from codegen.functions.lane_table import FORMULAS
-from codegen.functions.lane_values import Value, Writer
+from codegen.functions.lane_values import LaneOperationWriter, LaneValue
 
 BITS = """
 static inline {word} {prefix}_bits_{size}_({scalar} x)
@@ -50,7 +50,7 @@ WORDS = {
 }  # fmt: skip
 
 
-class SourceWriter(Writer):
+class SourceWriter(LaneOperationWriter):
     """Writes C statements; `helpers` are the functions and tables that they need."""
 
     prefix: str
@@ -60,7 +60,7 @@ class SourceWriter(Writer):
         self.prefix, self.scalar, self._number = prefix, scalar, number
         self.format = SINGLE if scalar == "float" else DOUBLE
         self.word_type: str = f"uint{self.format.bits}_t"
-        self.operands: list[Value] = [Value(self, f"x{k}") for k in range(operands)]
+        self.operands: list[LaneValue] = [LaneValue(self, f"x{k}") for k in range(operands)]
         self.lines: list[str] = []
         self.helpers: dict[str, str] = {}
         self.pairs: dict[str, tuple[str, str]] = {}  # of words: upper and lower

@@ -38,10 +38,10 @@ def loops(given: Interface, plan: RolledPlan, called: Called) -> tuple[str, list
 
     LoweringError for a function that C99 does not have, and for more than a million numbers of tables and constants.
     """
-    return _Writer(given, plan, called).write()
+    return _CFileWriter(given, plan, called).write()
 
 
-class _Writer:
+class _CFileWriter:
     """The file in the making."""
 
     def __init__(self, given: Interface, plan: RolledPlan, called: Called) -> None:

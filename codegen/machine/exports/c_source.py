@@ -149,12 +149,12 @@ def routine(given: Routine, called: Called) -> str:
 
     The function returns 0, or 1 when the workspace could not be allocated.
     """
-    writer = _Writer(given, called)
+    writer = _CFunctionWriter(given, called)
     parts = [writer.chunk(number, chunk) for number, chunk in enumerate(given.plan.order.chunks)]
     return "\n".join([*parts, writer.driver()])
 
 
-class _Writer:
+class _CFunctionWriter:
     """Writes the functions of one routine."""
 
     def __init__(self, given: Routine, called: Called) -> None:

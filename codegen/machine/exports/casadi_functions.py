@@ -67,7 +67,7 @@ class Slot:
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class InputPlace:
     """Where an input of a kernel is among the arguments; `order` has the place of each of its numbers there."""
 
     slot: int
@@ -86,14 +86,14 @@ class Writing:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class KernelStep:
     """One kernel that a function calls where one of its results is asked for.
 
     `factor` is an argument of one number, by which its one result is multiplied.
     """
 
     member: str
-    readings: tuple[Reading, ...]
+    readings: tuple[InputPlace, ...]
     writings: tuple[Writing, ...]
     factor: int | None = None
 
@@ -105,7 +105,7 @@ class CasadiFunction:
     name: str
     arguments: tuple[Slot, ...]
     results: tuple[Slot, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[KernelStep, ...]
 
 
 def casadi_source(header: str, functions: Sequence[CasadiFunction], members: Mapping[str, Material]) -> str:
@@ -192,7 +192,7 @@ def _sparsities(slots: Sequence[Slot], tables: _Tables) -> str:
     return f"switch (i) {{ {' '.join(cases)} default: return NULL; }}"
 
 
-def _step(step: Step, function: CasadiFunction, tables: _Tables) -> tuple[list[str], int]:
+def _step(step: KernelStep, function: CasadiFunction, tables: _Tables) -> tuple[list[str], int]:
     """Return the lines that call a kernel, and how many numbers of room they need."""
     asked = " || ".join(f"res[{found.slot}] != NULL" for found in step.writings if found.slot is not None)
     lines, room, arguments = [f"    if ({asked}) {{\n"], 0, []

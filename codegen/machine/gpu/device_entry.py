@@ -100,7 +100,7 @@ def flush_text(text: str, numbers: str, scalar: str, size: int) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class KernelEntry:
     """The entry of a kernel of some inputs and outputs, whose threads have rows of these lengths in the tile.
 
     A row for each output, or one for all of them, or none: then results are stored where they belong, one by one.
@@ -121,7 +121,7 @@ class Entry:
     def shared(self) -> int:
         """Bytes of shared memory to a warp.
 
-        >>> Entry(1, 2, "double", 8, (3, 4)).shared
+        >>> KernelEntry(1, 2, "double", 8, (3, 4)).shared
         2048
         """
         return WARP * sum(self.pitches) * self.bytes

@@ -23,7 +23,7 @@ from codegen.gpu_architectures import architecture_of
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.lowering.passes import prepare
-from codegen.machine.gpu.device_entry import Entry
+from codegen.machine.gpu.device_entry import KernelEntry
 from codegen.machine.gpu.swept_windows import SweptWindows
 from codegen.machine.gpu.windows import window_entry, windowed
 from codegen.machine.kernel_text import planned
@@ -96,7 +96,7 @@ def _called(program: Program | RolledProgram, options: Options, form: Form, shar
         )
     emitted = plan.emit(form)
     sizes = [output.size * options.number.parts for output in program.outputs]
-    entry = Entry(len(program.arguments), len(sizes), form.lanes.type, form.lanes.size, tuple(sizes))
+    entry = KernelEntry(len(program.arguments), len(sizes), form.lanes.type, form.lanes.size, tuple(sizes))
     if max(sizes, default=0) <= 1 or entry.shared > shared // WARPS:
         entry = replace(entry, rows=())
     body = ["%status=call i32 @kernel(ptr %in,ptr %out)"]
@@ -105,7 +105,7 @@ def _called(program: Program | RolledProgram, options: Options, form: Form, shar
     return DeviceText(called_text(program.name, emitted, entry, body), entry.shared)
 
 
-def called_text(name: str, emitted: Emitted, entry: Entry, body: Sequence[str]) -> str:
+def called_text(name: str, emitted: Emitted, entry: KernelEntry, body: Sequence[str]) -> str:
     """Return IR in which an entry calls functions that are written for one point."""
     bodies = "\n".join([*emitted.chunks, *emitted.functions])
     _refuse(name, emitted.symbols, bodies)

@@ -23,7 +23,7 @@ def run_in_parts(module: Module, inputs: Sequence[Array], outputs: Sequence[Arra
     size = max(min(PART_BYTES // max(per_point, 1), count), 1)
     with module.device.current():
         given = [Given(module, array) for array in inputs]
-        ways = [Part(module, given, outputs, size, scalar) for _ in range(min(WAYS, -(-count // size)))]
+        ways = [HostPart(module, given, outputs, size, scalar) for _ in range(min(WAYS, -(-count // size)))]
         for number, first in enumerate(range(0, count, size)):
             way = ways[number % len(ways)]
             way.finish()
@@ -48,7 +48,7 @@ class Given:
             wait(0)
 
 
-class Part:
+class HostPart:
     """Room for the points of one part here and on the GPU, and a stream in which its work follows one another."""
 
     count: int

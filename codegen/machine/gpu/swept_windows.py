@@ -11,7 +11,7 @@ from dataclasses import replace
 from codegen.emission.emit import Emitted, Form
 from codegen.emission.straight import StraightPlan, SweepPlan, unit_vectors
 from codegen.ir.program import Output
-from codegen.machine.gpu.device_entry import Entry
+from codegen.machine.gpu.device_entry import KernelEntry
 from codegen.records import dataclass
 
 BESIDE = (4, 2, 1)  # columns of a window, the first that fits
@@ -54,7 +54,7 @@ class SweptWindows:
 
     plan: SweepPlan
     width: int
-    entry: Entry
+    entry: KernelEntry
 
     @classmethod
     def of(cls, plan: SweepPlan, form: Form) -> SweptWindows | None:
@@ -67,7 +67,7 @@ class SweptWindows:
                 continue
             rows = tuple(width * (output.size // columns) for output in program.outputs)
             if all(map(_is_whole, program.outputs)) and width <= columns and sum(rows) <= LONGEST:
-                return cls(plan, width, Entry(inputs, len(rows), form.lanes.type, form.lanes.size, rows))
+                return cls(plan, width, KernelEntry(inputs, len(rows), form.lanes.type, form.lanes.size, rows))
         return None
 
     def emitted(self, form: Form) -> Emitted:

@@ -9,32 +9,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.emission.emit import LEAF_NAMES, OPERATIONS, Form, Names, Writer
+from codegen.emission.emit import LEAF_NAMES, OPERATIONS, ChunkWriter, Form, Names
 from codegen.emission.schedule import Schedule, depth_first
 from codegen.functions.symbols import Symbol
 from codegen.ir.program import Program
 from codegen.limits import EVERY, check
 from codegen.lowering.lower import Lowered
-from codegen.machine.gpu.device_entry import Entry
+from codegen.machine.gpu.device_entry import KernelEntry
 from codegen.machine.gpu.driver import WARP
 
 WIDE = WARP  # positions of a window: a warp copies the numbers of one point at a time, side by side
 ROW = "%row0"
 
 
-def window_entry(program: Program, form: Form) -> Entry:
+def window_entry(program: Program, form: Form) -> KernelEntry:
     """Return the entry: a thread has a row as long as a window, or none where all outputs are single numbers."""
     longest = max((output.size for output in program.outputs), default=0)
     rows = (min(longest, WIDE),) if longest > 1 else ()
-    return Entry(len(program.inputs), len(program.outputs), form.lanes.type, form.lanes.size, rows)
+    return KernelEntry(len(program.inputs), len(program.outputs), form.lanes.type, form.lanes.size, rows)
 
 
-def windowed(program: Program, lowered: Lowered, form: Form, entry: Entry) -> tuple[str, dict[str, Symbol]]:
+def windowed(program: Program, lowered: Lowered, form: Form, entry: KernelEntry) -> tuple[str, dict[str, Symbol]]:
     """Return the function `body`, with the tables of arrays, nothing, and what `Entry.found` has, and its symbols."""
     order = sorted(lowered.stores)
     rows = depth_first(replace(lowered, stores=order))
     at = {row: number for number, row in enumerate(rows)}
-    writer = Writer(program, lowered.rows, Schedule([rows], {}, 0), {}, form)
+    writer = ChunkWriter(program, lowered.rows, Schedule([rows], {}, 0), {}, form)
     parameters = ",".join(["ptr %0", "ptr %1", "ptr %2", *(" ".join(pair) for pair in entry.found)])
     names = Names(writer, [f"define internal void @body({parameters}) alwaysinline {{"], 4)
     places = {(array, position): row for array, position, row in order}
@@ -57,7 +57,7 @@ def windowed(program: Program, lowered: Lowered, form: Form, entry: Entry) -> tu
     return "\n".join([*names.lines, "ret void", "}"]), writer.symbols
 
 
-def _compute(writer: Writer, names: Names, rows: list[int]) -> None:
+def _compute(writer: ChunkWriter, names: Names, rows: list[int]) -> None:
     """Write operations."""
     for number, index in enumerate(rows):
         row = writer.rows[index]

@@ -119,7 +119,7 @@ def key_of(portable: bytes) -> str:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CacheEntry:
     """One file of the cache, as the command `symad cache` shows it."""
 
     path: Path
@@ -192,7 +192,7 @@ class Cache:
         except OSError as error:
             self._warn(f"it cannot be written ({error.strerror})")
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[CacheEntry]:
         """Return all entries, the least recently used first."""
         return [_described(path, info) for path, info in self._files(SUFFIX)]
 
@@ -273,11 +273,11 @@ def _stats(folder: Path, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
                 yield path, path.lstat()
 
 
-def _described(path: Path, info: os.stat_result) -> Entry:
+def _described(path: Path, info: os.stat_result) -> CacheEntry:
     name, made, hits = "", info.st_mtime, 0
     with contextlib.suppress(OSError, ArgumentError, ValueError, TypeError, KeyError):
         data = read_own(path)
         header, _ = unseal(data[: -_HITS.size], KIND, VERSION, str(path))
         name, made = str(header["content"]["name"]), float(header["made"])
         (hits,) = _HITS.unpack(data[-_HITS.size :])
-    return Entry(path, name, info.st_size, made, info.st_mtime, hits)
+    return CacheEntry(path, name, info.st_size, made, info.st_mtime, hits)

@@ -18,7 +18,7 @@ from codegen.machine.storage.own_functions import own_object, wrappers
 from codegen.machine.storage.own_key import mark_of, own_key
 from codegen.machine.storage.portable_rows import Arrays
 from codegen.machine.storage.program_cache import ObjectCode
-from codegen.object_files import Placed, UnknownObjectError, placed
+from codegen.object_files import PlacedCode, UnknownObjectError, placed
 from codegen.sealed import seal, unseal
 from codegen.stages import LOG
 
@@ -59,12 +59,12 @@ def with_code(program: bytes, compiled: Compiled, containers: Any, adapters: Map
     return data + mark_of(key, [data])
 
 
-def _placed(code: ObjectCode, adapters: Mapping[str, str]) -> Placed:
+def _placed(code: ObjectCode, adapters: Mapping[str, str]) -> PlacedCode:
     """Return a kernel, our functions that it calls, adapters to it and the call gate as one block."""
     parts, first = list(code.image.parts), None
     if code.places is not None:
         called: dict[str, tuple[int, ...]] = {name: (place,) for name, place in code.places.called.items()}
-        parts, first = [], Placed(code.image.code, code.places.entries, called, {})
+        parts, first = [], PlacedCode(code.image.code, code.places.entries, called, {})
     for name, text in code.own.items():
         parts += own_object(name, text).parts
     parts += compile_object(gate_text(FLOAT64)).parts
@@ -73,7 +73,7 @@ def _placed(code: ObjectCode, adapters: Mapping[str, str]) -> Placed:
         parts += compile_object(adapters[name].replace("@adapter(", f"@{number}(")).parts
     found = placed(parts, first)
     entries = {numbered.get(name, name): place for name, place in found.entries.items()}
-    return Placed(found.code, entries, found.called, found.inside)
+    return PlacedCode(found.code, entries, found.called, found.inside)
 
 
 def _described(output: Output, numbers: Arrays) -> list[Any]:

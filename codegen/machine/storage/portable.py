@@ -58,7 +58,7 @@ DEEPEST = 32  # nests in nests
 
 def rolled_data(program: RolledProgram) -> tuple[dict[str, Any], Arrays]:
     """Return a rolled program as a header and arrays; ArgumentError or LoweringError names what cannot be written."""
-    return _Writer().program(program)
+    return _HeaderWriter().program(program)
 
 
 def rolled_of(header: dict[str, Any], arrays: Arrays) -> RolledProgram:
@@ -69,7 +69,7 @@ def rolled_of(header: dict[str, Any], arrays: Arrays) -> RolledProgram:
     return _Reader(header, arrays).program()
 
 
-class _Writer:
+class _HeaderWriter:
     """Arrays and descriptions in the making; what is shared has a number."""
 
     def __init__(self) -> None:

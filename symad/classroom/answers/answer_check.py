@@ -10,11 +10,11 @@ from typing import Any, Literal, overload
 
 import sympy as sp
 
-from symad.classroom.answers.answer_lines import Step, steps_of
-from symad.classroom.answers.answer_page import CheckedAnswer, Judged, Line
+from symad.classroom.answers.answer_lines import AnswerStep, steps_of
+from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged
 from symad.classroom.answers.answer_problem import (
     DIGITS,
-    Problem,
+    AnswerProblem,
     Reveal,
     derivative_problem,
     expansion_problem,
@@ -175,7 +175,7 @@ def _each(answers: Any, check: Callable[[Any], CheckedAnswer]) -> list[CheckedAn
     return found
 
 
-def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
+def checked_answer(mine: Any, problem: AnswerProblem) -> CheckedAnswer:
     """Return an answer to a problem that was posed before, checked."""
     judged = _with_carried(tuple(_judged(step, problem) for step in steps_of(mine, problem)))
     asked = [found for found in judged if found.step.about is None or is_asked(found.expected, problem)]
@@ -187,7 +187,7 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
         if any(is_f := _is_function(judged, problem)):
             words = ("This is the function itself, no derivative: write f′(x) = before the derivative, not =",)
             judged = tuple(replace(step, right=None if one else True) for step, one in zip(judged, is_f, strict=True))
-            line = Line(judged[0].step.line, judged[0].step.text)
+            line = AnswerLine(judged[0].step.line, judged[0].step.text)
             return CheckedAnswer(problem, judged, None, line=line, mistakes=(Mistake("equals sign", words),))
         return corrected(problem, judged, bad)
     answers = [found for found in asked if not found.step.restated]
@@ -199,7 +199,7 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
     last = answers[-1]
     kept = _kept_square(last.step.expression, problem)
     if kept is not None:
-        line, written = Line(last.step.line, last.step.text), last.step.expression.diff(kept, 2).subs(kept, 0) / 2
+        line, written = AnswerLine(last.step.line, last.step.text), last.step.expression.diff(kept, 2).subs(kept, 0) / 2
         named = monomial((problem.epsilons.index(kept) + 1,))
         square = sp.Pow(named, 2, evaluate=False)
         mistake = Mistake("squared epsilon", ("the square of ", named, " is 0: its term falls away"))
@@ -210,7 +210,7 @@ def checked_answer(mine: Any, problem: Problem) -> CheckedAnswer:
     return CheckedAnswer(problem, judged, True, finished=finished)
 
 
-def _ask_about_readings(mine: Any, problem: Problem, bad: Judged) -> None:
+def _ask_about_readings(mine: Any, problem: AnswerProblem, bad: Judged) -> None:
     """Ask back where a wrong answer may be right in another reading of a sign in it."""
     if asked_back := next(filter(is_inverse_note, bad.step.notes), ""):
         do = "write arcsin(x) or 1/sin(x), whichever is meant (so for each function); recommended: arcsin(x)"
@@ -224,7 +224,7 @@ def _ask_about_readings(mine: Any, problem: Problem, bad: Judged) -> None:
             raise refusal(what, do=do)
 
 
-def _other_readings(mine: str, problem: Problem) -> Iterator[tuple[str, str, str, Problem]]:
+def _other_readings(mine: str, problem: AnswerProblem) -> Iterator[tuple[str, str, str, AnswerProblem]]:
     """Yield other readings of an answer: what is read otherwise, what to write, the answer and its problem."""
     if problem.otherwise is not None:
         what = "the logarithm 'log', which is read as ln: with log_10 the answer is right"
@@ -235,7 +235,7 @@ def _other_readings(mine: str, problem: Problem) -> Iterator[tuple[str, str, str
         yield what, "write ε or exp(1), whichever is meant; recommended: ε", answer, problem
 
 
-def _is_function(judged: tuple[Judged, ...], problem: Problem) -> list[bool]:
+def _is_function(judged: tuple[Judged, ...], problem: AnswerProblem) -> list[bool]:
     """Return which sides are f where f comes first, and others are what is asked for: (x + 1)^2 = 2x + 2."""
     if problem.expansion or problem.dependent_name or any(found.step.named for found in judged):
         return []
@@ -264,7 +264,7 @@ def _with_carried(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     return tuple(result)
 
 
-def _judged(step: Step, problem: Problem) -> Judged:
+def _judged(step: AnswerStep, problem: AnswerProblem) -> Judged:
     """Return the verdict on a step: a term after the other, until one is wrong."""
     expected = problem.truth if step.about is None else problem.coefficients(step.about)
     written = problem.coefficients(step.expression)
@@ -281,7 +281,7 @@ def _judged(step: Step, problem: Problem) -> Judged:
     return Judged(step, right, terms, written, expected)
 
 
-def _is_rounded(step: Step, problem: Problem, levels: Levels, expected: sp.Expr) -> bool:
+def _is_rounded(step: AnswerStep, problem: AnswerProblem, levels: Levels, expected: sp.Expr) -> bool:
     """Whether a coefficient has decimal numbers that are rounded as they should be."""
     if step.rounded is None or not problem.digits:
         return False
@@ -289,14 +289,14 @@ def _is_rounded(step: Step, problem: Problem, levels: Levels, expected: sp.Expr)
     return is_rounded_from(written, expected, step.rounded.decimals, problem.digits)
 
 
-def _kept_square(expression: sp.Expr, problem: Problem) -> sp.Symbol | None:
+def _kept_square(expression: sp.Expr, problem: AnswerProblem) -> sp.Symbol | None:
     """Return an epsilon whose square is written in an answer."""
     powers = expression.atoms(sp.Pow) if problem.expansion else set()
     squares = [power.base for power in powers if power.base in problem.epsilons and power.exp.is_Integer]
     return min((base for base in squares), key=str, default=None)
 
 
-def _is_finished(expression: sp.Expr, problem: Problem) -> bool:
+def _is_finished(expression: sp.Expr, problem: AnswerProblem) -> bool:
     """Whether an expansion is a sum of coefficients times products of epsilons."""
     if not problem.expansion:
         return True

@@ -12,13 +12,13 @@ from sympy.core.function import AppliedUndef
 
 from codegen.records import dataclass
 from symad.classroom.answers.answer_names import AnswerNames
-from symad.classroom.answers.answer_problem import Problem
+from symad.classroom.answers.answer_problem import AnswerProblem
 from symad.classroom.answers.answer_statements import Statement, cases_of, lines_of, rewritten, sides_of, statements
 from symad.classroom.answers.answer_text import left_side, without_note, without_remainder
 from symad.classroom.answers.step_of_quotients import LIMIT, MOVED, STEP, at_zero, completed
 from symad.classroom.equality.equality import agreement
 from symad.classroom.expansion.epsilon import monomial
-from symad.classroom.formulas.read import Reading, reading
+from symad.classroom.formulas.read import FormulaReading, reading
 from symad.display.mathematics import too_large
 from symad.errors import ArgumentError
 from symad.tracing.calling.user_place import refusal
@@ -30,7 +30,7 @@ _COMPARISONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
 
 
 @dataclass(frozen=True)
-class Step:
+class AnswerStep:
     """One side of an equation in a line: its text, what it says, and what it has to be (None: what is asked for)."""
 
     line: int
@@ -46,19 +46,19 @@ class Step:
     is_left: bool = False  # the left side of an equation
     defines: bool = False  # it only gives a name to a part of the formula
     determines: bool = False  # what is asked for follows from it
-    rounded: Reading | None = None  # its reading with a symbol for each decimal number
+    rounded: FormulaReading | None = None  # its reading with a symbol for each decimal number
 
 
 class Reader:
     """The lines of one answer, read one after the other."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: AnswerProblem) -> None:
         self.problem, self.names = problem, AnswerNames(problem)
         self.equation = False  # whether the statement at hand is an equation for y'
         self.up_to = 0  # the degree of the remainder O(h^n) of the statement at hand, 0 without one
         self.about: sp.Expr | None = None  # what the equations of the line before are about
 
-    def steps(self, mine: Any) -> list[Step]:
+    def steps(self, mine: Any) -> list[AnswerStep]:
         """Return the steps of an answer: lines of text, a list of lines or expressions, or a dict of coefficients."""
         if isinstance(mine, Mapping):
             found = [self._coefficients(mine)]
@@ -75,17 +75,17 @@ class Reader:
             raise refusal("an empty answer", do="write a line such as '= x**3 + 3*x**2*v*eps_1'")
         return found
 
-    def _line(self, number: int, line: Any) -> list[Step]:
+    def _line(self, number: int, line: Any) -> list[AnswerStep]:
         if isinstance(line, str):
             line = rewritten(line, self.names.is_known)
             said = statements(line, self.names.is_known)
             return [step for statement in said for step in self._statement(number, line, statement)]
         parts = line.args if isinstance(line, sp.Equality) else [line]
-        sides = [(str(part), Reading(self.names.given(part, number))) for part in parts]
+        sides = [(str(part), FormulaReading(self.names.given(part, number))) for part in parts]
         self._set_about([read for _, read in sides])
         return [self._step(number, text, read, self.about) for text, read in sides]
 
-    def _statement(self, number: int, line: str, said: Statement) -> list[Step]:
+    def _statement(self, number: int, line: str, said: Statement) -> list[AnswerStep]:
         """Return the steps of a statement; one that only names something, as u = x^2 does, is one step."""
         self.up_to = 0
         goes_on = line[said.start : said.end].startswith(("=", "≈"))
@@ -101,7 +101,7 @@ class Reader:
         steps = [self._step(number, text, read, self.about, said.condition) for text, read in sides]
         return [replace(steps[0], is_left=not goes_on and len(steps) > 1), *steps[1:]] if steps else []
 
-    def _set_about(self, sides: Sequence[Reading]) -> None:
+    def _set_about(self, sides: Sequence[FormulaReading]) -> None:
         """Note what the sides of an equation have to be: the first one, where that is f or a derivative, or moves."""
         first, *others = sides
         concrete = self.names.concrete(first.expression)
@@ -111,7 +111,7 @@ class Reader:
         in_slope = [self.names.has_slope(read.expression) and not read.derivative for read in sides]
         self.equation = any(in_slope) and not first.expression.is_Derivative
 
-    def _definition(self, number: int, line: str, cut: Sequence[tuple[str, int, int]]) -> Step | None:
+    def _definition(self, number: int, line: str, cut: Sequence[tuple[str, int, int]]) -> AnswerStep | None:
         """Return the step of a statement that names a part of the formula, as u = x^2 does; the name is kept."""
         word, (_, start, end) = self.names.part_named(cut[0][0], len(cut)), cut[-1]
         if not word:
@@ -123,14 +123,17 @@ class Reader:
         self.names.define(word, step.expression)
         return replace(step, about=step.expression, defines=True)
 
-    def _step(self, number: int, text: str, read: Reading, about: sp.Expr | None = None, condition: str = "") -> Step:
+    def _step(
+        self, number: int, text: str, read: FormulaReading, about: sp.Expr | None = None, condition: str = ""
+    ) -> AnswerStep:
         expression, concrete = read.expression, self.names.concrete(read.expression)
         named = self.names.is_named(expression) and not self.problem.dependent_name
         named |= self.names.has_slope(expression)
         restated = read.derivative or isinstance(expression, AppliedUndef | sp.Derivative | sp.Subs)
         rounded = read.rounded and replace(read.rounded, expression=self.names.concrete(read.rounded.expression))
-        found = Step(number, text, concrete, about, expression.has(self.names.bare), named, restated, read.derives,
-                     read.notes, condition, rounded=rounded)  # fmt: skip
+        has_bare = expression.has(self.names.bare)
+        found = AnswerStep(number, text, concrete, about, has_bare, named, restated, read.derives,
+                           read.notes, condition, rounded=rounded)  # fmt: skip
         return replace(found, determines=self._determines(expression, about))
 
     def _determines(self, side: sp.Expr, about: sp.Expr | None) -> bool:
@@ -142,13 +145,13 @@ class Reader:
             return bool(agreement(side.subs(STEP, 0), asked))
         return self.equation
 
-    def _side(self, number: int, line: str, start: int, end: int, equation: bool) -> Reading:
+    def _side(self, number: int, line: str, start: int, end: int, equation: bool) -> FormulaReading:
         """Return a side of a line: what an equation is about, or a formula, with a note or a remainder behind it."""
         if equation and (about := self.names.derivative(line[start:end])) is not None:
-            return Reading(about, derivative=not self.names.is_named(about))
+            return FormulaReading(about, derivative=not self.names.is_named(about))
         if (limit := LIMIT.match(line, start, end)) is not None:
             quotient = self.names.concrete(self._read(number, line, limit.end(), end).expression)
-            return Reading(at_zero(quotient), derives=True)
+            return FormulaReading(at_zero(quotient), derives=True)
         before = without_note(line, start, end, self.names.is_known)
         if before < end and not self._is_read(number, line, before, end):
             end = before
@@ -164,7 +167,7 @@ class Reader:
             self._check_remainder(number, line, remainder)
         return self._read(number, line, start, end)
 
-    def _up_to(self, number: int, read: Reading, size: sp.Expr) -> Reading:
+    def _up_to(self, number: int, read: FormulaReading, size: sp.Expr) -> FormulaReading:
         """Return a Taylor polynomial in h with the remainder O(size) as f(x + h), where it is right."""
         if not size.is_polynomial(STEP) or not size.has(STEP):
             raise refusal(f"the remainder O({size}) in line {number}", do="write a power of h, such as O(h^2)")
@@ -194,9 +197,9 @@ class Reader:
             do = "write O(ε²) for what falls away, and all terms that are asked for"
             raise refusal(f"the remainder O({line[slice(*part)].strip()}) in line {number}", do=do)
 
-    def _read(self, number: int, line: str, start: int, end: int) -> Reading:
+    def _read(self, number: int, line: str, start: int, end: int) -> FormulaReading:
         if (cases := cases_of(line[start:end])) is not None:
-            return Reading(sp.Piecewise(*(self._case(number, *case) for case in cases)))
+            return FormulaReading(sp.Piecewise(*(self._case(number, *case) for case in cases)))
         line = line[:start] + self.names.with_ratios(line[start:end]) + line[end:]
         options: dict[str, Any] = {"part": (start, end), **self.names.options()}
         try:
@@ -218,7 +221,7 @@ class Reader:
         read, *compared = (self._read(number, text, 0, len(text)).expression for text in texts)
         return read, _COMPARISONS[found[2]](*compared) if found else sp.true
 
-    def _coefficients(self, mine: Mapping[Any, Any]) -> Step:
+    def _coefficients(self, mine: Mapping[Any, Any]) -> AnswerStep:
         """Return a table of coefficients as one line."""
         if not self.problem.expansion:
             raise refusal("a dict as the answer to a derivative", do="give the derivative as a text or expression")
@@ -234,13 +237,13 @@ class Reader:
                 raise refusal(f"the coefficient {value} of {key}", do="give coefficients without epsilons")
             terms[term] = term * coefficient
             texts.append(f"{key}: {value}")
-        return self._step(1, ", ".join(texts), Reading(sp.Add(*terms.values())))
+        return self._step(1, ", ".join(texts), FormulaReading(sp.Add(*terms.values())))
 
     def _entry(self, value: Any) -> sp.Expr:
         return self._read(1, value, 0, len(value)).expression if isinstance(value, str) else self.names.given(value, 1)
 
 
-def steps_of(mine: Any, problem: Problem) -> Sequence[Step]:
+def steps_of(mine: Any, problem: AnswerProblem) -> Sequence[AnswerStep]:
     """Return the steps of an answer to a problem.
 
     >>> from symad.classroom.answers.answer_problem import derivative_problem

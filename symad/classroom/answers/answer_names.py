@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef, UndefinedFunction
 
-from symad.classroom.answers.answer_problem import Problem, real, undefined
+from symad.classroom.answers.answer_problem import AnswerProblem, real, undefined
 from symad.classroom.answers.answer_text import left_side
 from symad.classroom.formulas.formula_names import CONSTANTS, Name, known, plain
 from symad.display.mathematics import too_large
@@ -22,7 +22,7 @@ _RATIO = re.compile(r"(?<![A-Za-z])d([A-Za-z])/d([A-Za-z])(?![A-Za-z(])")
 class AnswerNames:
     """Names and their meaning: `function` is f, `point` its one variable, `bare` an epsilon without a number."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: AnswerProblem) -> None:
         self.problem = problem
         parts = [problem.formula, *problem.at.values(), *(p for parts in problem.directions.values() for p in parts)]
         symbols = {symbol for part in parts for symbol in part.free_symbols} | set(problem.symbols)

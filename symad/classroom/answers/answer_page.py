@@ -8,8 +8,8 @@ from typing import NamedTuple
 import sympy as sp
 
 from codegen.records import dataclass
-from symad.classroom.answers.answer_lines import Step
-from symad.classroom.answers.answer_problem import Problem
+from symad.classroom.answers.answer_lines import AnswerStep
+from symad.classroom.answers.answer_problem import AnswerProblem
 from symad.classroom.answers.mistakes import Mistake
 from symad.classroom.equality.equality import Agreement, Witness
 from symad.classroom.expansion.epsilon import Levels, monomial, readable
@@ -23,7 +23,7 @@ _VERDICTS: dict[bool | None, Cell] = {
 }
 
 
-class Line(NamedTuple):
+class AnswerLine(NamedTuple):
     """A line of an answer: its number from 1, and what stands there."""
 
     number: int
@@ -34,7 +34,7 @@ class Line(NamedTuple):
 class Judged:
     """A step of an answer: whether it is right, and for each of its terms how that is known."""
 
-    step: Step
+    step: AnswerStep
     right: bool | None
     terms: Mapping[Levels, Agreement]
     written: Mapping[Levels, sp.Expr]
@@ -52,11 +52,11 @@ class CheckedAnswer(Shown):
     every side of every equation.
     """
 
-    problem: Problem
+    problem: AnswerProblem
     steps: tuple[Judged, ...]
     right: bool | None
     finished: bool = True
-    line: Line | None = None
+    line: AnswerLine | None = None
     term: sp.Expr | None = None
     expected: sp.Expr | None = None
     written: sp.Expr | None = None
@@ -93,14 +93,14 @@ class CheckedAnswer(Shown):
         )
 
 
-def term_of(problem: Problem, levels: Levels) -> sp.Expr:
+def term_of(problem: AnswerProblem, levels: Levels) -> sp.Expr:
     if problem.expansion:
         return monomial(levels)
     symbol = problem.named(problem.symbols[0])
     return sp.Derivative(sp.Function(problem.name)(symbol), (symbol, len(levels)))
 
 
-def _asked(problem: Problem) -> sp.Expr:
+def _asked(problem: AnswerProblem) -> sp.Expr:
     """Return what is asked for, as it is written above the answer."""
     if not problem.expansion:
         return term_of(problem, problem.terms[0])
@@ -112,7 +112,7 @@ def _lines(answer: CheckedAnswer) -> Table:
     """Return the answer with a verdict on each step; a left side that only says what is asked for has none."""
     rows: list[tuple[Cell, ...]] = []
     for found in answer.steps:
-        line = Line(found.step.line, found.step.text)
+        line = AnswerLine(found.step.line, found.step.text)
         verdict = "" if found.step.restated else _VERDICTS[found.right and line != answer.line]
         if found.carried and line != answer.line:
             verdict = Marked("follows from the line before", "muted")
@@ -153,7 +153,7 @@ def _remark(answer: CheckedAnswer) -> list[Block]:
     return [look, compared, *_witnessed(answer.problem, answer.witness), *_reasons(answer.mistakes, gap)]
 
 
-def _witnessed(problem: Problem, witness: Witness | None, reveal: bool = True) -> list[Block]:
+def _witnessed(problem: AnswerProblem, witness: Witness | None, reveal: bool = True) -> list[Block]:
     """Return a sentence that shows where the two sides differ."""
     if witness is None:
         return []

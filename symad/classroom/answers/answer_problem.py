@@ -36,7 +36,7 @@ _ROUNDED = 13  # digits of a number that nobody types
 
 
 @dataclass(frozen=True)
-class Problem:
+class AnswerProblem:
     """f as a formula of its symbols, where it is looked at, and how it moves there: a direction for each set of levels.
 
     `terms` are the sets of levels that an answer has coefficients of. A derivative of order n moves x by 1 along n
@@ -54,7 +54,7 @@ class Problem:
     taylor: bool = False  # one direction for all levels: a polynomial in one epsilon is an answer too
     digits: int = DIGITS  # significant ones that a decimal number needs; 0 where it has to be exact
     reveal: Reveal = "always"
-    otherwise: Problem | None = None  # the problem where "log" means the logarithm to base 10
+    otherwise: AnswerProblem | None = None  # the problem where "log" means the logarithm to base 10
     epsilons: tuple[sp.Symbol, ...] = field(init=False)
     truth: Mapping[Levels, sp.Expr] = field(init=False)
 
@@ -164,7 +164,7 @@ def slope(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
 def expansion_problem(
     f: Any, x: Any, directions: Any, order: int | None, called: Sequence[str] | None = None,
     digits: int = DIGITS, reveal: Reveal = "always",
-) -> Problem:  # fmt: skip
+) -> AnswerProblem:  # fmt: skip
     """Return the problem of an expansion; ArgumentError for more than MOST_LEVELS levels."""
     _check_options(digits, reveal)
     formula, symbols, values, argument, name = _formula(f, x)
@@ -181,13 +181,13 @@ def expansion_problem(
     other = with_decimal_logarithms(f)
     otherwise = None if other == f else expansion_problem(other, x, directions, order, called, digits, reveal)
     return _smooth(
-        Problem(
+        AnswerProblem(
             *apart, exact, count, True, name, names, taylor=taylor, digits=digits, reveal=reveal, otherwise=otherwise
         )
     )
 
 
-def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always") -> Problem:
+def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always") -> AnswerProblem:
     """Return the problem of a derivative in one symbol."""
     _check_options(digits, reveal)
     formula, symbols, values, _, name = _formula(f, x)
@@ -199,7 +199,9 @@ def derivative_problem(f: Any, x: Any, order: int, digits: int = DIGITS, reveal:
     apart = _apart(formula, symbols, values, [])
     other = with_decimal_logarithms(f)
     otherwise = None if other == f else derivative_problem(other, x, order, digits, reveal)
-    return _smooth(Problem(*apart, _ones(order), order, False, name, digits=digits, reveal=reveal, otherwise=otherwise))
+    return _smooth(
+        AnswerProblem(*apart, _ones(order), order, False, name, digits=digits, reveal=reveal, otherwise=otherwise)
+    )
 
 
 def with_decimal_logarithms(text: Any) -> Any:
@@ -227,7 +229,7 @@ def several_symbols(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dic
     return (formula, symbols, values) if len(symbols) > 1 else None
 
 
-def derivative_within(problem: Problem, order: int, formula: sp.Expr) -> Problem:
+def derivative_within(problem: AnswerProblem, order: int, formula: sp.Expr) -> AnswerProblem:
     """Return the problem of a derivative of f, or of a part of it, of which a line of an answer may be."""
     return replace(problem, formula=formula, directions=_ones(order), count=order, expansion=False)
 
@@ -261,7 +263,7 @@ def _formula(f: Any, x: Any) -> tuple[sp.Expr, tuple[sp.Symbol, ...], dict[sp.Sy
     return real(formula), symbols, at, found.argument, found.name
 
 
-def _smooth(problem: Problem) -> Problem:
+def _smooth(problem: AnswerProblem) -> AnswerProblem:
     """Return a problem whose coefficients have values, which hang on no convention such as sign(0) = 0; else refuse.
 
     The coefficients are checked by arithmetic that shares no code with the rules that made them.

@@ -8,8 +8,8 @@ from itertools import product
 import sympy as sp
 
 from symad.classroom.answers.answer_names import CONSTANT
-from symad.classroom.answers.answer_page import CheckedAnswer, Judged, Line, term_of
-from symad.classroom.answers.answer_problem import Problem, derivative_within
+from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged, term_of
+from symad.classroom.answers.answer_problem import AnswerProblem, derivative_within
 from symad.classroom.answers.implicit_problem import ImplicitProblem
 from symad.classroom.answers.mistake_rules import Words, by_terms
 from symad.classroom.answers.mistakes import OF_TERMS, Mistake, mistakes_of, without_slope
@@ -20,9 +20,9 @@ from symad.classroom.expansion.displayed import Definitions, check_equality
 from symad.classroom.expansion.epsilon import Levels, readable
 
 
-def corrected(problem: Problem, judged: tuple[Judged, ...], bad: Judged) -> CheckedAnswer:
+def corrected(problem: AnswerProblem, judged: tuple[Judged, ...], bad: Judged) -> CheckedAnswer:
     """Return the answer with its first wrong step, or one that is not decided."""
-    line = Line(bad.step.line, bad.step.text)
+    line = AnswerLine(bad.step.line, bad.step.text)
     if bad.step.bare:
         one = sp.Symbol("epsilon")
         return CheckedAnswer(problem, judged, False, True, line, one, mistakes=(_bare(problem),))
@@ -62,7 +62,7 @@ def _slip(before: Judged, bad: Judged, levels: Levels) -> Mistake:
     return Mistake("algebra", (*start, ": you made a slip of algebra"))
 
 
-def _mistakes(problem: Problem, bad: Judged, levels: Levels, parts: Sequence[sp.Expr]) -> tuple[Mistake, ...]:
+def _mistakes(problem: AnswerProblem, bad: Judged, levels: Levels, parts: Sequence[sp.Expr]) -> tuple[Mistake, ...]:
     """Return what leads to a wrong coefficient; of a line about f'(x), or u' of a named part u, what is known of it."""
     written = bad.written[levels]
     if written.has(CONSTANT) and agreement(bad.expected[levels], written.subs(CONSTANT, 0)):
@@ -92,7 +92,7 @@ def _mistakes(problem: Problem, bad: Judged, levels: Levels, parts: Sequence[sp.
     return ()
 
 
-def _of_powers(problem: Problem, written: sp.Expr) -> tuple[Mistake, ...]:
+def _of_powers(problem: AnswerProblem, written: sp.Expr) -> tuple[Mistake, ...]:
     """Return the mistake (a + b)^n = a^n + b^n in the formula itself, where it leads to what was written."""
     for node in problem.formula.atoms(sp.Pow, sp.Function):
         apart = by_terms(node)
@@ -101,7 +101,7 @@ def _of_powers(problem: Problem, written: sp.Expr) -> tuple[Mistake, ...]:
     return ()
 
 
-def _without_value(problem: Problem, bad: Judged) -> Mistake:
+def _without_value(problem: AnswerProblem, bad: Judged) -> Mistake:
     if not bad.step.expression.has(*problem.epsilons):
         return Mistake("no value", ("what is written has no value there",))
     if any(map(is_at_turn, [bad.step.expression] * problem.count, problem.epsilons)):
@@ -109,11 +109,11 @@ def _without_value(problem: Problem, bad: Judged) -> Mistake:
     return Mistake("division by epsilon", ("an epsilon has no reciprocal: nothing can be divided by it",))
 
 
-def _bare(problem: Problem) -> Mistake:
+def _bare(problem: AnswerProblem) -> Mistake:
     words = (f"an epsilon without a number: there are {problem.count} levels, and each has an epsilon of its own",)
     return Mistake("confused levels", words)
 
 
-def is_asked(expected: Mapping[Levels, sp.Expr], problem: Problem) -> bool:
+def is_asked(expected: Mapping[Levels, sp.Expr], problem: AnswerProblem) -> bool:
     """Return whether what a step has to be is what the question asks for."""
     return all(agreement(expected[levels], problem.truth[levels]).equal for levels in problem.terms)

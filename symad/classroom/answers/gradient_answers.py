@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from symad.classroom.answers.answer_problem import DIGITS, Problem, Reveal, derivative_problem, several_symbols
+from symad.classroom.answers.answer_problem import DIGITS, AnswerProblem, Reveal, derivative_problem, several_symbols
 from symad.classroom.answers.answer_text import left_side
 from symad.classroom.formulas.formula_names import plain
 from symad.classroom.formulas.read import read_formula
@@ -27,7 +27,7 @@ Place = tuple[int, ...]  # the numbers of the variables of a partial derivative,
 
 def gradient_problems(
     f: Any, x: Any, order: int, digits: int = DIGITS, reveal: Reveal = "always"
-) -> dict[Place, Problem] | None:
+) -> dict[Place, AnswerProblem] | None:
     """Return the problem of each partial derivative of an order; None where there is one variable."""
     found = several_symbols(f, x)
     if found is None:
@@ -35,7 +35,7 @@ def gradient_problems(
     formula, symbols, at = found
     if isinstance(order, bool) or order not in range(1, _MOST_ORDER + 1):
         raise refusal(f"order={order!r} in {len(symbols)} variables", do="give 1 for the gradient, 2 for the Hessian")
-    problems: dict[Place, Problem] = {}
+    problems: dict[Place, AnswerProblem] = {}
     for place in combinations_with_replacement(range(len(symbols)), order):
         inner, last = [symbols[k] for k in place[:-1]], symbols[place[-1]]
         point: Any = {symbol: at.get(symbol, symbol) for symbol in [last, *(s for s in symbols if s != last)]}
@@ -160,7 +160,10 @@ def _parts(text: str, signs: str) -> list[str]:
 
 
 def first_wrong(
-    mine: Any, problems: Mapping[Place, Problem], symbols: Sequence[sp.Symbol], check: Callable[[str, Problem], Any]
+    mine: Any,
+    problems: Mapping[Place, AnswerProblem],
+    symbols: Sequence[sp.Symbol],
+    check: Callable[[str, AnswerProblem], Any],
 ) -> tuple[Any, bool]:
     """Return the first entry that is not right, checked, else the last one; and whether every entry is given."""
     order = len(next(iter(problems)))

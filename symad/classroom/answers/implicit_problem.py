@@ -10,7 +10,7 @@ import sympy as sp
 from mpmath import mp
 
 from codegen.records import dataclass
-from symad.classroom.answers.answer_problem import DIGITS as FEWEST, Problem, Reveal, real
+from symad.classroom.answers.answer_problem import DIGITS as FEWEST, AnswerProblem, Reveal, real
 from symad.classroom.equality.equality import Agreement, Witness, agreement
 from symad.classroom.equality.hyperdual import constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
@@ -29,7 +29,7 @@ _AGREED = mp.mpf(10) ** -35
 
 
 @dataclass(frozen=True)
-class ImplicitProblem(Problem):
+class ImplicitProblem(AnswerProblem):
     """The derivative of `dependent` in the variable, where `formula` is 0."""
 
     dependent: sp.Symbol = sp.Symbol("y", real=True)

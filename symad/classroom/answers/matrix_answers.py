@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 import sympy as sp
 from mpmath import mp
 
-from symad.classroom.answers.answer_lines import Step
-from symad.classroom.answers.answer_page import CheckedAnswer, Judged, Line
-from symad.classroom.answers.answer_problem import Problem, Reveal
+from symad.classroom.answers.answer_lines import AnswerStep
+from symad.classroom.answers.answer_page import AnswerLine, CheckedAnswer, Judged
+from symad.classroom.answers.answer_problem import AnswerProblem, Reveal
 from symad.classroom.answers.answer_statements import lines_of, sides_of
 from symad.classroom.answers.answer_text import left_side
 from symad.classroom.answers.mistakes import Mistake
@@ -60,7 +60,7 @@ def is_of_matrices(f: Any, x: Any, mine: Any) -> bool:
     return by_change or _MARKS.search(f) is not None
 
 
-class _Formula:
+class _MatrixFormula:
     """The value of a formula, by descent: sums, products, powers, functions of the next factor."""
 
     def __init__(self, text: str, names: Names, where: str) -> None:
@@ -169,13 +169,13 @@ def _names(question: str, x: str, seed: int) -> dict[str, Any]:
 def _change(question: str, names: Names, x: str, along: Any) -> Any:
     """Return the change of a formula along a direction, by a central difference."""
     moved = ({**names, x: names[x] + sign * _STEP * along} for sign in (1, -1))
-    up, down = (_Formula(question, at, "the question").value for at in moved)
+    up, down = (_MatrixFormula(question, at, "the question").value for at in moved)
     return (up - down) * (1 / (2 * _STEP))
 
 
 def _derivative(question: str, names: Names, x: str) -> Any:
     """Return the derivative of a number in the shape of x, or of a column in a column; refused for others."""
-    variable, value = names[x], _Formula(question, names, "the question").value
+    variable, value = names[x], _MatrixFormula(question, names, "the question").value
     if _shape(value) is not None and (value.cols, variable.cols) != (1, 1):
         raise refusal("the derivative of a matrix in a matrix", do=f"write the differential, with d{x} in it")
     found = mp.matrix(
@@ -197,7 +197,7 @@ def _difference(text: str, where: str, question: str, x: str, seed: int) -> str:
     """Return how a side differs from the derivative on random matrices, "" where it does not."""
     with mp.workdps(_DIGITS):
         names = _names(question, x, seed)
-        written = _Formula(text, names, where).value
+        written = _MatrixFormula(text, names, where).value
         by_change = re.search(rf"d{x}(?![A-Za-z])", text) is not None
         expected = _change(question, names, x, names[f"d{x}"]) if by_change else _derivative(question, names, x)
         if _are_equal(written, expected):
@@ -238,15 +238,15 @@ def checked_matrices(mine: Any, f: str, x: str, order: int, reveal: Reveal) -> C
     if order != 1:
         raise refusal(f"order={order} of a formula of matrices", do="ask for the first derivative")
     symbols = (sp.Symbol(x, real=True),)
-    problem = Problem(sp.Symbol(f), symbols, {}, {(1,): [sp.S.One]}, 1, False, "f", reveal=reveal)
+    problem = AnswerProblem(sp.Symbol(f), symbols, {}, {(1,): [sp.S.One]}, 1, False, "f", reveal=reveal)
     steps: list[Judged] = []
     for number, text in _sides(mine):
         differences = [_difference(text, f"line {number}", f, x, seed) for seed in range(_POINTS)]
         words = next(filter(None, differences), "")
-        steps.append(Judged(Step(number, text, sp.Symbol(text)), not words, {}, {}, {}))
+        steps.append(Judged(AnswerStep(number, text, sp.Symbol(text)), not words, {}, {}, {}))
         if words:
             mistake = Mistake("another value", (words,))
-            return CheckedAnswer(problem, tuple(steps), False, True, Line(number, text), mistakes=(mistake,))
+            return CheckedAnswer(problem, tuple(steps), False, True, AnswerLine(number, text), mistakes=(mistake,))
     if not steps:
         raise refusal("an empty answer", do="write a line such as '2Ax'")
     return CheckedAnswer(problem, tuple(steps), True)

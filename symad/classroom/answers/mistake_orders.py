@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import sympy as sp
 
-from symad.classroom.answers.answer_problem import Problem, slope
+from symad.classroom.answers.answer_problem import AnswerProblem, slope
 from symad.classroom.answers.mistake_rules import Words, Wrong, outer_and_inner, partial
 from symad.classroom.expansion.epsilon import Levels
 
 
-def of_whole_derivatives(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+def of_whole_derivatives(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     """Yield what comes of mistakes with the derivative as a whole, where there is one variable."""
     if len(problem.symbols) != 1 or not levels:
         return

@@ -15,7 +15,7 @@ import sympy as sp
 from mpmath import mp
 
 from codegen.records import dataclass
-from symad.classroom.answers.answer_problem import Problem, along
+from symad.classroom.answers.answer_problem import AnswerProblem, along
 from symad.classroom.answers.implicit_problem import ImplicitProblem
 from symad.classroom.answers.mistake_orders import of_whole_derivatives
 from symad.classroom.answers.mistake_rules import RULES, Rule, Tangents, Words, Wrong, constants, partial, variable
@@ -52,7 +52,7 @@ class Mistake:
         return f"{self.kind}: " + "".join(part if isinstance(part, str) else signs_of(part) for part in self.words)
 
 
-def mistakes_of(problem: Problem, levels: Levels, written: sp.Expr) -> tuple[Mistake, ...]:
+def mistakes_of(problem: AnswerProblem, levels: Levels, written: sp.Expr) -> tuple[Mistake, ...]:
     """Return the mistakes that lead from the right coefficient of some levels to the one that was written.
 
     >>> from symad.classroom.answers.answer_problem import derivative_problem
@@ -72,7 +72,7 @@ def without_slope(problem: ImplicitProblem, gap: sp.Expr) -> tuple[Mistake, ...]
     return (Mistake("implicit differentiation", words),) if agreement(in_both, gap) else ()
 
 
-def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: Problem) -> tuple[Mistake, ...]:
+def _fitting(wrongs: Iterator[Wrong], written: sp.Expr, problem: AnswerProblem) -> tuple[Mistake, ...]:
     """Return the mistakes of different kinds that give what was written."""
     candidates = [replace(wrong, value=problem.value(wrong.value)) for wrong in islice(wrongs, MOST_CANDIDATES)]
     fitting: dict[str, Mistake] = {}
@@ -108,7 +108,7 @@ def _agreeing(candidates: Sequence[Wrong], written: sp.Expr) -> list[Wrong]:
     return [wrong for wrong, points in zip(readable, met, strict=True) if points > 0]
 
 
-def wrong_coefficients(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+def wrong_coefficients(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     """Yield wrong coefficients that say where and how they came about."""
     if isinstance(problem, ImplicitProblem):
         yield from _of_equations(problem)
@@ -132,7 +132,7 @@ def _of_equations(problem: ImplicitProblem) -> Iterator[Wrong]:
         yield replace(wrong, value=-in_x / wrong.value if wrong.value != 0 else sp.nan)
 
 
-def _before(problem: Problem, levels: Levels) -> Iterator[tuple[sp.Expr, Tangents]]:
+def _before(problem: AnswerProblem, levels: Levels) -> Iterator[tuple[sp.Expr, Tangents]]:
     """Yield what is differentiated last to get a coefficient, and along what: each of its levels may be the last."""
     for level in levels if problem.expansion else levels[-1:]:
         yield problem.general(tuple(other for other in levels if other != level)), problem.tangents(level)
@@ -180,7 +180,7 @@ def _only(node: sp.Piecewise, place: int) -> sp.Expr:
     return sp.Piecewise(*((sp.Integer(k == place), condition) for k, (_, condition) in enumerate(node.args)))
 
 
-def _of_terms(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+def _of_terms(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     """Yield what goes wrong with a whole term: it is dropped, of other levels, counted twice, of another order."""
     right = problem.general(levels)
     yield from _other_orders(problem, levels)
@@ -202,7 +202,7 @@ def _of_terms(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     yield from _squares(problem, levels)
 
 
-def _other_orders(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+def _other_orders(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     """Yield the derivative of another order, along the right directions, where there is one variable."""
     directions = [problem.directions[(level,)] for level in levels]
     for order in range(len(levels) + 2 if levels and len(problem.symbols) == 1 else 0):
@@ -212,7 +212,7 @@ def _other_orders(problem: Problem, levels: Levels) -> Iterator[Wrong]:
             yield Wrong("wrong order", words, sp.Mul(derivative, *(part for (part,) in directions)))
 
 
-def _repeated(problem: Problem, levels: Sequence[int]) -> sp.Expr:
+def _repeated(problem: AnswerProblem, levels: Sequence[int]) -> sp.Expr:
     """Return the derivative along directions of levels, of which one may be taken several times."""
     found = problem.formula
     for level in levels:
@@ -220,7 +220,7 @@ def _repeated(problem: Problem, levels: Sequence[int]) -> sp.Expr:
     return found
 
 
-def _other_levels(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+def _other_levels(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     """Yield what stands elsewhere: the coefficient of other levels, or one level where there should be several."""
     if not problem.expansion or problem.count == 1 or not levels:
         return
@@ -237,7 +237,7 @@ def _other_levels(problem: Problem, levels: Levels) -> Iterator[Wrong]:
     yield Wrong("confused levels", ("You used one epsilon for all levels: each has its own",), sp.Add(*together))
 
 
-def _other_variables(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+def _other_variables(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     """Yield what comes of a direction whose two parts are exchanged."""
     for level in levels if len(problem.symbols) == 2 else ():
         before = problem.general(tuple(other for other in levels if other != level))
@@ -251,7 +251,7 @@ def _orders(chosen: Sequence[int]) -> sp.Expr:
     return sp.factorial(len(chosen)) / sp.prod([sp.factorial(chosen.count(level)) for level in set(chosen)])
 
 
-def _multiples(problem: Problem, levels: Levels, right: sp.Expr) -> Iterator[Wrong]:
+def _multiples(problem: AnswerProblem, levels: Levels, right: sp.Expr) -> Iterator[Wrong]:
     """Yield multiples of the right coefficient: what is counted twice, and factorials."""
     if not levels:
         return
@@ -267,7 +267,7 @@ def _multiples(problem: Problem, levels: Levels, right: sp.Expr) -> Iterator[Wro
             yield Wrong("double-counted", words, many * right)
 
 
-def _squares(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+def _squares(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     """Yield what comes of a square of an epsilon that is not 0."""
     for level in range(1, problem.count + 1 if problem.expansion else 1):
         epsilon = monomial((level,))
@@ -278,7 +278,7 @@ def _squares(problem: Problem, levels: Levels) -> Iterator[Wrong]:
         yield Wrong("squared epsilon", words, problem.general(levels) + more)
 
 
-def _generic(problem: Problem, levels: Levels) -> Iterator[Wrong]:
+def _generic(problem: AnswerProblem, levels: Levels) -> Iterator[Wrong]:
     """Yield what is said of a whole term when nothing more telling fits: its sign, its place, its direction."""
     right = problem.general(levels)
     yield Wrong("wrong sign", ("You have the wrong sign of the whole term",), -right)

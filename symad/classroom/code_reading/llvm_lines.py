@@ -49,7 +49,7 @@ _OF_NUMBERS: dict[str, Callable[..., Any]] = {
 
 
 @dataclass(frozen=True)
-class Values:
+class RegisterValues:
     """What registers hold: how a number is written, the functions by name, and what stands for an unknown register."""
 
     number: Callable[[float], Any]
@@ -62,8 +62,10 @@ def _of_formulas(name: str) -> Callable[..., Any] | None:
     return found if name in _ARITHMETIC or isinstance(found, sp.FunctionClass) or found is sp.sqrt else None
 
 
-NUMBERS = Values(float, _OF_NUMBERS.get, lambda register: None)
-FORMULAS = Values(sp.Rational, _of_formulas, lambda register: sp.Symbol(f"r_{register.removeprefix('%')}", real=True))
+NUMBERS = RegisterValues(float, _OF_NUMBERS.get, lambda register: None)
+FORMULAS = RegisterValues(
+    sp.Rational, _of_formulas, lambda register: sp.Symbol(f"r_{register.removeprefix('%')}", real=True)
+)
 
 
 def body_of(text: str) -> list[str]:
@@ -103,7 +105,7 @@ class Machine:
     (array([4., 9.]),)
     """
 
-    def __init__(self, inputs: Sequence[Sequence[Any]], values: Values = NUMBERS) -> None:
+    def __init__(self, inputs: Sequence[Sequence[Any]], values: RegisterValues = NUMBERS) -> None:
         self.inputs, self.values = {f"%{k}": list(part) for k, part in enumerate(inputs)}, values
         self.places: dict[str, tuple[str, int]] = {}
         self.registers: dict[str, Lanes] = {}

@@ -12,7 +12,7 @@ import numpy as np
 from codegen.functions.reference_functions import precision
 from codegen.machine.batches.batch_run import Progress
 from codegen.records import dataclass
-from symad.classroom.comparison.comparison_problem import Problem, derivative_name, problem_of
+from symad.classroom.comparison.comparison_problem import ComparisonProblem, derivative_name, problem_of
 from symad.classroom.comparison.comparison_result import Comparison
 from symad.classroom.comparison.comparison_rows import Measures, Row, row_of
 from symad.classroom.comparison.differences import Kind, derivatives, standard_step
@@ -92,7 +92,7 @@ def step_errors(f: Any, x: Any, order: int = 1) -> StepErrors:
     return StepErrors(problem.name, order, errors, standard)
 
 
-def _methods(problem: Problem) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
+def _methods(problem: ComparisonProblem) -> Iterator[tuple[str, Callable[[Any], Any], float]]:
     """Yield name, derivatives by step, and the step of the rule, of each method."""
     for kind in _KINDS:
         rule = float(standard_step(kind, problem.order, np.ones(1))[0])
@@ -141,7 +141,7 @@ def compare(
 
 
 def _compared(
-    problem: Problem, given: tuple[Any, Any], only: Sequence[str] | None, times: bool, plots: bool,
+    problem: ComparisonProblem, given: tuple[Any, Any], only: Sequence[str] | None, times: bool, plots: bool,
     progress: Progress | None,
 ) -> Comparison:  # fmt: skip
     order, max_seconds, chosen = problem.order, problem.seconds, _chosen(problem, only)
@@ -165,7 +165,7 @@ def _compared(
     )  # fmt: skip
 
 
-def _chosen(problem: Problem, only: Sequence[str] | None) -> list[tuple[str, str, Route]]:
+def _chosen(problem: ComparisonProblem, only: Sequence[str] | None) -> list[tuple[str, str, Route]]:
     """Return the routes whose names begin as wanted; ArgumentError where there are none."""
     known = routes(problem.order, np.shape(problem.x))
     if only is None:
@@ -183,7 +183,7 @@ def _bounded(row: Row, enclosure: Enclosure) -> Row:
     return replace(row, ulp_bound=enclosure.ulp_bound(row.values))
 
 
-def _pictures(f: Any, x: Any, problem: Problem) -> Document:
+def _pictures(f: Any, x: Any, problem: ComparisonProblem) -> Document:
     """Return the plots, or why there are none."""
     found: Document = ()
     for plot in (lambda: step_errors(f, x, problem.order), lambda: _growth(problem)):
@@ -194,7 +194,7 @@ def _pictures(f: Any, x: Any, problem: Problem) -> Document:
     return found
 
 
-def _growth(problem: Problem) -> Growth:
+def _growth(problem: ComparisonProblem) -> Growth:
     """Return how operations grow from order to order; of a function of an array along the diagonal."""
     if problem.scalar:
         found = growth(problem.function, problem.x, max(problem.order, 4))

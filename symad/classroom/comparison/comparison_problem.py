@@ -136,7 +136,7 @@ class Timed:
 
 
 @dataclass(frozen=True)
-class Problem:
+class ComparisonProblem:
     """A scalar function of one number or array, the point, and the order of the derivative."""
 
     function: Callable[[Any], Any]
@@ -212,7 +212,7 @@ class Problem:
         return found, seconds
 
 
-def problem_of(f: Any, x: Any, order: int, seconds: float) -> Problem:
+def problem_of(f: Any, x: Any, order: int, seconds: float) -> ComparisonProblem:
     """Return the problem of `compare`; ArgumentError where it is none."""
     if isinstance(order, bool) or not isinstance(order, int) or order < 1:
         raise ArgumentError(f"order={order!r}", where=user_place(), do="give a whole number of 1 or more")
@@ -230,7 +230,7 @@ def problem_of(f: Any, x: Any, order: int, seconds: float) -> Problem:
             f"a function with {len(traced.outputs.flat)} results", where=user_place(),
             why="routes are compared on a scalar function", do="choose one result: lambda x: f(x)[0]",
         )  # fmt: skip
-    return Problem(found.function, found.name, point, order, seconds, traced)
+    return ComparisonProblem(found.function, found.name, point, order, seconds, traced)
 
 
 def _named(point: Any, symbols: Sequence[sp.Basic]) -> Any:

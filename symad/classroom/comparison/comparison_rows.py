@@ -14,7 +14,7 @@ import numpy as np
 
 from codegen.limits import limits
 from codegen.records import dataclass
-from symad.classroom.comparison.comparison_problem import Built, Problem, Sizes
+from symad.classroom.comparison.comparison_problem import Built, ComparisonProblem, Sizes
 from symad.classroom.comparison.identity import Sample, agreement, digits_at, proved, sample_at
 from symad.classroom.comparison.peers import NotInstalledError
 from symad.classroom.comparison.reference import FROM_VALUES, Reference
@@ -64,7 +64,7 @@ class Row:
 class Measures:
     """What a route is held against; `provable` where there is a tested formula of sympy.diff to prove it equal to."""
 
-    problem: Problem
+    problem: ComparisonProblem
     reference: Reference
     samples: Sequence[Sample]
     times: bool
@@ -111,7 +111,7 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
-def _flat(problem: Problem, found: Any) -> tuple[float, ...]:
+def _flat(problem: ComparisonProblem, found: Any) -> tuple[float, ...]:
     values = np.asarray(found, dtype=float).ravel()
     if len(values) != problem.inputs**problem.order:
         raise ValueError(f"{len(values)} values, where there are {problem.inputs**problem.order} derivatives")

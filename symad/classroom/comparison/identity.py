@@ -18,7 +18,7 @@ from codegen.evaluation.interpret import evaluate
 from codegen.heads import Alias
 from codegen.ir.program import Rows, reachable
 from codegen.records import dataclass
-from symad.classroom.comparison.comparison_problem import Problem, sizes_of_expressions, whole
+from symad.classroom.comparison.comparison_problem import ComparisonProblem, sizes_of_expressions, whole
 from symad.classroom.comparison.differences import settled_difference, working_digits
 from symad.classroom.equality.equality import algebraic_gap
 from symad.errors import LimitError
@@ -82,7 +82,7 @@ class Agreement:
         return f"{digits}; a wrong rational function of degree {whole(self.degree)} is equal there {luck}"
 
 
-def samples_of(problem: Problem) -> list[Sample]:
+def samples_of(problem: ComparisonProblem) -> list[Sample]:
     """Return random points around the point, near and far in turn, where f has a derivative along random directions.
 
     They are always the same, so that a comparison can be repeated.
@@ -107,7 +107,7 @@ def samples_of(problem: Problem) -> list[Sample]:
     return found
 
 
-def sample_at(problem: Problem, values: Sequence[Any]) -> Sample:
+def sample_at(problem: ComparisonProblem, values: Sequence[Any]) -> Sample:
     """Return the sample of the point itself, whose exact derivatives are known."""
     generator, times = np.random.default_rng(2), problem.order
     with mpmath.workdps(working_digits(times, _exact(problem.flat))):
@@ -136,7 +136,7 @@ def contracted(tensor: Any, directions: Sequence[Any]) -> Any:
     return result
 
 
-def agreement(problem: Problem, traced: Trace, points: Sequence[Sample]) -> Agreement:
+def agreement(problem: ComparisonProblem, traced: Trace, points: Sequence[Sample]) -> Agreement:
     """Return at how many random points a formula is the derivative, to AGREED_DIGITS digits."""
     found = list[float]()
     for point in points:
@@ -152,7 +152,7 @@ def agreement(problem: Problem, traced: Trace, points: Sequence[Sample]) -> Agre
     )
 
 
-def _rounded(problem: Problem, traced: Trace) -> float:
+def _rounded(problem: ComparisonProblem, traced: Trace) -> float:
     """Return how many digits a right formula has at least."""
     if not _has_floats(traced):
         return math.inf
@@ -174,7 +174,7 @@ def _digits(tensor: Any, point: Sample) -> float:
     return float(-mpmath.log10(gap / largest))
 
 
-def digits_at(problem: Problem, call: Any, points: Sequence[Sample]) -> float | None:
+def digits_at(problem: ComparisonProblem, call: Any, points: Sequence[Sample]) -> float | None:
     """Return the most digits that a route has at any of the random points (16 where it is exact).
 
     None where points or derivatives are so large or small that a right route may overflow or underflow on the way.
@@ -214,7 +214,7 @@ def _tenth(digits: int) -> Any:
     return mpmath.mpf(10) ** -digits
 
 
-def difference_degree(problem: Problem, traced: Trace) -> int | None:
+def difference_degree(problem: ComparisonProblem, traced: Trace) -> int | None:
     """Return a bound of the degree of route minus derivative, as a rational function of point and directions.
 
     None where one of the two is no rational function.

@@ -15,7 +15,7 @@ from codegen.evaluation.constant_folding import leaf_constant, to_float
 from codegen.evaluation.interpret import Arithmetic, Functions, carry_out
 from codegen.heads import Alias
 from codegen.ir.program import Head, needed
-from symad.classroom.comparison.comparison_problem import Built, Problem, differentiated_by
+from symad.classroom.comparison.comparison_problem import Built, ComparisonProblem, differentiated_by
 from symad.errors import LoweringError
 
 # How the libraries spell a head; the first name that a library has is taken. Everything else is refused by name.
@@ -42,7 +42,7 @@ def library(name: str) -> Any:
         raise NotInstalledError(f"{name} is not installed") from error
 
 
-def carried_out(problem: Problem, inputs: Any, functions: Any) -> Any:
+def carried_out(problem: ComparisonProblem, inputs: Any, functions: Any) -> Any:
     """Return the function's value on the numbers of another library; LoweringError for a head that it lacks.
 
     >>> from symad.classroom.comparison.comparison_problem import problem_of
@@ -81,7 +81,7 @@ def _power(functions: Any, base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
-def jax(problem: Problem) -> Built:
+def jax(problem: ComparisonProblem) -> Built:
     """Nested `jax.grad`, or forward over reverse mode, in 64 bits, by `jax.jit`."""
     found, numbers = library("jax"), library("jax.numpy")
     double = found.enable_x64 if hasattr(found, "enable_x64") else library("jax.experimental").enable_x64
@@ -102,7 +102,7 @@ def jax(problem: Problem) -> Built:
     return Built(call)
 
 
-def casadi(problem: Problem) -> Built:
+def casadi(problem: ComparisonProblem) -> Built:
     """Jacobians of Jacobians of SX expressions, on CasADi's virtual machine."""
     found = library("casadi")
     x = found.SX.sym("x", problem.inputs)
@@ -119,7 +119,7 @@ def casadi(problem: Problem) -> Built:
     return Built(call, operations=operations)
 
 
-def symengine(problem: Problem) -> Built:
+def symengine(problem: ComparisonProblem) -> Built:
     """`symengine.diff`, each derivative once, and `Lambdify` with common subexpressions."""
     found = library("symengine")
     symbols = [found.Symbol(symbol.name) for symbol in problem.symbols]

@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 
 from codegen.records import dataclass
-from symad.classroom.comparison.comparison_problem import Problem
+from symad.classroom.comparison.comparison_problem import ComparisonProblem
 from symad.classroom.comparison.differences import (
     EXACT_DIGITS,
     EXACT_STEPS,
@@ -43,7 +43,7 @@ class Reference:
     source: str = FROM_VALUES
 
 
-def reference_of(problem: Problem) -> Reference:
+def reference_of(problem: ComparisonProblem) -> Reference:
     """Return the exact derivatives at the point; none outside the domain, at its edge, and at a kink.
 
     They are differences of f, or where these take longer than the problem allows, those of AD.
@@ -65,7 +65,7 @@ def reference_of(problem: Problem) -> Reference:
         return Reference(tuple(values))
 
 
-def _differences(problem: Problem, x: Any) -> Sequence[Any]:
+def _differences(problem: ComparisonProblem, x: Any) -> Sequence[Any]:
     axes = np.diag(np.array([mpmath.mpf(1)] * problem.inputs, dtype=object))
     found = {}
     for times in multi_indices(problem.inputs, problem.order):
@@ -76,13 +76,13 @@ def _differences(problem: Problem, x: Any) -> Sequence[Any]:
     return values
 
 
-def _of_formula(problem: Problem) -> Sequence[Any]:
+def _of_formula(problem: ComparisonProblem) -> Sequence[Any]:
     order = problem.order
     transformed = derivative(problem.function, order) if problem.scalar else derivative_tensor(problem.function, order)
     return exact_values(trace(transformed, problem.x), (problem.x,), mpmath.mp.dps)
 
 
-def _refusal(problem: Problem, x: Any) -> str:
+def _refusal(problem: ComparisonProblem, x: Any) -> str:
     """Return why there is no derivative at a point: one-sided differences differ, or are no numbers."""
     if not all(map(mpmath.isfinite, x)):
         return "the point is not finite"
@@ -131,7 +131,7 @@ class Enclosure:
         return all(gap <= largest * mpmath.mpf(10) ** -25 for gap in gaps)
 
 
-def enclosure_of(traced: Trace, problem: Problem) -> Enclosure:
+def enclosure_of(traced: Trace, problem: ComparisonProblem) -> Enclosure:
     """Return balls around the values of a formula at the point (extra: symad[rigorous])."""
     try:
         with mpmath.workdps(60):

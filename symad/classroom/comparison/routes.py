@@ -15,7 +15,7 @@ import sympy as sp
 import codegen
 import symad.classroom.comparison.peers as peers
 from codegen.records import dataclass
-from symad.classroom.comparison.comparison_problem import Built, Problem, sizes, sizes_of_expressions
+from symad.classroom.comparison.comparison_problem import Built, ComparisonProblem, sizes, sizes_of_expressions
 from symad.classroom.comparison.differences import LEVELS, derivatives, evaluations, extrapolated, spread, standard_step
 from symad.compiling.native import compile, compile_trace
 from symad.derivatives.interpolation import interpolation_matrix, multi_indices
@@ -42,7 +42,7 @@ class Route:
 
     name: str
     family: str
-    build: Callable[[Problem, str], Built]
+    build: Callable[[ComparisonProblem, str], Built]
     applies: Callable[[int, Shape], bool] = lambda order, shape: True
     variants: Callable[[int], Sequence[str]] = lambda order: ("",)
     expected: Callable[[int], float] = lambda order: 0.0
@@ -72,31 +72,31 @@ def short_word(word: str) -> str:
     return f"({word[:2]})^{len(word) // 2} {word[0] if len(word) % 2 else ''}".strip()
 
 
-def _compiled(problem: Problem, transformed: Transformed) -> Built:
+def _compiled(problem: ComparisonProblem, transformed: Transformed) -> Built:
     traced = trace(transformed, problem.x)
     size = sizes(traced.graph, traced.outputs.flat)
     return Built(compile_trace(traced, cache=False), size, size.operations, traced)
 
 
-def _mixed_modes(problem: Problem, word: str) -> Built:
+def _mixed_modes(problem: ComparisonProblem, word: str) -> Built:
     once: dict[str, Callable[..., Transformed]]
     once = {"F": derivative, "R": grad} if problem.scalar else {"F": jacfwd, "R": jacrev}
     return _compiled(problem, reduce(lambda f, letter: once[letter](f), reversed(word), problem.function))
 
 
-def _hessian(problem: Problem, mode: Any) -> Built:
+def _hessian(problem: ComparisonProblem, mode: Any) -> Built:
     return _compiled(problem, hessian(problem.function, mode=mode))
 
 
-def _tensor(problem: Problem, mode: Any) -> Built:
+def _tensor(problem: ComparisonProblem, mode: Any) -> Built:
     return _compiled(problem, derivative_tensor(problem.function, problem.order, mode=mode))
 
 
-def _taylor(problem: Problem, variant: str) -> Built:
+def _taylor(problem: ComparisonProblem, variant: str) -> Built:
     return _compiled(problem, lambda x: derivative_along(problem.function, (x,), (1,), problem.order, mode="taylor"))
 
 
-def _interpolated(problem: Problem, variant: str) -> Built:
+def _interpolated(problem: ComparisonProblem, variant: str) -> Built:
     """Taylor coefficients along as many directions as there are derivatives, and a linear system for these."""
     indices = multi_indices(problem.inputs, problem.order)
     directions = [problem.shaped(np.array(index, dtype=float)) for index in indices]
@@ -114,7 +114,7 @@ def _interpolated(problem: Problem, variant: str) -> Built:
     return replace(built, call=solved, traced=None)
 
 
-def _symbolic(problem: Problem, lambdify: Callable[..., Any], *, tree: bool) -> Built:
+def _symbolic(problem: ComparisonProblem, lambdify: Callable[..., Any], *, tree: bool) -> Built:
     """`sympy.diff`, whose time counts for each route that uses it, and a function made of its expressions."""
     expressions, seconds = problem.by_sympy()
     start = time.perf_counter()
@@ -126,7 +126,7 @@ def _symbolic(problem: Problem, lambdify: Callable[..., Any], *, tree: bool) -> 
     return Built(lambda x: call(tuple(np.ravel(x).tolist())), size, operations, traced, seconds)
 
 
-def _differences(problem: Problem, kind: Any) -> Built:
+def _differences(problem: ComparisonProblem, kind: Any) -> Built:
     f, order = problem.kernel, problem.order
 
     def call(x: Any) -> Any:
@@ -137,7 +137,7 @@ def _differences(problem: Problem, kind: Any) -> Built:
     return Built(call, operations=operations, seconds=f.seconds)
 
 
-def _richardson(problem: Problem, variant: str) -> Built:
+def _richardson(problem: ComparisonProblem, variant: str) -> Built:
     f, order = problem.kernel, problem.order
     operations = LEVELS * evaluations(problem.inputs, order, "central") * problem.traced.count_ops()
 
@@ -147,7 +147,7 @@ def _richardson(problem: Problem, variant: str) -> Built:
     return Built(call, operations=operations, seconds=f.seconds)
 
 
-def with_complex_step(problem: Problem) -> Callable[[Any, Any], Any]:
+def with_complex_step(problem: ComparisonProblem) -> Callable[[Any, Any], Any]:
     """Return the imaginary part of f(x + ih) / h for each input, as a function of x and the steps."""
     kernel = compile(problem.function, problem.x, dtype="complex128", cache=False)
 
@@ -159,7 +159,7 @@ def with_complex_step(problem: Problem) -> Callable[[Any, Any], Any]:
     return call
 
 
-def _complex_step(problem: Problem, variant: str) -> Built:
+def _complex_step(problem: ComparisonProblem, variant: str) -> Built:
     """A step so small that nothing is truncated."""
     call, steps = with_complex_step(problem), np.full(problem.inputs, COMPLEX_STEP)
     return Built(lambda x: call(x, steps), operations=problem.inputs * problem.traced.count_ops())

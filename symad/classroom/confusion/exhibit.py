@@ -12,7 +12,7 @@ import numpy as np
 
 from codegen.records import dataclass
 from symad.classroom.confusion.designs import NoAlias, OneTape, Right, SharedTag, Tagless
-from symad.classroom.confusion.watched_runs import SPACE, Difference, Line, Program, Run, equal, run
+from symad.classroom.confusion.watched_runs import SPACE, Difference, Program, RunLine, WatchedRun, equal, run
 from symad.display.document import (
     Block,
     Cell,
@@ -98,17 +98,17 @@ class Exhibit(Shown):
 
     heading: str
     source: str
-    wrong: tuple[Run, ...]
-    right: Run
-    tape: Run
-    reverse: Run
+    wrong: tuple[WatchedRun, ...]
+    right: WatchedRun
+    tape: WatchedRun
+    reverse: WatchedRun
 
     @property
     def title(self) -> str:
         """The title of its page."""
         return f"Perturbation confusion: {self.heading}"
 
-    def first_wrong(self, design: str) -> Line | None:
+    def first_wrong(self, design: str) -> RunLine | None:
         """Return the first line in which a design (by its name, "no tag"...) differs from the right run, if any.
 
         >>> exhibit("siskind-pearlmutter").first_wrong("no tag").seen
@@ -131,7 +131,7 @@ class Exhibit(Shown):
             Columns(tuple(self._column(made) for made in (self.tape, self.reverse))),
         )
 
-    def _column(self, made: Run) -> Document:
+    def _column(self, made: WatchedRun) -> Document:
         difference = made.first_difference(self.right)
         wrong = None if difference is None else difference.line
         rows = tuple(_row(line, k == wrong) for k, line in enumerate(made.lines))
@@ -143,7 +143,7 @@ class Exhibit(Shown):
             Paragraph(self._verdict(made, difference)),
         )
 
-    def _verdict(self, made: Run, difference: Difference | None) -> Cell:
+    def _verdict(self, made: WatchedRun, difference: Difference | None) -> Cell:
         if made.result is None:
             return (Marked("No result", "wrong"), f": {made.refusal}.")
         number = _number(made.result)
@@ -198,7 +198,7 @@ def exhibit(program: str | Program) -> Exhibit:
     return Exhibit(heading, source, wrong, right, run(OneTape(), program), reverse)
 
 
-def _check_finite(right: Run) -> None:
+def _check_finite(right: WatchedRun) -> None:
     """Refuse a program with a line that is no finite number: where 0 divides, no design has a right value."""
     for line in right.lines:
         if line.seen is not None and not (math.isfinite(line.seen.value) and math.isfinite(line.seen.slope)):
@@ -209,7 +209,7 @@ def _check_finite(right: Run) -> None:
             )
 
 
-def _row(line: Line, wrong: bool) -> tuple[Cell, ...]:
+def _row(line: RunLine, wrong: bool) -> tuple[Cell, ...]:
     mark = (Marked(f">{SPACE}", "wrong"),) if wrong else ()
     return ((*mark, line.name), line.formula, _styled(line.value) if wrong else line.value)
 

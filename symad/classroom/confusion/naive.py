@@ -25,7 +25,7 @@ import sympy as sp
 Derivative = Callable[[Callable[..., Any], Any], Any]
 
 
-class _Arithmetic:
+class _DualArithmetic:
     """What dual numbers and variables of a tape make of their own `+` and `*`, and what NumPy asks of them."""
 
     __slots__ = ()
@@ -57,7 +57,7 @@ class _Arithmetic:
         return lambda: applied(name, self)
 
 
-class Dual(_Arithmetic):
+class Dual(_DualArithmetic):
     """A number `primal + tangent * epsilon[tag]`; both parts may be dual numbers with lower tags."""
 
     __slots__ = ("primal", "tag", "tangent")
@@ -175,7 +175,7 @@ def no_alias() -> Derivative:
     return derivative
 
 
-class Variable(_Arithmetic):
+class Variable(_DualArithmetic):
     """A number on a tape, with a place for its adjoint."""
 
     __slots__ = ("adjoint", "tape", "value")

@@ -72,7 +72,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Line:
+class RunLine:
     """One line of a run: its name, its formula, its value as the design has it.
 
     The line of a parameter says which level it is of, and has no `seen`.
@@ -114,15 +114,15 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Run:
+class WatchedRun:
     """The lines of a run and its result; where the design could not go on, there is a refusal instead of a result."""
 
     design: Design
-    lines: tuple[Line, ...]
+    lines: tuple[RunLine, ...]
     result: float | None
     refusal: str = ""
 
-    def first_difference(self, right: Run) -> Difference | None:
+    def first_difference(self, right: WatchedRun) -> Difference | None:
         """Return where this run first differs from the right one, operation by operation."""
         mine = [(k, line.seen) for k, line in enumerate(self.lines) if line.seen is not None]
         theirs = [line.seen for line in right.lines if line.seen is not None]
@@ -132,7 +132,7 @@ class Run:
         return None
 
 
-def run(design: Design, program: Program) -> Run:
+def run(design: Design, program: Program) -> WatchedRun:
     """Run a program by a design. Errors of a design are kept as its refusal; ArgumentError where no number comes out.
 
     >>> from symad.classroom.confusion.designs import Tagless
@@ -146,23 +146,23 @@ def run(design: Design, program: Program) -> Run:
         if not design.leaves_out or isinstance(error, WorkbenchError):
             raise
         why = "it has no derivative of a function that returns a function" if recorder.curried else str(error)
-        return Run(design, tuple(recorder.lines), None, why)
+        return WatchedRun(design, tuple(recorder.lines), None, why)
     if not isinstance(result, Watched | int | float):
         raise ArgumentError(f"a program that returns {type(result).__name__}", do="let it return one number")
     value = float(design.seen(result.number if isinstance(result, Watched) else result, [])[0])
-    return Run(design, tuple(recorder.lines), value)
+    return WatchedRun(design, tuple(recorder.lines), value)
 
 
 class _Recorder:
     design: Design
-    lines: list[Line]
+    lines: list[RunLine]
     opened: list[Opened]
     taken: set[str]
     steps: int
     curried: bool
 
     def __init__(self, design: Design) -> None:
-        self.design, self.lines = design, list[Line]()
+        self.design, self.lines = design, list[RunLine]()
         self.opened, self.taken = list[Opened](), set[str]()
         self.steps, self.curried = 0, False
 
@@ -217,7 +217,7 @@ class _Recorder:
         name = sp.Symbol(f"t_{self.steps}")
         parameter = self._name(self.opened[-1].parameter) if self.opened else None
         seen = Seen(*self.design.seen(number, self.opened), parameter)
-        self.lines.append(Line(name, formula, self.design.shown(number, self.opened), seen))
+        self.lines.append(RunLine(name, formula, self.design.shown(number, self.opened), seen))
         return Watched(number, name, self)
 
     def name_of(self, operand: Any) -> sp.Basic | str:
@@ -227,7 +227,7 @@ class _Recorder:
         if operand.name is None:
             operand.name = self._name(operand.levels[-1].parameter)
             level = f"level{SPACE}{len(operand.levels)}"
-            self.lines.append(Line(operand.name, level, self.design.shown(operand.number, operand.levels)))
+            self.lines.append(RunLine(operand.name, level, self.design.shown(operand.number, operand.levels)))
         return operand.name
 
     def _name(self, parameter: Parameter) -> sp.Symbol:

@@ -87,7 +87,7 @@ class Diagram:
 
 
 @dataclass(frozen=True)
-class Source:
+class DrawnGraph:
     """What is drawn: nodes of a graph with the names of their results, and the marks of nodes.
 
     `names` has what nodes are called elsewhere on a page, `links` what they are linked by.
@@ -101,12 +101,12 @@ class Source:
     links: Mapping[int, str] = field(default_factory=dict)
 
 
-class Reading:
+class GraphReading:
     """A graph as it is looked at: the nodes that get boxes, their names, their operands with aliases seen through."""
 
-    source: Source
+    source: DrawnGraph
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: DrawnGraph) -> None:
         self.source, graph = source, source.graph
         self.order: list[int] = reachable(graph, source.outputs)
         self.results: dict[int, list[str]] = {}
@@ -193,13 +193,13 @@ class Reading:
         return sum(self.uses[node] + len(self.results.get(node, ())) > 1 for node in made)
 
 
-def diagram_of(reading: Reading) -> Diagram:
+def diagram_of(reading: GraphReading) -> Diagram:
     """Return a graph with a box for each node.
 
     >>> graph = Graph()
     >>> x = graph.leaf(sp.Symbol("x"))
     >>> s = graph.node(sp.sin, x)
-    >>> drawn = diagram_of(Reading(Source(graph, (graph.node(sp.Mul, s, graph.node(sp.exp, s)),), ("y",))))
+    >>> drawn = diagram_of(GraphReading(DrawnGraph(graph, (graph.node(sp.Mul, s, graph.node(sp.exp, s)),), ("y",))))
     >>> [box.label for box in drawn.boxes], drawn.boxes[1].uses, drawn.operations
     (['x', 'sin', 'exp', '×'], 2, 3)
     """
@@ -283,14 +283,14 @@ def tree_sizes(rows: Rows, nodes: Sequence[int]) -> list[int]:
     return [sizes[node] for node in nodes]
 
 
-def unfolded(reading: Reading, limit: int) -> Diagram:
+def unfolded(reading: GraphReading, limit: int) -> Diagram:
     """Return the expression tree as a diagram of about `limit` boxes; what is left out is told by its size.
 
     A value that is used twice has two boxes, of the same name. The levels next to the results are drawn first.
 
     >>> graph = Graph()
     >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
-    >>> drawn = unfolded(Reading(Source(graph, (graph.node(sp.Mul, s, s),), ("y",))), 50)
+    >>> drawn = unfolded(GraphReading(DrawnGraph(graph, (graph.node(sp.Mul, s, s),), ("y",))), 50)
     >>> [box.label for box in drawn.boxes], drawn.operations
     (['x', 'x', 'sin', 'sin', '×'], 3)
     """
@@ -316,7 +316,7 @@ def unfolded(reading: Reading, limit: int) -> Diagram:
     return Diagram(tuple(made[::-1]), tuple(Edge(last - source, last - target) for source, target in found[::-1]))
 
 
-def _one_use(reading: Reading, node: int, user: int, again: bool) -> Box:
+def _one_use(reading: GraphReading, node: int, user: int, again: bool) -> Box:
     box = reading.box(node)
     kind: Kind = "again" if again and box.kind == "operation" else box.kind
     return replace(box, kind=kind, uses=1, results=box.results if user < 0 else ())

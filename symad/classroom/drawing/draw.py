@@ -17,7 +17,7 @@ from codegen.ir.copy_rows import copied
 from codegen.ir.program import Output, Program
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.records import dataclass
-from symad.classroom.drawing.boxes import Diagram, Mark, Reading, Source, diagram_of, tree_operations, unfolded
+from symad.classroom.drawing.boxes import Diagram, DrawnGraph, GraphReading, Mark, diagram_of, tree_operations, unfolded
 from symad.classroom.drawing.drawing import Drawing
 from symad.classroom.drawing.folding import folded
 from symad.classroom.drawing.frames import Frame, frames_of
@@ -134,11 +134,11 @@ def _framed(frame: Frame, inside: Canvas) -> Canvas:
 _WHAT = "a function with its arguments, a trace, a SymPy expression, a formula as text, a let form, or a kernel"
 
 
-def source_of(f: Any, args: Sequence[Any]) -> Source:
+def source_of(f: Any, args: Sequence[Any]) -> DrawnGraph:
     """Return the graph of what is given, with the names of its results and the roles of its nodes."""
     if isinstance(f, Trace):
         _refuse_arguments(args, "a trace")
-        return Source(f.graph, tuple(f.outputs.flat), result_names(f.outputs))
+        return DrawnGraph(f.graph, tuple(f.outputs.flat), result_names(f.outputs))
     if isinstance(f, Program):
         _refuse_arguments(args, "a program")
         return _of_program(f)
@@ -158,7 +158,7 @@ def source_of(f: Any, args: Sequence[Any]) -> Source:
     marks: dict[int, tuple[Mark, ...]] = {
         node: tuple((role.kind, role.level) for role in history.roles(node)) for node in range(len(traced.graph))
     }
-    return Source(traced.graph, outputs, result_names(traced.outputs), marks)
+    return DrawnGraph(traced.graph, outputs, result_names(traced.outputs), marks)
 
 
 def result_names(outputs: Tree) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ def _index(index: tuple[int, ...]) -> str:
     return f"[{', '.join(map(str, index))}]" if index else ""
 
 
-def _of_expressions(f: Any, args: Sequence[Any]) -> Source:
+def _of_expressions(f: Any, args: Sequence[Any]) -> DrawnGraph:
     if len(args) > 1:
         raise ArgumentError(
             "several arguments of an expression", where=user_place(), do="give x as one list of symbols"
@@ -194,10 +194,10 @@ def _of_expressions(f: Any, args: Sequence[Any]) -> Source:
     if not all(isinstance(expression, sp.Basic) for expression in expressions) or not expressions:
         raise ArgumentError(f"{type(f).__name__} as something to draw", where=user_place(), do=f"give {_WHAT}")
     graph = Graph(lines=False)
-    return Source(graph, tuple(from_sympy(graph, expressions)), tuple(names))
+    return DrawnGraph(graph, tuple(from_sympy(graph, expressions)), tuple(names))
 
 
-def _of_program(program: Program) -> Source:
+def _of_program(program: Program) -> DrawnGraph:
     graph = Graph(lines=False)
     inputs = {row: graph.own_leaf(program.atoms[row]) for row in range(program.input_count)}
     nodes = copied(program, [row for output in program.outputs for row in output.rows], graph, inputs)
@@ -206,7 +206,7 @@ def _of_program(program: Program) -> Source:
         for k, output in enumerate(program.outputs)
         for index in _places(output)
     ]
-    return Source(graph, tuple(nodes), tuple(names))
+    return DrawnGraph(graph, tuple(nodes), tuple(names))
 
 
 def _places(output: Output) -> list[tuple[int, ...]]:
@@ -217,9 +217,9 @@ def _places(output: Output) -> list[tuple[int, ...]]:
     return [tuple(map(int, np.unravel_index(place, output.shape))) for place in places]
 
 
-def _of_list(graph: Graph, nodes: Sequence[int]) -> Source:
+def _of_list(graph: Graph, nodes: Sequence[int]) -> DrawnGraph:
     names = ("result",) if len(nodes) == 1 else tuple(f"[{k}]" for k in range(len(nodes)))
-    return Source(graph, tuple(nodes), names)
+    return DrawnGraph(graph, tuple(nodes), names)
 
 
 def _is_let(f: Any) -> bool:
@@ -273,11 +273,11 @@ def draw(f: Any, *args: Any, sharing: Sharing = "after", fold: bool | None = Non
     return replace(drawing_of(source_of(f, args), sharing, fold), about=about_what(f))
 
 
-def drawing_of(source: Source, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
+def drawing_of(source: DrawnGraph, sharing: Sharing = "after", fold: bool | None = None) -> Drawing:
     """Return the picture of a graph that is already there."""
     operations = source.graph.count_operations(source.outputs)
     tree = tree_operations(source.graph, source.outputs)
-    reading = Reading(source)
+    reading = GraphReading(source)
     diagrams = []
     if sharing != "after":
         diagrams.append(("Before: the expression tree", unfolded(reading, TREE)))
@@ -305,7 +305,7 @@ def _loops(program: RolledProgram, args: tuple[Any, ...], sharing: Sharing, fold
     return loop_drawing(program, None if fold is None else not fold)
 
 
-def _graph(reading: Reading, fold: bool | None) -> Diagram:
+def _graph(reading: GraphReading, fold: bool | None) -> Diagram:
     boxes = len(reading.nodes)
     if fold or (fold is None and boxes > READABLE):
         return folded(reading, FOLDED)

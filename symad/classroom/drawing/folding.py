@@ -15,7 +15,7 @@ from dataclasses import replace
 import sympy as sp
 
 from codegen.records import dataclass
-from symad.classroom.drawing.boxes import Box, Diagram, Edge, Reading, is_constant
+from symad.classroom.drawing.boxes import Box, Diagram, Edge, GraphReading, is_constant
 from symad.classroom.drawing.labels import operation_label, symbol_label
 
 _FAR = 3  # steps back that are compared at most, where not all are
@@ -33,15 +33,15 @@ class _Way:
     steps: int | None = None
 
 
-def folded(reading: Reading, limit: int) -> Diagram:
+def folded(reading: GraphReading, limit: int) -> Diagram:
     """Return a diagram in which nodes of the same form share a box, if possible with at most `limit` boxes.
 
-    >>> from symad.classroom.drawing.boxes import Source
+    >>> from symad.classroom.drawing.boxes import DrawnGraph
     >>> from symad.graph.sympy_io import from_sympy
     >>> from symad.graph.graph import Graph
     >>> graph = Graph()
     >>> (node,) = from_sympy(graph, [sum(sp.sin(x) ** 2 for x in sp.symbols("x_:40"))], binary=True)
-    >>> drawn = folded(Reading(Source(graph, (node,), ("y",))), 10)
+    >>> drawn = folded(GraphReading(DrawnGraph(graph, (node,), ("y",))), 10)
     >>> [(box.label, box.copies) for box in drawn.boxes], drawn.operations
     ([('x', 40), ('sin', 40), ('□²', 40), ('Σ 40 terms', 1)], 119)
     """
@@ -61,7 +61,7 @@ def _ways() -> Iterator[_Way]:
 class _Fold:
     """A graph whose inner sums and products are opened: what is kept, and the terms of each."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: GraphReading) -> None:
         self.reading = reading
         inner = _inner_terms(reading)
         self.kept = [node for node in reading.nodes if node not in inner]
@@ -160,7 +160,7 @@ class _Fold:
         return one.label
 
 
-def _inner_terms(reading: Reading) -> set[int]:
+def _inner_terms(reading: GraphReading) -> set[int]:
     """Return the sums and products that are only a part of one other sum or product, with the same marks."""
     graph, users = reading.source.graph, dict[int, int]()
     for node, operands in reading.operands.items():
@@ -176,7 +176,7 @@ def _inner_terms(reading: Reading) -> set[int]:
     return found
 
 
-def _opened(reading: Reading, node: int, inner: set[int]) -> tuple[tuple[int, ...], int]:
+def _opened(reading: GraphReading, node: int, inner: set[int]) -> tuple[tuple[int, ...], int]:
     """Return what a node is made of, with inner sums and products opened, and how many those are."""
     found: list[int] = []
     count, stack = 0, list(reading.operands[node][::-1])
@@ -190,7 +190,7 @@ def _opened(reading: Reading, node: int, inner: set[int]) -> tuple[tuple[int, ..
     return tuple(found), count
 
 
-def _own(reading: Reading, node: int, exact: bool) -> Hashable:
+def _own(reading: GraphReading, node: int, exact: bool) -> Hashable:
     """Return what a node is by itself: its head, its constants, its marks; of an input the argument it belongs to."""
     graph, marks = reading.source.graph, reading.marks[node]
     if is_constant(graph, node):

@@ -19,7 +19,7 @@ from codegen.ir.copy_rows import copied
 from codegen.ir.program import operations_of
 from codegen.ir.region import Carry, Gather, Region, RolledProgram, Step, regions_of
 from codegen.records import dataclass
-from symad.classroom.drawing.boxes import Box, Diagram, Edge, Reading, Source, diagram_of
+from symad.classroom.drawing.boxes import Box, Diagram, DrawnGraph, Edge, GraphReading, diagram_of
 from symad.classroom.drawing.folding import folded
 from symad.classroom.drawing.labels import count_label, symbol_label
 from symad.classroom.drawing.svg import shortened
@@ -184,7 +184,7 @@ def _gathers(region: Region) -> list[Gather]:
     return [*region.gathers, *(initial for carry in region.carries for initial in carry.initial)]
 
 
-class _BodyReading(Reading):
+class _BodyReading(GraphReading):
     """The body of a loop; its slots, s0, s1, ... as in `loops`, are inputs that are labelled with what they read."""
 
     def __init__(self, region: Region, places: ProgramText) -> None:
@@ -196,7 +196,7 @@ class _BodyReading(Reading):
         self.outputs = copied(body, [output.rows[0] for output in body.outputs], graph, dict(enumerate(self.slots)))
         wanted = [(node, name) for k, node in enumerate(self.outputs) for name in _becomes(region, places, k)]
         wanted += [(self.outputs[carry.output], "") for carry in region.carries]
-        super().__init__(Source(graph, tuple(node for node, _ in wanted), tuple(name for _, name in wanted)))
+        super().__init__(DrawnGraph(graph, tuple(node for node, _ in wanted), tuple(name for _, name in wanted)))
 
     def box(self, node: int) -> Box:
         """Return the box of one node; that of a slot says what it reads."""

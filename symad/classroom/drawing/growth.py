@@ -22,7 +22,7 @@ from symad.classroom.formulas.given import Given, given
 from symad.display.document import Document, Paragraph, Picture, Table
 from symad.display.shown import Shown
 from symad.errors import ArgumentError, LimitError
-from symad.graph.graph import Graph, Sharing
+from symad.graph.graph import Graph, SharedCopy
 from symad.graph.sympy_io import from_let, from_sympy, to_sympy
 from symad.limits import time_limit
 from symad.tracing.calling.tracebacks import public_api
@@ -134,7 +134,7 @@ def _until_limit(
 def _sizes(f: Callable[..., Any]) -> tuple[int, int]:
     """Return the operations of a function as a tree and as a graph, in which levels no longer keep equal ones apart."""
     traced = trace(f, 1.0)
-    shared = Sharing(traced.graph, {})
+    shared = SharedCopy(traced.graph, {})
     outputs = [shared.there[node] for node in traced.outputs.flat]
     return tree_operations(shared.plain, outputs), shared.plain.count_operations(outputs)
 

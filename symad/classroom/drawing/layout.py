@@ -25,7 +25,7 @@ _WAY_WIDTH = 8.0
 
 
 @dataclass(frozen=True)
-class Layout:
+class DiagramLayout:
     """The layers and the places in them: of boxes (numbers as in the diagram), then of way points.
 
     `paths` has for each arrow of the diagram the boxes and way points that it runs through, forwards.
@@ -41,7 +41,7 @@ class Layout:
         return 1 + max(self.layers, default=0)
 
 
-def lay_out(diagram: Diagram, breadths: Sequence[float], gap: float) -> Layout:
+def lay_out(diagram: Diagram, breadths: Sequence[float], gap: float) -> DiagramLayout:
     """Return the layout of a diagram whose boxes are so broad (across the direction of the arrows).
 
     ArgumentError without igraph (`pip install symad[draw]`), LimitError for a diagram that is too large.
@@ -51,7 +51,7 @@ def lay_out(diagram: Diagram, breadths: Sequence[float], gap: float) -> Layout:
     steps, paths, ways = _way_points(layers, forward)
     across = _igraph_places(layers, steps)
     sizes = [*breadths, *[_WAY_WIDTH] * (len(layers) - len(breadths))]
-    return Layout(tuple(layers), tuple(_spread(layers, steps, across, sizes, gap, ways)), tuple(paths))
+    return DiagramLayout(tuple(layers), tuple(_spread(layers, steps, across, sizes, gap, ways)), tuple(paths))
 
 
 def _layers(count: int, edges: Iterable[tuple[int, int]]) -> list[int]:

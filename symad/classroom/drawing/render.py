@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from codegen.records import dataclass
 from symad.classroom.drawing.boxes import Box, Diagram
-from symad.classroom.drawing.layout import Layout, lay_out
+from symad.classroom.drawing.layout import DiagramLayout, lay_out
 from symad.classroom.drawing.svg import Canvas, Point, text_width
 from symad.display.styles import LOOKS
 
@@ -21,7 +21,7 @@ Sizes: TypeAlias = Mapping[int, tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedDiagram:
     """A diagram with places: the centre, the width and the height of each box, and the points of each arrow.
 
     `arrows[k]` belongs to `edges[k]`: the numbers of a diagram's edges, several times where arrows run in parallel.
@@ -39,7 +39,7 @@ class Placed:
     arrows: tuple[Arrow, ...]
 
 
-def place(diagram: Diagram, sizes: Sizes | None = None) -> Placed:
+def place(diagram: Diagram, sizes: Sizes | None = None) -> PlacedDiagram:
     """Return a diagram with places, in the direction in which it fits a page.
 
     `sizes` has the width and the height of boxes that are larger than their labels.
@@ -64,7 +64,7 @@ def below_label(box: Box) -> str:
     return "  ".join(filter(None, [copies, box.name, box.letters, uses, results]))
 
 
-def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> Placed:
+def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> PlacedDiagram:
     shapes = [sizes.get(k, (_label_width(box), HEIGHT)) for k, box in enumerate(diagram.boxes)]
     widths, heights = tuple(width for width, _ in shapes), tuple(height for _, height in shapes)
     breadths, lengths = (heights, widths) if sideways else (widths, heights)
@@ -83,7 +83,7 @@ def _place(diagram: Diagram, sizes: Sizes, *, sideways: bool) -> Placed:
     centres = points([(sum(spans[layer]) / 2, b) for layer, b in zip(layout.layers, across, strict=True)])
     width, height = (length, breadth) if sideways else (breadth, length)
     paths = tuple(map(points, arrows))
-    return Placed(diagram, sideways, width, height, centres[: len(widths)], widths, heights, edges, paths)
+    return PlacedDiagram(diagram, sideways, width, height, centres[: len(widths)], widths, heights, edges, paths)
 
 
 def _label_width(box: Box) -> float:
@@ -91,7 +91,7 @@ def _label_width(box: Box) -> float:
     return max(44.0, 1.1 * text_width(box.label, LABEL) + 20, text_width(below_label(box), SMALL) + 16)
 
 
-def _spans(layout: Layout, lengths: Sequence[float], gap: float) -> list[tuple[float, float]]:
+def _spans(layout: DiagramLayout, lengths: Sequence[float], gap: float) -> list[tuple[float, float]]:
     """Return where each layer begins and ends, along the arrows."""
     thickness = [HEIGHT] * layout.depth
     for layer, length in zip(layout.layers, lengths, strict=False):
@@ -104,7 +104,7 @@ def _spans(layout: Layout, lengths: Sequence[float], gap: float) -> list[tuple[f
 
 
 def _arrows(
-    diagram: Diagram, layout: Layout, across: Sequence[float], spans: Sequence[tuple[float, float]],
+    diagram: Diagram, layout: DiagramLayout, across: Sequence[float], spans: Sequence[tuple[float, float]],
     sizes: Sequence[float], breadths: Sequence[float],
 ) -> tuple[tuple[int, ...], list[list[tuple[float, float]]]]:  # fmt: skip
     """Return the arrows as (along, across), and the edge of each; each enters its box at a port of its own."""
@@ -131,14 +131,14 @@ def _arrows(
     return tuple(edges), arrows
 
 
-def _middle(layout: Layout, spans: Sequence[tuple[float, float]]) -> Callable[[int], float]:
+def _middle(layout: DiagramLayout, spans: Sequence[tuple[float, float]]) -> Callable[[int], float]:
     return lambda item: sum(spans[layout.layers[item]]) / 2
 
 
 _LEGEND_WIDTH = 480.0  # least
 
 
-def render(placed: Placed) -> Canvas:
+def render(placed: PlacedDiagram) -> Canvas:
     """Return the picture of a diagram that has places."""
     return with_legend(boxes_and_arrows(placed), placed.diagram.boxes)
 
@@ -152,7 +152,7 @@ def with_legend(picture: Canvas, boxes: Sequence[Box]) -> Canvas:
     return canvas
 
 
-def boxes_and_arrows(placed: Placed, pictures: Mapping[int, Canvas] | None = None) -> Canvas:
+def boxes_and_arrows(placed: PlacedDiagram, pictures: Mapping[int, Canvas] | None = None) -> Canvas:
     """Return a picture without a legend; some boxes may have pictures of their own, of the box's size."""
     canvas = Canvas(placed.width, placed.height)
     drawn: set[Arrow] = set()

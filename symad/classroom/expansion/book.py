@@ -65,7 +65,7 @@ def _moved_parts(expression: sp.Expr, moves: Moves) -> Iterator[sp.Expr]:
 
 
 @dataclass(frozen=True)
-class Line:
+class BookLine:
     """A line of a level: what is expanded, what it is worth, and why; a left side of None continues the line before."""
 
     left: sp.Expr | None
@@ -109,9 +109,9 @@ class Level:
         part = self.part(expression)
         return expression if part == 0 else Nested(expression, 1, readable(part), self.eps)
 
-    def lines(self, expression: sp.Expr) -> list[Line]:
+    def lines(self, expression: sp.Expr) -> list[BookLine]:
         """Return the lines of an expression: each of its parts once, the whole at the end."""
-        found: list[Line] = []
+        found: list[BookLine] = []
         done: set[sp.Basic] = set(self.parts)
         stack = [(expression, False)]
         while stack:
@@ -135,7 +135,7 @@ class Level:
             sp.Poly(node, *self.moves).total_degree() <= MOST_DEGREE
         )
 
-    def _line(self, node: sp.Expr) -> list[Line]:
+    def _line(self, node: sp.Expr) -> list[BookLine]:
         """Return how one expression is expanded, its inner parts being known; its epsilon-part is known then."""
         if self._is_multiplied_out(node):
             return self._multiplied_out(node)
@@ -150,7 +150,7 @@ class Level:
             )
         return self._series(node)
 
-    def _multiplied_out(self, node: sp.Expr) -> list[Line]:
+    def _multiplied_out(self, node: sp.Expr) -> list[BookLine]:
         e = sp.Dummy("e")
         moved = sp.expand(node.xreplace({symbol: symbol + part * e for symbol, part in self.moves.items()}))
         coefficients = _coefficients(moved, e)
@@ -159,7 +159,7 @@ class Level:
             return []
         left, right = self.moved(node), self._sum(coefficients)
         why: tuple[Inline, ...] = ("multiplied out",)
-        return [Line(left, right, (*why, *self._struck(max(coefficients))))]
+        return [BookLine(left, right, (*why, *self._struck(max(coefficients))))]
 
     def _struck(self, degree: int) -> tuple[Inline, ...]:
         if degree < 2:
@@ -183,7 +183,7 @@ class Level:
             parts += [sp.Integer(sign), Struck(Nested(sign * coefficient, sp.Pow(self.eps, power, evaluate=False)))]
         return Nested(*parts)
 
-    def _product(self, node: sp.Expr) -> list[Line]:
+    def _product(self, node: sp.Expr) -> list[BookLine]:
         above, below = _above_and_below(node, self.moves)
         if below.has(*self.moves):
             return self._quotient(above, below, node)
@@ -199,9 +199,9 @@ class Level:
         coefficients = {k: readable(constant * c.xreplace(back)) for k, c in _coefficients(whole, e).items()}
         self.parts[node] = coefficients.get(1, sp.S.Zero)
         left = _as_written([constant] if constant != 1 else [], [self.dual(factor) for factor in moved])
-        return [Line(left, self._sum(coefficients), ("multiplied out", *self._struck(max(coefficients))))]
+        return [BookLine(left, self._sum(coefficients), ("multiplied out", *self._struck(max(coefficients))))]
 
-    def _quotient(self, above: sp.Expr, below: sp.Expr, node: sp.Expr) -> list[Line]:
+    def _quotient(self, above: sp.Expr, below: sp.Expr, node: sp.Expr) -> list[BookLine]:
         """Return (a + b ε)/(c + d ε), multiplied above and below by c - d ε."""
         lines = [line for part in (above, below) for line in self.lines(part)]
         (a, b), (c, d) = ((part, readable(self.part(part))) for part in (above, below))
@@ -218,12 +218,12 @@ class Level:
         square = sp.Pow(self.eps, 2, evaluate=False)
         return [
             *lines,
-            Line(left, widened, ("times ", conjugate, " above and below")),
-            Line(None, _fraction(numerator, denominator), ("multiplied out; ", square, " = 0")),
-            Line(None, Nested(node, 1, self.parts[node], self.eps), ()),
+            BookLine(left, widened, ("times ", conjugate, " above and below")),
+            BookLine(None, _fraction(numerator, denominator), ("multiplied out; ", square, " = 0")),
+            BookLine(None, Nested(node, 1, self.parts[node], self.eps), ()),
         ]
 
-    def _power(self, node: sp.Expr) -> list[Line]:
+    def _power(self, node: sp.Expr) -> list[BookLine]:
         base, exponent = node.args
         part, whole = readable(self.part(base)), exponent.is_Integer and exponent <= _WRITTEN_POWERS
         powers = range(int(exponent) + 1) if whole else range(3)
@@ -232,9 +232,9 @@ class Level:
         left = sp.Pow(self.dual(base), exponent, evaluate=False)
         name = "multiplied out" if whole else "binomial series"
         why = self._struck(max(coefficients)) if whole else self._struck(3)
-        return [Line(left, self._sum(coefficients), (name, *why))]
+        return [BookLine(left, self._sum(coefficients), (name, *why))]
 
-    def _series(self, node: sp.Expr) -> list[Line]:
+    def _series(self, node: sp.Expr) -> list[BookLine]:
         """Return a function as its Taylor series, of which the second term is struck."""
         slopes = _slopes(node)
         inner = node.exp if node.is_Pow else node.args[0]
@@ -247,7 +247,7 @@ class Level:
         dual = self.dual(inner)
         left = sp.Pow(node.base, dual, evaluate=False) if node.is_Pow else node.func(dual, evaluate=False)
         named: Inline = f"Taylor series of {node.func.__name__}" if not node.is_Pow else "Taylor series"
-        return [Line(left, self._sum(coefficients), (named, *self._struck(3)))]
+        return [BookLine(left, self._sum(coefficients), (named, *self._struck(3)))]
 
 
 def _slopes(node: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:

@@ -9,7 +9,7 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from codegen.records import dataclass
-from symad.classroom.expansion.book import Level, Line, why_not
+from symad.classroom.expansion.book import BookLine, Level, why_not
 from symad.classroom.expansion.epsilon import Levels, Nested, monomial, readable
 from symad.classroom.expansion.expansion_values import as_sympy
 from symad.classroom.expansion.steps import Parts
@@ -24,7 +24,7 @@ class BookLevel:
 
     level: Level
     terms: tuple[tuple[sp.Expr, sp.Expr], ...]
-    lines: tuple[Line, ...]
+    lines: tuple[BookLine, ...]
 
     def blocks(self, called: sp.Expr, put: tuple[Inline, ...]) -> list[Block]:
         """Return the level as formulas; `called` is f(x + v ε₁), and `put` says what is put in the place of what."""
@@ -32,7 +32,7 @@ class BookLevel:
         blocks: list[Block] = [Formula(Nested(*moved), called, put)]
         lines = list(self.lines)
         if lines and len(self.terms) == 1 and lines[0].left == moved[0]:
-            lines[0] = Line(None, lines[0].right, lines[0].reason)
+            lines[0] = BookLine(None, lines[0].right, lines[0].reason)
         return [*blocks, *(line.block() for line in lines)]
 
 

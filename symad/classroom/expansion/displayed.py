@@ -18,7 +18,7 @@ from symad.classroom.equality.hyperdual import HyperDual, constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
 from symad.classroom.expansion.epsilon import Levels, Nested
 from symad.classroom.expansion.page_formulas import Along, Listed
-from symad.classroom.expansion.steps import Step
+from symad.classroom.expansion.steps import ExpansionStep
 from symad.derivatives.level import Epsilon
 from symad.display.document import Block, Formula
 from symad.display.mathematics import text_of
@@ -154,7 +154,7 @@ def check_entries(entries: Sequence[sp.Expr], order: int, definitions: Definitio
         check_coefficients({tuple(range(1, order + 1)): entry}, point, definitions)
 
 
-def check_lines(lines: Sequence[Step], tangents: Mapping[Any, Any]) -> None:
+def check_lines(lines: Sequence[ExpansionStep], tangents: Mapping[Any, Any]) -> None:
     """Raise InvariantError for a line of a level whose epsilon-part is not the one that is written beside it.
 
     The lines are followed in their order with symbols that move along their tangents; lines that refer to one that is

@@ -18,10 +18,10 @@ from codegen.records import dataclass
 from symad.classroom.expansion import epsilon
 from symad.classroom.expansion.epsilon import Levels
 from symad.classroom.expansion.expansion_levels import by_levels, levelled, seeds
-from symad.classroom.expansion.expansion_values import Values
+from symad.classroom.expansion.expansion_values import NodeValues
 from symad.classroom.expansion.notes import asked_conditions, notes_of
 from symad.classroom.expansion.page import document_of, why_no_book
-from symad.classroom.expansion.steps import Parts, Step
+from symad.classroom.expansion.steps import ExpansionStep, Parts
 from symad.classroom.formulas.given import Given, given
 from symad.derivatives.level import Epsilon, Level, open_level
 from symad.display.document import Document
@@ -90,7 +90,7 @@ class Expansion(Parts, Shown):
         return self._assembled(lambda parts: epsilon.nested(parts, self.levels))
 
     @cached_property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[ExpansionStep, ...]:
         """Every line of every level with its rule; at most 500 lines of each level."""
         return tuple(step for stage in self.lines(KEPT_LINES) for step in stage)
 
@@ -204,7 +204,7 @@ def _expanded(found: Given, wanted: dict[Levels, list[Any]], detail: Detail, sty
         nodes = levelled(level, outputs, moved, max(levels[-1] for levels in wanted))
         atoms = (level.scope.graph.atoms.get(node) for node in reachable(level.scope.graph, level.parameters.flat))
         numeric = not any(isinstance(atom, sp.Symbol) for atom in atoms)
-        values = Values(level.scope.graph, traced, level.scope.values, numeric=numeric)
+        values = NodeValues(level.scope.graph, traced, level.scope.values, numeric=numeric)
     in_order = epsilon.subsets(len(nodes.stages))
     found_all = iter(values.of([node for levels in in_order for node in nodes.coefficients[levels]]))
     flat = {levels: list(islice(found_all, len(outputs))) for levels in in_order}

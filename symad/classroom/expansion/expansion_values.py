@@ -72,7 +72,7 @@ def _some_function(name: str, arguments: list[float]) -> float:
 LARGEST = 20_000  # nodes of the tree of a coefficient
 
 
-class Values:
+class NodeValues:
     """The values of nodes of one graph; `exceptional` collects the conditions under which a formula does not hold."""
 
     graph: Graph

@@ -11,7 +11,7 @@ import sympy as sp
 from codegen.expressions.sympy_forms import rebuild
 from codegen.ir.program import Head, reachable
 from symad.classroom.expansion.expansion_levels import Levelled
-from symad.classroom.expansion.expansion_values import Values
+from symad.classroom.expansion.expansion_values import NodeValues
 from symad.derivatives.level import Level
 from symad.display.document import Cell
 
@@ -31,7 +31,7 @@ def asked_conditions(level: Level) -> dict[int, bool]:
 
 
 def notes_of(
-    values: Values, nodes: Levelled, symbols: Mapping[int, sp.Basic], asked: Mapping[int, bool]
+    values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Basic], asked: Mapping[int, bool]
 ) -> tuple[Cell, ...]:
     """Return what there is to say, each as a line of prose with mathematics in it."""
     notes: list[Cell] = []
@@ -47,7 +47,7 @@ def notes_of(
     return (*notes, *_kinks(values, nodes, symbols), *_not_finite(values, nodes, symbols))
 
 
-def _kinks(values: Values, nodes: Levelled, symbols: Mapping[int, sp.Basic]) -> list[Cell]:
+def _kinks(values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Basic]) -> list[Cell]:
     """Return the conventions that a numeric expansion used."""
     graph, found = values.graph, list[Cell]()
     for target, _ in nodes.stages[0].rows:
@@ -62,7 +62,7 @@ def _kinks(values: Values, nodes: Levelled, symbols: Mapping[int, sp.Basic]) -> 
     return found[:FEW]
 
 
-def _not_finite(values: Values, nodes: Levelled, symbols: Mapping[int, sp.Basic]) -> list[Cell]:
+def _not_finite(values: NodeValues, nodes: Levelled, symbols: Mapping[int, sp.Basic]) -> list[Cell]:
     """Return the first operation whose value, or whose derivative, is no finite number."""
     coefficients = [node for row in nodes.coefficients.values() for node in row if node is not None]
     if all(map(_is_finite, values.of(coefficients))):
@@ -78,7 +78,7 @@ def _not_finite(values: Values, nodes: Levelled, symbols: Mapping[int, sp.Basic]
     return [("A coefficient is not finite.",)]
 
 
-def _domain(values: Values, node: int, symbols: Mapping[int, sp.Basic], what: str) -> Cell:
+def _domain(values: NodeValues, node: int, symbols: Mapping[int, sp.Basic], what: str) -> Cell:
     shown = _short(values, node, symbols)
     graph = values.graph
     operands = [part for part in graph.operands[node] if part not in graph.atoms and not values.is_symbolic(part)]
@@ -87,7 +87,7 @@ def _domain(values: Values, node: int, symbols: Mapping[int, sp.Basic], what: st
     return (*name, f" {what} (at {numbers})." if numbers else f" {what}.")
 
 
-def _finite_node(values: Values, node: int | None) -> bool:
+def _finite_node(values: NodeValues, node: int | None) -> bool:
     value = values.short(node, SHORT)
     return value is None or _is_finite(value)
 
@@ -98,12 +98,12 @@ def _is_finite(value: Any) -> bool:
     return math.isfinite(value)
 
 
-def _short(values: Values, node: int, symbols: Mapping[int, sp.Basic]) -> sp.Basic | None:
+def _short(values: NodeValues, node: int, symbols: Mapping[int, sp.Basic]) -> sp.Basic | None:
     """Return a node in the symbols of the argument, None where it is long."""
     return written(values, node, symbols, SHORT)
 
 
-def written(values: Values, node: int, symbols: Mapping[int, sp.Basic], limit: int) -> sp.Basic | None:
+def written(values: NodeValues, node: int, symbols: Mapping[int, sp.Basic], limit: int) -> sp.Basic | None:
     """Return a traced node as the user wrote it, in the symbols of the argument; None where it is longer than that."""
     graph, made = values.graph, dict(symbols)
     if values.size(node) > limit:

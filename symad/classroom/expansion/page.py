@@ -17,7 +17,7 @@ from symad.classroom.expansion.displayed import Definitions, check_blocks, check
 from symad.classroom.expansion.epsilon import Levels, Nested, monomial
 from symad.classroom.expansion.notes import written
 from symad.classroom.expansion.page_formulas import Along, Listed
-from symad.classroom.expansion.steps import Parts, Step, new_rows
+from symad.classroom.expansion.steps import ExpansionStep, Parts, new_rows
 from symad.derivatives.level import Epsilon
 from symad.display.document import Block, Cell, Document, Formula, Heading, Paragraph, Table
 from symad.display.mathematics import text_of
@@ -303,7 +303,7 @@ def _text(direction: sp.Expr) -> str:
     return re.sub(r"_\d+$", lambda found: found[0][1:].translate(LOWERED), text_of(direction))
 
 
-def _line(step: Step) -> tuple[Cell, ...]:
+def _line(step: ExpansionStep) -> tuple[Cell, ...]:
     line, part = (step.name, step.line, step.value), (step.part_name, step.part, step.part_value)
     return _equation(*line), _equation(*part), step.rule.cell()
 

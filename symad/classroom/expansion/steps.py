@@ -15,7 +15,7 @@ from codegen.ir.program import Head
 from codegen.records import dataclass
 from symad.classroom.expansion.epsilon import Levels, Nested, monomial
 from symad.classroom.expansion.expansion_levels import Levelled, Stage
-from symad.classroom.expansion.expansion_values import Values, as_sympy
+from symad.classroom.expansion.expansion_values import NodeValues, as_sympy
 from symad.classroom.formulas.given import Given
 from symad.derivatives.linear import Row
 from symad.display.document import Cell, Inline
@@ -34,7 +34,7 @@ _CHOICES: dict[Head, str] = {
 
 
 @dataclass(frozen=True)
-class Rule:
+class NamedRule:
     """The name of a rule, and the partial derivatives of the head: (how it is called, what it is) each."""
 
     name: str
@@ -51,7 +51,7 @@ class Rule:
         return tuple(parts)
 
 
-def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> Rule:
+def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> NamedRule:
     """Return the rule by which a node is differentiated in its active operands, which have names.
 
     >>> graph = Graph()
@@ -62,19 +62,19 @@ def rule_of(graph: Graph, node: int, active: Container[int], names: Mapping[int,
     """
     head, operands = graph.heads[node], graph.operands[node]
     if node in graph.rules:
-        return Rule("the rule given with this function")
+        return NamedRule("the rule given with this function")
     if head is Alias:
-        return Rule("the same value")
+        return NamedRule("the same value")
     if head is sp.Add:
-        return Rule("sum rule")
+        return NamedRule("sum rule")
     if head is sp.Mul and operands[0] != operands[1]:
-        return Rule("product rule" if all(operand in active for operand in operands) else "constant factor")
+        return NamedRule("product rule" if all(operand in active for operand in operands) else "constant factor")
     if head in _CHOICES:
-        return Rule(_CHOICES[head])
+        return NamedRule(_CHOICES[head])
     return _asked(graph, node, active, names)
 
 
-def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> Rule:
+def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, sp.Expr]) -> NamedRule:
     """Ask the table of rules for the partial derivatives of a head in the names of its operands."""
     head, operands = derivative_form(Builder(graph), node)
     build = Builder(Graph())
@@ -86,10 +86,10 @@ def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, 
         letters.setdefault(operand, build.graph.leaf(letter))
     moving = [letters[operand] for operand in dict.fromkeys(operands) if operand in active]
     line = build.graph.node(head, *[letters[operand] for operand in operands])
-    values = Values(build.graph, len(build.graph), {})
+    values = NodeValues(build.graph, len(build.graph), {})
     found = edges(build, line, moving.__contains__)
     if not found:
-        return Rule("constant between its jumps")
+        return NamedRule("constant between its jumps")
     name = "power rule" if head is sp.Pow else "chain rule"
     if head is sp.Pow and build.constant(letters[operands[1]]) is None:
         name = "exponential" if operands[0] not in active else "power rule and exponential"
@@ -97,7 +97,7 @@ def _asked(graph: Graph, node: int, active: Container[int], names: Mapping[int, 
         name = "reciprocal rule"
     written = (sp.S.One if coefficient is None else values.of([coefficient])[0] for coefficient, _, _ in found)
     called = (_called(head, build.graph, line, source) for _, source, _ in found)
-    return Rule(name, tuple(zip(called, written, strict=True)))
+    return NamedRule(name, tuple(zip(called, written, strict=True)))
 
 
 def _called(head: Head, graph: Graph, line: int, source: int) -> sp.Expr:
@@ -119,7 +119,7 @@ _LETTERS = ("u", "z", "q", "s", "y", "t", "line")
 
 
 @dataclass(frozen=True)
-class Step:
+class ExpansionStep:
     """One line of one level: `name = line`, the rule, the eps-part in names, and what both are worth (None: too long).
 
     `repeated` says that an earlier level has the same line, with the same rule.
@@ -128,7 +128,7 @@ class Step:
     level: int
     name: sp.Symbol
     line: sp.Expr
-    rule: Rule
+    rule: NamedRule
     part: sp.Expr
     value: Any
     part_value: Any
@@ -145,7 +145,9 @@ class Step:
         return Nested(self.name, 1, self.part, monomial((self.level,)))
 
 
-def steps_of(values: Values, stages: Sequence[Stage], given: Mapping[int, sp.Expr], most: int) -> list[list[Step]]:
+def steps_of(
+    values: NodeValues, stages: Sequence[Stage], given: Mapping[int, sp.Expr], most: int
+) -> list[list[ExpansionStep]]:
     """Return the lines of each stage, at most so many of each; `given` has the symbols of the parameters."""
     letter = _letter(values.graph)
     names: dict[int, sp.Symbol] = {}
@@ -153,7 +155,7 @@ def steps_of(values: Values, stages: Sequence[Stage], given: Mapping[int, sp.Exp
     for stage, new in zip(stages, new_rows(stages), strict=True):
         for target, _ in new:
             names[target] = sp.Symbol(f"{letter}_{len(names) + 1}")
-        lines, fresh = _Lines(values, stage, names, given), {target for target, _ in new}
+        lines, fresh = _StageLines(values, stage, names, given), {target for target, _ in new}
         rows = [*new, *(row for row in stage.rows if row[0] not in fresh)]
         found.append([lines.step(row, row[0] not in fresh) for row in rows[:most]])
     return found
@@ -175,17 +177,17 @@ def _letter(graph: Graph) -> str:
     return next((letter for letter in _LETTERS if not {letter, f"d{letter}"} & taken), "row")
 
 
-class _Lines:
+class _StageLines:
     """The lines of one stage, with the names that they and all before them have."""
 
     def __init__(
-        self, values: Values, stage: Stage, names: Mapping[int, sp.Symbol], given: Mapping[int, sp.Expr]
+        self, values: NodeValues, stage: Stage, names: Mapping[int, sp.Symbol], given: Mapping[int, sp.Expr]
     ) -> None:
         self._values, self._graph, self._stage = values, values.graph, stage
         self._names = names
         self._written: dict[int, sp.Expr] = {**given, **names}
 
-    def step(self, row: Row, repeated: bool) -> Step:
+    def step(self, row: Row, repeated: bool) -> ExpansionStep:
         """Return the line of one row."""
         target, edges = row
         operands = self._graph.operands[target]
@@ -194,7 +196,7 @@ class _Lines:
         line = rebuild(self._graph.heads[target], written)
         active = {source for _, source, _ in edges}
         terms = [self._term(*edge) for edge in edges]
-        return Step(
+        return ExpansionStep(
             self._stage.level,
             self._names[target],
             as_sympy(line),
@@ -262,7 +264,7 @@ class Parts:
     notes: tuple[Cell, ...]
     detail: str
     style: str | None
-    values: Values = field(repr=False)
+    values: NodeValues = field(repr=False)
     nodes: Levelled = field(repr=False)
     parameters: Tree = field(repr=False)
     result: Tree = field(repr=False)
@@ -288,7 +290,7 @@ class Parts:
             for stage in self.nodes.stages
         )
 
-    def lines(self, most: int) -> list[list[Step]]:
+    def lines(self, most: int) -> list[list[ExpansionStep]]:
         """Return the lines of each level, at most so many of each; first those that the level has made."""
         symbols = dict(zip(self.parameters.flat, self.given.symbols, strict=True))
         return steps_of(self.values, self.stages, symbols, most)

@@ -14,7 +14,7 @@ from codegen.evaluation.interpret import evaluate
 from codegen.heads import Alias
 from symad.classroom.equality.hyperdual import HyperDual, constant
 from symad.classroom.equality.independent_values import DIGITS, IndependentValues, UnknownValueError
-from symad.classroom.explanation.explanation_lines import Book, Line, Row, Statement
+from symad.classroom.explanation.explanation_lines import Book, Row, Statement, VariableLine
 from symad.display.mathematics import text_of
 from symad.errors import InvariantError
 
@@ -36,7 +36,7 @@ def check_statements(book: Book, statements: Sequence[Statement]) -> int:
 
 
 def _nodes(statement: Statement) -> list[int]:
-    if isinstance(statement, Line):
+    if isinstance(statement, VariableLine):
         return [statement.node, *statement.book.graph.operands[statement.node]]
     if isinstance(statement, Row):
         edges = [(coefficient, source) for coefficient, source, _ in statement.edges]
@@ -59,7 +59,7 @@ def _values(book: Book, nodes: Sequence[int]) -> dict[int, Any]:
 
 def _check(book: Book, statement: Statement, values: dict[int, Any], known: dict[sp.Basic, Any]) -> bool:
     try:
-        if isinstance(statement, Line) and statement.node in values and statement.node not in book.inputs:
+        if isinstance(statement, VariableLine) and statement.node in values and statement.node not in book.inputs:
             pairs = [(IndependentValues(known).of(statement.expression).real, values[statement.node])]
         elif isinstance(statement, Row):
             pairs = [pair for edge in statement.edges for pair in _slopes(book, statement, edge, values, known)]
@@ -91,5 +91,5 @@ def _slopes(
         return []
     written = mp.mpf(1) if coefficient is None else values[coefficient]
     level = HyperDual({0: known[symbol].real, 1: mp.mpf(1)})
-    line = IndependentValues({**known, symbol: level}).of(Line(book, result).expression)
+    line = IndependentValues({**known, symbol: level}).of(VariableLine(book, result).expression)
     return [(written, line.parts.get(1, mp.mpf(0)))]

@@ -9,7 +9,7 @@ from typing import TypeVar
 import sympy as sp
 
 from symad.classroom.explanation.checked_lines import check_statements
-from symad.classroom.explanation.explanation_lines import Line, Row, Statement
+from symad.classroom.explanation.explanation_lines import Row, Statement, VariableLine
 from symad.classroom.explanation.explanation_stages import Explained, Stage
 from symad.derivatives.node_roles import Opened, Role
 from symad.display.document import Block, Cell, Columns, Document, Folded, Heading, Marked, Paragraph, Table
@@ -215,7 +215,7 @@ def _kept(shown: Explained) -> Iterator[Block]:
             yield Paragraph(("Not kept, because no row multiplies by it: ", *listed))
 
 
-def _kept_table(shown: Explained, level: Opened, kept: Sequence[Line]) -> Table:
+def _kept_table(shown: Explained, level: Opened, kept: Sequence[VariableLine]) -> Table:
     users: dict[int, list[Row]] = {}
     for linear in level.linears:
         for target, edges in linear.rows:

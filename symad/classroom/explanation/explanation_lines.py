@@ -140,7 +140,7 @@ class Statement:
 
 
 @dataclass(frozen=True, eq=False)
-class Line(Statement):
+class VariableLine(Statement):
     """One variable of a program: its name, its formula, and its roles."""
 
     book: Book
@@ -223,7 +223,7 @@ class Row(Statement):
 
 
 @dataclass(frozen=True, eq=False)
-class Entry(Statement):
+class MatrixEntry(Statement):
     """One entry of a Jacobian or Hessian that an elimination found, by its place."""
 
     book: Book

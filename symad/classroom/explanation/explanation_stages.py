@@ -17,12 +17,12 @@ import sympy as sp
 
 from codegen.heads import Alias
 from codegen.records import dataclass
-from symad.classroom.explanation.explanation_lines import Book, Entry, Line, Row, Statement
+from symad.classroom.explanation.explanation_lines import Book, MatrixEntry, Row, Statement, VariableLine
 from symad.classroom.explanation.tapes import Tapes, followed
 from symad.derivatives.level import Kind
 from symad.derivatives.linear import Linear
 from symad.derivatives.node_roles import History, Opened, Way, kept_by
-from symad.graph.graph import Sharing
+from symad.graph.graph import SharedCopy
 
 StageKind = Literal["program", "linearized", "pushed forward", "transposed", "eliminated"]
 _ELIMINATIONS = {
@@ -99,9 +99,9 @@ class Stages:
     """The stages of a program, made one after the other; each lists what those before it did not."""
 
     book: Book
-    sharing: Sharing
+    sharing: SharedCopy
 
-    def __init__(self, book: Book, sharing: Sharing, history: History, outputs: Sequence[int]) -> None:
+    def __init__(self, book: Book, sharing: SharedCopy, history: History, outputs: Sequence[int]) -> None:
         self.book, self.sharing = book, sharing
         self.levels: list[Opened] = _shown(history, sharing, outputs)
         self.listed: set[int] = set(book.inputs)
@@ -136,7 +136,9 @@ class Stages:
         if way.name == "pushforward":
             return self._pass(level, way, "pushed forward", f"{what}, linearized and pushed forward")
         letter = "H" if way.name in ("edge", "dyadic") else "J"
-        entries = [Entry(self.book, level.depth, way.kind, letter, *entry) for entry in sorted(way.entries.items())]
+        entries = [
+            MatrixEntry(self.book, level.depth, way.kind, letter, *entry) for entry in sorted(way.entries.items())
+        ]
         title = f"{what}: {_ELIMINATIONS.get(way.name, way.name)}"
         made = self._stage("eliminated", title, level, way.results, entries, way.results)
         return replace(made, way=way.name)
@@ -173,7 +175,7 @@ class Stages:
         ends: Sequence[int], carries: Kind | None = None, made: Sequence[int] | None = None,
     ) -> Stage:  # fmt: skip
         """Make a stage of the lines that nodes need, and rows; `made` is what it computes, where that is more."""
-        lines = [Line(self.book, node) for node in self._new(needed)]
+        lines = [VariableLine(self.book, node) for node in self._new(needed)]
         operations = self.sharing.operations(needed if made is None else made, self._counted)
         return Stage(kind, title, level, (*lines, *rows), operations, self.book, tuple(ends), carries)
 
@@ -202,7 +204,7 @@ def _same(one: Linear, other: Linear) -> bool:
     return other.outputs == (one.inputs if one.transposed else one.outputs)
 
 
-def _shown(history: History, sharing: Sharing, outputs: Sequence[int]) -> list[Opened]:
+def _shown(history: History, sharing: SharedCopy, outputs: Sequence[int]) -> list[Opened]:
     """Return the levels that the result is made of, in the order in which their functions returned.
 
     A solver's steps, and the ways of `mode="auto"` that were not taken, leave nothing in the program around them.
@@ -223,14 +225,14 @@ def _shown(history: History, sharing: Sharing, outputs: Sequence[int]) -> list[O
     return [level for level in history.finished if level in shown]
 
 
-def _used(results: Sequence[int], sharing: Sharing, *needed: set[int]) -> float:
+def _used(results: Sequence[int], sharing: SharedCopy, *needed: set[int]) -> float:
     """Return the share of results that is needed; where all are numbers they count as used."""
     places = [sharing.there[node] for node in results]
     computed = [place for place in places if sharing.plain.operands[place]]
     return sum(any(place in some for some in needed) for place in computed) / len(computed) if computed else 1.0
 
 
-def _taken(ways: Sequence[Way], sharing: Sharing, needed: set[int]) -> list[Way]:
+def _taken(ways: Sequence[Way], sharing: SharedCopy, needed: set[int]) -> list[Way]:
     """Return the ways that were taken: of those that were tried for one result, the one that is needed most.
 
     What a later way differentiates is needed as well, so they are looked at from the last one back.
@@ -253,7 +255,7 @@ def _taken(ways: Sequence[Way], sharing: Sharing, needed: set[int]) -> list[Way]
     return [way for way in ways if way in taken]
 
 
-def _mean_use(ways: Sequence[Way], sharing: Sharing, *needed: set[int]) -> float:
+def _mean_use(ways: Sequence[Way], sharing: SharedCopy, *needed: set[int]) -> float:
     return sum(_used(way.results, sharing, *needed) for way in ways) / len(ways)
 
 
@@ -273,7 +275,7 @@ class Explained:
 
     def __init__(self, name: str, book: Book, outputs: tuple[int, ...], *, at_numbers: bool, detail: str) -> None:
         self.name, self.book, self.outputs, self.at_numbers, self.detail = name, book, outputs, at_numbers, detail
-        self.sharing: Sharing = Sharing(book.graph, book.inputs)
+        self.sharing: SharedCopy = SharedCopy(book.graph, book.inputs)
         needed = self._needed()
         if not any(book.graph.heads[node] is Alias for node in needed):
             book.history.share_roles(self.sharing.there)  # paths were merged, without the aliases of levels
@@ -282,7 +284,7 @@ class Explained:
         self.stages: tuple[Stage, ...] = tuple(made.made)
         self._listed = {*made.listed, *needed}
         book.number(self._listed)
-        self.lines: tuple[Line, ...] = tuple(Line(book, node) for node in needed)
+        self.lines: tuple[VariableLine, ...] = tuple(VariableLine(book, node) for node in needed)
 
     @property
     def results(self) -> tuple[str, ...]:
@@ -312,21 +314,23 @@ class Explained:
         """The tapes that other designs of nested reverse mode would record for this program."""
         return Tapes(self.book, self.levels)
 
-    def kept(self, level: Opened) -> list[Line]:
+    def kept(self, level: Opened) -> list[VariableLine]:
         """Return the values that a level keeps of its program: the variables that its rows multiply by."""
         nodes = dict.fromkeys(node for linear in level.linears for node in kept_by(linear))
         return [
-            Line(self.book, node) for node in nodes if node not in self.book.graph.atoms or node in self.book.inputs
+            VariableLine(self.book, node)
+            for node in nodes
+            if node not in self.book.graph.atoms or node in self.book.inputs
         ]
 
     def body(self, level: Opened) -> set[int]:
         """Return the operations that a level follows: those that depend on its parameters."""
         return followed(self.book.graph, level)
 
-    def not_kept(self, level: Opened) -> list[Line]:
+    def not_kept(self, level: Opened) -> list[VariableLine]:
         """Return the variables of a level's program that no row multiplies by."""
         kept = {line.node for line in self.kept(level)}
-        return [Line(self.book, node) for node in sorted(self.body(level) - kept)]
+        return [VariableLine(self.book, node) for node in sorted(self.body(level) - kept)]
 
     def _needed(self) -> list[int]:
         seen, stack = set[int](), list(self.outputs)

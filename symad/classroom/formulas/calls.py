@@ -11,8 +11,8 @@ from sympy.core.function import UndefinedFunction
 from symad.classroom.formulas.cursor import Cursor
 from symad.classroom.formulas.formula_names import (
     FUNCTIONS,
+    FormulaValue,
     Function,
-    Value,
     applied,
     constant,
     known,
@@ -43,7 +43,7 @@ class Calls(Cursor):
             refuse(self.text, self.token.column, "so many primes", f"at most {ORDER_LIMIT} are read")
         return len(self.take().text)
 
-    def arguments(self, token: Token, *, several: bool = True, brackets: bool = False) -> list[Value]:
+    def arguments(self, token: Token, *, several: bool = True, brackets: bool = False) -> list[FormulaValue]:
         """Return the arguments in parentheses, or in brackets."""
         opened = self.accept("(", "[") if brackets else self.accept("(")
         if not opened:
@@ -56,7 +56,7 @@ class Calls(Cursor):
         self.expect(")" if opened.text == "(" else "]", opened)
         return arguments
 
-    def function(self, token: Token, function: Function) -> Value:
+    def function(self, token: Token, function: Function) -> FormulaValue:
         """Return a function of the table at its arguments; sin^2(x) is (sin(x))^2, and sin'(x) the derivative."""
         order = self.primes()
         function, raised = (inverse, None) if (inverse := self._inverse(token)) else (function, self._raised(token))
@@ -98,7 +98,7 @@ class Calls(Cursor):
                 return FUNCTIONS[name]
         return None
 
-    def _raised(self, token: Token) -> Value | None:
+    def _raised(self, token: Token) -> FormulaValue | None:
         """Return the exponent between a function and its argument, if there is one."""
         if self.token.kind != "power" and not (self.token.kind == "operator" and self.token.text == "**"):
             return None
@@ -106,7 +106,7 @@ class Calls(Cursor):
         letter = known(self.names, self.token.text)
         if self.token.text in tuple("nmk") and (isinstance(letter, sp.Expr) or (letter is None and self.others)):
             word = self.take()
-            return Value(symbol_of(word.text) if letter is None else letter)
+            return FormulaValue(symbol_of(word.text) if letter is None else letter)
         if at.kind != "power" and self.at("("):
             start, raised = self.position, self.operand()
             if not raised.expression.is_number:
@@ -119,7 +119,7 @@ class Calls(Cursor):
             refuse(self.text, at.column, what, do, "it may be an inverse")
         return self.computed(exponent, lambda: constant(self.integer(exponent)))
 
-    def _unmarked(self, token: Token) -> Value:
+    def _unmarked(self, token: Token) -> FormulaValue:
         """Return the argument of a function without parentheses: as far as there is one way to read it."""
         start, sign = self.token, self.at("+", "-")
         minus = self.signs()
@@ -179,7 +179,7 @@ class Calls(Cursor):
         names = list(takewhile(lambda word: word.kind == "name", self.tokens[self.position :]))
         return bool(names) and self.is_epsilon(names[-1])
 
-    def root(self) -> Value:
+    def root(self) -> FormulaValue:
         """Return a root: of a parenthesis, or of the next factor."""
         token = self.take()
         degree = sp.Integer(int(token.text))
@@ -213,18 +213,18 @@ class Calls(Cursor):
             return self.computed(token, lambda: power(inside, constant(sp.Rational(1, 4))))
         return self.computed(token, lambda: applied(head, [inside], 1e300))
 
-    def operand(self) -> Value:
+    def operand(self) -> FormulaValue:
         """Read a factor without an exponent."""
         raise NotImplementedError
 
-    def bars(self) -> Value:
+    def bars(self) -> FormulaValue:
         """Return an absolute value in bars."""
         opened = self.take()
         inside = self.deeper(self.sum)
         self.expect("|)", opened)
         return self.computed(opened, lambda: applied(sp.Abs, [inside], 1e300))
 
-    def partials(self) -> Value:
+    def partials(self) -> FormulaValue:
         """Read a partial derivative by argument number: ∂₁f(x, y), ∂₁∂₂²f(x, y)."""
         places: list[int] = []
         while self.token.kind == "partial":
@@ -238,9 +238,9 @@ class Calls(Cursor):
         at = [argument.expression for argument in self.arguments(token)]
         if len(places) > ORDER_LIMIT or not all(0 <= place < len(at) for place in places):
             refuse(self.text, token.column, f"{token.text} of {len(at)} arguments", "number the arguments from 1")
-        return Value(derivative(function, at, [places.count(place) for place in range(len(at))]))
+        return FormulaValue(derivative(function, at, [places.count(place) for place in range(len(at))]))
 
-    def undefined(self, token: Token, function: UndefinedFunction) -> Value:
+    def undefined(self, token: Token, function: UndefinedFunction) -> FormulaValue:
         """Return f(x), f''(x), f^(4)(x), f'(x)[v] or, at the point that is given, f'[v]."""
         stands_alone = self.point is not None and token.text in self.bare and not self._calls(token)
         raised = self.at("**") and not self._following_is(["**", "(", ")", "("])
@@ -259,7 +259,7 @@ class Calls(Cursor):
         if order and len(at) != 1:
             do = f"write a partial derivative as ∂₁{token.text}(x, y)"
             refuse(self.text, token.column, f"primes on {token.text} of {len(at)} arguments", do)
-        made = Value(derivative(function, at, [order] if order else []))
+        made = FormulaValue(derivative(function, at, [order] if order else []))
         opened = self.accept("[")
         return self._along(token, opened, order, made) if opened else made
 
@@ -303,7 +303,7 @@ class Calls(Cursor):
         self.expect(")", opened)
         return int(number.text)
 
-    def _along(self, token: Token, opened: Token, order: int, made: Value) -> Value:
+    def _along(self, token: Token, opened: Token, order: int, made: FormulaValue) -> FormulaValue:
         """Return a derivative along the directions in brackets: one for each prime."""
         directions = [self.deeper(self.sum, lists=True)]
         while comma := self.accept(","):

@@ -8,7 +8,7 @@ from typing import NoReturn, TypeVar
 
 import sympy as sp
 
-from symad.classroom.formulas.formula_names import Name, Refused, Value, constant, plain, power
+from symad.classroom.formulas.formula_names import FormulaValue, Name, Refused, constant, plain, power
 from symad.classroom.formulas.tokens import Token, asked_back, refuse
 
 DEPTH_LIMIT = 40  # parentheses, exponents and arguments inside each other
@@ -37,7 +37,7 @@ class Cursor:
         self.lists = False  # whether a comma that stands here separates arguments
         self.separates: Token | None = None  # the first such comma
         self.decimal: Token | None = None  # the first comma that was read as a decimal sign
-        self.derived: Value | None = None  # what was differentiated last in the formula
+        self.derived: FormulaValue | None = None  # what was differentiated last in the formula
         self.inverses: list[str] = []  # notes on exponents -1 that are read as inverse functions
         self.bare: Container[str] = ()  # functions and names of `point` that stand without an argument
         self.decimals: dict[sp.Symbol, tuple[sp.Rational, sp.Rational]] | None = None  # if kept apart: see Reading
@@ -46,11 +46,11 @@ class Cursor:
     def token(self) -> Token:
         return self.tokens[self.position]
 
-    def sum(self) -> Value:
+    def sum(self) -> FormulaValue:
         """Read a sum."""
         raise NotImplementedError
 
-    def power(self) -> Value:
+    def power(self) -> FormulaValue:
         """Read a factor with its exponent."""
         raise NotImplementedError
 
@@ -100,7 +100,7 @@ class Cursor:
         """Refuse what has two readings."""
         asked_back(self.text, at.column, what, first, second)
 
-    def computed(self, token: Token, compute: Callable[[], Value]) -> Value:
+    def computed(self, token: Token, compute: Callable[[], FormulaValue]) -> FormulaValue:
         """Return a value; ArgumentError with its place where it is refused."""
         try:
             return compute()
@@ -131,14 +131,14 @@ class Cursor:
             refuse(self.text, token.column, what, f"at most {_DIGITS_LIMIT} are read")
         return sp.Integer(int(token.text))
 
-    def raised(self, base: Value) -> Value:
+    def raised(self, base: FormulaValue) -> FormulaValue:
         """Return a value to the raised digits at hand, if there are some."""
         if self.token.kind != "power":
             return base
         token = self.take()
         return self.computed(token, lambda: power(base, constant(self.integer(token))))
 
-    def number(self) -> Value:
+    def number(self) -> FormulaValue:
         """Read a number; a comma between digits is a decimal sign where none separates arguments."""
         token = self.take()
         text = token.text
@@ -157,7 +157,7 @@ class Cursor:
             decimal = sp.Dummy(text, positive=True)
             places = len(text.lower().partition("e")[0].partition(".")[2]) - int(exponent or 0)
             self.decimals[decimal] = sp.Rational(text), sp.Rational(1, 2) * sp.Integer(10) ** -places
-            return Value(decimal)
+            return FormulaValue(decimal)
         return self.computed(token, lambda: constant(sp.Rational(text), literal=text.isdigit()))
 
     def _decimal(self, token: Token, comma: Token, after: Token) -> str:

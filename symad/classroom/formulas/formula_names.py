@@ -240,7 +240,7 @@ class Refused(Exception):  # noqa: N818 - never leaves the parser, which adds th
 
 
 @dataclass(frozen=True)
-class Value:
+class FormulaValue:
     """A part of a formula: its expression, the factors it was written with, and about how large a constant it is."""
 
     expression: sp.Expr
@@ -249,17 +249,17 @@ class Value:
     literal: bool = False  # an integer as typed
 
 
-def constant(expression: sp.Expr, *, literal: bool = False) -> Value:
+def constant(expression: sp.Expr, *, literal: bool = False) -> FormulaValue:
     """Return a constant that is not computed further."""
     return value(lambda: expression, (), literal=literal)
 
 
-def total(terms: Sequence[Value]) -> Value:
+def total(terms: Sequence[FormulaValue]) -> FormulaValue:
     """Return the sum of values."""
     return terms[0] if len(terms) == 1 else value(lambda: sp.Add(*(term.expression for term in terms)), terms)
 
 
-def product(factors: Sequence[Value]) -> Value:
+def product(factors: Sequence[FormulaValue]) -> FormulaValue:
     """Return the product of values; a constant in front of a sum stays there, as it was written."""
     if len(factors) == 1:
         return factors[0]
@@ -267,18 +267,18 @@ def product(factors: Sequence[Value]) -> Value:
     return value(lambda: sp.Mul(*flat), factors, tuple(flat))
 
 
-def reciprocal(of: Value) -> Value:
+def reciprocal(of: FormulaValue) -> FormulaValue:
     """Return 1 over a value, factor by factor: y/(2*(x + 1)) is not y/(2*x + 2)."""
     if of.expression.is_zero:
         raise Refused("a division by zero", "divide by what is not zero")
     minus = constant(sp.Integer(-1))
     if not of.factors:
         return power(of, minus)
-    parts = [power(Value(factor, _size(factor) if factor.is_number else None), minus) for factor in of.factors]
+    parts = [power(FormulaValue(factor, _size(factor) if factor.is_number else None), minus) for factor in of.factors]
     return product(parts)
 
 
-def power(base: Value, exponent: Value) -> Value:
+def power(base: FormulaValue, exponent: FormulaValue) -> FormulaValue:
     """Return base**exponent; Refused where numbers would grow beyond the limits."""
     number = exponent.expression
     if number.is_Number and abs(number) > EXPONENT_LIMIT:
@@ -293,7 +293,7 @@ def power(base: Value, exponent: Value) -> Value:
     return value(lambda: sp.Pow(base.expression, number), (base, exponent))
 
 
-def applied(head: Callable[..., Any], arguments: Sequence[Value], largest: float) -> Value:
+def applied(head: Callable[..., Any], arguments: Sequence[FormulaValue], largest: float) -> FormulaValue:
     """Return head(*arguments); Refused where a constant argument is larger than the head is given."""
     for argument in arguments:
         if argument.size is not None and abs(argument.size) > largest:
@@ -302,8 +302,12 @@ def applied(head: Callable[..., Any], arguments: Sequence[Value], largest: float
 
 
 def value(
-    build: Callable[[], sp.Expr], parts: Sequence[Value], factors: tuple[sp.Expr, ...] = (), *, literal: bool = False
-) -> Value:
+    build: Callable[[], sp.Expr],
+    parts: Sequence[FormulaValue],
+    factors: tuple[sp.Expr, ...] = (),
+    *,
+    literal: bool = False,
+) -> FormulaValue:
     """Return what is built of parts; Refused where SymPy cannot, and where it is no finite number within the limits."""
     try:
         made = build()
@@ -315,7 +319,7 @@ def value(
     for number in {made, *made.args[:1]}:
         if number.is_Rational and _bits(number) > BIT_LIMIT:
             raise Refused("so long a number")
-    return Value(made, size, factors, literal)
+    return FormulaValue(made, size, factors, literal)
 
 
 def _bits(number: sp.Rational) -> int:

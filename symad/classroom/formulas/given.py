@@ -16,7 +16,7 @@ from symad.classroom.formulas.formula_names import plain, symbols_named
 from symad.classroom.formulas.read import read_formula
 from symad.tracing.calling.function_names import argument_names, name_of
 from symad.tracing.calling.user_place import refusal
-from symad.tracing.from_sympy import Formula, formula_of
+from symad.tracing.from_sympy import TracedFormula, formula_of
 from symad.tracing.trace import symbols_of
 from symad.tracing.values.node_trees import object_array
 
@@ -141,7 +141,7 @@ def _free_symbols(expression: Any) -> list[sp.Symbol]:
     return list(found)
 
 
-def _check_known(formula: Formula, inputs: Sequence[sp.Basic]) -> None:
+def _check_known(formula: TracedFormula, inputs: Sequence[sp.Basic]) -> None:
     atoms = (formula.graph.atoms.get(node) for node in reachable(formula.graph, formula.outputs.flat))
     unknown = [atom for atom in atoms if getattr(atom, "is_symbol", False) and atom not in inputs]
     if unknown:

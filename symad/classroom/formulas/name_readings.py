@@ -15,8 +15,8 @@ from symad.classroom.formulas.formula_names import (
     FUNCTIONS,
     NO_SYMBOLS,
     UNREAD,
+    FormulaValue,
     Function,
-    Value,
     constant,
     is_greek,
     known,
@@ -37,16 +37,18 @@ class NameReadings(Calls):
 
     functions = True  # whether functions that are not declared may stand in the formula
 
-    def named(self) -> Value:
+    def named(self) -> FormulaValue:
         """Read a name, and the arguments of a function."""
         token = self.take()
         stands_for = known(self.names, token.text)
         if isinstance(stands_for, UndefinedFunction):
             return self.undefined(token, stands_for)
         if stands_for is not None and token.text in self.bare and self.token.kind == "prime":
-            return self.differentiated(token, Value(stands_for), self.point, self.primes())
+            return self.differentiated(token, FormulaValue(stands_for), self.point, self.primes())
         if stands_for is not None:
-            return self.computed(token, lambda: Value(stands_for) if not stands_for.is_number else constant(stands_for))
+            return self.computed(
+                token, lambda: FormulaValue(stands_for) if not stands_for.is_number else constant(stands_for)
+            )
         if (function := self._of_the_table(token)) is not None:
             return self.function(token, function)
         if token.text in CONSTANTS:
@@ -79,7 +81,7 @@ class NameReadings(Calls):
         self.power()
         return self.written(start)
 
-    def _other(self, token: Token) -> Value:
+    def _other(self, token: Token) -> FormulaValue:
         """Return a name that is not declared: a function, or a symbol."""
         self._check_unread(token)
         called = self.token.kind == "prime" or (self.at("(") and not self.token.spaced)
@@ -94,11 +96,11 @@ class NameReadings(Calls):
             refuse(self.text, token.column, f"{name!r} before a parenthesis", do, "it may be a function or a factor")
         return self._word(token)
 
-    def _word(self, token: Token) -> Value:
+    def _word(self, token: Token) -> FormulaValue:
         """Return a name as a symbol, where it can hardly be anything else."""
         stands_for = known(self.names, token.text)
         if isinstance(stands_for, sp.Expr):
-            return Value(stands_for) if not stands_for.is_number else constant(stands_for)
+            return FormulaValue(stands_for) if not stands_for.is_number else constant(stands_for)
         self._ask_about_index(token)
         if not self.others:
             do = self._suggestion(token.text) or f"known are {', '.join(self.names) or 'no names'}"
@@ -109,7 +111,7 @@ class NameReadings(Calls):
         if 1 < len(word) <= 3 and set(word) <= _VARIABLES:
             do = f"write {'*'.join(word)} for a product (recommended), or declare {word!r} (--variables {word})"
             refuse(self.text, token.column, f"the name {word!r}", do, "it has two readings")
-        return Value(symbol_of(token.text))
+        return FormulaValue(symbol_of(token.text))
 
     def _check_unread(self, token: Token) -> None:
         """Refuse a word that books know and that is not read, and a word that may be a function of what follows."""
@@ -198,7 +200,7 @@ class NameReadings(Calls):
         suggestion = self._suggestion(word)
         return f"{suggestion}, or declare {word!r}" if suggestion else ""
 
-    def derivative_sign(self, token: DerivativeSign) -> Value:
+    def derivative_sign(self, token: DerivativeSign) -> FormulaValue:
         """Read what d/dx differentiates: the factors behind it, as far as there is one way to read it."""
         variable = known(self.names, token.text) or (symbol_of(token.text) if self.others else None)
         if not isinstance(variable, sp.Symbol):
@@ -212,15 +214,15 @@ class NameReadings(Calls):
             refuse(self.text, token.column, what, do, "it may be a derivative or a fraction")
         function = known(self.names, token.of) if token.of else None
         if isinstance(function, sp.Expr) and token.of in self.bare:
-            return self.differentiated(token, Value(function), variable, token.order)
+            return self.differentiated(token, FormulaValue(function), variable, token.order)
         if isinstance(function, UndefinedFunction):
-            return Value(sp.Derivative(function(variable), (variable, token.order)))
+            return FormulaValue(sp.Derivative(function(variable), (variable, token.order)))
         if token.of:
             do = f"write d/d{token.text} before a formula, or declare {token.of}"
             refuse(self.text, token.column, f"the derivative of {token.of!r}", do, "it stands for no function here")
         return self._differentiated(token, variable)
 
-    def _differentiated(self, token: DerivativeSign, variable: sp.Symbol) -> Value:
+    def _differentiated(self, token: DerivativeSign, variable: sp.Symbol) -> FormulaValue:
         start = self.token
         if not self.starts():
             self.refuse_token()
@@ -247,12 +249,12 @@ class NameReadings(Calls):
         rest = self.text[at.column : self.tokens[self.position - 1].end].strip()
         self.two(at, f"what follows {what} {argument}", f"({what} {argument}) {rest}", f"{what} ({argument} {rest})")
 
-    def differentiated(self, token: Token, of: Value, variable: sp.Symbol, order: int) -> Value:
+    def differentiated(self, token: Token, of: FormulaValue, variable: sp.Symbol, order: int) -> FormulaValue:
         """Return a derivative that is written with a sign or primes: carried out."""
-        self.derived = self.computed(token, lambda: Value(sp.diff(of.expression, variable, order)))
+        self.derived = self.computed(token, lambda: FormulaValue(sp.diff(of.expression, variable, order)))
         return self.derived
 
-    def primed(self, opened: Token, of: Value) -> Value:
+    def primed(self, opened: Token, of: FormulaValue) -> FormulaValue:
         """Return the derivative of a parenthesis with primes behind it, in the variable of the formula."""
         if self.token.kind != "prime":
             return of

@@ -20,9 +20,9 @@ from symad.classroom.formulas.bars import with_bars
 from symad.classroom.formulas.calls import INVERSE
 from symad.classroom.formulas.formula_names import (
     FUNCTIONS,
+    FormulaValue,
     Name,
     Names,
-    Value,
     applied,
     constant,
     declared,
@@ -47,7 +47,7 @@ def is_inverse_note(note: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Reading:
+class FormulaReading:
     """What a formula says, and what was taken for granted in reading it.
 
     `derives` says whether something is differentiated in it, as in (x^2)' sin x, and `derivative` whether it is nothing
@@ -60,7 +60,7 @@ class Reading:
     derives: bool = False
     derivative: bool = False
     decimals: Mapping[sp.Symbol, tuple[sp.Rational, sp.Rational]] = field(default_factory=dict)
-    rounded: Reading | None = None
+    rounded: FormulaReading | None = None
 
 
 def read_formula(
@@ -97,7 +97,7 @@ def reading(
     part: tuple[int, int | None] = (0, None),
     bare: Container[str] = (),
     decimals: bool = False,
-) -> Reading:
+) -> FormulaReading:
     """Return how a text, or a part of it, is read; f(x) = ... and y = ... are their right sides.
 
     Names in `bare` are functions of `point` that need no argument: f'g + fg'. With `decimals`, decimal numbers are kept
@@ -122,7 +122,7 @@ def reading(
         refuse(text, start - 1, "'=' between two sides", "give one side; an equation is no expression")
     value = parser.whole()
     notes, derives = tuple(parser.notes()), parser.derived is not None
-    return Reading(value.expression, notes, derives, value is parser.derived, parser.decimals or {})
+    return FormulaReading(value.expression, notes, derives, value is parser.derived, parser.decimals or {})
 
 
 class _Parser(NameReadings):
@@ -130,7 +130,7 @@ class _Parser(NameReadings):
 
     products: Sequence[str] = ()  # notes on words that are read as products
 
-    def whole(self) -> Value:
+    def whole(self) -> FormulaValue:
         """Return the value of the whole text."""
         if self.token.kind == "end":
             refuse(self.text, self.token.column, "an empty formula", "give a formula such as x**2*sin(x)")
@@ -150,17 +150,17 @@ class _Parser(NameReadings):
         whole = f"{self.decimal.text},{self.tokens[place + 2].text}"
         return [f"{whole} is read as {whole.replace(',', '.')}: a decimal comma", *self.products, *self.inverses]
 
-    def sum(self) -> Value:
+    def sum(self) -> FormulaValue:
         start, terms = self.token, [self._product()]
         while sign := self.accept("+", "-"):
             term = self._product()
             terms.append(term if sign.text == "+" else self._negative(sign, term))
         return self.computed(start, lambda: total(terms))
 
-    def _negative(self, sign: Token, term: Value) -> Value:
+    def _negative(self, sign: Token, term: FormulaValue) -> FormulaValue:
         return self.computed(sign, lambda: product([constant(sp.Integer(-1)), term]))
 
-    def _product(self) -> Value:
+    def _product(self) -> FormulaValue:
         sign = self.signs()
         start, factors = self.token, [self.power()]
         fraction: Token | None = None  # a/b c may be (a/b) c or a/(b c)
@@ -182,7 +182,7 @@ class _Parser(NameReadings):
                 value = self.computed(start, lambda: product(factors))
                 return self._negative(start, value) if sign else value
 
-    def _divisor(self, operator: Token, factor: Value) -> Value:
+    def _divisor(self, operator: Token, factor: FormulaValue) -> FormulaValue:
         return self.computed(operator, lambda: reciprocal(factor))
 
     def _goes_on(self) -> bool:
@@ -199,7 +199,7 @@ class _Parser(NameReadings):
         what = "a factor without a sign after a division (write parentheses)"
         asked_back(self.text, at.column, what, f"{above}/({below}*{factor})", f"({above}/{below})*{factor}")
 
-    def power(self) -> Value:
+    def power(self) -> FormulaValue:
         start, base = self.token, self._postfix()
         if self.token.kind == "power":
             written, exponent_sign = self.written(start), self.token
@@ -242,12 +242,12 @@ class _Parser(NameReadings):
         first = f"{before}^({written})*{rest}" if glued else f"{before}^{written} {rest}"
         self.two(exponent, f"the exponent {written}{rest}", f"{before}^({written}{rest})", first)
 
-    def _exponent(self) -> Value:
+    def _exponent(self) -> FormulaValue:
         at, minus = self.token, self.signs()
         exponent = self.power()
         return self._negative(at, exponent) if minus else exponent
 
-    def _postfix(self) -> Value:
+    def _postfix(self) -> FormulaValue:
         """Read an operand with factorials and primes behind it."""
         start, value = self.token, self.operand()
         if start.text in ("(", "["):
@@ -270,7 +270,7 @@ class _Parser(NameReadings):
         what = "a factorial behind a power"
         asked_back(self.text, self.token.column, what, f"{base}^({exponent}!)", f"({base}{raised})!")
 
-    def operand(self) -> Value:
+    def operand(self) -> FormulaValue:
         kind = self.token.kind
         if kind == "number":
             return self.number()

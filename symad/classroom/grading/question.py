@@ -15,7 +15,7 @@ from symad.classroom.answers.answer_check import checked_answer
 from symad.classroom.answers.answer_page import CheckedAnswer
 from symad.classroom.answers.answer_problem import (
     DIGITS,
-    Problem,
+    AnswerProblem,
     Reveal,
     derivative_problem,
     expansion_problem,
@@ -62,13 +62,13 @@ class Question:
         """What it is called on pages."""
         return self.title or f"{'Expansion' if self.directions else 'Derivative'} of {self.formula}"
 
-    def problem(self) -> Problem:
+    def problem(self) -> AnswerProblem:
         """Return what answers are compared with; ArgumentError for a question that has no answer."""
         other = with_decimal_logarithms(self.formula)
         problem = self._as_read()
         return problem if other == self.formula else replace(problem, otherwise=replace(self, formula=other).problem())
 
-    def _as_read(self) -> Problem:
+    def _as_read(self) -> AnswerProblem:
         names = [*self.variables, *(f"{name}(x)" for name in self.functions)]
         formula = read_formula(self.formula, names)
         free = sorted(formula.free_symbols, key=str)

@@ -57,7 +57,7 @@ class RunCell:
 
 
 @dataclass(frozen=True)
-class Step:
+class LessonStep:
     """A step of a lesson: its prose, the cells of code below it, what the workbench shows beside it."""
 
     prose: doc.Document
@@ -81,7 +81,7 @@ class Lesson(Shown):
     """A lesson of the repository, with the results of its cells."""
 
     number: int
-    steps: tuple[Step, ...]
+    steps: tuple[LessonStep, ...]
 
     @property
     def title(self) -> str:
@@ -111,18 +111,18 @@ def lesson(number: int) -> Lesson:
     return Lesson(number, tuple(run_steps(number)))
 
 
-def read_steps(number: int) -> list[Step]:
+def read_steps(number: int) -> list[LessonStep]:
     """Return the steps of a lesson as they are written, none of their code run."""
-    steps: list[Step] = []
+    steps: list[LessonStep] = []
     for cell in cells_of(lesson_path(number)):
         if cell.prose:
-            steps.append(Step(document_of(cell.text), (), cell.text, tuple(cell.beside.items())))
+            steps.append(LessonStep(document_of(cell.text), (), cell.text, tuple(cell.beside.items())))
         else:
             steps[-1] = replace(steps[-1], code=(*steps[-1].code, RunCell(cell.text)))
     return steps
 
 
-def run_steps(number: int) -> Iterator[Step]:
+def run_steps(number: int) -> Iterator[LessonStep]:
     """Yield the steps of a lesson one after the other, each when its code has been run."""
     path = lesson_path(number)
     code = iter([cell for cell in cells_of(path) if not cell.prose])

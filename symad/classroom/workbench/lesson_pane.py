@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from symad.classroom.lessons.lesson import Lesson, Step, read_steps, run_steps
+from symad.classroom.lessons.lesson import Lesson, LessonStep, read_steps, run_steps
 from symad.classroom.workbench.questions import Question, question_of
 from symad.classroom.workbench.titles import PANES
 from symad.display import html
@@ -38,7 +38,7 @@ class LessonPane:
         """Send the steps of a lesson, and each again when its code has been run; return what the page has to know."""
         steps = read_steps(number)
         send({"progress": "", "steps": [_step(step) for step in steps]})
-        found: list[Step] = []
+        found: list[LessonStep] = []
         for step in self._run[number].steps if number in self._run else run_steps(number):
             found.append(step)
             send({"progress": f"step {len(found)} of {len(steps)}", "run": len(found), "html": _html(step)})
@@ -55,7 +55,7 @@ class LessonPane:
             return self._run[number].save(Path(folder) / f"lesson{suffix}").read_bytes()
 
 
-def beside(step: Step) -> tuple[Question | None, list[str]]:
+def beside(step: LessonStep) -> tuple[Question | None, list[str]]:
     """Return the question that the panes beside a step are about, and which panes are open; None and none without."""
     given = dict(step.beside)
     if not given:
@@ -68,7 +68,7 @@ def beside(step: Step) -> tuple[Question | None, list[str]]:
     return question_of({**given, **order}), open_panes
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: LessonStep) -> dict[str, Any]:
     question, open_panes = beside(step)
     asked = {} if question is None else {
         "text": question.text, "point": question.point, "transform": question.transform, "order": str(question.order)
@@ -76,5 +76,5 @@ def _step(step: Step) -> dict[str, Any]:
     return {"title": step.title, "html": _html(step), "question": asked, "panes": open_panes}
 
 
-def _html(step: Step) -> str:
+def _html(step: LessonStep) -> str:
     return html.bare(step.blocks())

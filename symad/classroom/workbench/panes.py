@@ -15,7 +15,7 @@ from codegen.records import dataclass
 from symad.classroom.comparison.compare import compare
 from symad.classroom.confusion.exhibit import exhibit
 from symad.classroom.confusion.own_confusion import own_exhibit
-from symad.classroom.drawing.boxes import Mark, Source, tree_operations
+from symad.classroom.drawing.boxes import DrawnGraph, Mark, tree_operations
 from symad.classroom.drawing.draw import drawing_of
 from symad.classroom.expansion.displayed import Definitions, check_entries
 from symad.classroom.expansion.expand import Expansion, expand
@@ -52,7 +52,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Reading(Shown):
+class QuestionReading(Shown):
     """How a question was read: the function, the derivative that was chosen, its value at the point."""
 
     heading: str
@@ -119,7 +119,7 @@ def _formula(study: Study, question: Question, progress: Progress) -> Made:
     blocks.append(Paragraph((f"At {at}: ", Marked(_numbers(result), "strong"))))
     told = f"{counted(explanation.primal_operations, 'operation')} in f, {explanation.operations} in the result"
     blocks.append(Paragraph(Marked(f"{told}, {counted(len(explanation.levels), 'level')}.", "muted")))
-    shown = Reading(f"{title} of {subject.name}", tuple(blocks))
+    shown = QuestionReading(f"{title} of {subject.name}", tuple(blocks))
     more = {"variables": [str(symbol) for symbol in subject.symbols], "point": at}
     return Made(shown, links.linked(shown.document()), more)
 
@@ -206,7 +206,7 @@ def _graph(study: Study, question: Question, progress: Progress) -> Made:
     }
     levels = {node: " ".join(dict.fromkeys(f"L{level}" for _, level in marks[node] if level)) for node in nodes}
     known = {node for node in nodes if book.knows(node)}
-    source = Source(
+    source = DrawnGraph(
         book.graph,
         explanation.outputs,
         tuple("result" if len(explanation.outputs) == 1 else f"[{k}]" for k in range(len(explanation.outputs))),

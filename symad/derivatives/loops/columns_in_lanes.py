@@ -50,7 +50,7 @@ def in_lanes(program: RolledProgram, seed: int, shape: tuple[int, ...], *, acros
         own = {b: draft.workspace(draft.buffers[b].size * columns) for b in sorted(active - {seed, target})}
         clears = [zeros(own[buffer], draft.buffers[own[buffer]].size) for buffer in sorted(summed & own.keys())]
         strides = (count, 1) if across else (1, size)
-        lanes = _Columns(draft, count, first, columns, seed, constants, target, strides, own)
+        lanes = _LaneColumns(draft, count, first, columns, seed, constants, target, strides, own)
         draft.steps.append(Nest(rounds, (*clears, *lanes.steps(within, 1))))
     if sum(buffer.size for buffer in draft.added if buffer.kind == "workspace") > MOST_NUMBERS:
         return None
@@ -76,7 +76,7 @@ def _has_columns(region: Region) -> bool:
 
 
 @dataclass(frozen=True)
-class _Columns:
+class _LaneColumns:
     """Steps for some columns, from a first one on, in the rounds of a nest: each round has the next columns.
 
     A number of an active buffer has as many places side by side as there are columns.

@@ -97,7 +97,7 @@ def by_rounds(
         draft.buffers[buffer] = Buffer("workspace", program.buffers[buffer].size * rounds)
     before, within = before_and_within(draft, program.steps, active)
     draft.steps = [*before]
-    _Rounds(draft, rounds, moves, seed, target if symmetric else None, across).write(within)
+    _ColumnRounds(draft, rounds, moves, seed, target if symmetric else None, across).write(within)
     if symmetric:
         target = _mirrored(draft, target, rounds)
     return draft.finish(
@@ -147,7 +147,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class _Rounds:
+class _ColumnRounds:
     """Steps along every unit vector: products of matrices for all rounds at once, and nests of what is between them.
 
     Of a `triangle`, a square matrix with the rounds as rows, products go to the lower triangle only.

@@ -18,7 +18,7 @@ from codegen.ir.copy_rows import body_of, copied
 from codegen.ir.program import Program
 from codegen.ir.readdress import buffers_read, buffers_written, each_region, renumbered
 from codegen.ir.region import Gather, Region, Result, RolledProgram, Step, regions_of
-from codegen.ir.row_table import Table as RowTable
+from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.draft import Draft
 

@@ -20,7 +20,7 @@ from symad.derivatives.linear import linearize
 from symad.derivatives.loops.columns_of_regions import hessian_by_columns, worth_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, apart, pieces_of
 from symad.derivatives.loops.matrix_layout import Assembly
-from symad.derivatives.loops.matrix_writing import Entry
+from symad.derivatives.loops.matrix_writing import WrittenEntry
 from symad.derivatives.loops.outer import (
     InnerJacobian,
     LowRank,
@@ -87,7 +87,7 @@ class _Second:
     first: Slot
     second: Slot
 
-    def in_triangle(self, assembly: Assembly, triangle: Triangle) -> Entry:
+    def in_triangle(self, assembly: Assembly, triangle: Triangle) -> WrittenEntry:
         """Return the entry of a triangle; where both slots are the same place, it stands for two on the diagonal."""
         first, second, node = self.first.places, self.second.places, self.node
         low, high = each(np.minimum, first, second), each(np.maximum, first, second)
@@ -96,13 +96,13 @@ class _Second:
             factors = assembly.constants(np.where(same, 2.0, 1.0))
             node = self.draft.build.mul(self.draft.slot(factors, np.arange(len(same))), node)
         rows, columns = (high, low) if triangle == "lower" else (low, high)
-        return Entry(self.draft, node, rows, columns)
+        return WrittenEntry(self.draft, node, rows, columns)
 
-    def twice(self) -> list[Entry]:
+    def twice(self) -> list[WrittenEntry]:
         """Return the entry and its mirror image."""
-        entries = [Entry(self.draft, self.node, self.first.places, self.second.places)]
+        entries = [WrittenEntry(self.draft, self.node, self.first.places, self.second.places)]
         if self.first is not self.second:
-            entries.append(Entry(self.draft, self.node, self.second.places, self.first.places))
+            entries.append(WrittenEntry(self.draft, self.node, self.second.places, self.first.places))
         return entries
 
 
@@ -126,14 +126,14 @@ class _Sweep:
         for piece in reversed(self.pieces):
             self.visit(piece)
 
-    def low_rank_entry(self, triangle: Triangle | None) -> list[Entry] | None:
+    def low_rank_entry(self, triangle: Triangle | None) -> list[WrittenEntry] | None:
         """Return what inner values add, a list of one entry or none; None where they fill too much."""
         jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
         jacobian.write(self.low_rank.numbers)
         return self.low_rank.entry(jacobian, triangle)
 
     def matrix(
-        self, more: list[Entry], shape: tuple[int, ...], triangle: Triangle | None, format: Format
+        self, more: list[WrittenEntry], shape: tuple[int, ...], triangle: Triangle | None, format: Format
     ) -> RolledProgram:
         """Return the program with the Hessian as its output."""
         assembly, width = self.assembly, self.width

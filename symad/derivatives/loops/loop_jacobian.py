@@ -16,7 +16,7 @@ from codegen.ir.tables import Places, distinct
 from symad.derivatives.loops.columns_of_regions import jacobian_by_columns, worth_columns
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, Term, apart, pieces_of
 from symad.derivatives.loops.matrix_layout import Assembly
-from symad.derivatives.loops.matrix_writing import Entry
+from symad.derivatives.loops.matrix_writing import WrittenEntry
 from symad.derivatives.loops.outer import (
     MOST_PLACES,
     InnerJacobian,
@@ -69,7 +69,7 @@ def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -
     if found is None:
         return None
     width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape
-    writer = _Writer(*found, width)
+    writer = _EntryWriter(*found, width)
     entries = writer.entries()
     if entries is None:
         return None
@@ -80,24 +80,24 @@ def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -
         return assembly.rolled([assembly.dense(part, width, shape) for part, shape in parts])
     begins = np.cumsum([0, *(output.size for output in program.outputs)])
     joined = [
-        Entry(entry.draft, entry.node, entry.rows + begin, entry.columns)
+        WrittenEntry(entry.draft, entry.node, entry.rows + begin, entry.columns)
         for begin, part in zip(begins.tolist(), entries, strict=False)
         for entry in part
     ]
     return assembly.rolled([assembly.packed(joined, (int(begins[-1]), width), format)])
 
 
-class _Writer:
+class _EntryWriter:
     """Visits pieces, each for the entries of its terms that are outputs."""
 
     def __init__(self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, width: int) -> None:
         self.program, self.pieces, self.inner, self.width = program, pieces, inner, width
         self.assembly, self.choosing = Assembly(program), chooses(pieces)
-        self.found: list[list[Entry]] = [[] for _ in program.outputs]
+        self.found: list[list[WrittenEntry]] = [[] for _ in program.outputs]
         self.through = [Support(len(inner), {}) for _ in program.outputs]  # S_z of each output
         self.through_buffers = [self.assembly.workspace(output.size * len(inner)) for output in program.outputs]
 
-    def entries(self) -> list[list[Entry]] | None:
+    def entries(self) -> list[list[WrittenEntry]] | None:
         """Return the entries of each output; None where the inner values fill too much."""
         for piece in self.pieces:
             terms = [term for term in piece.terms if term.buffer >= self.program.first_output]
@@ -130,7 +130,7 @@ class _Writer:
         """Let a partial derivative go where it belongs."""
         number = term.buffer - self.program.first_output
         if slot.role == "active":
-            self.found[number].append(Entry(draft, node, term.places, slot.places))
+            self.found[number].append(WrittenEntry(draft, node, term.places, slot.places))
             return
         values = self.inner.of(slot.buffer, slot.places)
         draft.result(node, self.through_buffers[number], term.places * len(self.inner) + values)
@@ -156,5 +156,5 @@ class _Writer:
             weight = draft.slot(self.through_buffers[number], places * len(self.inner) + value)
             row = draft.slot(jacobian, value * self.width + across)
             terms.append(times(draft.build, weight, row, guarded=self.choosing))
-        self.found[number].append(Entry(draft, sum_of(draft.build, terms), places, across))
+        self.found[number].append(WrittenEntry(draft, sum_of(draft.build, terms), places, across))
         self.assembly.pieces.append(draft)

@@ -26,7 +26,7 @@ from codegen.pricing.price_table import NANOSECONDS
 from codegen.records import dataclass
 from symad.derivatives.loops.hessian_pieces import RegionDraft
 from symad.derivatives.loops.layout_wide import in_chunks, narrow
-from symad.derivatives.loops.matrix_writing import Entry, Writing, cheapest_writing
+from symad.derivatives.loops.matrix_writing import Writing, WrittenEntry, cheapest_writing
 from symad.derivatives.loops.patterns import arranged, each, keys_of
 
 MOST_STRETCHES = 8
@@ -131,7 +131,7 @@ class Assembly(Draft):
         writing.carry_out(buffer, apart)
         self.pieces += copies(apart, np.arange(len(writing.apart)), buffer, writing.apart)
 
-    def dense(self, entries: Sequence[Entry], width: int, shape: tuple[int, ...]) -> Made:
+    def dense(self, entries: Sequence[WrittenEntry], width: int, shape: tuple[int, ...]) -> Made:
         """Let entries be a dense matrix, an array of some shape."""
         output = Output(shape, ())
         buffer = self.workspace(output.size)
@@ -139,7 +139,7 @@ class Assembly(Draft):
         self.write(cheapest_writing(entries, _keys(entries, width), found), buffer)
         return output, buffer
 
-    def packed(self, entries: Sequence[Entry], shape: tuple[int, int], format: Format) -> Made:
+    def packed(self, entries: Sequence[WrittenEntry], shape: tuple[int, int], format: Format) -> Made:
         """Let entries be the packed data of a matrix."""
         found = arranged([(entry.rows, entry.columns) for entry in entries], shape)
         order = _order(found.rows, found.columns, format)
@@ -162,7 +162,11 @@ class Assembly(Draft):
         return Output((len(rows),), (), None, pattern), self.workspace(len(rows))
 
     def symmetric(
-        self, lower: Sequence[Entry], whole: Sequence[Entry], shape: tuple[int, ...], format: Format | None
+        self,
+        lower: Sequence[WrittenEntry],
+        whole: Sequence[WrittenEntry],
+        shape: tuple[int, ...],
+        format: Format | None,
     ) -> Made:
         """Let the entries of a lower triangle and their mirror images be a matrix, dense without a format.
 
@@ -197,14 +201,14 @@ class Assembly(Draft):
         self.pieces += copies(packed, source, made[1], places)
         return made
 
-    def targets(self, entries: Sequence[Entry], width: int, keys: Places, places: Places) -> list[Places]:
+    def targets(self, entries: Sequence[WrittenEntry], width: int, keys: Places, places: Places) -> list[Places]:
         """Return where entries go when the matrix has `keys` at `places`."""
         order = np.argsort(keys, kind="stable")
         found = _keys(entries, width)
         return [each(lambda key, _: places[order[np.searchsorted(keys, key, sorter=order)]], key, key) for key in found]
 
 
-def _keys(entries: Sequence[Entry], width: int) -> list[Places]:
+def _keys(entries: Sequence[WrittenEntry], width: int) -> list[Places]:
     return keys_of([(entry.rows, entry.columns) for entry in entries], width)
 
 

@@ -27,7 +27,7 @@ Orders: TypeAlias = dict[int, Places]  # of a draft, by its id, the order of its
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class WrittenEntry:
     """A node of a region in the making, and its place in the matrix in every repetition."""
 
     draft: RegionDraft
@@ -43,7 +43,7 @@ class Writing:
     If there is an `apart`, the others are added up in a buffer of their own, of which these are the positions.
     """
 
-    entries: Sequence[Entry]
+    entries: Sequence[WrittenEntry]
     positions: Sequence[Places]
     alone: Sequence[bool]
     orders: Orders = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Writing:
         """The regions in the making, each once."""
         return list({id(entry.draft): entry.draft for entry in self.entries}.values())
 
-    def places(self) -> Iterable[tuple[Entry, Places, bool]]:
+    def places(self) -> Iterable[tuple[WrittenEntry, Places, bool]]:
         """Return each entry, its positions in the order of the repetitions, and whether they are in the matrix."""
         for entry, positions, single in zip(self.entries, self.positions, self.alone, strict=True):
             places = reordered(positions, self.orders.get(id(entry.draft)))
@@ -90,7 +90,7 @@ class Writing:
             entry.draft.result(entry.node, buffer if here else apart, places, "store" if single else "add")
 
 
-def cheapest_writing(entries: Sequence[Entry], positions: Sequence[Places], found: Arranged) -> Writing:
+def cheapest_writing(entries: Sequence[WrittenEntry], positions: Sequence[Places], found: Arranged) -> Writing:
     """Return how entries go to positions at the least cost; `found` says which of them are alone."""
     ways = [Writing(entries, positions, found.alone)]
     if any(found.alone) and not all(found.alone):
@@ -112,7 +112,7 @@ def _apart(positions: Sequence[Places], found: Arranged) -> tuple[list[Places], 
     return numbers, np.concatenate([positions[k][short[k]] for k in meeting])[first]
 
 
-def rising(entries: Sequence[Entry], positions: Sequence[Places], alone: Sequence[bool]) -> Orders:
+def rising(entries: Sequence[WrittenEntry], positions: Sequence[Places], alone: Sequence[bool]) -> Orders:
     """Return the orders of repetitions in which the positions of the first entry that is stored rise.
 
     There is none for a region whose positions rise as they are.

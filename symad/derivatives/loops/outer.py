@@ -17,7 +17,7 @@ from codegen.records import dataclass
 from symad.derivatives.linear import linearize
 from symad.derivatives.loops.hessian_pieces import Inner, Piece, RegionDraft, Slot, apart
 from symad.derivatives.loops.matrix_layout import Assembly
-from symad.derivatives.loops.matrix_writing import Entry
+from symad.derivatives.loops.matrix_writing import WrittenEntry
 from symad.derivatives.modes import jacobians
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
@@ -182,7 +182,7 @@ class LowRank:
         """The inner values whose derivatives are needed."""
         return set(self.crossing.columns) | set(self.curving.columns)
 
-    def entry(self, jacobian: InnerJacobian, triangle: Triangle | None) -> list[Entry] | None:
+    def entry(self, jacobian: InnerJacobian, triangle: Triangle | None) -> list[WrittenEntry] | None:
         """Return the entry of a triangle or of the whole matrix, a list of one or none; None where it is too much."""
         places = self.places(jacobian.support, triangle)
         if places is None or not len(places):
@@ -198,7 +198,7 @@ class LowRank:
                 weight = draft.slot(buffer, begin + right)
                 terms.append(times(draft.build, weight, z, guarded=self.guarded))
         self.assembly.pieces.append(draft)
-        return [Entry(draft, sum_of(draft.build, terms), rows, columns)]
+        return [WrittenEntry(draft, sum_of(draft.build, terms), rows, columns)]
 
     def places(self, support: Support, triangle: Triangle | None) -> Places | None:
         """Return where a triangle, or the whole matrix, may be non-zero, in the order of rows."""

@@ -20,7 +20,7 @@ from codegen.limits import bytes_are_limited
 from codegen.records import dataclass
 from symad.errors import TraceError, WorkbenchError
 from symad.tracing.calling.conversions import STORES, caused_by, is_conversion, names_a_traced_value
-from symad.tracing.calling.dispatch import Run
+from symad.tracing.calling.dispatch import DispatchedRun
 from symad.tracing.calling.memory import told
 from symad.tracing.calling.merged_calls import PathsError
 from symad.tracing.calling.raised import watching_raised
@@ -145,7 +145,7 @@ def _carried_out(attempt: _Attempt) -> Iterator[None]:
     """Let rewritten code be answered as an attempt says."""
     run = None
     if attempt.style is not None:
-        run = Run(attempt.style, attempt.arrays, attempt.deciding, attempt.stepped)
+        run = DispatchedRun(attempt.style, attempt.arrays, attempt.deciding, attempt.stepped)
     with bound(_active, attempt), bound(running, run), bound(arrays_are_traced, attempt.arrays):
         yield
 

@@ -65,7 +65,7 @@ _CALLABLES = (FunctionType, MethodType, functools.partial, np.vectorize)
 _BY_ID = {id(vars(builtins)[name]): form for name, form in BUILTINS.items()}
 
 
-class Run:
+class DispatchedRun:
     """What stands for callees and operands in one run of a user's function.
 
     `style` says how code is rewritten, `arrays` that ordinary arrays answer traced places. The calls of functions in

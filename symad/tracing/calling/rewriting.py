@@ -85,7 +85,7 @@ class _Statement(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Source:
+class _SourceFile:
     """The statements of a file in order, those of classes one by one, and the names that the file imports.
 
     Python 3.11 compiles `np.sin(x)` in another way where `np` is imported.
@@ -116,7 +116,7 @@ class _Source:
         return tree
 
 
-def _source(file: str) -> _Source:
+def _source(file: str) -> _SourceFile:
     lines = linecache.getlines(file)
     known = _sources.get(file)
     if known is not None and known.lines is lines:
@@ -129,11 +129,11 @@ def _source(file: str) -> _Source:
         body = []
     while len(_sources) >= TREES:
         _sources.pop(next(iter(_sources)), None)
-    _sources[file] = source = _Source(lines, sorted(_statements(body)), sorted(set(_imported(body))))
+    _sources[file] = source = _SourceFile(lines, sorted(_statements(body)), sorted(set(_imported(body))))
     return source
 
 
-_sources: dict[str, _Source] = {}  # by file; bound: TREES
+_sources: dict[str, _SourceFile] = {}  # by file; bound: TREES
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[_Statement]:

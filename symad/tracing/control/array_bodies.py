@@ -9,11 +9,11 @@ from typing import Any
 import sympy as sp
 
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.records import dataclass
 from symad.graph.graph import Graph
 from symad.tracing.control.equal_bodies import rows_of
-from symad.tracing.values.array_blocks import TEMPLATES, Kind, Template, new_template
+from symad.tracing.values.array_blocks import TEMPLATES, Kind, SlotGraph, new_template
 from symad.tracing.values.constant_nodes import as_number
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.node_rows import add_rows
@@ -25,7 +25,7 @@ def slots_on(number: int) -> tuple[Graph, list[int]]:
     return graph, [graph.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(number)]
 
 
-def program_of(rows: Table, slots: int, *results: int) -> Program:
+def program_of(rows: RowTable, slots: int, *results: int) -> Program:
     """Return rows, of which the first are slots, as a program of scalars."""
     inputs = tuple(Input(f"slot_{k}", ()) for k in range(slots))
     outputs = tuple(Output((), (result,)) for result in results)
@@ -60,9 +60,9 @@ def element_body(build: Build, given: Sequence[Kind | sp.Basic], atoms: Sequence
     return ElementBody(body, rows_of(body), places, is_truth)
 
 
-def body_of_template(template: Template, slots: Sequence[int], result: int) -> Program:
+def body_of_template(template: SlotGraph, slots: Sequence[int], result: int) -> Program:
     """Return the rows of a template as a program of its slots; those of truth values are numbers."""
-    rows = Table()
+    rows = RowTable()
     leaves_of = {slot: rows.leaf(sp.Symbol(f"slot_{k}", real=True)) for k, slot in enumerate(slots)}
     zero = rows.leaf(sp.Integer(0)) if any(map(template.is_boolean, slots)) else 0
     row_of = {

@@ -20,7 +20,7 @@ from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Head
 from codegen.loops.loop import Nodes
 from codegen.records import dataclass
-from symad.graph.array_operands import ArrayNode, Element, Reading, TruthElement, result_of
+from symad.graph.array_operands import ArrayNode, Element, OperandAccess, TruthElement, result_of
 from symad.graph.array_values import compute, read
 from symad.graph.graph import Graph
 from symad.tracing.calling.scope import Scope
@@ -28,7 +28,7 @@ from symad.tracing.control.array_loops import ArrayLoops
 from symad.tracing.values.array_blocks import (
     CONSTANTS,
     Kind,
-    Template,
+    SlotGraph,
     are_constants,
     chain_head,
     kinds_of,
@@ -52,7 +52,7 @@ class ArrayGraph(ArrayLoops):
 
     least: int = LEAST
     on_numbers: ClassVar[bool] = True
-    templates: dict[tuple[Any, ...], tuple[Template, list[int], int]] = field(default_factory=dict)
+    templates: dict[tuple[Any, ...], tuple[SlotGraph, list[int], int]] = field(default_factory=dict)
 
     def within(self, inner: Scope) -> ArrayGraph:
         """Return what does the same in a scope inside."""
@@ -102,7 +102,7 @@ class ArrayGraph(ArrayLoops):
             return graph.arrays.handed_out(made.view.node)
         return np.broadcast_to(made.ids, shape).copy()
 
-    def folded(self, build: Build, readings: Sequence[Reading], shape: tuple[int, ...]) -> Nodes | None:
+    def folded(self, build: Build, readings: Sequence[OperandAccess], shape: tuple[int, ...]) -> Nodes | None:
         """Return build(...) of constants, which is computed now; None where it may be exact."""
         graph = self.scope.graph
         if all(reading.size == 1 for reading in readings):
@@ -118,8 +118,8 @@ class ArrayGraph(ArrayLoops):
         return graph.arrays.add("given", shape, numbers=values.flatten(), truths=values.dtype == bool)
 
     def _template(
-        self, build: Build, readings: Sequence[Reading], kinds: Sequence[Kind | None]
-    ) -> tuple[Template, list[int], int]:
+        self, build: Build, readings: Sequence[OperandAccess], kinds: Sequence[Kind | None]
+    ) -> tuple[SlotGraph, list[int], int]:
         """Return what a builder writes down for operands; what it is for constants, their nodes say."""
         key = (
             build,
@@ -134,7 +134,7 @@ class ArrayGraph(ArrayLoops):
             self.templates[key] = shared_template_of(build, given)
         return self.templates[key]
 
-    def _reading(self, values: Operand) -> Reading:
+    def _reading(self, values: Operand) -> OperandAccess:
         """Return an operand: nodes, or numbers, which need none."""
         arrays = self.scope.graph.arrays
         if values.dtype != np.float64:
@@ -162,7 +162,7 @@ class ArrayGraph(ArrayLoops):
         """Return what nodes are: "constant" where all of them are constants."""
         return self._kind(self.scope.graph.arrays.reading(nodes))
 
-    def _kind(self, reading: Reading) -> Kind | None:
+    def _kind(self, reading: OperandAccess) -> Kind | None:
         """Return what the nodes of an operand are; None for truth values that are known."""
         if reading.view is not None:
             return _KINDS.get(reading.view.node.element, "number")
@@ -232,7 +232,7 @@ def array_graph(scope: Scope) -> ArrayGraph:
     return around if isinstance(around, ArrayGraph) else ArrayGraph(scope, LEAST)
 
 
-def enter(graph: Graph, template: Template, found: dict[int, Reading], rows: Iterable[int]) -> None:
+def enter(graph: Graph, template: SlotGraph, found: dict[int, OperandAccess], rows: Iterable[int]) -> None:
     """Enter rows of a template into a graph, each as an array node; `found` has the nodes of its slots, and gets all.
 
     What is the same for all elements is a node as any other.

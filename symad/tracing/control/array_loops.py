@@ -21,7 +21,7 @@ from codegen.ir.matrix_operation import MatrixOperation
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.limits import check_bytes, machine_memory
-from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
+from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, RolledBlock, is_nodes
 from codegen.matrices.matrix_loops import matrix_program
 from codegen.matrices.product_loops import sums_of_products
 from codegen.records import dataclass
@@ -353,7 +353,7 @@ class ArrayLoops:
             program = self.programs[key]
             outputs = [leaves(graph, output.size) for output in program.outputs]
             results = tuple(LoopResult(k, "each", nodes) for k, nodes in enumerate(outputs))
-            return Block(NOTHING, 1, reads, results, origin=origin(), program=program)
+            return RolledBlock(NOTHING, 1, reads, results, origin=origin(), program=program)
 
         return [use.nodes.copy() for use in self.loop((*key, *map(digest, reads)), made).results]
 

@@ -25,7 +25,7 @@ from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.strictness import fall_back
 from codegen.ir.tables import distinct
 from codegen.loops.find.flat_rows import flattened
-from codegen.loops.loop import Block, Loop, LoopResult, Nodes
+from codegen.loops.loop import Loop, LoopResult, Nodes, RolledBlock
 from codegen.records import dataclass
 from symad.errors import InvariantError, LimitError, WorkbenchError
 from symad.graph.graph import Graph
@@ -129,7 +129,7 @@ class Inner:
         made = [leaves(self.graph, array.size) for array in program.outputs]
         results = tuple(LoopResult(number, "each", nodes) for number, nodes in enumerate(made))
         assert self.scope.loops is not None
-        self.scope.loops[object()] = Block(
+        self.scope.loops[object()] = RolledBlock(
             NOTHING, 1, tuple(nodes.ravel() for nodes in inputs), results,
             origin=f"{kind} of {self.name}", program=program, found=tuple(found),
         )  # fmt: skip

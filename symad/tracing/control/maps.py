@@ -15,7 +15,7 @@ from symad.tracing.calling.function_names import argument_names, check_function,
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.body_shapes import result_shapes
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.results import Flat, flat_result, refuse_other_form, stacked
+from symad.tracing.control.results import FlatContainer, flat_result, refuse_other_form, stacked
 from symad.tracing.control.swept_operands import Operands, operands_of
 from symad.tracing.control.written import written_map
 from symad.tracing.values.array import wrap
@@ -55,7 +55,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
 
 def unrolled_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> Any:
     """Return the results of all repetitions, stacked, carried out one by one."""
-    results: list[Flat] = []
+    results: list[FlatContainer] = []
     for k in range(operands.count):
         results.append(flat_result(f, f(*operands.row(k))))
         refuse_other_form(f, results[-1], results[0], k)

@@ -25,7 +25,7 @@ from symad.tracing.values.traced import Traced
 
 
 @dataclass(frozen=True)
-class Flat:
+class FlatContainer:
     """A container of numbers, taken apart."""
 
     leaves: list[Any]
@@ -36,7 +36,7 @@ class Flat:
         """The shape of each leaf."""
         return [np.shape(leaf) for leaf in self.leaves]
 
-    def is_like(self, other: Flat) -> bool:
+    def is_like(self, other: FlatContainer) -> bool:
         """Whether another container has the same structure and shapes."""
         return bool(self.structure == other.structure) and self.shapes == other.shapes
 
@@ -54,7 +54,7 @@ class Flat:
         return self.refill([leaf.item() if isinstance(leaf, np.generic) else leaf for leaf in self.leaves])
 
 
-def flat_result(f: Callable[..., Any], value: Any, *, may_be_none: bool = False) -> Flat:
+def flat_result(f: Callable[..., Any], value: Any, *, may_be_none: bool = False) -> FlatContainer:
     """Take the result of a body apart; ArgumentError for None and for what is no real number."""
     if value is None and not may_be_none:
         raise ArgumentError(
@@ -72,7 +72,7 @@ def flat_result(f: Callable[..., Any], value: Any, *, may_be_none: bool = False)
                 why="it is no real number or array of them",
                 do="return numbers, arrays, or containers of them",
             )
-    return Flat(leaves, structure)
+    return FlatContainer(leaves, structure)
 
 
 def is_real(leaf: Any) -> bool:
@@ -95,7 +95,7 @@ def is_truth(leaf: Any) -> bool:
     return isinstance(leaf, bool | np.bool_) or (isinstance(leaf, np.ndarray) and leaf.dtype == bool)
 
 
-def refuse_other_form(f: Callable[..., Any], found: Flat, first: Flat, k: int) -> None:
+def refuse_other_form(f: Callable[..., Any], found: FlatContainer, first: FlatContainer, k: int) -> None:
     """Raise ArgumentError where a repetition returned another structure or shape than the first one."""
     if not found.is_like(first):
         raise ArgumentError(
@@ -106,10 +106,10 @@ def refuse_other_form(f: Callable[..., Any], found: Flat, first: Flat, k: int) -
         )
 
 
-def added(first: Flat, second: Flat) -> Flat:
+def added(first: FlatContainer, second: FlatContainer) -> FlatContainer:
     """Return the sums, leaf by leaf."""
     pairs = zip(first.leaves, second.leaves, strict=True)
-    return Flat([left + countable(right) for left, right in pairs], first.structure)
+    return FlatContainer([left + countable(right) for left, right in pairs], first.structure)
 
 
 def countable(leaf: Any) -> Any:
@@ -135,7 +135,7 @@ def stacked(values: Sequence[Any], axis: int = 0) -> Any:
 # ---- carries: what one repetition hands to the next; it keeps its structure, shapes and type
 
 
-def carry_of(value: Any, source: str) -> Flat:
+def carry_of(value: Any, source: str) -> FlatContainer:
     """Return a carry with integers as floats; ArgumentError for truth values and for what is no real number.
 
     >>> carry_of((1, np.arange(2)), "init").leaves
@@ -150,10 +150,10 @@ def carry_of(value: Any, source: str) -> Flat:
                 why="a carry holds real numbers, of one type in all repetitions",
                 do="carry 1.0 and 0.0, and compare with > 0.5" if is_real(leaf) else "carry real numbers and arrays",
             )
-    return Flat([_promoted(leaf) for leaf in leaves], structure)
+    return FlatContainer([_promoted(leaf) for leaf in leaves], structure)
 
 
-def next_carry(f: Callable[..., Any], value: Any, before: Flat) -> Flat:
+def next_carry(f: Callable[..., Any], value: Any, before: FlatContainer) -> FlatContainer:
     """Return the carry that a body returned; ArgumentError where its structure, shape or type is another one."""
     found = carry_of(value, f"the carry that {name_of(f)} returned")
     if not found.is_like(before):

@@ -13,7 +13,7 @@ from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.body_shapes import result_shapes
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.results import Flat, carry_of, flat_result, next_carry, refuse_other_form, stacked
+from symad.tracing.control.results import FlatContainer, carry_of, flat_result, next_carry, refuse_other_form, stacked
 from symad.tracing.control.swept_operands import Operands, operands_of, whole_number
 from symad.tracing.control.written import written_chain
 
@@ -41,9 +41,9 @@ def scan(f: Body, init: Any, xs: Any = None, length: Any = None, reverse: bool =
     return unrolled_scan(f, carry, operands, reverse=reverse)
 
 
-def unrolled_scan(f: Body, carry: Flat, operands: Operands, *, reverse: bool) -> tuple[Any, Any]:
+def unrolled_scan(f: Body, carry: FlatContainer, operands: Operands, *, reverse: bool) -> tuple[Any, Any]:
     """Return the last carry and the stacked results, carried out repetition by repetition."""
-    ys: list[Flat] = []
+    ys: list[FlatContainer] = []
     for k in range(operands.count):
         (x,) = operands.row(operands.count - 1 - k if reverse else k)
         value, y = pair_of(f, f(carry.refill(carry.leaves), x))
@@ -100,7 +100,7 @@ def _operands(xs: Any, length: Any) -> Operands:
     return operands_of((xs,), names, [0] * len(names), wanted)
 
 
-def _no_ys(f: Body, carry: Flat, operands: Operands) -> Any:
+def _no_ys(f: Body, carry: FlatContainer, operands: Operands) -> Any:
     tree = result_shapes(f, operands, carry.refill(carry.leaves), may_be_none=True)
     found = containers.unflatten(tree.structure, [np.zeros((0, *shape)) for shape in tree.shapes])
     return pair_of(f, found)[1]

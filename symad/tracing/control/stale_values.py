@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from codegen.ir.lazy_atoms import floats_of
 from codegen.ir.program import Program
-from codegen.ir.row_table import Table
-from codegen.loops.loop import Block, Loop
+from codegen.ir.row_table import RowTable
+from codegen.loops.loop import Loop, RolledBlock
 from codegen.machine.storage.portable import rolled_data
 from codegen.records import dataclass
 from symad.errors import FrozenValueWarning, WorkbenchError
@@ -195,7 +195,7 @@ def _flat(outputs: NDArray[Any], loops: Sequence[Loop]) -> list[int]:
     return [node for column in columns for node in np.ravel(column).tolist()]
 
 
-def _first_pair(a: Table | Program, b: Table | Program, waiting: list[tuple[int, int]]) -> int | None:
+def _first_pair(a: RowTable | Program, b: RowTable | Program, waiting: list[tuple[int, int]]) -> int | None:
     """Return a row of one table that is not what its partner in another table is, None where there is none."""
     seen = set[tuple[int, int]]()
     leaves: list[tuple[int, int]] = []
@@ -215,7 +215,7 @@ def _first_pair(a: Table | Program, b: Table | Program, waiting: list[tuple[int,
     return _first_leaf(a, b, np.array(leaves, dtype=np.int64).reshape(-1, 2))
 
 
-def _first_leaf(a: Table | Program, b: Table | Program, pairs: NDArray[np.int64]) -> int | None:
+def _first_leaf(a: RowTable | Program, b: RowTable | Program, pairs: NDArray[np.int64]) -> int | None:
     """Return a leaf of one table that is another number than its partner, None where there is none."""
     (lazy, numbers), (also, others) = floats_of(a.atoms, pairs[:, 0]), floats_of(b.atoms, pairs[:, 1])
     if not np.array_equal(lazy, also):
@@ -233,7 +233,7 @@ def _are_same(loop: Loop, other: Loop) -> bool:
         return False
     if not all(map(_same_array, loop.reads, other.reads)):
         return False
-    if isinstance(loop, Block) and isinstance(other, Block):
+    if isinstance(loop, RolledBlock) and isinstance(other, RolledBlock):
         (header, arrays), (header_again, arrays_again) = rolled_data(loop.program), rolled_data(other.program)
         return bool(header == header_again) and all(map(_same_array, arrays, arrays_again))
     rows = range(len(loop.body.heads))

@@ -14,7 +14,7 @@ import numpy as np
 
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.control.reasons import NotOneBodyError
-from symad.tracing.control.results import Flat, carry_of, next_carry
+from symad.tracing.control.results import FlatContainer, carry_of, next_carry
 from symad.tracing.control.written_bodies import body_of, result_of, write_down
 from symad.tracing.values.constant_nodes import as_truth
 from symad.tracing.values.containers import from_nodes
@@ -38,7 +38,7 @@ def repeated(step: Step, initial: Any, limit: int, *reached: Any) -> Any:
         after, done = step(carry.refill(carry.leaves))
         following = next_carry(step, after, carry)
         pairs = zip(following.leaves, carry.leaves, strict=True)
-        carry = Flat([np.where(going, new, old) for new, old in pairs], carry.structure)
+        carry = FlatContainer([np.where(going, new, old) for new, old in pairs], carry.structure)
         going = np.logical_and(going, np.logical_not(done))
     return carry.whole
 
@@ -51,7 +51,7 @@ def _home() -> Scope | None:
     return next((around for around in scope.chain() if around.loops is not None), None)
 
 
-def _written(step: Step, carry: Flat, limit: int, home: Scope, reached: tuple[Any, ...]) -> Any:
+def _written(step: Step, carry: FlatContainer, limit: int, home: Scope, reached: tuple[Any, ...]) -> Any:
     """Return the carry after the last repetition of a loop that is written down."""
 
     def run() -> tuple[Any, Any]:

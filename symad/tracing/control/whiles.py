@@ -13,7 +13,7 @@ from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.branches import cond as choose, truth
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.results import Flat, carry_of, is_real, next_carry
+from symad.tracing.control.results import FlatContainer, carry_of, is_real, next_carry
 from symad.tracing.control.swept_operands import operands_of, whole_number
 from symad.tracing.control.written import written_chain, written_search
 
@@ -48,7 +48,9 @@ def while_loop(cond: Callable[[Any], Any], body: Body, init: Any, max_steps: int
     return carry.whole
 
 
-def next_step(cond: Callable[[Any], Any], body: Body, carry: Flat, *, bounded: bool) -> tuple[Flat, bool]:
+def next_step(
+    cond: Callable[[Any], Any], body: Body, carry: FlatContainer, *, bounded: bool
+) -> tuple[FlatContainer, bool]:
     """Return the carry after one more step, and whether there may be another one."""
     holds = predicate_of(cond, carry)
     known = truth(holds)
@@ -59,7 +61,7 @@ def next_step(cond: Callable[[Any], Any], body: Body, carry: Flat, *, bounded: b
     return (step(body, carry), True) if known else (carry, False)
 
 
-def _search(cond: Callable[[Any], Any], body: Body, carry: Flat) -> Any:
+def _search(cond: Callable[[Any], Any], body: Body, carry: FlatContainer) -> Any:
     """Return the carry at which the condition fails, by a loop that stops there."""
 
     def masked(before: Any) -> tuple[Any, Any]:
@@ -69,7 +71,7 @@ def _search(cond: Callable[[Any], Any], body: Body, carry: Flat) -> Any:
     return written_search(body, masked, carry, cond)
 
 
-def _masked_chain(cond: Callable[[Any], Any], body: Body, carry: Flat, limit: int) -> Any:
+def _masked_chain(cond: Callable[[Any], Any], body: Body, carry: FlatContainer, limit: int) -> Any:
     def masked(before: Any, _: Any) -> tuple[Any, Any]:
         return next_step(cond, body, carry_of(before, "init"), bounded=True)[0].whole, None
 
@@ -77,12 +79,12 @@ def _masked_chain(cond: Callable[[Any], Any], body: Body, carry: Flat, limit: in
     return written_chain(body, masked, carry, nothing, cond)[0]
 
 
-def step(body: Body, carry: Flat) -> Flat:
+def step(body: Body, carry: FlatContainer) -> FlatContainer:
     """Return the next carry."""
     return next_carry(body, body(carry.refill(carry.leaves)), carry)
 
 
-def masked_step(holds: Any, body: Body, carry: Flat) -> Flat:
+def masked_step(holds: Any, body: Body, carry: FlatContainer) -> FlatContainer:
     """Return the next carry where the condition holds, the carry itself elsewhere."""
 
     def stepped(value: Any) -> Any:
@@ -92,7 +94,7 @@ def masked_step(holds: Any, body: Body, carry: Flat) -> Flat:
     return next_carry(body, choose(holds, stepped, lambda value: value, carry.refill(carry.leaves)), carry)
 
 
-def predicate_of(cond: Callable[[Any], Any], carry: Flat) -> Any:
+def predicate_of(cond: Callable[[Any], Any], carry: FlatContainer) -> Any:
     """Return the condition on a carry; ArgumentError unless it is one truth value."""
     holds = cond(carry.refill(carry.leaves))
     if holds is None or np.shape(holds) != () or not (is_real(holds) or isinstance(holds, sp.Basic)):

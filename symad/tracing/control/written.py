@@ -13,7 +13,7 @@ import symad.tracing.values.containers as containers
 from codegen.loops.loop import Nodes
 from symad.tracing.calling.scope import Scope
 from symad.tracing.control.reasons import NotOneBodyError
-from symad.tracing.control.results import Flat, flat_result, next_carry
+from symad.tracing.control.results import FlatContainer, flat_result, next_carry
 from symad.tracing.control.swept_operands import Operands
 from symad.tracing.control.written_bodies import ENDLESS, Kind, body_of, result_of, write_down
 from symad.tracing.control.written_nests import enclose, flatten
@@ -53,7 +53,7 @@ def _written(f: Callable[..., Any], operands: Operands, kind: Kind, nested: bool
 
 
 def written_chain(
-    f: Callable[..., Any], step: Step, carry: Flat, operands: Operands, *reached: Any, reverse: bool = False
+    f: Callable[..., Any], step: Step, carry: FlatContainer, operands: Operands, *reached: Any, reverse: bool = False
 ) -> tuple[Any, Any]:
     """Return (last carry, stacked y) of `step(carry, x) -> (carry, y)`, which calls f and what else is `reached`.
 
@@ -65,7 +65,13 @@ def written_chain(
 
 
 def _chain(
-    f: Callable[..., Any], step: Step, carry: Flat, operands: Operands, reached: Any, reverse: bool, nested: bool
+    f: Callable[..., Any],
+    step: Step,
+    carry: FlatContainer,
+    operands: Operands,
+    reached: Any,
+    reverse: bool,
+    nested: bool,
 ) -> tuple[Any, Any]:
     def run() -> tuple[Any, Any]:
         (x,) = row()
@@ -85,7 +91,7 @@ def _chain(
 
 
 def written_search(
-    f: Callable[..., Any], step: Callable[[Any], tuple[Any, Any]], carry: Flat, condition: Callable[..., Any]
+    f: Callable[..., Any], step: Callable[[Any], tuple[Any, Any]], carry: FlatContainer, condition: Callable[..., Any]
 ) -> Any:
     """Return the carry after the first repetition of `step(carry) -> (carry, whether it was the last one)`."""
 

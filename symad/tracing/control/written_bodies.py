@@ -17,7 +17,7 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_forms import can_be_input
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.ir.strictness import fall_back
 from codegen.ir.tables import distinct
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, between, is_nodes
@@ -34,7 +34,7 @@ from symad.tracing.control.gathers import gathered
 from symad.tracing.control.path_results import with_nan
 from symad.tracing.control.paths import MAX_PATHS, Paths
 from symad.tracing.control.reasons import NotOneBodyError, reason, short
-from symad.tracing.control.results import Flat
+from symad.tracing.control.results import FlatContainer
 from symad.tracing.control.swept_operands import Operands
 from symad.tracing.values.constant_nodes import as_number, constant
 from symad.tracing.values.containers import from_nodes
@@ -52,7 +52,7 @@ ENDLESS = 2**62  # repetitions of a loop that runs until it stops
 
 
 @dataclass
-class Body:
+class WrittenBody:
     """A body in the making: what its slots read, and the initial nodes of those that are carried."""
 
     scope: Scope  # of the function
@@ -80,7 +80,7 @@ class Body:
 
         return make
 
-    def carry(self, carry: Flat) -> Callable[[], Any]:
+    def carry(self, carry: FlatContainer) -> Callable[[], Any]:
         """Return what makes a carry of slots, afresh; they have its values in the first repetition."""
         arrays = []
         for leaf in carry.leaves:
@@ -127,7 +127,7 @@ class Body:
 @contextmanager
 def body_of(
     count: int, *reached: Any, nested: bool = False, endless: bool = False, home: Scope | None = None
-) -> Iterator[Body]:
+) -> Iterator[WrittenBody]:
     """Open the scope of a body, inside a function that is traced with its loops; `reached` is what it works with.
 
     In a `nested` one, loops are written down too, but for endless ones. The loop is kept by `home`, a scope around the
@@ -146,7 +146,7 @@ def body_of(
         raise NotOneBodyError(reason_of or f"it may change what nobody sees: {state.unknown[0].reason}")
     try:
         with discarding_recorded_errors(), open_scope() as inner:
-            body = Body(scope, inner, count, start=len(scope.graph), home=home)
+            body = WrittenBody(scope, inner, count, start=len(scope.graph), home=home)
             inner.gather, inner.loops = body.gather, {} if nested else None
             yield body
     except LimitError:
@@ -178,7 +178,7 @@ def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any], *, of
 
 
 def write_down(
-    body: Body,
+    body: WrittenBody,
     ends: Sequence[int],
     others: Sequence[int],
     kind: Kind,
@@ -224,7 +224,7 @@ def _held(after: dict[int, int]) -> list[int]:
     return [] if len(after) >= GRID and EDGES * len(held) <= len(after) else held
 
 
-def _results(body: Body, kind: Kind) -> Nodes:
+def _results(body: WrittenBody, kind: Kind) -> Nodes:
     return np.array(leaves(body.scope.graph, body.count if kind == "each" else 1), dtype=np.int64)
 
 
@@ -240,7 +240,7 @@ def keep(scope: Scope, key: Any, make: Callable[[], Loop]) -> Loop:
 Parts = tuple[Program, list[Reads], list[int], tuple[Loop, ...]]
 
 
-def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> Parts:
+def _program(body: WrittenBody, moving: Sequence[int], outputs: Sequence[int]) -> Parts:
     """Return the body as a program of scalars, what its first slots read, the initial nodes of the others, its loops.
 
     What does not change is read in every repetition; where nobody knows how many there are, it is carried along.
@@ -253,7 +253,7 @@ def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> Parts
     if not endless:
         reads |= {node: np.broadcast_to(np.int64(node), (body.count,)) for node in invariant}
     slots = [*reads, *carried, *(invariant if endless else [])]
-    table = Table()
+    table = RowTable()
     row_of = {slot: table.leaf(sp.Symbol(f"slot_{k}", real=True)) for k, slot in enumerate(slots)}
     row_of |= {node: table.leaf(sp.Symbol(f"inner_{node}", real=True)) for node in sorted(inside & body.made.keys())}
     add_rows(table, row_of, graph, sorted(inside), graph.atoms.__getitem__)
@@ -265,7 +265,7 @@ def _program(body: Body, moving: Sequence[int], outputs: Sequence[int]) -> Parts
     return program, list(reads.values()), [*carried.values(), *(invariant if endless else [])], loops
 
 
-def _between_rows(loop: Loop, table: Table, row_of: dict[int, int]) -> Loop:
+def _between_rows(loop: Loop, table: RowTable, row_of: dict[int, int]) -> Loop:
     """Return a loop of the graph as one between the rows of a body."""
 
     def at(nodes: Nodes) -> Nodes:
@@ -278,7 +278,7 @@ def _between_rows(loop: Loop, table: Table, row_of: dict[int, int]) -> Loop:
     return between(loop, at)
 
 
-def _parts(graph: Graph, body: Body, outputs: Sequence[int]) -> tuple[set[int], list[int]]:
+def _parts(graph: Graph, body: WrittenBody, outputs: Sequence[int]) -> tuple[set[int], list[int]]:
     """Return the nodes of the body, and those that it reads from outside: numbers that no slot changes."""
     moving = moving_nodes(graph, body, outputs)
     inside, invariant, stack = set[int](), dict[int, None](), list(outputs)
@@ -305,7 +305,7 @@ def _is_number(graph: Graph, node: int) -> bool:
     return not can_be_input(graph.atoms[node])
 
 
-def moving_nodes(graph: Graph, body: Body, outputs: Sequence[int]) -> set[int]:
+def moving_nodes(graph: Graph, body: WrittenBody, outputs: Sequence[int]) -> set[int]:
     """Return the nodes that depend on slots: they are all younger than the slots."""
     seen, stack = set[int](), [node for node in outputs if node >= body.start]
     while stack:

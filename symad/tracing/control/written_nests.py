@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from codegen.ir.program import operations_of
-from codegen.loops.loop import Block, Loop, LoopCarry, LoopResult, Nodes, Reads, is_nodes
+from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes, Reads, RolledBlock, is_nodes
 from symad.graph.graph import Graph
 from symad.tracing.control.equal_bodies import digest, rows_of
 from symad.tracing.control.reasons import NotOneBodyError
-from symad.tracing.control.written_bodies import Body, keep, leaves, moving_nodes, read_by, write_down
+from symad.tracing.control.written_bodies import WrittenBody, keep, leaves, moving_nodes, read_by, write_down
 from symad.tracing.values.node_arrays import constants
 
 LARGEST = 2**24  # pairs of repetitions
 FEWEST = 500  # operations of the loops in a chain
 
 
-def enclose(body: Body) -> None:
+def enclose(body: WrittenBody) -> None:
     """Let a chain have the loops that its body has written down; NotOneBodyError if there is little in them."""
     written = body.inner.loops or {}
     for key, loop in list(written.items()):
@@ -40,25 +40,25 @@ def enclose(body: Body) -> None:
 
 
 def _executed(loop: Loop) -> int:
-    if isinstance(loop, Block):
+    if isinstance(loop, RolledBlock):
         return loop.program.executed
     return loop.count * (operations_of(loop.body) + sum(map(_executed, loop.inside)))
 
 
-def flatten(body: Body) -> None:
+def flatten(body: WrittenBody) -> None:
     """Write the loops that a body has written down as loops beside it, and let it read their results."""
     for key, loop in list((body.inner.loops or {}).items()):
         nodes = read_by(loop)
         moving = moving_nodes(body.scope.graph, body, nodes)
         if not moving:
             _hoist(body, key, loop)
-        elif isinstance(loop, Block) or loop.inside or body.count * loop.count > LARGEST:
+        elif isinstance(loop, RolledBlock) or loop.inside or body.count * loop.count > LARGEST:
             raise NotOneBodyError
         else:
             _write_pairs(body, loop, _columns(body, nodes, moving))
 
 
-def _hoist(body: Body, key: object, loop: Loop) -> None:
+def _hoist(body: WrittenBody, key: object, loop: Loop) -> None:
     """Write a loop that is the same in every repetition outside."""
     there = keep(body.scope, key, lambda: loop)
     if there is not loop:
@@ -67,7 +67,7 @@ def _hoist(body: Body, key: object, loop: Loop) -> None:
             body.reads |= {node: np.full(body.count, other) for node, other in pairs}
 
 
-def _columns(body: Body, nodes: list[int], moving: set[int]) -> dict[int, Reads]:
+def _columns(body: WrittenBody, nodes: list[int], moving: set[int]) -> dict[int, Reads]:
     """Return what nodes of a body are in each of its repetitions; what it has to compute is a loop of its own."""
     computed = [node for node in nodes if node in moving and node not in body.reads]
     found = write_down(body, (), computed, "each", numbers=True)[1] if computed else []
@@ -78,7 +78,7 @@ def _columns(body: Body, nodes: list[int], moving: set[int]) -> dict[int, Reads]
     return columns
 
 
-def _write_pairs(body: Body, loop: Loop, columns: Mapping[int, Reads]) -> None:
+def _write_pairs(body: WrittenBody, loop: Loop, columns: Mapping[int, Reads]) -> None:
     """Write a loop over the pairs of repetitions; its results are slots of the body.
 
     The inner repetitions are the faster ones, but for chains, where the outer ones are.

@@ -12,7 +12,7 @@ import symad.tracing.values.containers as containers
 from symad.tracing.calling.function_names import argument_names, check_function
 from symad.tracing.control.body_shapes import result_shapes
 from symad.tracing.control.reasons import written_if_possible
-from symad.tracing.control.results import Flat, added, countable, flat_result, refuse_other_form
+from symad.tracing.control.results import FlatContainer, added, countable, flat_result, refuse_other_form
 from symad.tracing.control.swept_operands import Operands, operands_of
 from symad.tracing.control.written import written_sum
 from symad.tracing.values.node_trees import paths_of
@@ -48,7 +48,7 @@ def sum_over(f: Callable[..., Any], *arrays: Any) -> Any:
 def unrolled_sum(f: Callable[..., Any], operands: Operands) -> Any:
     """Return the sum, carried out repetition by repetition."""
     first = flat_result(f, f(*operands.row(0)))
-    total = Flat([countable(leaf) for leaf in first.leaves], first.structure)
+    total = FlatContainer([countable(leaf) for leaf in first.leaves], first.structure)
     for k in range(1, operands.count):
         found = flat_result(f, f(*operands.row(k)))
         refuse_other_form(f, found, first, k)

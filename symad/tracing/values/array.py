@@ -71,7 +71,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
     def flat(self) -> Array:
         """The elements in C order; like NumPy's `flat` it can be read, iterated and assigned."""
         nodes = self.nodes.reshape(-1)
-        return Array(nodes, self.scope) if np.may_share_memory(nodes, self.nodes) else Flat(nodes, self)
+        return Array(nodes, self.scope) if np.may_share_memory(nodes, self.nodes) else FlatView(nodes, self)
 
     def __iter__(self) -> Iterator[Any]:
         if self.ndim == 0:
@@ -335,7 +335,7 @@ def _picks_a_view(key: Any) -> bool:
     return all(part is None or isinstance(part, int | slice | type(...)) or np.ndim(part) == 0 for part in parts)
 
 
-class Flat(Array):
+class FlatView(Array):
     """The elements in C order of an array that stands in another order in memory; what is stored reaches the array."""
 
     __slots__ = ("whole",)

@@ -34,7 +34,7 @@ _TRUE_OR_FALSE = frozenset({sp.logic.boolalg.BooleanTrue, sp.logic.boolalg.Boole
 _BLIND: frozenset[Build] = frozenset({op.add, op.multiply, op.divide, op.power})
 
 
-class Template(Graph):
+class SlotGraph(Graph):
     """A graph of slots, which notes the rows whose two operands are sorted."""
 
     __slots__ = ("pairs",)
@@ -79,7 +79,7 @@ def block_of(graph: Graph, build: Build, operands: Sequence[Nodes], shape: tuple
     return np.broadcast_to(columns[result], shape).copy()
 
 
-def template_of(graph: Graph, build: Build, operands: Sequence[Nodes]) -> tuple[Template, list[int], int]:
+def template_of(graph: Graph, build: Build, operands: Sequence[Nodes]) -> tuple[SlotGraph, list[int], int]:
     """Return what a builder writes for operands of these kinds: its rows, the slots, and the row of the result.
 
     A constant that is the same for all elements is no slot, but itself.
@@ -97,7 +97,7 @@ def exactly(given: Sequence[Kind | sp.Basic]) -> tuple[Any, ...]:
     return tuple(atom_key(part) for part in given if isinstance(part, sp.Basic))
 
 
-def shared_template_of(build: Build, given: tuple[Kind | sp.Basic, ...]) -> tuple[Template, list[int], int]:
+def shared_template_of(build: Build, given: tuple[Kind | sp.Basic, ...]) -> tuple[SlotGraph, list[int], int]:
     """Return the same for operands that are known by their kinds, or (constants) by their atoms.
 
     The template is one for all, and is not to be added to.
@@ -113,9 +113,9 @@ def _slots(graph: Graph, operands: Sequence[Nodes], kinds: Sequence[Kind | None]
     )
 
 
-def new_template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[Template, list[int], int]:
+def new_template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[SlotGraph, list[int], int]:
     """Return a template that may be added to."""
-    template = Template()
+    template = SlotGraph()
     slots = [template.leaf(part) if isinstance(part, sp.Basic) else template.slot(part) for part in given]
     return template, slots, build(template, *slots)
 
@@ -123,7 +123,7 @@ def new_template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[Templa
 @lru_cache(maxsize=TEMPLATES)
 def _known_template(
     build: Build, given: Sequence[Kind | sp.Basic], atoms: Sequence[Any]
-) -> tuple[Template, list[int], int]:
+) -> tuple[SlotGraph, list[int], int]:
     """Return a template; `atoms` is there to tell equal ones apart (`exactly`)."""
     return new_template(build, given)
 
@@ -133,7 +133,7 @@ def kinds_of(graph: Graph, operands: Sequence[Nodes]) -> list[Kind | None]:
     return [_kind(graph, nodes) for nodes in operands]
 
 
-def _enter(graph: Graph, template: Template, columns: dict[int, Column | Nodes]) -> None:
+def _enter(graph: Graph, template: SlotGraph, columns: dict[int, Column | Nodes]) -> None:
     """Enter the rows of a template into a graph, and add to `columns`, by row, the nodes that they became.
 
     By columns, for the sake of large arrays, what `copy_rows` does row by row.
@@ -162,7 +162,7 @@ def chain_head(graph: Graph, build: Build, kind: Kind | None) -> Head | None:
 
 @lru_cache(maxsize=TEMPLATES)
 def _pair_head(build: Build, kind: Kind) -> Head | None:
-    template = Template()
+    template = SlotGraph()
     left, right = (template.slot(kind) for _ in range(2))
     total = build(template, left, right)
     return template.heads[total] if len(template) == 3 and total in template.pairs else None

@@ -82,13 +82,15 @@ def register_container(
 
     with _registering:
         try:
-            optree.register_pytree_node(cls, take_apart, put_together, path_entry_type=_Part, namespace=NAMESPACE)
+            optree.register_pytree_node(
+                cls, take_apart, put_together, path_entry_type=_ContainerPart, namespace=NAMESPACE
+            )
         except ValueError as error:
             raise ArgumentError(f"{cls.__name__} is a container already", where=user_place()) from error
         _registered[cls] = take_apart
 
 
-class _Part(optree.PyTreeEntry):
+class _ContainerPart(optree.PyTreeEntry):
     """A part of a registered container: `.name` or `[0]`."""
 
     def codify(self, node: str = "") -> str:

@@ -9,7 +9,7 @@ import sympy as sp
 from codegen.functions.intrinsics import intrinsic, supports
 from codegen.heads import LEAVES
 from codegen.ir.copy_rows import copy_rows
-from codegen.ir.row_table import Table as RowTable
+from codegen.ir.row_table import RowTable
 from symad.errors import LoweringError
 from symad.graph.graph import Graph
 from symad.tracing.calling.user_place import located

@@ -12,12 +12,12 @@ import sympy as sp
 
 import codegen.heads as h
 from codegen.ir.program import Head, Program
-from symad.graph.array_operands import ArrayNode, Nodes, Reading
+from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess
 from symad.graph.graph import Graph
 from symad.tracing.values.bounds import ANY
 from symad.tracing.values.constant_nodes import constant, is_boolean
 
-_Part = TypeVar("_Part", Reading, int)
+_Part = TypeVar("_Part", OperandAccess, int)
 
 _ROUNDED = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
 SIGNED = frozenset({"matmul", "multiply", "negative", "remainder", "floor_divide"})  # which can give -0.0 of floats

@@ -12,7 +12,7 @@ from codegen import compile_program
 from codegen.emission.schedule import MOST, SINGLE_LIMIT, split_stores
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Gather, Region, Result, RolledProgram
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Affine
 
 PLACES = 2 * MOST + 7
@@ -20,7 +20,7 @@ PLACES = 2 * MOST + 7
 
 def repeated() -> Program:
     """Return a program that stores an input, a constant, a sine and a product at very many places each, in turns."""
-    table = Table()
+    table = RowTable()
     x = sp.Symbol("x")
     row = table.leaf(x)
     constant = table.leaf(sp.Float(2.5))
@@ -61,7 +61,7 @@ def test_few_stores_stay_where_the_value_is() -> None:
 
 def shared(places: int, length: int) -> Program:
     """Return a body of `length` operations whose value, and whose slot, go to many outputs."""
-    table = Table()
+    table = RowTable()
     slot = row = table.leaf(sp.Symbol("a"))
     for k in range(length):
         row = table.row((sp.sin, sp.cos)[k % 2], (row,))

@@ -13,7 +13,7 @@ import sympy as sp
 import codegen.encoding.columns
 from codegen import Input, Output, Program, compile_program
 from codegen.emission.straight import SweepPlan
-from codegen.encoding.columns import Columns, lanes_of_columns
+from codegen.encoding.columns import ColumnEncoder, lanes_of_columns
 from codegen.encoding.disassembly import instructions
 from codegen.lowering.halves import columns_at_once, executed, executed_halves, split
 from codegen.machine.calls.kernel import Kernel
@@ -138,7 +138,7 @@ def test_no_encoder_waits_for_the_collector(lanes: int) -> None:
     gc.disable()
     try:
         encoded_sweep(program, halves)
-        assert not [each for each in gc.get_objects() if isinstance(each, Columns)]
+        assert not [each for each in gc.get_objects() if isinstance(each, ColumnEncoder)]
     finally:
         gc.enable()
 

@@ -14,7 +14,7 @@ from codegen.ir.body_parts import Wiring
 from codegen.ir.copy_rows import copied, program_over
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Gather, Result
-from codegen.ir.row_table import COMMUTATIVE, Table
+from codegen.ir.row_table import COMMUTATIVE, RowTable
 from codegen.ir.tables import Affine
 
 HEADS = [sp.Add, sp.Mul, sp.Max, sp.Min, sp.Pow, sp.sin, Alias, sp.atan2]
@@ -36,7 +36,7 @@ def random_program(seed: int, count: int = 60) -> Program:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_copy_has_the_same_values(seed: int) -> None:
-    program, table = random_program(seed), Table()
+    program, table = random_program(seed), RowTable()
     wanted = [output.rows[0] for output in program.outputs]
     turned = {row: table.leaf(program.atoms[row]) for row in (2, 1, 0)}  # so that pairs stand the other way round
     found = copied(program, wanted, table, dict(turned))
@@ -51,7 +51,7 @@ def test_a_copy_has_the_same_values(seed: int) -> None:
 
 def test_a_program_over_rows_reads_them_and_nothing_behind_them() -> None:
     x, y = sp.symbols("x y")
-    table = Table()
+    table = RowTable()
     a, b = table.leaf(x), table.leaf(y)
     product = table.row(sp.Mul, (a, b))
     root = table.row(sp.sin, (product,))
@@ -61,11 +61,11 @@ def test_a_program_over_rows_reads_them_and_nothing_behind_them() -> None:
 
 
 def test_deep_rows_are_copied_without_recursion() -> None:
-    table = Table()
+    table = RowTable()
     row = table.leaf(sp.Symbol("x"))
     for _ in range(100_000):
         row = table.row(sp.sin, (row,))
-    copy = Table()
+    copy = RowTable()
     assert copied(table, [row], copy, {}) == [row]
     assert copy.operands == table.operands
 

@@ -11,7 +11,7 @@ import sympy as sp
 import symad
 from codegen.errors import LimitError
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.limits import limits
 from codegen.loops.find.chains import find_chains
 from codegen.loops.loop import Loop, LoopResult
@@ -217,7 +217,7 @@ def test_loops_that_are_done_are_given() -> None:
 @pytest.mark.parametrize("waits", [True, False])
 def test_loops_that_are_done_and_wait_for_the_chain(waits: bool) -> None:
     """In every step a loop that the user wrote reads what the step has: a chain of all steps would wait for itself."""
-    table, steps = Table(), 40
+    table, steps = RowTable(), 40
     x = y = table.leaf(sp.Symbol("x"))
     body = flat(lambda value: value * value, 0.3)
     done = []

@@ -9,7 +9,7 @@ import sympy as sp
 import symad
 from codegen.ir.program import Program
 from codegen.loops.find import flat_rows as flat
-from codegen.loops.find.flat_rows import Flat, flattened, grouped, needed, packed, waves
+from codegen.loops.find.flat_rows import FlatRows, flattened, grouped, needed, packed, waves
 from codegen.loops.find.row_classes import Classes, classify
 from codegen.loops.find.sum_terms import ragged_sums
 from symad.tracing.trace import to_program
@@ -113,4 +113,4 @@ def test_packed_rows_do_not_overflow():
     columns = [np.array([1, 2, 1]) << 40, np.array([3, 3, 3]) << 40, np.array([5, 5, 5]), np.array([7, 8, 7]) << 30]
     keys = packed(columns)
     assert keys[0] == keys[2] != keys[1]
-    assert isinstance(flattened(programs()[0]), Flat)
+    assert isinstance(flattened(programs()[0]), FlatRows)

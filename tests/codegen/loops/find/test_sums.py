@@ -12,7 +12,7 @@ import sympy as sp
 import symad
 from codegen.errors import LimitError
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.ir.tables import runs, table
 from codegen.limits import limits
 from codegen.loops.find.agreement import agree
@@ -124,7 +124,7 @@ def test_results_of_loops_are_given() -> None:
 
 def test_loops_do_not_wait_for_each_other() -> None:
     """Equal operations before and after a loop are not one loop, though they look alike."""
-    rows = Table()
+    rows = RowTable()
     x = [rows.leaf(sp.Symbol(f"x{k}")) for k in range(80)]
     before = [rows.row(sp.sin, (row,)) for row in x]
     middle = [rows.row(sp.exp, (row,)) for row in before]

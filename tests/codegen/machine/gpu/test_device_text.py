@@ -13,7 +13,7 @@ import symad as sa
 from codegen.engine import device_assembly
 from codegen.gpu_architectures import ARCHITECTURES
 from codegen.lanes import Lanes
-from codegen.machine.gpu.device_entry import Entry
+from codegen.machine.gpu.device_entry import KernelEntry
 from tests.support.gpu_problems import CASES, atoms, chain
 from tests.support.ptxas import MISSING, assembled, ptxas
 
@@ -82,7 +82,7 @@ def test_results_go_through_the_tile() -> None:
 
 def test_large_results_go_where_they_belong() -> None:
     """Tiles that leave no room for two warps of a multiprocessor are not made."""
-    entry = Entry(1, 1, Lanes().type, 8, (900,))
+    entry = KernelEntry(1, 1, Lanes().type, 8, (900,))
     assert entry.shared > ARCHITECTURES["sm_90"].shared // 2
     kernel = sa.compile(sa.hessian(atoms), np.random.default_rng(0).normal(size=30), roll="always")
     assert ".shared" not in kernel.gpu(arch="sm_90").ptx

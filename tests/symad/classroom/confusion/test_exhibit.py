@@ -15,7 +15,7 @@ import symad as sa
 from symad.classroom.confusion import naive
 from symad.classroom.confusion.designs import NoAlias, OneTape, Right, SharedTag, Tagless
 from symad.classroom.confusion.exhibit import FAMOUS, Exhibit, exhibit
-from symad.classroom.confusion.watched_runs import Run, run
+from symad.classroom.confusion.watched_runs import WatchedRun, run
 from symad.display.document import Columns, Marked
 
 DESIGNS = {
@@ -121,7 +121,7 @@ def test_every_use_of_a_returned_function_has_its_own_parameter(shown: dict[str,
     assert parameters == {"shared tag": ["u"], "right": ["u", "u_2"]}
 
 
-def _values(made: Run) -> list[str]:
+def _values(made: WatchedRun) -> list[str]:
     found = []
     for line in made.lines:
         parts = line.value if isinstance(line.value, tuple) else (line.value,)

@@ -18,7 +18,7 @@ from symad.classroom.expansion import book
 from symad.classroom.expansion.displayed import Definitions, check_entries, check_equality
 from symad.classroom.explanation import checked_lines
 from symad.classroom.explanation.checked_lines import check_statements
-from symad.classroom.explanation.explanation_lines import Line
+from symad.classroom.explanation.explanation_lines import VariableLine
 from symad.errors import InvariantError, WorkbenchError
 from tests.support import displayed_equalities
 
@@ -102,8 +102,8 @@ def test_lines_and_rows_of_an_explanation_are_checked() -> None:
 
 
 def test_a_false_line_of_an_explanation_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Line.expression
-    monkeypatch.setattr(Line, "expression", property(lambda self: 2 * right.fget(self)))  # type: ignore[attr-defined]
+    right = VariableLine.expression
+    monkeypatch.setattr(VariableLine, "expression", property(lambda self: 2 * right.fget(self)))  # type: ignore[attr-defined]
     with pytest.raises(InvariantError, match="a displayed line that does not hold"):
         sa.explain(sa.grad(lambda x: np.sin(x) * x), 1.0).text()
 

@@ -13,7 +13,7 @@ import symad as sa
 from codegen.ir.body_parts import slots_behind
 from codegen.ir.copy_rows import body_of
 from codegen.ir.region import Carry, Nest, RolledProgram
-from codegen.ir.row_table import Table
+from codegen.ir.row_table import RowTable
 from codegen.ir.tables import Affine
 from symad.derivatives.loops.body_derivatives import Replay, body_program
 from symad.derivatives.loops.body_linear import body_pullback, outputs_infinite
@@ -215,7 +215,7 @@ def test_sums_of_cotangents_ask_for_no_guards() -> None:
     ],
 )
 def test_a_power_of_numbers_is_a_number(base, exponent, infinite):
-    rows = Table()
+    rows = RowTable()
     slot = rows.leaf(sp.Symbol("x"))
     power = rows.row(sp.Pow, (rows.leaf(sp.sympify(base)), rows.leaf(sp.sympify(exponent))))
     body = body_of(rows, ["x"], [rows.row(sp.Mul, (slot, power))], "scaled")
