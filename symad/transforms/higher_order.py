@@ -15,8 +15,9 @@ from typing import Any, Literal, overload
 import numpy as np
 
 import symad.tracing.values.containers as containers
+from codegen.options import check_whole
 from symad.derivatives import in_code
-from symad.derivatives.application import Function, as_tuple, call_scalar, check_choice, check_order, fitting
+from symad.derivatives.application import Function, as_tuple, call_scalar, check_choice, fitting
 from symad.derivatives.interpolation import MixedPartials, interpolation_matrix, multi_indices, place_of
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.modes import operations_of
@@ -67,7 +68,7 @@ def taylor(
     >>> taylor(lambda x: x * x, (1.0,), (1.0,), 3, curve=[(1.0,)])
     (1.0, 2.0, 3.0, 2.0)
     """
-    check_order(order, 0)
+    check_whole("order", order, 0)
     primals = as_tuple(primals, "primals")
     written = None if curve else in_code.coefficients(f, primals, as_tuple(tangents, "tangents"), order)
     if written is not None:
@@ -188,7 +189,7 @@ def derivative_tensor(
            [0, 1],
            [0, 1]])
     """
-    check_order(order, 1)
+    check_whole("order", order, 1)
     check_choice("mode", mode, ("auto", "fwd", "rev", "cross-country"))
 
     def apply(*args: Any, **keywords: Any) -> Any:
@@ -221,7 +222,7 @@ def mixed_partials(f: Function, x: Any, order: int) -> MixedPartials:
     >>> found, found.error < 1e-12
     (<MixedPartials: 3 of order 2, condition number 2.3>, True)
     """
-    check_order(order, 1)
+    check_whole("order", order, 1)
     with open_level((x,), argument_names(f, 1)) as level:
         size = math.prod(_one_shape(level))
         indices = _checked_indices(size, order)
@@ -249,7 +250,7 @@ def taylor_polynomial(f: Function, x: Any, degree: int = 2, *, mode: PolynomialM
     (array([[1., 1.],
            [1., 0.]]), 1.105)
     """
-    check_order(degree, 0)
+    check_whole("degree", degree, 0)
     check_choice("mode", mode, ("auto", "forward", "reverse"))
     if mode == "forward" and degree != 2:
         raise ArgumentError(f'mode="forward" with degree={degree}', why="it pushes polynomials of degree 2")
@@ -302,7 +303,7 @@ def _of_outputs(chosen: Selection, operator: Callable[..., Sequence[int | None]]
 
 
 def _along(level: Level, result: Tree, tangents: tuple[Any, ...], order: int, mode: str) -> Any:
-    check_order(order, 0)
+    check_whole("order", order, 0)
     check_choice("mode", mode, ("auto", "taylor", "nested"))
     if order > LARGEST_FACTORIAL:
         raise ArgumentError(

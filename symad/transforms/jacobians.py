@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import SparsityPattern
+from codegen.options import check_whole
 from symad.derivatives import modes
 from symad.derivatives.application import Function, check_choice
 from symad.derivatives.level import Level, open_level
@@ -195,6 +196,8 @@ def verify_sparsity(
     ([], [(0, 1), (1, 2)])
     """
     check_choice("order", order, (1, 2))
+    check_whole("points", points)
+    check_whole("seed", seed, 0)
     chosen = select_arguments(f, args, argnums, {}, wrt)
     every = tuple(range(len(chosen.arguments)))
     function = chosen.function if order == 1 else grad(chosen.function, every)

@@ -122,7 +122,7 @@ REFUSALS = {
     "a negative order": (
         lambda: sa.derivative(np.sin, order=-1),
         sa.ArgumentError,
-        "order=-1: the order of a derivative is an integer >= 0",
+        "order=-1; give a whole number, 0 or more",
     ),
     "the derivative of a function of a vector": (
         lambda: sa.derivative(squares)(X),
@@ -386,6 +386,38 @@ def test_a_refusal_says_what_where_why_and_what_to_do(name):
     with pytest.raises(kind) as caught:
         written()
     assert re.sub(r"[^ ]*test_refusal_texts\.py:\d+", "<line>", str(caught.value)) == message
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(
+            lambda name=name, made=made: made(squares, X, **{name: True})
+            for made in (sa.compile, lambda f, x, **options: sa.jit(f, **options)(x))
+            for name in ("max_paths", "max_ops", "max_seconds", "max_bytes", "threads", "chunk", "lanes")
+        ),
+        lambda: sa.plan(squares, X, max_paths=True),
+        lambda: sa.plan(squares, X, max_bytes=True),
+        lambda: sa.trace(squares, X, max_paths=True),
+        lambda: sa.compile(squares, X).batch(X, threads=True),
+        lambda: sa.grad(squares, True),
+        lambda: sa.derivative(np.sin, True),
+        lambda: sa.taylor(np.sin, (1.0,), (1.0,), True),
+        lambda: sa.derivative_along(np.sin, (1.0,), (1.0,), True),
+        lambda: sa.taylor_polynomial(np.sin, 1.0, True),
+        lambda: sa.sparsity(squares, X, order=True),
+        lambda: sa.verify_sparsity(squares, sa.sparsity(squares, X), X, points=True),
+        lambda: sa.verify(sa.compile(squares, X), X, digits=True),
+        lambda: sa.verify(sa.compile(squares, X), box=(0, 1), seed=True),
+        lambda: sa.enclose(sa.compile(squares, X), X, digits=True),
+        lambda: sa.growth(np.sin, 1.0, True),
+        lambda: sa.compare(np.sin, 1.0, True),
+        lambda: sa.while_loop(lambda y: y < 1, lambda y: y + 1, 0.0, True),
+    ],
+)
+def test_a_truth_value_is_no_whole_number(call):
+    with pytest.raises(sa.ArgumentError, match=r"True|True, of type bool"):
+        call()
 
 
 def test_there_are_many():
