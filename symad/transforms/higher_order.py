@@ -70,6 +70,7 @@ def taylor(
     """
     check_whole("order", order, 0)
     primals = as_tuple(primals, "primals")
+    curve = as_tuple(curve, "curve")
     written = None if curve else in_code.coefficients(f, primals, as_tuple(tangents, "tangents"), order)
     if written is not None:
         return written
@@ -93,6 +94,7 @@ def derivative_along(
     >>> derivative_along(lambda x: x[0] ** 3 * x[1], (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),), 3)
     12.0
     """
+    check_whole("order", order, 0)
     primals = as_tuple(primals, "primals")
     written = in_code.along(f, primals, as_tuple(tangents, "tangents"), order) if mode == "auto" else None
     if written is not None:
@@ -144,6 +146,8 @@ def mixed_derivative(
     >>> mixed_derivative(np.prod, (0, 1, 2, 3))(np.array([2.0, 3.0, 5.0, 7.0]))
     1.0
     """
+    if not isinstance(indices, Sequence | np.ndarray):
+        raise ArgumentError(f"indices of type {type(indices).__name__}", do="give a tuple of numbers of inputs: (0, 1)")
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
@@ -303,7 +307,6 @@ def _of_outputs(chosen: Selection, operator: Callable[..., Sequence[int | None]]
 
 
 def _along(level: Level, result: Tree, tangents: tuple[Any, ...], order: int, mode: str) -> Any:
-    check_whole("order", order, 0)
     check_choice("mode", mode, ("auto", "taylor", "nested"))
     if order > LARGEST_FACTORIAL:
         raise ArgumentError(
