@@ -57,6 +57,7 @@ _ASKING = frozenset(  # functions that call methods of their arguments; lists ar
     for f in (abs, round, iter, next, divmod, pow, *vars(operator).values())
     if callable(f) and f not in (operator.mul, operator.imul)
 )
+_OF_ITEMS = (next, operator.getitem, operator.setitem, operator.delitem, operator.contains)  # keep what is behind it
 _PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
 _COPYING = frozenset({"copy", "astype", "repeat", "flatten"})  # methods of arrays; they are given no array
 _THREADS = frozenset({"threading", "concurrent"})
@@ -187,7 +188,7 @@ class Run:
         if f is eval or f is exec:
             return functools.partial(_evaluate, f)
         if id(f) in _ASKING:
-            return self._asking(f)
+            return self._asking(f, 1 if f in _OF_ITEMS else 2)
         method = _call_of(f)
         form = self.callee(method) if type(method) is FunctionType else method
         if form is not method:
@@ -292,11 +293,11 @@ class Run:
             return {key: self._handed(value, False) for key, value in container.items()}
         return type(container)(self._handed(value, False) for value in container)
 
-    def _asking(self, f: Function) -> Function:
-        """Return a builtin that is given what stands for objects of the user's, where operators are rewritten."""
+    def _asking(self, f: Function, operands: int = 1) -> Function:
+        """Return a builtin whose first arguments are what stands for objects, where operators are rewritten."""
         if not self._style.operators:
             return f
-        return lambda *args, **keywords: f(*map(self.value, args), **keywords)
+        return lambda *args, **keywords: f(*map(self.value, args[:operands]), *args[operands:], **keywords)
 
 
 def _making(method: Any) -> Function:

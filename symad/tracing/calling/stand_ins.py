@@ -218,7 +218,9 @@ def _getattr(value: Any, name: str, /, *default: Any) -> Any:
 
 
 def _hasattr(value: Any, name: str, /) -> bool:
-    return hasattr(value.apparent_kind() if isinstance(value, Scalar) else value, name)
+    if isinstance(value, Scalar) and not hasattr(value.apparent_kind(), name):
+        return False
+    return hasattr(value, name) or (isinstance(value, Scalar) and not name.startswith("__"))  # protocols are its own
 
 
 BUILTINS: dict[str, Function] = {
