@@ -172,10 +172,11 @@ class Kernel(KeptKernel):
     ) -> Any:
         """Evaluate at many points: arguments with leading axes, which broadcast as those of a gufunc do.
 
-        Arguments may be given by their names. Their last axes are the declared ones (see `signature`); an argument without leading axes is shared by all
-        points. Results have the leading axes in front, fresh or written into `out`. The points are computed several
-        side by side, on up to `threads` threads, with the GIL released; neither changes a bit of the results, except
-        that `accuracy="fast"` may take another variant of a vector function than for one point.
+        The axes behind them are the declared ones (see `signature`); an argument without leading axes is shared by all
+        points. Arguments may be given by their names. Results have the leading axes in front, fresh or written into
+        `out`. The points are computed several side by side, on up to `threads` threads, with the GIL released; neither
+        changes a bit of the results, except that `accuracy="fast"` may take another variant of a vector function than
+        for one point.
         `progress(points done, points)` is called about 20 times a second; what it raises, or Ctrl-C, stops the work.
         With `layout="blocks"`, arrays have an axis of blocks in front and one of `lanes` points behind (docs/batch.md).
         ArgumentError for shapes that do not fit.

@@ -110,7 +110,8 @@ class Run:
 
     def result(self, operator_name: str, left: Any, right: Any) -> Any:
         """Return what an operator makes; a new array of numbers, which is changed later, is one of constants."""
-        result = getattr(operator, operator_name)(self.value(left), self.value(right))
+        forms = self.value(left), self.value(right)
+        result = forms[0] * forms[1] if operator_name == "mul" else getattr(operator, operator_name)(*forms)  # lists
         is_new = self._arrays and type(result) in (np.ndarray, Indexed) and {type(left), type(right)} <= _PLAIN_OPERANDS
         return of_constants(result) if is_new else result
 

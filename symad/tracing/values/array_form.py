@@ -15,6 +15,31 @@ from symad.tracing.values.node_arrays import all_truths, converted
 from symad.tracing.values.traced import Traced
 
 
+class Flags:
+    """What NumPy's `flags` say of the array that nodes stand for, except whose the memory is."""
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self, nodes: Nodes) -> None:
+        object.__setattr__(self, "_nodes", nodes)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("owndata", "writebackifcopy", "num"):
+            raise TraceError(f"flags.{name} of a traced array", where=user_place(), why="it has no memory of its own")
+        return getattr(self._nodes.flags, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._nodes.flags, name, value)
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, _KEYS.get(name, name.lower()))
+
+
+_KEYS = {
+    "C": "c_contiguous", "F": "f_contiguous", "W": "writeable", "A": "aligned", "O": "owndata", "X": "writebackifcopy",
+}  # fmt: skip
+
+
 class ArrayForm(Traced):
     """One node of the graph of `scope` per element, in an ordinary array, whose views and copies are NumPy's own."""
 
@@ -58,6 +83,15 @@ class ArrayForm(Traced):
     def strides(self) -> tuple[int, ...]:
         """Bytes between neighbours along each axis: those of its nodes, which are views where NumPy has views."""
         return tuple([step // self.nodes.itemsize * self.itemsize for step in self.nodes.strides])
+
+    @property
+    def flags(self) -> Flags:
+        """How it stands in memory: as its nodes do; arguments stand in C order."""
+        return Flags(self.nodes)
+
+    def setflags(self, *args: Any, **keywords: Any) -> None:
+        """Let it be written to, or not."""
+        self.nodes.setflags(*args, **keywords)
 
     @property
     def T(self) -> Any:  # noqa: N802 (NumPy's name)

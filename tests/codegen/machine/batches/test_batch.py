@@ -170,7 +170,7 @@ def test_shared_and_broadcast_arguments_are_not_copied_to_every_point() -> None:
 
 def test_arguments_have_names(wide: Kernel, points: Any) -> None:
     x, s, t = points
-    first, second, third = wide.argument_names
+    _, second, third = wide.argument_names
     for result, named in zip(wide.batch(x, s, t), wide.batch(x, **{third: t, second: s}), strict=True):
         np.testing.assert_array_equal(result, named)
     with pytest.raises(ArgumentError, match="keyword 'thread'"):
