@@ -40,6 +40,7 @@ from symad.tracing.calling.running import Key, callee, item, key_of, place, resu
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, kind_of, of_constants, replacements
 from symad.tracing.calling.subscripts import lookup_form, subscripted_form
+from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.computed_items import Listed
@@ -62,7 +63,7 @@ _PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
 _COPYING = frozenset({"copy", "astype", "repeat", "flatten"})  # methods of arrays; they are given no array
 _THREADS = frozenset({"threading", "concurrent"})
 _HANDING = _THREADS | {"numpy", "scipy", "symad", "pandas", "itertools", "functools"}  # packages that do
-_CALLABLES = (FunctionType, MethodType, functools.partial, np.vectorize)
+_CALLABLES = (FunctionType, MethodType, functools.partial, np.vectorize, Transformed)
 _BY_ID = {id(vars(builtins)[name]): form for name, form in BUILTINS.items()}
 
 
@@ -144,9 +145,11 @@ class Run:
             return self._of_function(f)
         if isinstance(f, type):
             return self._maker(f) or (self._handing(f) if _hands_on(f) else f)
-        if kind is functools.partial:
+        if kind in (functools.partial, Transformed):
             inner = self.callee(f.func)
-            return f if inner is f.func else functools.partial(inner, *f.args, **f.keywords)
+            if inner is f.func:
+                return f
+            return f.with_function(inner) if kind is Transformed else functools.partial(inner, *f.args, **f.keywords)
         if kind is _CACHED:
             return _memoised(f, self.callee(f.__wrapped__))
         if kind is np.vectorize:
