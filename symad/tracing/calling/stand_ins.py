@@ -218,9 +218,9 @@ def _getattr(value: Any, name: str, /, *default: Any) -> Any:
 
 
 def _hasattr(value: Any, name: str, /) -> bool:
-    if isinstance(value, Scalar) and not hasattr(value.apparent_kind(), name):
-        return False
-    return hasattr(value, name) or (isinstance(value, Scalar) and not name.startswith("__"))  # protocols are its own
+    if isinstance(value, Scalar) and not (hasattr(value.apparent_kind(), name) and name.startswith("__")):
+        return hasattr(value.apparent_kind(), name)
+    return hasattr(value, name)  # protocols of a traced number are its own
 
 
 BUILTINS: dict[str, Function] = {
