@@ -24,20 +24,19 @@ class Flags:
         object.__setattr__(self, "_nodes", nodes)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("owndata", "writebackifcopy", "num"):
+        if name in _OF_MEMORY:
             raise TraceError(f"flags.{name} of a traced array", where=user_place(), why="it has no memory of its own")
         return getattr(self._nodes.flags, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._nodes.flags, name, value)
 
-    def __getitem__(self, name: str) -> Any:
-        return getattr(self, _KEYS.get(name, name.lower()))
+    def __getitem__(self, key: str) -> Any:
+        name = {"O": "owndata", "X": "writebackifcopy"}.get(key, key.lower())
+        return getattr(self, name) if name in _OF_MEMORY else self._nodes.flags[key]
 
 
-_KEYS = {
-    "C": "c_contiguous", "F": "f_contiguous", "W": "writeable", "A": "aligned", "O": "owndata", "X": "writebackifcopy",
-}  # fmt: skip
+_OF_MEMORY = ("owndata", "writebackifcopy", "num")
 
 
 class ArrayForm(Traced):
@@ -89,9 +88,10 @@ class ArrayForm(Traced):
         """How it stands in memory: as its nodes do; arguments stand in C order."""
         return Flags(self.nodes)
 
-    def setflags(self, *args: Any, **keywords: Any) -> None:
-        """Let it be written to, or not."""
-        self.nodes.setflags(*args, **keywords)
+    @property
+    def setflags(self) -> Any:
+        """What lets it be written to, or not."""
+        return self.nodes.setflags
 
     @property
     def T(self) -> Any:  # noqa: N802 (NumPy's name)
