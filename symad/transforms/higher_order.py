@@ -141,7 +141,7 @@ def mixed_derivative(
 ) -> Callable[P, R]:
     """Return the partial derivative of f in the inputs of these flat numbers, one forward pass for each, in turn.
 
-    The result has the structure of f's result.
+    The result has the structure of f's result. ArgumentError for indices that are no numbers of inputs.
 
     >>> mixed_derivative(np.prod, (0, 1, 2, 3))(np.array([2.0, 3.0, 5.0, 7.0]))
     1.0
