@@ -51,7 +51,7 @@ def limits(
     ...     check("adding")
     """
     for name, value in (("max_ops", max_ops), ("max_seconds", max_seconds), ("max_bytes", max_bytes)):
-        if value is not None and not (isinstance(value, Real) and value > 0):
+        if value is not None and (isinstance(value, bool) or not (isinstance(value, Real) and value > 0)):
             raise ArgumentError(f"{name}={value!r}", do="give a positive number, or None for no limit")
     if max_ops is None and max_seconds is None and max_bytes is None:
         yield

@@ -65,6 +65,9 @@ class Options:
     threads: int = 1
 
     def __post_init__(self) -> None:
+        check_whole("threads", self.threads)
+        if self.chunk is not None:
+            check_whole("chunk", self.chunk)
         for name in ("chunk", "lanes", "threads"):  # a whole number of NumPy is a plain one: files hold those
             if isinstance(value := getattr(self, name), np.integer):
                 object.__setattr__(self, name, int(value))
@@ -77,10 +80,6 @@ class Options:
         ):
             if not any(type(value) is type(one) and value == one for one in known):  # 1 is not True
                 raise ArgumentError(f"{name}={value!r}", do=f"use one of {', '.join(map(str, known))}")
-        if self.chunk is not None and (type(self.chunk) is not int or self.chunk < 1):
-            raise ArgumentError(f"chunk={self.chunk!r}", do="give a positive whole number, or None")
-        if type(self.threads) is not int or self.threads < 1:
-            raise ArgumentError(f"threads={self.threads!r}", do="give a number of threads, 1 or more")
 
     @property
     def level(self) -> int:
@@ -91,6 +90,18 @@ class Options:
     def number(self) -> NumberType:
         """What the kernel computes with."""
         return NUMBER_TYPES[self.dtype]
+
+
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Raise ArgumentError unless an option is a whole number that is large enough; a truth value is none.
+
+    >>> check_whole("order", True)
+    Traceback (most recent call last):
+        ...
+    codegen.errors.ArgumentError: order=True; give a whole number, 1 or more
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ArgumentError(f"{name}={value!r}", do=f"give a whole number, {least} or more")
 
 
 OPTIONS = frozenset(each.name for each in fields(Options))

@@ -38,6 +38,7 @@ from symad.reach.reachable_state import ReachableState
 from symad.tracing.calling.function_names import name_of, positional
 from symad.tracing.calling.memory import telling
 from symad.tracing.calling.tracebacks import leave_out_ours, public_api
+from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.control.paths import MAX_PATHS
 from symad.tracing.trace import Trace, skeleton, sparse_leaves, to_program, with_place
 from symad.tracing.values.container_types import static_parts
@@ -208,7 +209,10 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     check_names(options, NAMES)
     if f is None:
         return lambda g: jit(g, **options)
-    return _jitted(f, options, lambda: ())
+    made = Transformed.of(_jitted(f, options, lambda: ()), f)
+    update_wrapper(made, f)
+    made.made_by = jit, (f,), dict(options)
+    return made
 
 
 def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Roots) -> Callable[..., Any]:
@@ -218,9 +222,11 @@ def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Root
     instances = Instances(function, lambda bound, roots: _jitted(bound, options, roots), KERNELS)
 
     def call(*args: Any, **keywords: Any) -> Any:
-        if not keywords and (run := kernels.at_hand(args)) is not None:
-            return run(*args)
-        if keywords:
+        if not keywords:
+            found = kernels.at_hand.get(_met(args))
+            if found is not None and found[1].unchanged():
+                return found[0](*args)
+        else:
             args = positional(function, args, keywords, "a kernel knows its arguments by their positions")
         key = _plain_key(args)
         if key is None:
@@ -249,17 +255,9 @@ class _Kernels:
     def __init__(self, function: Callable[..., Any], options: CompileFields, read_too: Roots) -> None:
         self._function, self._options, self._read_too = function, options, read_too
         self._made: OrderedDict[Any, tuple[Callable[..., Any], ReachableState]] = OrderedDict()
-        self._at_hand: dict[Any, tuple[Callable[..., Any], ReachableState]] = {}  # what numbers and arrays have met
+        self.at_hand: dict[Any, tuple[Callable[..., Any], ReachableState]] = {}  # what numbers and arrays have met
         self._lock = Lock()
         self._warns = not options.get("freeze", False)
-
-    def __reduce__(self) -> Any:
-        return _Kernels, (self._function, self._options, self._read_too)
-
-    def at_hand(self, args: tuple[Any, ...]) -> Callable[..., Any] | None:
-        """Return the kernel that arguments of these classes, shapes and numbers met before, if nothing has changed."""
-        found = self._at_hand.get(_met(args))
-        return found[0] if found is not None and found[1].unchanged() else None
 
     def of(self, key: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
         """Return the kernel for arguments of a kind, which is compiled where there is none or something has changed."""
@@ -273,14 +271,14 @@ class _Kernels:
                 _warn(self._function, read)
             found = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix), read
         with self._lock:
-            if key not in self._made or len(self._at_hand) >= KERNELS:
-                self._at_hand = {}  # what is used from now on comes here once, and so to the end
+            if key not in self._made or len(self.at_hand) >= KERNELS:
+                self.at_hand = {}  # what is used from now on comes here once, and so to the end
             self._made[key] = found
             self._made.move_to_end(key)
             if len(self._made) > KERNELS:
                 self._made.popitem(last=False)
             if _plain_key(args) is not None:
-                self._at_hand[_met(args)] = found
+                self.at_hand[_met(args)] = found
         return found[0]
 
 

@@ -42,9 +42,6 @@ class Variants:
         self._made: OrderedDict[Any, Function] = OrderedDict()
         self._lock = Lock()
 
-    def __reduce__(self) -> Any:
-        return type(self), (self._function, self._make, self._kept)
-
     def of(self, static: Mapping[int, Any]) -> Function:
         """Return what is made of the function with arguments at these positions."""
         key = tuple((position, StrictKey(value)) for position, value in sorted(static.items()))
@@ -77,9 +74,6 @@ class Instances:
         self._methods = WeakKeyDictionary[type, bool]()  # whether the function is a method of a class
         self._made: OrderedDict[int, tuple[ReferenceType[Any], Any, Function]] = OrderedDict()  # by the object's id
         self._lock = Lock()
-
-    def __reduce__(self) -> Any:
-        return type(self), (self._function, self._make, self._kept)
 
     def takes(self, value: Any) -> bool:
         """Whether the function is a method of this object, which is no container and no number."""

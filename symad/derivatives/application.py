@@ -137,14 +137,9 @@ def _check_scalar(shapes: Sequence[tuple[int, ...]], f: Function) -> None:
 
 def check_choice(name: str, value: object, choices: Sequence[object]) -> None:
     """Raise ArgumentError unless a keyword has one of the known values."""
-    if value not in choices:
+    truth = isinstance(value, bool) and not any(value is choice for choice in choices)  # True == 1
+    if truth or value not in choices:
         raise ArgumentError(f"{name}={value!r}", do="use one of " + ", ".join(repr(choice) for choice in choices))
-
-
-def check_order(order: object, least: int) -> None:
-    """Raise ArgumentError unless the order of a derivative is an integer that is large enough."""
-    if isinstance(order, bool) or not isinstance(order, int) or order < least:
-        raise ArgumentError(f"order={order!r}", why=f"the order of a derivative is an integer >= {least}")
 
 
 def close_blocks(level: Level, matrix: Nodes, outputs: Tree, selection: Selection) -> Any:

@@ -24,7 +24,7 @@ from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.tracing.calling.attempts import call
-from symad.tracing.calling.function_names import argument_names, name_of, positional
+from symad.tracing.calling.function_names import argument_names, check_function, name_of, positional
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.paths import followed
@@ -69,7 +69,7 @@ def custom_derivative(
     """
     if function is None:
         return lambda f: custom_derivative(f, derivative, opaque=opaque)
-    plain = function
+    check_function(plain := function)
 
     @wraps(plain)
     def apply(*args: Any, **keywords: Any) -> Any:

@@ -40,7 +40,7 @@ from symad.graph.array_values import values_of_nodes
 from symad.graph.builder import Builder
 from symad.graph.graph import Graph
 from symad.tracing.calling.attempts import call
-from symad.tracing.calling.function_names import argument_names, name_of
+from symad.tracing.calling.function_names import argument_names, check_function, name_of
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.values.array import wrap as wrap_array
@@ -72,7 +72,7 @@ def root(f: Function, initial: Any, *args: Any, solver: Solver | None = None, to
     >>> float(cubic_root(2.0)), sa.derivative(cubic_root)(2.0)
     (1.0, 0.25)
     """
-    chosen = solver or newton
+    chosen = checked_solver(f, args, solver or newton)
     on_symbols = newton_on_symbols if solver is None else None
     return solve(f, initial, args, lambda equation, start: chosen(equation.residual, start), tolerance, on_symbols)
 
@@ -94,11 +94,18 @@ def fixed_point(
         leaves, _ = containers.flatten(y)
         return containers.unflatten(structure, [leaf - part for leaf, part in zip(leaves, image, strict=True)])
 
-    chosen = solver or fixed_point_iteration
+    chosen = checked_solver(g, args, solver or fixed_point_iteration)
     on_symbols = iterated_on_symbols if solver is None else None
     return solve(
         residual, initial, args, lambda equation, start: chosen(equation.residual, start), tolerance, on_symbols
     )
+
+
+def checked_solver(f: Function, args: tuple[Any, ...], solver: Solver) -> Solver:
+    """Return a solver; ArgumentError for one that is no function of two arguments, and for a function f of others."""
+    check_function(f, ["y", *argument_names(f, len(args) + 1)[1:]])
+    check_function(solver, ("function", "initial"))
+    return solver
 
 
 def solve(
@@ -115,6 +122,10 @@ def solve(
     """
     with open_scope() as scope:
         start = lift(scope, initial, containers.paths(initial, "initial"))
+        if not start.arrays:
+            raise ArgumentError(
+                f"initial of type {type(initial).__name__}", where=user_place(), why="it has no numbers"
+            )
         arguments = lift_arguments(scope, args, argument_names(f, len(args) + 1)[1:])
         if on_symbols is not None and _is_symbolic(scope, f, start, arguments):
             return deliver(

@@ -63,9 +63,6 @@ class KeptTraces:
         self._kept = OrderedDict[Any, _Kept | str]()  # or why there is none
         self._lock = RLock()
 
-    def __reduce__(self) -> Any:
-        return KeptTraces, (self._f,)
-
     def gradient(self, chosen: Selection, called: Called) -> tuple[Any, Any]:
         """Return value and gradient of what `called` runs in a level; by a trace that is kept, where there is one."""
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from codegen.ir.sparsity import SparsityPattern
 from codegen.machine.calls.arguments import numbers_of
 from codegen.machine.calls.kernel import Kernel
+from codegen.options import check_whole
 from codegen.records import dataclass
 from symad.errors import ArgumentError
 
@@ -169,8 +170,8 @@ class Request(NamedTuple):
 def check_request(asked: Request) -> None:
     """Raise ArgumentError for a tolerance that is no positive number, and iterations that are no count."""
     most, tolerance = asked.max_iterations, asked.tolerance
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 1):
-        raise ArgumentError(f"max_iterations={most!r}", do="give a whole number from 1 on")
+    if most is not None:
+        check_whole("max_iterations", most)
     if tolerance is not None and not float(numbers_of(tolerance, "tolerance")) > 0:
         raise ArgumentError(f"tolerance={tolerance!r}", do="give a positive number")
 

@@ -78,9 +78,10 @@ class InitialValueProblem:
         self, f: Function, y0: Any, parameters: tuple[Any, ...] = (), *, mass: Any = None,
         events: Sequence[Function] | Function = (),
     ) -> None:  # fmt: skip
-        for function in (f, *([y0] if callable(y0) else ())):
-            check_function(function)
         self._laid = laid = FlatParameters.of(parameters)
+        check_function(f, ["t", "y", *_names(parameters)])
+        if callable(y0):
+            check_function(y0, _names(parameters))
         self.parameters = parameters
         begin = y0 if callable(y0) else _constant(y0)
         q = np.asarray(laid.flat(parameters), dtype=np.float64)
@@ -93,7 +94,7 @@ class InitialValueProblem:
         self._events = [Event(self._flat_event(g), g, examples) for g in given]
 
     def _flat_event(self, g: Function) -> Function:
-        check_function(g)
+        check_function(g, ["t", "y", *_names(self.parameters)])
         return partial(_event, g, self._laid, self.shape)
 
     def export(
@@ -331,6 +332,7 @@ def odeint(
     array([[ 0.    ,  0.    ],
            [ 0.0018, -0.4879]])
     """
+    check_function(f, [*("t", "y")[:: 1 if tfirst else -1], *_names((*parameters, *args))])
     if not tfirst:
         _check_order(f)
     start = y0 if isinstance(y0, Traced) else np.asarray(_stacked(y0))
@@ -340,6 +342,10 @@ def odeint(
         unflatten(structure, [np.ones(np.shape(leaf)) for leaf in leaves]),
     )  # fmt: skip
     return made.solution(times, start, *parameters, *args, method=method, rtol=rtol, atol=atol, options=options)
+
+
+def _names(parameters: tuple[Any, ...]) -> list[str]:
+    return [f"parameter_{k}" for k in range(len(parameters))]
 
 
 def _times(times: Any) -> Array:

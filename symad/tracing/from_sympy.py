@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,7 +109,8 @@ def formula_of(args: Sequence[Any], expression: Any) -> TracedFormula:
     >>> formula_of([x], sp.Function("f")(x) + x)(2 * x)
     2*x + f(2*x)
     """
-    args = (args,) if isinstance(args, sp.Basic) and not isinstance(args, sp.Tuple) else tuple(args)
+    several = isinstance(args, sp.Tuple) if isinstance(args, sp.Basic) else isinstance(args, Iterable)
+    args = tuple(args) if several else (args,)
     names = [_name(arg, k) for k, arg in enumerate(args)]
     with open_scope(apart=True) as scope:
         inputs = _inputs(scope.graph, args, names)

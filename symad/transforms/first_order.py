@@ -15,13 +15,13 @@ from typing import Any, Concatenate, Literal, get_args, overload
 import numpy as np
 
 from codegen.ir.sparsity import Format
+from codegen.options import check_whole
 from symad.derivatives import in_code, modes
 from symad.derivatives.application import (
     Function,
     call_scalar,
     check_choice,
     check_dense,
-    check_order,
     close_blocks,
     require_scalar,
 )
@@ -130,7 +130,7 @@ def derivative(f: Callable[P, R], order: int = 1, *, wrt: str | None = None) -> 
     >>> derivative(lambda x: x**3, order=2)(2.0), derivative(lambda x: sympy.sin(2) * x**2)(sympy.Symbol("x"))
     (12.0, 2*x*sin(2))
     """
-    check_order(order, 0)
+    check_whole("order", order, 0)
     if wrt is not None:
         return _derivative_in_part(f, order, wrt)
 

@@ -15,8 +15,9 @@ from typing import Any, Literal, overload
 import numpy as np
 
 import symad.tracing.values.containers as containers
+from codegen.options import check_whole
 from symad.derivatives import in_code
-from symad.derivatives.application import Function, as_tuple, call_scalar, check_choice, check_order, fitting
+from symad.derivatives.application import Function, as_tuple, call_scalar, check_choice, fitting
 from symad.derivatives.interpolation import MixedPartials, interpolation_matrix, multi_indices, place_of
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.modes import operations_of
@@ -67,8 +68,9 @@ def taylor(
     >>> taylor(lambda x: x * x, (1.0,), (1.0,), 3, curve=[(1.0,)])
     (1.0, 2.0, 3.0, 2.0)
     """
-    check_order(order, 0)
+    check_whole("order", order, 0)
     primals = as_tuple(primals, "primals")
+    curve = as_tuple(curve, "curve")
     written = None if curve else in_code.coefficients(f, primals, as_tuple(tangents, "tangents"), order)
     if written is not None:
         return written
@@ -92,6 +94,7 @@ def derivative_along(
     >>> derivative_along(lambda x: x[0] ** 3 * x[1], (np.array([1.0, 2.0]),), (np.array([1.0, 0.0]),), 3)
     12.0
     """
+    check_whole("order", order, 0)
     primals = as_tuple(primals, "primals")
     written = in_code.along(f, primals, as_tuple(tangents, "tangents"), order) if mode == "auto" else None
     if written is not None:
@@ -138,11 +141,13 @@ def mixed_derivative(
 ) -> Callable[P, R]:
     """Return the partial derivative of f in the inputs of these flat numbers, one forward pass for each, in turn.
 
-    The result has the structure of f's result.
+    The result has the structure of f's result. ArgumentError for indices that are no numbers of inputs.
 
     >>> mixed_derivative(np.prod, (0, 1, 2, 3))(np.array([2.0, 3.0, 5.0, 7.0]))
     1.0
     """
+    if not isinstance(indices, Sequence | np.ndarray):
+        raise ArgumentError(f"indices of type {type(indices).__name__}", do="give a tuple of numbers of inputs: (0, 1)")
 
     def apply(*args: Any, **keywords: Any) -> Any:
         chosen = select_arguments(f, args, argnums, keywords, wrt)
@@ -188,7 +193,7 @@ def derivative_tensor(
            [0, 1],
            [0, 1]])
     """
-    check_order(order, 1)
+    check_whole("order", order, 1)
     check_choice("mode", mode, ("auto", "fwd", "rev", "cross-country"))
 
     def apply(*args: Any, **keywords: Any) -> Any:
@@ -221,7 +226,7 @@ def mixed_partials(f: Function, x: Any, order: int) -> MixedPartials:
     >>> found, found.error < 1e-12
     (<MixedPartials: 3 of order 2, condition number 2.3>, True)
     """
-    check_order(order, 1)
+    check_whole("order", order, 1)
     with open_level((x,), argument_names(f, 1)) as level:
         size = math.prod(_one_shape(level))
         indices = _checked_indices(size, order)
@@ -249,7 +254,7 @@ def taylor_polynomial(f: Function, x: Any, degree: int = 2, *, mode: PolynomialM
     (array([[1., 1.],
            [1., 0.]]), 1.105)
     """
-    check_order(degree, 0)
+    check_whole("degree", degree, 0)
     check_choice("mode", mode, ("auto", "forward", "reverse"))
     if mode == "forward" and degree != 2:
         raise ArgumentError(f'mode="forward" with degree={degree}', why="it pushes polynomials of degree 2")
@@ -302,7 +307,6 @@ def _of_outputs(chosen: Selection, operator: Callable[..., Sequence[int | None]]
 
 
 def _along(level: Level, result: Tree, tangents: tuple[Any, ...], order: int, mode: str) -> Any:
-    check_order(order, 0)
     check_choice("mode", mode, ("auto", "taylor", "nested"))
     if order > LARGEST_FACTORIAL:
         raise ArgumentError(

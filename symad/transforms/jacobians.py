@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import SparsityPattern
+from codegen.options import check_whole
 from symad.derivatives import modes
 from symad.derivatives.application import Function, check_choice
 from symad.derivatives.level import Level, open_level
@@ -136,7 +137,7 @@ def hutchinson_trace(f: Function, x: Any, probes: Any, *, mode: Literal["fwd", "
     check_choice("mode", mode, ("fwd", "rev"))
     value, apply = linearize(f, x) if mode == "fwd" else vjp(f, x)
     shapes = np.shape(x), np.shape(value), np.shape(probes)[1:]
-    if len(set(shapes)) != 1 or not len(probes):
+    if len(set(shapes)) != 1 or np.shape(probes)[:1] in ((), (0,)):
         raise ArgumentError(
             f"x of shape {shapes[0]}, a result of shape {shapes[1]} and probes of shape {np.shape(probes)}",
             why="a trace is that of a square matrix, and each probe has the shape of x",
@@ -195,6 +196,10 @@ def verify_sparsity(
     ([], [(0, 1), (1, 2)])
     """
     check_choice("order", order, (1, 2))
+    check_whole("points", points)
+    check_whole("seed", seed, 0)
+    if not isinstance(pattern, SparsityPattern):
+        raise ArgumentError(f"a pattern of type {type(pattern).__name__}", do="give one that sa.sparsity returns")
     chosen = select_arguments(f, args, argnums, {}, wrt)
     every = tuple(range(len(chosen.arguments)))
     function = chosen.function if order == 1 else grad(chosen.function, every)

@@ -22,14 +22,14 @@ import symad.tracing.values.containers as containers
 from codegen.ir.sparsity import Format
 from symad.derivatives import in_code, modes
 from symad.derivatives.application import Function, call_scalar, check_choice, fitting
-from symad.derivatives.implicit import TOLERANCE, Equation, Solver, solve
+from symad.derivatives.implicit import TOLERANCE, Equation, Solver, checked_solver, solve
 from symad.derivatives.level import Level, open_level
 from symad.derivatives.selection import FIRST, Argnums, Paths, Selection, select_arguments
 from symad.derivatives.solvers import VectorLayout, least_squares, linearized, newton
 from symad.derivatives.symbolic_equations import SymbolicEquation
 from symad.derivatives.symbolic_minima import free_minimum
 from symad.errors import ArgumentError, ConvergenceError
-from symad.tracing.calling.function_names import check_function, name_of
+from symad.tracing.calling.function_names import argument_names, check_function, name_of
 from symad.tracing.calling.running import callee
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.derivative_blocks import scope_of_code
@@ -202,6 +202,9 @@ def argmin(
     >>> round(sa.derivative(nearest)(3.0), 12) == round(1 / (1 + 6 * nearest(3.0) ** 2), 12)
     True
     """
+    checked_solver(f, args, solver or newton)
+    if constraints is not None:
+        check_function(constraints, ["y", *argument_names(constraints, len(args) + 1)[1:]])
     problem = _Minimisation(f, constraints, solver)
     if constraints is None:
         on_symbols = None if solver is not None else problem.minimum_on_symbols

@@ -22,6 +22,7 @@ from symad.errors import ArgumentError, UncompiledWarning
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.scope import innermost_scope
 from symad.tracing.calling.tracebacks import public_api
+from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import is_symad
 from symad.tracing.values.node_trees import Tree
 from symad.tracing.values.sparse_matrix import Entries, Triangle
@@ -46,7 +47,10 @@ def known_options(transform: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **options: P.kwargs) -> R:
         if not options.keys() <= set(names):
             check_names(options, names)
-        return transform(*args, **options)
+        made = transform(*args, **options)
+        if isinstance(made, Transformed) and made.made_by is None:
+            made.made_by = checked, args, options
+        return made
 
     return checked
 
@@ -54,10 +58,9 @@ def known_options(transform: Callable[P, R]) -> Callable[P, R]:
 def described(apply: Function, f: Function, what: str, recipe: TransformRecord | None = None) -> Function:
     """Return `apply` as the function that a transform made of f: with a name, a docstring, its recipe, f behind it."""
     check_function(f)
-    transformed: Any = public_api(_counted(apply, f"the {what} of {name_of(f)}"))
+    transformed: Any = Transformed.of(public_api(_counted(apply, f"the {what} of {name_of(f)}")), f)
     transformed.__name__ = f"{what.replace(' ', '_')}_of_{name_of(f)}"
     transformed.__doc__ = f"The {what} of {name_of(f)}."
-    transformed.__wrapped__ = f
     return transformed if recipe is None else noted(transformed, recipe)
 
 

@@ -30,7 +30,7 @@ from codegen.machine.batches.batch_run import Code, Progress, Task, run_task
 from codegen.machine.calls.arguments import Array, as_numbers, results_of
 from codegen.machine.kernel_text import planned
 from codegen.machine.storage.program_cache import ObjectCode, ProgramCache
-from codegen.options import LEVELS, Options
+from codegen.options import LEVELS, Options, check_whole
 from codegen.pricing.price_table import SECONDS
 from codegen.stages import stage
 
@@ -191,7 +191,6 @@ class PlacedArrays(NamedTuple):
     beside: Sequence[tuple[Array, Array]] = ()
 
 
-WHOLE = (int, np.integer)
 PATIENCE = 0.1  # of the seconds to compile is spent on points one by one before: a small batch is never kept waiting
 
 
@@ -250,8 +249,8 @@ class Batch:
         """Return the results, one array per output; `point` is the machine code for one point."""
         if form not in ARRANGEMENTS:
             raise ArgumentError(f"layout={form!r}", do=f"use one of {', '.join(ARRANGEMENTS)}")
-        if not isinstance(threads, WHOLE) or threads < 1:
-            raise ArgumentError(f"threads={threads!r}", do="give a number of threads, 1 or more")
+        if type(threads) is not int or threads < 1:
+            check_whole("threads", threads)
         key = None if progress is not None else key_of(form, threads, args, out, self.options.number)
         known = self._layouts.get(key)
         if known is not None and known.code is self._code and self._lasting(point, known.count):

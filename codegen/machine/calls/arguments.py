@@ -242,7 +242,9 @@ def in_positions(args: tuple[Any, ...], keywords: dict[str, Any], names: Sequenc
     rest = names[len(args) :]
     for name in keywords:
         if name not in rest:
-            why = "it is given by position too" if name in names else f"the kernel takes {', '.join(names)}, and out="
+            why = (
+                "it is given by position too" if name in names else f"the kernel takes {', '.join(names)}, and options"
+            )
             raise ArgumentError(f"keyword {name!r}", why=why)
     missing = [name for name in rest if name not in keywords]
     if missing:

@@ -168,13 +168,15 @@ class Kernel(KeptKernel):
         threads: int = 1,
         progress: Progress | None = None,
         layout: Arrangement = "points",
+        **named: Any,
     ) -> Any:
         """Evaluate at many points: arguments with leading axes, which broadcast as those of a gufunc do.
 
         The axes behind them are the declared ones (see `signature`); an argument without leading axes is shared by all
-        points. Results have the leading axes in front, fresh or written into `out`. The points are computed several
-        side by side, on up to `threads` threads, with the GIL released; neither changes a bit of the results, except
-        that `accuracy="fast"` may take another variant of a vector function than for one point.
+        points. Arguments may be given by their names. Results have the leading axes in front, fresh or written into
+        `out`. The points are computed several side by side, on up to `threads` threads, with the GIL released; neither
+        changes a bit of the results, except that `accuracy="fast"` may take another variant of a vector function than
+        for one point.
         `progress(points done, points)` is called about 20 times a second; what it raises, or Ctrl-C, stops the work.
         With `layout="blocks"`, arrays have an axis of blocks in front and one of `lanes` points behind (docs/batch.md).
         ArgumentError for shapes that do not fit.
@@ -186,7 +188,9 @@ class Kernel(KeptKernel):
         array([[10., 20., 30.],
                [20., 40., 60.]])
         """
-        packed = args if self.pack is None else self.pack(args, {})
+        if named and self.pack is None:
+            args = in_positions(args, named, self.argument_names)
+        packed = args if self.pack is None else self.pack(args, named)
         batch = self._batch or self._batched()
         results: list[Any] = batch(self._compiled.library, packed, out, threads, progress, layout)
         if out is not None and self.unpack is None:

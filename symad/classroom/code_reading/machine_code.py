@@ -73,6 +73,7 @@ def read_llvm(kernel: Kernel) -> CodeReading:
     >>> read_llvm(sa.compile(sa.derivative(lambda x: x**3), 1.0)).results
     (3*x**2,)
     """
+    _check_kernel(kernel)
     if not is_one_function(kernel):
         raise _in_parts()
     inputs = kernel.program.inputs
@@ -101,6 +102,7 @@ def read_assembly(kernel: Kernel) -> CodeReading:
     >>> read_assembly(sa.compile(lambda x: x * x, 1.0)).count()["arithmetic"]
     1
     """
+    _check_kernel(kernel)
     texts = instructions_of(kernel.assembly)
     if not texts:  # loops and sweeps are functions of other names
         raise _in_parts()
@@ -127,6 +129,11 @@ def kind_of(line: str) -> str:
     """
     word = line.split()[0]
     return next((kind for kind, pattern in _KINDS.items() if re.match(pattern, word)), "something else")
+
+
+def _check_kernel(kernel: Kernel) -> None:
+    if not isinstance(kernel, Kernel):
+        raise ArgumentError(f"{type(kernel).__name__} in place of a kernel", do="compile the function first")
 
 
 def _in_parts() -> ArgumentError:

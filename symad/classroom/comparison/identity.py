@@ -40,7 +40,7 @@ Degree = tuple[int, int]
 
 @dataclass(frozen=True)
 class Sample:
-    """A random point, random directions, and the derivative along them there to 50 digits; noise counts as 0."""
+    """A random point, random directions, and the derivative along them there to 40 digits; noise counts as 0."""
 
     x: Any
     directions: tuple[Any, ...]

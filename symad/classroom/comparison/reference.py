@@ -1,4 +1,4 @@
-"""The exact derivatives at a point: 50 digits from values of f alone, and balls around the values of a formula."""
+"""The exact derivatives at a point: 40 digits from values of f alone, and balls around the values of a formula."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FROM_FORMULA = "from the formula of AD in hundreds of digits, because difference
 
 @dataclass(frozen=True)
 class Reference:
-    """The derivatives at the point to 50 digits and where they come from; or why there are none."""
+    """The derivatives at the point to 40 digits and where they come from; or why there are none."""
 
     values: tuple[Any, ...]
     refusal: str = ""

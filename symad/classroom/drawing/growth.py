@@ -94,7 +94,7 @@ def growth(f: Any, x: Any, orders: int = 8) -> Growth:
     >>> grown.counts["AD graph"], grown.counts["sympy.diff tree"]
     ([3, 7, 14, 25], [3, 8, 16, 28])
     """
-    if not isinstance(orders, int) or not 1 <= orders <= 100:
+    if type(orders) is not int or not 1 <= orders <= 100:
         raise ArgumentError(f"orders={orders!r}", where=user_place(), do="give an integer from 1 to 100")
     found = given(f, x)
     if np.ndim(found.argument) != 0 or len(found.symbols) != 1:

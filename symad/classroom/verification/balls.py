@@ -107,6 +107,8 @@ def results_of(kernel_or_trace: Kernel | Trace) -> tuple[Rows, list[int | None]]
     """Return the rows of a kernel or a trace, and which of them each result is, in flat order; None where it is 0."""
     if isinstance(kernel_or_trace, Trace):
         return kernel_or_trace.graph, list(kernel_or_trace.outputs.flat)
+    if not isinstance(kernel_or_trace, Kernel):
+        raise ArgumentError(f"{type(kernel_or_trace).__name__} in place of a kernel or a trace", do="compile it first")
     program = written_out(kernel_or_trace.program)
     results: list[int | None] = []
     for output in program.outputs:

@@ -14,6 +14,7 @@ import numpy as np
 
 from codegen import Kernel
 from codegen.deprecation import deprecated
+from codegen.options import check_whole
 from codegen.records import dataclass
 from symad.classroom.verification.balls import enclosures, numbered, results_of, tight, working_bits
 from symad.classroom.verification.balls_functions import Ball, as_mpf, ball, flint, hull
@@ -55,6 +56,8 @@ def enclose(
     >>> -0.01 < float(over.lower()) <= 0, 0.25 <= float(over.upper()) < 0.26
     (True, True)
     """
+    check_whole("digits", digits)
+    check_whole("pieces", pieces)
     if box is not None:
         if not isinstance(kernel_or_trace, Kernel) or args:
             raise ArgumentError("a box of a trace, or with a point", do="give a kernel and a box, or leave the box out")

@@ -16,6 +16,7 @@ import numpy as np
 from codegen import Kernel
 from codegen.evaluation.interpret import evaluate
 from codegen.machine.batches.batch_run import Progress
+from codegen.options import check_whole
 from codegen.records import dataclass
 from symad.classroom.verification.balls import flat_floats, numbered
 from symad.classroom.verification.box import Search
@@ -174,25 +175,20 @@ def verify(
     (True, True, True)
     """
     single = check_kernel(kernel)
+    check_whole("digits", digits)
+    check_whole("points", points)
+    check_whole("seed", seed, 0)
+    if not 0 < max_seconds < LONGEST:
+        raise ArgumentError(f"max_seconds={max_seconds!r}", do=f"give a positive time of less than {LONGEST:g} s")
     if box is None:
         return _at_point(kernel, args, _route(kernel, against, args, digits, rigorous), single, rigorous)
     if args:
         raise ArgumentError("a point and a box", why="errors are measured at the one or over the other", do="give one")
-    _check_limits(points, seed, max_seconds)
     found = box_of(kernel, box)
     exact = _route(kernel, against, found.arguments(found.low / 2 + found.high / 2), digits, rigorous)
     name = "" if against is None else name_of(against)
     search = Search(kernel, found, exact, max_seconds, progress)
     return search.run(points, seed, digits=digits, rigorous=rigorous, against=name)
-
-
-def _check_limits(points: int, seed: int, max_seconds: float) -> None:
-    if type(points) is not int or points < 1:
-        raise ArgumentError(f"points={points!r}", do="give a positive whole number")
-    if type(seed) is not int or seed < 0:
-        raise ArgumentError(f"seed={seed!r}", do="give a whole number, 0 or more")
-    if not 0 < max_seconds < LONGEST:
-        raise ArgumentError(f"max_seconds={max_seconds!r}", do=f"give a positive time of less than {LONGEST:g} s")
 
 
 def _route(

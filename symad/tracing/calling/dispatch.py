@@ -40,6 +40,7 @@ from symad.tracing.calling.running import Key, callee, item, key_of, place, resu
 from symad.tracing.calling.scope import Scope, innermost_scope
 from symad.tracing.calling.stand_ins import BUILTINS, arrays_are_traced, kind_of, of_constants, replacements
 from symad.tracing.calling.subscripts import lookup_form, subscripted_form
+from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import is_library, is_symad
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.values.computed_items import Listed
@@ -57,11 +58,12 @@ _ASKING = frozenset(  # functions that call methods of their arguments; lists ar
     for f in (abs, round, iter, next, divmod, pow, *vars(operator).values())
     if callable(f) and f not in (operator.mul, operator.imul)
 )
+_OF_ITEMS = (next, operator.getitem, operator.setitem, operator.delitem, operator.contains)  # keep what is behind it
 _PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
 _COPYING = frozenset({"copy", "astype", "repeat", "flatten"})  # methods of arrays; they are given no array
 _THREADS = frozenset({"threading", "concurrent"})
 _HANDING = _THREADS | {"numpy", "scipy", "symad", "pandas", "itertools", "functools"}  # packages that do
-_CALLABLES = (FunctionType, MethodType, functools.partial, np.vectorize)
+_CALLABLES = (FunctionType, MethodType, functools.partial, np.vectorize, Transformed)
 _BY_ID = {id(vars(builtins)[name]): form for name, form in BUILTINS.items()}
 
 
@@ -109,7 +111,8 @@ class DispatchedRun:
 
     def result(self, operator_name: str, left: Any, right: Any) -> Any:
         """Return what an operator makes; a new array of numbers, which is changed later, is one of constants."""
-        result = getattr(operator, operator_name)(self.value(left), self.value(right))
+        forms = self.value(left), self.value(right)
+        result = forms[0] * forms[1] if operator_name == "mul" else getattr(operator, operator_name)(*forms)  # lists
         is_new = self._arrays and type(result) in (np.ndarray, Indexed) and {type(left), type(right)} <= _PLAIN_OPERANDS
         return of_constants(result) if is_new else result
 
@@ -142,9 +145,11 @@ class DispatchedRun:
             return self._of_function(f)
         if isinstance(f, type):
             return self._maker(f) or (self._handing(f) if _hands_on(f) else f)
-        if kind is functools.partial:
+        if kind in (functools.partial, Transformed):
             inner = self.callee(f.func)
-            return f if inner is f.func else functools.partial(inner, *f.args, **f.keywords)
+            if inner is f.func:
+                return f
+            return f.with_function(inner) if kind is Transformed else functools.partial(inner, *f.args, **f.keywords)
         if kind is _CACHED:
             return _memoised(f, self.callee(f.__wrapped__))
         if kind is np.vectorize:
@@ -187,7 +192,7 @@ class DispatchedRun:
         if f is eval or f is exec:
             return functools.partial(_evaluate, f)
         if id(f) in _ASKING:
-            return self._asking(f)
+            return self._asking(f, 1 if f in _OF_ITEMS else 2)
         method = _call_of(f)
         form = self.callee(method) if type(method) is FunctionType else method
         if form is not method:
@@ -292,11 +297,11 @@ class DispatchedRun:
             return {key: self._handed(value, False) for key, value in container.items()}
         return type(container)(self._handed(value, False) for value in container)
 
-    def _asking(self, f: Function) -> Function:
-        """Return a builtin that is given what stands for objects of the user's, where operators are rewritten."""
+    def _asking(self, f: Function, operands: int = 1) -> Function:
+        """Return a builtin whose first arguments are what stands for objects, where operators are rewritten."""
         if not self._style.operators:
             return f
-        return lambda *args, **keywords: f(*map(self.value, args), **keywords)
+        return lambda *args, **keywords: f(*map(self.value, args[:operands]), *args[operands:], **keywords)
 
 
 def _making(method: Any) -> Function:

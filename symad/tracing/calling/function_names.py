@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import sympy as sp
 
 from symad.errors import ArgumentError
+from symad.tracing.calling.user_place import user_place
 
 
 def name_of(f: Callable[..., Any]) -> str:
@@ -33,8 +35,11 @@ def argument_names(f: Callable[..., Any] | None, count: int) -> list[str]:
     return names + [f"argument_{k}" for k in range(len(names), count)]
 
 
-def check_function(f: object) -> None:
-    """Raise ArgumentError for what cannot be called: often the result of a function in place of the function."""
+def check_function(f: object, names: Sequence[str] | None = None) -> None:
+    """Raise ArgumentError for what cannot be called: often the result of a function in place of the function.
+
+    With the names of the arguments that it will get, also for a function that does not take so many.
+    """
     if isinstance(f, sp.Basic) and not callable(f):
         raise ArgumentError(
             f"the expression {f} in place of a function",
@@ -47,22 +52,34 @@ def check_function(f: object) -> None:
             why="a transform takes a function and returns one",
             do="give the function itself, and the arguments in the call after it: grad(f)(x)",
         )
+    if names is not None and (misfit := _misfit(f, names)):
+        raise ArgumentError(
+            f"{name_of(f)} does not take the arguments ({', '.join(names)})",
+            where=user_place(),
+            why=misfit,
+            do="give a function that does, and a value for each of its arguments",
+        )
+
+
+def _misfit(f: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """Return why a function cannot be called with these arguments, "" where it can or its signature is not known."""
+    try:
+        inspect.signature(f).bind(*args, **keywords)
+    except ValueError:  # a builtin does not always have one
+        return ""
+    except TypeError as error:
+        return str(error)
+    return ""
 
 
 def check_call(f: object, examples: tuple[Any, ...]) -> None:
     """Raise ArgumentError unless a function takes that many positional arguments."""
     check_function(f)
-    try:
-        signature = inspect.signature(f)  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # a builtin does not always have one
-        return
-    try:
-        signature.bind(*examples)
-    except TypeError as error:
+    if misfit := _misfit(f, examples):  # type: ignore[arg-type]
         raise ArgumentError(
-            f"{name_of(f)} with {len(examples)} example arguments ({error})",  # type: ignore[arg-type]
+            f"{name_of(f)} with {len(examples)} example arguments ({misfit})",  # type: ignore[arg-type]
             do="give one example for each argument, of its structure and shape, such as np.zeros(3), 1.0",
-        ) from None
+        )
 
 
 def positional(
@@ -76,6 +93,8 @@ def positional(
     >>> positional(lambda x, y: x, (1,), {"y": 2})
     (1, 2)
     """
+    if misfit := _misfit(f, args, keywords):
+        raise ArgumentError(f"a call of {name_of(f)}", where=user_place(), why=misfit)
     bound = inspect.signature(f).bind(*args, **keywords)
     if bound.kwargs:
         raise ArgumentError(

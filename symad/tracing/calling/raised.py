@@ -23,6 +23,7 @@ import numpy as np
 
 from symad.tracing.calling.conversions import is_conversion, names_a_traced_value
 from symad.tracing.calling.recorded_errors import Note, Watch
+from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import is_library, is_passed_over, is_raise, is_symad, raised_by_user, segment_at
 from symad.tracing.values.traced import Traced
 
@@ -49,7 +50,10 @@ _OF_NUMBERS = (  # how Python words what it says of floats too
     "cannot convert float NaN to integer", "of empty iterable",
     "missing 1 required", "positional argument", "unexpected keyword argument", "argument of type",
 )  # fmt: skip
-_PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic, type, ModuleType, FunctionType, range, slice)
+_PLAIN = (
+    int, float, complex, str, bytes, bool, type(None), np.generic, type, ModuleType, FunctionType, Transformed, range,
+    slice,
+)  # fmt: skip
 _STORED = re.compile(r"'(Scalar|Array)' object has no attribute '(\w+)'")
 LOOKED_AT = 1_000  # parts of a container
 

@@ -218,7 +218,9 @@ def _getattr(value: Any, name: str, /, *default: Any) -> Any:
 
 
 def _hasattr(value: Any, name: str, /) -> bool:
-    return hasattr(value.apparent_kind() if isinstance(value, Scalar) else value, name)
+    if isinstance(value, Scalar) and not (hasattr(value.apparent_kind(), name) and name.startswith("__")):
+        return hasattr(value.apparent_kind(), name)
+    return hasattr(value, name)  # protocols of a traced number are its own
 
 
 BUILTINS: dict[str, Function] = {
@@ -361,8 +363,8 @@ def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
     pairs += [(np.fromiter, from_iterable), (np.vectorize, _vectorize)]
     pairs += [(original, _Concatenator(original)) for original in (np.r_, np.c_)]
     pairs += [(itertools.islice, _islice), (collections.deque, _conversion(collections.deque, _deque))]
-    pairs.append((np.float64, _conversion(np.float64, partial(as_array, dtype=float))))  # of an array it is that array
-    pairs += [(kind, _conversion(kind, _as_int)) for kind in (np.int64, np.int32)]
+    for kind in (np.float64, np.int64, np.int32):  # of an array it is an array
+        pairs.append((kind, _conversion(kind, lambda value, kind=kind: as_array(value, dtype=kind)[()])))
     table = {id(original): (original, form) for original, form in pairs}
     inner = (math, cmath, statistics, itertools, collections, np.linalg, np.lib.stride_tricks, np.lib, np)
     for module in (*inner, *[sys.modules[name] for name in optional]):  # inner modules first

@@ -10,7 +10,7 @@ import sympy as sp
 
 import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError
-from symad.tracing.calling.function_names import name_of
+from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope, open_scope
 from symad.tracing.calling.user_place import user_place
@@ -39,6 +39,8 @@ def cond(predicate: Any, if_true: Function, if_false: Function, *operands: Any) 
     >>> cond(sp.Symbol("x") > 0, lambda: 1, lambda: 2)
     Piecewise((1, x > 0), (2, True))
     """
+    check_function(if_true)
+    check_function(if_false)
     if np.shape(predicate) != ():
         raise ArgumentError(
             f"a predicate of shape {np.shape(predicate)} for cond",

@@ -12,6 +12,7 @@ import optree
 import symad.tracing.values.containers as containers
 from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import argument_names, check_function, name_of, positional
+from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import user_place
 from symad.tracing.control.body_shapes import result_shapes
 from symad.tracing.control.reasons import written_if_possible
@@ -50,7 +51,10 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
             return _whole_map(f, operands, out_axes)
         return unrolled_map(f, operands, out_axes)
 
-    return update_wrapper(mapped, f)
+    made = Transformed.of(mapped, f)
+    update_wrapper(made, f)
+    made.made_by = vmap, (f, in_axes, out_axes), {}
+    return made
 
 
 def unrolled_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> Any:

@@ -23,6 +23,7 @@ import optree
 from codegen.ir.copy_rows import copy_rows
 from codegen.ir.program import needed
 from codegen.limits import check
+from codegen.options import check_whole
 from symad.errors import ArgumentError, LimitError
 from symad.graph.builder import Builder
 from symad.reach.reachable_state import ReachableState
@@ -91,8 +92,8 @@ class Paths:
         of_captured: bool = True,
         hidden: bool = True,
     ) -> None:
-        if around is None and (type(limit) is not int or limit < 1):
-            raise ArgumentError(f"max_paths={limit!r}", do="give a whole number from 1 on")
+        if around is None:
+            check_whole("max_paths", limit)
         self._graph = scope.graph
         self.limit, self._name, self._around = limit, name, around
         self.of_captured, self._hidden = of_captured, hidden

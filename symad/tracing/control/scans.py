@@ -31,7 +31,7 @@ def scan(f: Body, init: Any, xs: Any = None, length: Any = None, reverse: bool =
     >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
     (6.0, array([0., 1., 3.]))
     """
-    check_function(f)
+    check_function(f, ("carry", "x"))
     carry = carry_of(init, "init")
     operands = _operands(xs, length)
     if operands.count == 0:
@@ -76,7 +76,7 @@ def fori_loop(lower: Any, upper: Any, body: Body, init: Any) -> Any:
     >>> fori_loop(1, 5, lambda k, product: k * product, 1.0)
     24.0
     """
-    check_function(body)
+    check_function(body, ("k", "carry"))
     first, last = whole_number(lower, "lower"), whole_number(upper, "upper")
     carry = carry_of(init, "init")
     with written_if_possible():

@@ -33,8 +33,8 @@ def while_loop(cond: Callable[[Any], Any], body: Body, init: Any, max_steps: int
     >>> while_loop(lambda x: x**2 > 2.000001, lambda x: (x + 2 / x) / 2, 2.0)
     1.4142135623746899
     """
-    check_function(cond)
-    check_function(body)
+    check_function(cond, ("carry",))
+    check_function(body, ("carry",))
     limit = None if max_steps is None else whole_number(max_steps, "max_steps")
     if limit is not None and limit < 0:
         raise ArgumentError(f"max_steps={limit}", where=user_place(), why="a number of steps is not negative")

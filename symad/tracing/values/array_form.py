@@ -15,6 +15,30 @@ from symad.tracing.values.node_arrays import all_truths, converted
 from symad.tracing.values.traced import Traced
 
 
+class Flags:
+    """What NumPy's `flags` say of the array that nodes stand for, except whose the memory is."""
+
+    __slots__ = ("_nodes",)
+
+    def __init__(self, nodes: Nodes) -> None:
+        object.__setattr__(self, "_nodes", nodes)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_MEMORY:
+            raise TraceError(f"flags.{name} of a traced array", where=user_place(), why="it has no memory of its own")
+        return getattr(self._nodes.flags, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._nodes.flags, name, value)
+
+    def __getitem__(self, key: str) -> Any:
+        name = {"O": "owndata", "X": "writebackifcopy"}.get(key, key.lower())
+        return getattr(self, name) if name in _OF_MEMORY else self._nodes.flags[key]
+
+
+_OF_MEMORY = ("owndata", "writebackifcopy", "num")
+
+
 class ArrayForm(Traced):
     """One node of the graph of `scope` per element, in an ordinary array, whose views and copies are NumPy's own."""
 
@@ -58,6 +82,16 @@ class ArrayForm(Traced):
     def strides(self) -> tuple[int, ...]:
         """Bytes between neighbours along each axis: those of its nodes, which are views where NumPy has views."""
         return tuple([step // self.nodes.itemsize * self.itemsize for step in self.nodes.strides])
+
+    @property
+    def flags(self) -> Flags:
+        """How it stands in memory: as its nodes do; arguments stand in C order."""
+        return Flags(self.nodes)
+
+    @property
+    def setflags(self) -> Any:
+        """What lets it be written to, or not."""
+        return self.nodes.setflags
 
     @property
     def T(self) -> Any:  # noqa: N802 (NumPy's name)

@@ -68,6 +68,8 @@ def register_container(
     >>> optree.tree_leaves(Line(2.0, 3.0), namespace="symad")
     [2.0, 3.0]
     """
+    if not isinstance(cls, type):
+        raise ArgumentError(f"{cls!r:.80} in place of a class", where=user_place(), do="give the class itself")
 
     def take_apart(value: Any) -> tuple[list[Any], Any, Iterable[Any]]:
         parts, static = flatten(value)

@@ -11,6 +11,7 @@ import types
 from collections.abc import Sequence
 from enum import Enum
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -213,7 +214,7 @@ _REASONS: tuple[tuple[Any, str], ...] = (
     (set | frozenset, "a set has no order"),
     (np.datetime64 | np.timedelta64, _DATE),
     (Enum, "an enumeration is no number"),
-    (types.FunctionType | types.BuiltinFunctionType | types.MethodType, "a function is no number"),
+    (types.FunctionType | types.BuiltinFunctionType | types.MethodType | partial, "a function is no number"),
     (sp.Lambda, "a Lambda is a function, and wants to be called with arguments"),
     (types.GeneratorType, "a generator can be read only once"),
     (np.matrix, "np.matrix redefines * and is deprecated"),

@@ -135,13 +135,15 @@ def are_noted(graph: Graph, nodes: Nodes) -> bool:
 
 def is_numpys(graph: Graph, node: int) -> bool:
     """Whether an integer is one of NumPy's: it was made by NumPy, or of such a number."""
-    waiting, seen = [node] if graph.numpys else [], set[int]()
+    waiting, seen = [node], set[int]()
     while waiting:
         part = waiting.pop()
-        if part in graph.numpys:
+        head, operands = graph.heads[part], graph.operands[part]
+        if part in graph.numpys or (is_boolean(graph, part) and part not in graph.floats):
             return True
         if part not in seen and part not in graph.integers:
-            waiting += _numbers_among(graph.heads[part], graph.operands[part])
+            counts = head is sp.Piecewise and [constant(graph, each) for each in operands[::2]] == [1, 0]  # of a truth
+            waiting += operands[1:2] if counts else _numbers_among(head, operands)
         seen.add(part)
     return False
 
@@ -151,8 +153,6 @@ def is_integer(graph: Graph, node: int) -> bool:
 
     Quotients are, where they are rounded: `n // 2` is an int, and `n / 2` a float.
     """
-    if not graph.integers:
-        return False
     waiting, seen = [(node, False)], set[tuple[int, bool]]()  # and whether it is rounded
     while waiting:
         pair = each, rounded = waiting.pop()

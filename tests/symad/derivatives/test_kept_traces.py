@@ -219,7 +219,7 @@ def test_what_mostly_differs_is_not_kept_for_ever(runs: list[int]) -> None:
 def _traces(gradient: Any) -> kept_traces.KeptTraces:
     seen, waiting = set[int](), [gradient]
     for function in waiting:
-        for cell in getattr(function, "__closure__", None) or ():
+        for cell in getattr(getattr(function, "func", function), "__closure__", None) or ():
             if isinstance(cell.cell_contents, kept_traces.KeptTraces):
                 return cell.cell_contents
             if callable(cell.cell_contents) and id(cell.cell_contents) not in seen:

@@ -122,7 +122,7 @@ REFUSALS = {
     "a negative order": (
         lambda: sa.derivative(np.sin, order=-1),
         sa.ArgumentError,
-        "order=-1: the order of a derivative is an integer >= 0",
+        "order=-1; give a whole number, 0 or more",
     ),
     "the derivative of a function of a vector": (
         lambda: sa.derivative(squares)(X),
@@ -360,6 +360,12 @@ REFUSALS = {
         "<line>: upper is a traced value: how often a body is repeated is a whole number that is known "
         "while the function is traced; use while_loop with max_steps where it depends on a value",
     ),
+    "a root of a function of two arguments": (
+        lambda: sa.root(lambda y, p: y - p, 1.0),
+        sa.ArgumentError,
+        "<line>: <lambda> does not take the arguments (y): missing a required argument: 'p'; give a function that "
+        "does, and a value for each of its arguments",
+    ),
     "a root that there is not": (
         lambda: sa.grad(lambda x: sa.root(lambda y, p: y * y + 1 + p, 1.0, x[0]))(X),
         sa.ConvergenceError,
@@ -386,6 +392,71 @@ def test_a_refusal_says_what_where_why_and_what_to_do(name):
     with pytest.raises(kind) as caught:
         written()
     assert re.sub(r"[^ ]*test_refusal_texts\.py:\d+", "<line>", str(caught.value)) == message
+
+
+WRONG = {
+    "root of another function": lambda: sa.root(lambda y: y, 1.0, 2.0),
+    "root without numbers": lambda: sa.root(lambda y: y, None),
+    "root with a solver of one argument": lambda: sa.root(lambda y: y, 1.0, solver=lambda f: 0.0),
+    "fixed point of another function": lambda: sa.fixed_point(lambda: 1.0, 1.0),
+    "argmin of another function": lambda: sa.argmin(lambda y, p: y * y, 1.0),
+    "argmin with another constraint": lambda: sa.argmin(lambda y: y @ y, X, constraints=lambda: 1.0),
+    "odeint of another function": lambda: sa.odeint(lambda y: -y, 1.0, [0.0, 1.0]),
+    "odeint with time first": lambda: sa.odeint(lambda t, y: -y, 1.0, [0.0, 1.0], 2.0, tfirst=True),
+    "ode of another function": lambda: sa.ode(lambda t, y: -y, [1.0], (2.0,)),
+    "ode with another beginning": lambda: sa.ode(lambda t, y, k: -k * y, lambda: [1.0], (2.0,)),
+    "ode with another event": lambda: sa.ode(lambda t, y: -y, [1.0], events=lambda y: y[0]),
+    "a rule of no function": lambda: sa.custom_derivative(3.0),
+    "keywords that a function has not": lambda: sa.jit(squares)(y=X),
+    "keywords that a mapped function has not": lambda: sa.vmap(squares)(y=X),
+    "a curve of no coefficients": lambda: sa.taylor(np.sin, (1.0,), (1.0,), 2, curve=3),
+    "a number as indices": lambda: sa.mixed_derivative(squares, 1),
+    "a number as probes": lambda: sa.hutchinson_trace(np.sin, 1.0, 2.0),
+    "a number as a pattern": lambda: sa.verify_sparsity(squares, 1, X),
+    "a function to enclose": lambda: sa.enclose(squares, X),
+    "a function to read": lambda: sa.read_llvm(squares),
+    "a function's assembly": lambda: sa.read_assembly(squares),
+    "an object as a container": lambda: sa.register_container(X, None, None),
+    "no symbols": lambda: sa.from_sympy(squares, sp.Symbol("x")),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments_are_refused(name):
+    with pytest.raises(sa.ArgumentError):
+        WRONG[name]()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(
+            lambda name=name, made=made: made(squares, X, **{name: True})
+            for made in (sa.compile, lambda f, x, **options: sa.jit(f, **options)(x))
+            for name in ("max_paths", "max_ops", "max_seconds", "max_bytes", "threads", "chunk", "lanes")
+        ),
+        lambda: sa.plan(squares, X, max_paths=True),
+        lambda: sa.plan(squares, X, max_bytes=True),
+        lambda: sa.trace(squares, X, max_paths=True),
+        lambda: sa.compile(squares, X).batch(X, threads=True),
+        lambda: sa.grad(squares, True),
+        lambda: sa.derivative(np.sin, True),
+        lambda: sa.taylor(np.sin, (1.0,), (1.0,), True),
+        lambda: sa.derivative_along(np.sin, (1.0,), (1.0,), True),
+        lambda: sa.taylor_polynomial(np.sin, 1.0, True),
+        lambda: sa.sparsity(squares, X, order=True),
+        lambda: sa.verify_sparsity(squares, sa.sparsity(squares, X), X, points=True),
+        lambda: sa.verify(sa.compile(squares, X), X, digits=True),
+        lambda: sa.verify(sa.compile(squares, X), box=(0, 1), seed=True),
+        lambda: sa.enclose(sa.compile(squares, X), X, digits=True),
+        lambda: sa.growth(np.sin, 1.0, True),
+        lambda: sa.compare(np.sin, 1.0, True),
+        lambda: sa.while_loop(lambda y: y < 1, lambda y: y + 1, 0.0, True),
+    ],
+)
+def test_a_truth_value_is_no_whole_number(call):
+    with pytest.raises(sa.ArgumentError, match=r"True|True, of type bool"):
+        call()
 
 
 def test_there_are_many():

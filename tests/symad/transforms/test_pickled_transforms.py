@@ -1,9 +1,12 @@
-"""Results of transforms go through cloudpickle, as joblib and dask send them to other processes."""
+"""Results of transforms go through pickle and cloudpickle, as joblib and dask send them to other processes."""
 
 from __future__ import annotations
 
+import copy
+import inspect
 import pickle
 from collections.abc import Callable
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -39,6 +42,74 @@ def test_results_of_transforms_are_sent(name: str) -> None:
     sent = cloudpickle.loads(cloudpickle.dumps(made))
     for ours, theirs in zip(parts(sent(POINT)), parts(expected[0]), strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+PICKLED: dict[str, Callable[..., Any]] = {
+    **{name: made(energy) for name, made in MADE.items() if name in ("grad", "value and grad", "hessian", "jit")},
+    "gradient in a part": sa.grad(energy, wrt="x"),
+    "lower triangle": sa.hessian(energy, sparse="lower"),
+    "nested modes": sa.hessian(energy, mode="fwd-rev"),
+    "jacfwd": sa.jacfwd(np.sin),
+    "jit of grad": sa.jit(sa.grad(energy), tier="fast"),
+    "second derivative": sa.derivative(sa.derivative(np.sin)),
+    "vmap": sa.vmap(sa.grad(np.sin)),
+    "Laplacian": sa.laplacian(energy),
+    "third derivatives": sa.derivative_tensor(energy, 3),
+    "sum of gradients": sa.sum_gradient(np.sin),
+    "value and all derivatives": sa.value_gradient_hessian(energy),
+}
+
+
+@sa.jit
+def decorated(x: Any) -> Any:
+    return 3.0 * x
+
+
+@sa.grad
+def slope_of_square(x: Any) -> Any:
+    return x**2
+
+
+class Model:
+    rate = 3.0
+
+    def times(self, x: Any) -> Any:
+        return self.rate * x**2
+
+    jitted = sa.jit(times)
+    slope = sa.grad(times, 1)
+
+
+@pytest.mark.filterwarnings("ignore::symad.errors.UnknownStateWarning")
+@pytest.mark.parametrize("name", PICKLED)
+def test_results_of_transforms_are_pickled_and_copied(name: str) -> None:
+    made, point = PICKLED[name], 0.5 if name == "second derivative" else POINT
+    expected = made(point)
+    assert repr(made(point)) == repr(made(point)) == repr(expected)  # by a kept trace too
+    for other in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made), copy.copy(made)):
+        assert type(other) is type(made)
+        assert repr(other) == repr(made)
+        assert inspect.signature(other) == inspect.signature(made)
+        assert repr(other(point)) == repr(expected)
+
+
+def test_decorated_functions_are_themselves_and_methods_are_bound() -> None:
+    for made in (decorated, slope_of_square):
+        assert pickle.loads(pickle.dumps(made)) is copy.deepcopy(made) is made
+    model = Model()
+    assert (model.jitted(2.0), model.slope(2.0)) == (12.0, 12.0)
+    model.rate = 4.0
+    copied = copy.deepcopy({"slope": sa.derivative(model.times)})
+    model.rate = 5.0
+    assert copied["slope"](2.0) == 16.0
+    assert sa.derivative(slope_of_square, 0) is slope_of_square
+    assert Model.jitted is vars(Model)["jitted"]
+
+
+def test_other_processes_get_them() -> None:
+    with get_context("spawn").Pool(1) as pool:
+        assert pool.apply(sa.grad(energy), (POINT,)).tolist() == sa.grad(energy)(POINT).tolist()
+        assert pool.map(sa.jit(sa.derivative(np.sin)), [0.0, 0.5]) == [1.0, float(np.cos(0.5))]
 
 
 def parts(result: Any) -> tuple[Any, ...]:

@@ -168,6 +168,15 @@ def test_shared_and_broadcast_arguments_are_not_copied_to_every_point() -> None:
     assert (result == kernel(x[:, 1], 1.5)).all()
 
 
+def test_arguments_have_names(wide: Kernel, points: Any) -> None:
+    x, s, t = points
+    _, second, third = wide.argument_names
+    for result, named in zip(wide.batch(x, s, t), wide.batch(x, **{third: t, second: s}), strict=True):
+        np.testing.assert_array_equal(result, named)
+    with pytest.raises(ArgumentError, match="keyword 'thread'"):
+        wide.batch(x, s, t, thread=2)
+
+
 def test_refusals(wide: Kernel, points: Any) -> None:
     x, s, t = points
     for bad, message in (
@@ -176,7 +185,7 @@ def test_refusals(wide: Kernel, points: Any) -> None:
     ):  # fmt: skip
         with pytest.raises(ArgumentError, match=message):
             wide.batch(*bad)
-    for threads in (0, -1, 1.5, "2"):
+    for threads in (0, -1, 1.5, "2", True):
         with pytest.raises(ArgumentError, match="threads="):
             wide.batch(x, s, t, threads=threads)
     with pytest.raises(ArgumentError, match="5 outputs"):

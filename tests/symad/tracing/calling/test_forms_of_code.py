@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import itertools
 import math
+import operator
 import os
 import sys
 import threading
@@ -201,6 +202,13 @@ def keys_are_functions(x):
     return {root: 3.0, math.sin: 4.0}[root] * math.sin(x) + {root: 3.0}.get(root, 100.0)
 
 
+def hands_objects_back(x):
+    model, kept = Model(x), [None]
+    operator.setitem(kept, 0, model)
+    others = getattr(model, "nowhere", model), next(iter([]), model), kept[0]
+    return model + 2.0 if all(type(other) is Model for other in others) else 100.0
+
+
 def is_itself(x):
     functions = {"root": root}
     return math.sin(x) if functions["root"] is root and root in [root] else 100.0
@@ -246,6 +254,7 @@ FORMS = {
     "dict": in_a_dict_of_functions,
     "keys": keys_are_functions,
     "identity": is_itself,
+    "objects handed back": hands_objects_back,
     "eval": lambda x: eval("math.sin(x) * SCALE"),
     "lambda": lambda x: (lambda y: math.sin(y))(x),
     "default": lambda x, sine=math.sin: sine(x),

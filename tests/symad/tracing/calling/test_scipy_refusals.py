@@ -66,6 +66,7 @@ def test_what_c_code_does_after_an_error_does_not_matter(then):
 
 UPDATING = """
 def updating(x):
+    x = asarray(x)
     if not x.flags.writeable:
         raise ValueError(f"Can't update read-only array {x}")
 """
@@ -74,7 +75,7 @@ def updating(x):
 @pytest.mark.parametrize("made", [sa.grad, lambda f: lambda x: sa.compile(f, x)], ids=["grad", "compile"])
 def test_an_array_that_is_read_only_because_it_is_traced(made):
     """As `at` of array_api_extra says it, which is part of SciPy."""
-    names = {"__name__": "scipy.stats._updating"}
+    names = {"__name__": "scipy.stats._updating", "asarray": np.asarray}
     exec(compile(UPDATING, optimize.__file__.replace("__init__", "_updating"), "exec"), names)
 
     def f(x):

@@ -74,6 +74,11 @@ REFUSED = {
     "a bound that is a truth value": (lambda: fori_loop(True, 2, lambda k, c: c, 0.0), "lower is True"),
     "a negative number of steps": (lambda: while_loop(np.any, np.sin, 1.0, -2), "max_steps=-2"),
     "a condition on an array": (lambda: while_loop(lambda c: c > 1, lambda c: c, X), r"shape \(3,\).*np\.any"),
+    "a scan of one argument": (lambda: scan(lambda c: (c, c), 0.0, X), r"not take the arguments \(carry, x\)"),
+    "a body without the counter": (lambda: fori_loop(0, 3, lambda c: c, 0.0), r"not take the arguments \(k, carry\)"),
+    "a body without the carry": (lambda: while_loop(lambda c: c < 1, lambda: 1.0, 0.0), r"arguments \(carry\)"),
+    "a condition without the carry": (lambda: while_loop(lambda: True, np.sin, 0.0), r"arguments \(carry\)"),
+    "a number as a branch": (lambda: sa.cond(True, np.sin, 2.0, 1.0), "type float in place of a function"),
     "a condition that is None": (lambda: while_loop(lambda c: None, lambda c: c, 1.0), "returned None"),
 }  # fmt: skip
 

@@ -247,6 +247,17 @@ def test_a_traced_number_keeps_the_dimensions_of_what_it_meets(name: str) -> Non
     assert outcome(lambda p: XARRAY[name](xr, p)) == "right"
 
 
+def test_the_label_of_an_extreme_in_xarray_is_followed_on_numbers_and_refused_in_kernels() -> None:
+    xr = pytest.importorskip("xarray", reason="xarray is no part of the tests' environment")
+    array = xr.DataArray([1.5, 2.5, 0.5], dims="k", coords={"k": [10, 20, 30]})
+    for extreme in (lambda p: p.idxmax() * p.sum(), lambda p: p.idxmin("k") * p.sum()):
+        np.testing.assert_allclose(sa.value_and_grad(extreme)(array)[0], extreme(array))
+        with pytest.raises(sa.TraceError, match="xarray got a traced value"):
+            sa.compile(extreme, array)
+    with pytest.raises(sa.TraceError):
+        sa.grad(lambda p: p.sel(k=p.idxmax()).sum())(array)
+
+
 def test_models_of_pydantic_are_arguments_and_refused_where_they_are_made() -> None:
     pydantic = pytest.importorskip("pydantic", reason="pydantic is no part of the tests' environment")
 

@@ -304,7 +304,16 @@ def repeated_by_imul(x):
     return sines(values)
 
 
+def filled(x):
+    count = min(max(int(x[1]), 0), 4)
+    values = [0.0] * count
+    for k in range(count):
+        values[k] = x[0] * (k + 1)
+    return sines(values)
+
+
 REPEATED = {
+    "a list that is filled": filled,
     "a list": lambda x: sines([x[0], x[2]] * min(max(int(x[1]), 0), 4)),
     "a tuple, reflected": lambda x: sines(min(max(int(x[1]), 0), 4) * (x[0], x[2])),
     "by a length": lambda x: sines([x[0], x[2]] * len(x[x > 0.35])),

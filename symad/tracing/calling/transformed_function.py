@@ -1,0 +1,61 @@
+"""What transforms return: a function that is pickled as the call of its transform."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from types import MethodType
+from typing import Any
+
+from symad.reach.reach_walk import ROWS
+
+Function = Callable[..., Any]
+
+
+class Transformed(partial[Any]):
+    """A function that a transform made of another one, f; as a partial function it is called at no cost.
+
+    `made_by` is the transform, with its arguments and its options.
+
+    >>> import pickle, math
+    >>> from symad import grad
+    >>> pickle.loads(pickle.dumps(grad(math.sin)))(0.0)
+    1.0
+    """
+
+    __name__: str
+    __qualname__: str
+    made_by: tuple[Function, tuple[Any, ...], dict[str, Any]] | None = None
+
+    @classmethod
+    def of(cls, function: Function, f: Function) -> Transformed:
+        """Return a function as one that was made of f, whose place it may take in its module."""
+        return update_wrapper(cls(function), f, ("__module__", "__qualname__"), ())  # type: ignore[return-value]
+
+    def with_function(self, function: Function) -> Transformed:
+        """Return the same with another function inside."""
+        made = type(self)(function)
+        vars(made).update(vars(self))
+        return made
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        found: Any = sys.modules.get(self.__module__)
+        for part in self.__qualname__.split("."):
+            found = getattr(found, part, None)
+        if found is self:  # f was decorated
+            return self.__qualname__
+        return _made, self.made_by
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}>"
+
+
+def _made(transform: Function, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    return transform(*args, **options)
+
+
+ROWS[id(Transformed)] = lambda walk, value, trail: walk.lead([value.func], trail)
