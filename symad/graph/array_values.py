@@ -66,7 +66,9 @@ def values_of_array(graph: Graph, nodes: Nodes, values: Values, question: Questi
 
 def _values_of_array(graph: Graph, nodes: Nodes, values: Values) -> NDArray[Any]:
     if not graph.arrays.nodes or not nodes.size:
-        found = evaluate(graph, nodes.ravel().tolist(), values)
+        asked = nodes.ravel().tolist()
+        known = [values.get(node) for node in asked]
+        found = evaluate(graph, asked, values) if None in known else known
         truths = bool(found) and all(isinstance(value, (bool, np.bool_)) for value in found)
         return np.array(found, dtype=bool if truths else np.float64).reshape(nodes.shape)
     reading = graph.arrays.reading(nodes)

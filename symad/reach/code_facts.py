@@ -11,7 +11,6 @@ import re
 import types
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 from weakref import ref
 
@@ -58,6 +57,7 @@ _HIDDEN = frozenset({  # attributes of Python's own objects that lead around eve
     "f_globals", "f_locals", "f_builtins", "f_back", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "__builtins__",
     "__loader__", "__spec__", "__path__", "__annotations__", "__annotate__",
 }).union(*map(dir, (types.FunctionType, types.MethodType, types.ModuleType, type))) - _SPECIAL  # fmt: skip
+_HANDLING = frozenset({"PUSH_EXC_INFO", "WITH_EXCEPT_START"})
 _IDENTIFIER = re.compile(r"[\w.]+")
 
 
@@ -74,7 +74,11 @@ class Load:
 
 @dataclass(frozen=True)
 class CodeFacts:
-    """What code asks for by name. `dynamic`: also for attributes whose names it does not have."""
+    """What code, and code inside of it, asks for by name. `dynamic`: also for attributes whose names it does not have.
+
+    `handles` says whether it may catch an error, or a `with` suppress one; `asks_for_identity` whether it compares
+    something with True or False by `is`.
+    """
 
     loads: tuple[Load, ...]
     names: frozenset[str]
@@ -83,6 +87,8 @@ class CodeFacts:
     hidden: tuple[str, ...]  # attributes that lead around everything that is followed
     dynamic: bool
     added_to: frozenset[str]  # names whose values it only adds to
+    handles: bool
+    asks_for_identity: bool
 
 
 def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -123,6 +129,8 @@ def facts_of(code: types.CodeType) -> CodeFacts:
     >>> facts = facts_of((lambda x: np.sin(x) * scale).__code__)
     >>> [(load.name, load.attributes) for load in facts.loads], facts.dynamic
     ([('np', ('sin',)), ('scale', ())], False)
+    >>> [facts_of(f.__code__).asks_for_identity for f in (lambda x: x is True, lambda x: x is None)]
+    [True, False]
     """
     return _facts_of(original_of(code))
 
@@ -132,7 +140,7 @@ def _facts_of(code: types.CodeType) -> CodeFacts:
     loads: dict[tuple[Any, ...], Load] = {}
     imports, stores = [], list[str]()
     names, written, read = set[str](), set[str](), set[str]()
-    dynamic = False
+    dynamic = handles = asks_for_identity = False
     for part in codes_of(code):
         names |= {*part.co_names, *_words(part.co_consts)}
         steps = [step for step in dis.get_instructions(part) if step.opname != "EXTENDED_ARG"]
@@ -146,6 +154,8 @@ def _facts_of(code: types.CodeType) -> CodeFacts:
             elif kind in _GLOBAL_STORES:
                 stores.append(step.argval)
             dynamic = dynamic or kind == "MATCH_CLASS"
+            handles = handles or kind in _HANDLING
+            asks_for_identity |= kind == "IS_OP" and isinstance(_constant(steps[k - 1]), bool)
             read |= set(step.argval) if kind == "LOAD_FAST_LOAD_FAST" else set()  # two at once, since 3.13
             names |= _TEXT if kind in _FORMATS else frozenset()
             if kind in _NAMES or kind in _VARIABLES or kind in _ATTRIBUTES or kind in _LOCALS:
@@ -156,7 +166,7 @@ def _facts_of(code: types.CodeType) -> CodeFacts:
     hidden = sorted(filter(is_hidden, names))
     return CodeFacts(
         tuple(loads.values()), frozenset(names), tuple(imports), tuple(stores), tuple(hidden),
-        dynamic or not names.isdisjoint(_DYNAMIC), frozenset(written - read),
+        dynamic or not names.isdisjoint(_DYNAMIC), frozenset(written - read), handles, asks_for_identity,
     )  # fmt: skip
 
 
@@ -213,20 +223,6 @@ def is_hidden(name: str) -> bool:
     (True, False, True, False)
     """
     return name in _HIDDEN
-
-
-@lru_cache(maxsize=CODES)
-def asks_for_identity(code: types.CodeType) -> bool:
-    """Whether code, or code inside of it, compares something with True or False by `is`.
-
-    >>> asks_for_identity((lambda x: x is True).__code__), asks_for_identity((lambda x: x is None).__code__)
-    (True, False)
-    """
-    return any(
-        second.opname == "IS_OP" and first.opname == "LOAD_CONST" and isinstance(first.argval, bool)
-        for part in codes_of(code)
-        for first, second in pairwise(dis.get_instructions(part))
-    )
 
 
 def line_of_name(code: types.CodeType, name: str) -> int:

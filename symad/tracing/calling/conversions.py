@@ -26,6 +26,7 @@ _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "'float' object has no attribute 'dtype'",
     "can't convert type 'Scalar'",
     "object __array__ method not producing an array",  # of what holds a traced array
+    "can't unbox array from PyObject",  # by numba, which asks for the flags of arrays
     "has no attribute '__array_interface__'",
     "No matching signature found",  # by Cython, for types that are several
     "Function call with ambiguous argument types",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import sympy as sp
@@ -24,15 +24,23 @@ def argument_names(f: Callable[..., Any] | None, count: int) -> list[str]:
     >>> argument_names(lambda x, y: x, 3)
     ['x', 'y', 'argument_2']
     """
-    try:
-        parameters = [] if f is None else list(inspect.signature(f).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [parameter.name for parameter in parameters if parameter.kind in kinds][:count]
+    names = _positional_names(f)[:count]
     if isinstance(f, sp.Lambda):  # its signature in Python is *args
         names = [part.name if part.is_symbol else f"argument_{k}" for k, part in enumerate(f.signature)][:count]
     return names + [f"argument_{k}" for k in range(len(names), count)]
+
+
+def _positional_names(f: Callable[..., Any] | None) -> list[str]:
+    if type(f) is FunctionType and f.__dict__.keys().isdisjoint(("__wrapped__", "__signature__")):
+        return list(
+            f.__code__.co_varnames[: f.__code__.co_argcount]
+        )  # a signature takes a quarter of a gradient's time
+    try:
+        parameters = [] if f is None else list(inspect.signature(f).parameters.values())
+    except (TypeError, ValueError):
+        return []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [parameter.name for parameter in parameters if parameter.kind in kinds]
 
 
 def check_function(f: object, names: Sequence[str] | None = None) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dis
-from functools import lru_cache
 from inspect import unwrap
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 from weakref import WeakSet
 
 from codegen.records import dataclass
-from symad.reach.code_facts import asks_for_identity, codes_of, facts_of
-from symad.reach.known_packages import FILES, is_library
+from symad.reach.code_facts import facts_of
+from symad.reach.known_packages import is_library
 from symad.reach.reachable_state import reached_functions
 
 _OF_TYPES = frozenset({"type", "hasattr", "getattr"})
@@ -46,10 +44,13 @@ def reached_code(f: Any) -> ReachedCode:
     if is_users and inner in _handling:
         return _BOTH
     functions, complete = reached_functions(f, _Enough())
-    parts = [_asked_in(function.__code__) for function in functions]
-    handles = any(part.handles for part in parts)
-    identity = any(asks_for_identity(function.__code__) for function in functions)
-    found = ReachedCode(handles or not complete, any(part.asks_for_types for part in parts), identity)
+    facts = [facts_of(function.__code__) for function in functions]
+    identity = any(part.asks_for_identity for part in facts)
+    found = ReachedCode(
+        not complete or any(part.handles for part in facts),
+        not all(_OF_TYPES.isdisjoint(part.names) for part in facts),
+        identity,
+    )
     if identity or (len(functions) < FUNCTIONS and found != _BOTH):
         return found
     if is_users:
@@ -68,11 +69,3 @@ class _Enough:
         if function is not self._last:
             self._count, self._last = self._count + 1, function
         return self._count >= FUNCTIONS
-
-
-@lru_cache(maxsize=FILES)
-def _asked_in(code: CodeType) -> ReachedCode:
-    """Return what is asked in code and in the code inside; a `with` may suppress an error too."""
-    steps = (step.opname for part in codes_of(code) for step in dis.get_instructions(part))
-    handles = any(name in ("PUSH_EXC_INFO", "WITH_EXCEPT_START") for name in steps)
-    return ReachedCode(handles, not _OF_TYPES.isdisjoint(facts_of(code).names))

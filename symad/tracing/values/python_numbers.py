@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from codegen.errors import UnboundSymbolError
 from symad.graph.graph import Graph
-from symad.reach.code_facts import asks_for_identity
+from symad.reach.code_facts import facts_of
 from symad.tracing.calling.handlers import is_caught
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors, innermost_watch
 from symad.tracing.calling.scope import Scope
@@ -154,7 +154,7 @@ def _may_ask_for_identity(frame: FrameType) -> bool:
         return True
     caller: FrameType | None = frame
     while caller is not None and not is_symad(caller.f_code.co_filename):
-        if asks_for_identity(caller.f_code):
+        if facts_of(caller.f_code).asks_for_identity:
             return True
         caller = caller.f_back
     return False
