@@ -87,8 +87,10 @@ def on_cluster(kernel: Any, parts: int, workers: int) -> Run:
         os.kill(process, signal.SIGKILL)
         total = sum(client.gather(futures))
         seconds = time.perf_counter() - begin
-        processor = sum(client.run(time.process_time).values()) + lost - before
-        made = client.run(lambda kernel: compiled_here(kernel), kernel)
+        client.wait_for_workers(workers)
+        # the killed one may be listed still, where its parts were done before its death was noticed
+        processor = sum(client.run(time.process_time, on_error="ignore").values()) + lost - before
+        made = client.run(lambda kernel: compiled_here(kernel), kernel, on_error="ignore")
     return Run(seconds, processor, total, [count for _, count in made.values()])
 
 

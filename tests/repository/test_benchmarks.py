@@ -155,6 +155,7 @@ def test_the_candidates_of_differential_equations_agree() -> None:
 def test_a_cluster_survives_a_killed_worker() -> None:
     pytest.importorskip("distributed")
     run = [sys.executable, "-m", "benchmarks.cluster", "--points", "2e6", "--workers", "2"]
-    found = subprocess.run(run, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]).stdout
-    assert "the sum has the bits of this process" in found
-    assert "kernels compiled in each process: [1" in found
+    found = subprocess.run(run, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert found.returncode == 0, found.stderr
+    assert "the sum has the bits of this process" in found.stdout
+    assert "kernels compiled in each process: [1" in found.stdout
