@@ -14,7 +14,7 @@ from codegen.expressions.sympy_in import program_from_sympy
 from codegen.ir.program import Input, Output, Program
 from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, RolledProgram
 from codegen.ir.row_table import RowTable
-from codegen.ir.tables import Affine, Indexed, RowTable as Places, table
+from codegen.ir.tables import Affine, Indexed, Table as Places, table
 from codegen.ir.unroll import unroll
 
 A, B, C, D = sp.symbols("a b c d")

@@ -55,7 +55,7 @@ def test_a_false_line_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_false_line_of_the_rules_is_an_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("symad.classroom.expansion.steps._Lines._part_of", lambda *_: sp.Symbol("v"))
+    monkeypatch.setattr("symad.classroom.expansion.steps._StageLines._part_of", lambda *_: sp.Symbol("v"))
     with pytest.raises(InvariantError):
         sa.expand("sin(x^2)", "x", ["v"], style="rules").text()
 

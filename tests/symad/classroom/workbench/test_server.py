@@ -81,7 +81,7 @@ def test_the_page_asks_nobody_else(bench: Bench) -> None:
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
-    assert {path.name for path in (ROOT / "symad" / "workbench" / "page").iterdir()} == set(PAGE.values())
+    assert {path.name for path in (ROOT / "symad" / "classroom" / "workbench" / "page").iterdir()} == set(PAGE.values())
     for name in PAGE:
         text = bench.ask("GET", bench.path + name)[2].decode()
         for word in ("http://", "https://", "//cdn", "@import", "url("):
