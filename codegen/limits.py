@@ -87,7 +87,7 @@ def check(doing: str, heads: Sequence[type] = ()) -> None:
 
 
 def _operations(heads: Sequence[type]) -> Counter[type]:
-    counts = Counter(heads)
+    counts = Counter(heads.values() if isinstance(heads, dict) else heads)  # without elements of arrays
     return Counter(
         {head: n for head, n in counts.items() if _LEAVES.isdisjoint(base.__name__ for base in head.__mro__)}
     )

@@ -2,10 +2,13 @@
 
 import pickle
 
+import numpy as np
 import pytest
 import sympy as sp
 
+import symad as sa
 from codegen.heads import Alias, negative_zero
+from codegen.limits import limits
 from symad.graph.graph import Graph
 
 X = sp.Symbol("x", real=True)
@@ -76,3 +79,19 @@ def test_truth_values_are_known(head):
     node = graph.node(head, *((graph.number(True),) * (1 if head is sp.Not else 2)))
     assert graph.is_boolean(graph.alias(node))
     assert not graph.is_boolean(x)
+
+
+def test_a_time_limit_that_strikes_among_elements_of_arrays_says_so():
+    graph = Graph()
+    graph.elements(5000)
+    graph.node(sp.sin, graph.leaf(X))
+    with limits(max_seconds=1e-9), pytest.raises(sa.LimitError, match=r"since the start.*so far: 1 sin"):
+        graph.elements(1)
+
+
+def test_elements_of_arrays_are_no_operations():
+    def f(x):
+        return np.sum(np.sin(x) * x)
+
+    with limits(max_ops=10):
+        assert sa.grad(f)(np.ones(5000)).shape == (5000,)
