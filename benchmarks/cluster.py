@@ -76,9 +76,9 @@ def on_cluster(kernel: Any, parts: int, workers: int) -> Run:
         distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,
     ):
-        sent = client.scatter(kernel, broadcast=True)
         begin, before = time.perf_counter(), sum(client.run(time.process_time).values())
-        futures = client.map(lambda number, kernel: part(kernel, number), range(parts), kernel=sent, pure=False)
+        # the kernel goes along with each task: what is scattered is lost with the worker that has it
+        futures = client.map(lambda number, kernel: part(kernel, number), range(parts), kernel=kernel, pure=False)
         for done, _ in enumerate(distributed.as_completed(futures), start=1):
             if done == parts // 2:
                 break
