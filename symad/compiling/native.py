@@ -209,7 +209,7 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     check_names(options, NAMES)
     if f is None:
         return lambda g: jit(g, **options)
-    made = Transformed.of(_jitted(f, options, lambda: ()), f)
+    made = Transformed(_jitted(f, options, lambda: ()))
     update_wrapper(made, f)
     made.made_by = jit, (f,), dict(options)
     return made

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from types import FunctionType, MappingProxyType
+from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import sympy as sp
@@ -32,9 +32,8 @@ def argument_names(f: Callable[..., Any] | None, count: int) -> list[str]:
 
 def _positional_names(f: Callable[..., Any] | None) -> list[str]:
     if type(f) is FunctionType and f.__dict__.keys().isdisjoint(("__wrapped__", "__signature__")):
-        return list(
-            f.__code__.co_varnames[: f.__code__.co_argcount]
-        )  # a signature takes a quarter of a gradient's time
+        code = f.__code__  # a signature takes a quarter of a gradient's time
+        return list(code.co_varnames[: code.co_argcount])
     try:
         parameters = [] if f is None else list(inspect.signature(f).parameters.values())
     except (TypeError, ValueError):
@@ -69,10 +68,10 @@ def check_function(f: object, names: Sequence[str] | None = None) -> None:
         )
 
 
-def _misfit(f: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any] = MappingProxyType({})) -> str:
+def _misfit(f: Callable[..., Any], args: Sequence[Any]) -> str:
     """Return why a function cannot be called with these arguments, "" where it can or its signature is not known."""
     try:
-        inspect.signature(f).bind(*args, **keywords)
+        inspect.signature(f).bind(*args)
     except ValueError:  # a builtin does not always have one
         return ""
     except TypeError as error:
@@ -101,9 +100,10 @@ def positional(
     >>> positional(lambda x, y: x, (1,), {"y": 2})
     (1, 2)
     """
-    if misfit := _misfit(f, args, keywords):
-        raise ArgumentError(f"a call of {name_of(f)}", where=user_place(), why=misfit)
-    bound = inspect.signature(f).bind(*args, **keywords)
+    try:
+        bound = inspect.signature(f).bind(*args, **keywords)
+    except TypeError as error:
+        raise ArgumentError(f"a call of {name_of(f)}", where=user_place(), why=str(error)) from None
     if bound.kwargs:
         raise ArgumentError(
             f"keyword {next(iter(bound.kwargs))!r} of {name_of(f)}",
