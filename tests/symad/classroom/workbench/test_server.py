@@ -178,9 +178,9 @@ def test_a_process_that_ends_in_the_middle_is_said_and_replaced(bench: Bench) ->
 def test_a_time_limit_is_said_and_processes_end_with_the_workbench(tmp_path: Path) -> None:
     """Also where it is killed in the middle of a computation."""
     path = tmp_path / "model.py"
-    path.write_text("def f(x=0.5):\n    while x < 1e9:\n        x = x * 1.0\n    return x\n")
-    with started(f"{path}:f", "--max-seconds", "0.5") as bench:
-        assert "longer than 0.5 s" in bench.pane("formula", kind="file")["error"]
+    path.write_text("import signal\ndef f(x=0.5):\n    signal.raise_signal(signal.SIGALRM)\n    return x\n")
+    with started(f"{path}:f", "--max-seconds", "600") as bench:
+        assert "longer than 600 s" in bench.pane("formula", kind="file")["error"]
         assert "answer" in bench.pane("formula", text="x")
         left = workers_of(bench)
         assert left
