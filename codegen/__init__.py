@@ -1,4 +1,4 @@
-"""codegen: compiles a program of SymPy heads, straight lines or loops, to a native kernel; a fast `lambdify`.
+"""codegen compiles programs of SymPy heads, straight lines or loops, to native kernels. It has a fast `lambdify`.
 
 The map, by purpose:
 

@@ -1,4 +1,4 @@
-"""Bisecting: which optional pass breaks a number, found by leaving out passes from the end.
+"""Find the optional pass that breaks a number: leave out passes from the end until the number is right.
 
     python -m codegen.bisecting FILE.py
 

@@ -1,4 +1,4 @@
-"""Context variables that have a value in a block."""
+"""Give a context variable a value in a block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code memory: machine code that did not come from LLVM, in pages of its own; never writable and executable at once."""
+"""Memory pages for machine code that did not come from LLVM. A page is never writable and executable at once."""
 
 from __future__ import annotations
 

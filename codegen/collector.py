@@ -1,4 +1,4 @@
-"""The collector of garbage, asked less often while many objects are made that stay.
+"""Run Python's garbage collector less often while many lasting objects are made.
 
 A build makes hundreds of thousands of rows that live until its end. By its own rules the collector would look through
 them again and again: a quarter of the time of a large build.

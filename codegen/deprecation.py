@@ -1,4 +1,4 @@
-"""Deprecation: a public name that goes says so at each call, and when; docs/deprecation.md has the rules."""
+"""A deprecated public name warns at each call. docs/deprecation.md has the rules."""
 
 from __future__ import annotations
 

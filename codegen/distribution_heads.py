@@ -1,4 +1,4 @@
-"""Heads that distribution functions need beyond SciPy's: inverses, and what derivatives in shape parameters consist of.
+"""Heads for distribution functions beyond SciPy's: inverses, and derivatives in shape parameters.
 
 Of a gamma or beta distribution that is cut off at u, the mean of products of powers of ln(t/u), and of
 ln((1 - t)/(1 - u)), on the side of u that is not the bulk: t < u where u is low, t > u else. The signed probability T

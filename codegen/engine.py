@@ -1,4 +1,4 @@
-"""Engine: IR text to machine code in memory. The only file that imports llvmlite.binding.
+"""Turn IR text into machine code in memory. This is the only file that imports llvmlite.binding.
 
 A few libraries share a linker, which is closed when the last of them is dropped; compilation is serialised by one lock.
 The collector runs finalizers anywhere, also where that lock or llvmlite's own is held, so they take none: they leave

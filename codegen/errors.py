@@ -1,4 +1,4 @@
-"""The errors of both storeys: each says what was met, where, why it cannot be done, and what to do."""
+"""The errors of both storeys. Each says what happened, where, why, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NVIDIA's architectures of GPUs that LLVM writes code for, and what each needs and has."""
+"""The NVIDIA architectures that LLVM writes code for, with what each needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Heads that SymPy lacks, as SymPy functions: the vocabulary that both storeys share.
+"""SymPy functions for heads that SymPy lacks. Both storeys use them.
 
 Each evaluates numerically (`evalf`, through mpmath) and rewrites to ordinary SymPy functions, so that an expression
 that holds one is still an ordinary SymPy expression. Their derivatives live in `symad.rules`, their native lowering

@@ -1,4 +1,4 @@
-"""Lanes and number types: what emitted code computes with, one value or several points side by side in a register."""
+"""Lane counts and number types of emitted code. A register holds one value, or several points side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that a package has and imports only when one is asked for (PEP 562): those of its stub `__init__.pyi`.
+"""Import a name of a package when it is first asked for (PEP 562). The stub `__init__.pyi` lists the names.
 
 The stub is the one list: for this, for editors and for type checkers. So `import symad` reads no line of what draws,
 checks and teaches, and a command line can answer `--help` without SymPy.

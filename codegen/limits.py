@@ -1,4 +1,4 @@
-"""Limits on runaway work: so many operations, so many seconds, so many bytes of one array.
+"""Limits on operations, seconds, and the bytes of one array.
 
 Operations and seconds are checked wherever a table grows and between stages, bytes before they are asked for.
 

@@ -1,4 +1,4 @@
-"""One lock for all that is done with LLVM, beside the one that llvmlite has: through forks and interrupts."""
+"""One lock for all calls of LLVM beside llvmlite's own. It survives forks and interrupts."""
 
 from __future__ import annotations
 

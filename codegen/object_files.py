@@ -1,4 +1,4 @@
-"""Object files without a linker: ELF for x86-64 becomes one block of machine code with the places of addresses in it.
+"""Load an ELF object file without a linker: one block of machine code and its relocations.
 
 LLVM writes our code for any place in memory (its large model): all addresses are 64 bits, and of whole symbols. So code
 that was compiled once is run by a process without LLVM: it is copied, and addresses are written into it. Distances in

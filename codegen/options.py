@@ -1,4 +1,4 @@
-"""Options: how a program is to be compiled. With the program, they say all that decides a kernel's numbers."""
+"""Compilation options. With the program they decide all of a kernel's numbers."""
 
 from __future__ import annotations
 

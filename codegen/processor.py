@@ -1,4 +1,4 @@
-"""What code for this machine's processor may use; under x86-64 Linux the processor is asked itself, without LLVM.
+"""The features of this machine's processor, asked without LLVM on x86-64 Linux.
 
 Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2: CPUID, XGETBV.
 """

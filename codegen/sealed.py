@@ -1,4 +1,4 @@
-"""Sealed files: a JSON header and arrays of plain numbers behind a checksum; reading one runs nothing of it.
+"""Sealed files: a JSON header and number arrays behind a checksum. Reading one runs none of its content.
 
     magic, kind of file, version, length of the header, length of the whole, SHA-256 of all the rest; header; arrays
 

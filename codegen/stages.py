@@ -1,4 +1,4 @@
-"""Stages: what stands between two passes of a compilation is dumped, logged and numbered here, and nowhere else.
+"""Dump, log and number the state between two passes of a compilation.
 
 `SYMAD_DUMP=folder` writes every stage of every compilation into files in numbered order,
 `folder/NNN-function/NNN-stage.txt`; a text of more than 20,000 lines is cut there and says so.

@@ -1,4 +1,4 @@
-"""Visible: what cannot be seen in a text, and what turns the writing round, is shown as its number."""
+"""Escape invisible and direction-changing characters in text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""symad: nested automatic differentiation on computer algebra, compiled to native kernels.
+"""symad differentiates NumPy functions and SymPy expressions to any order and compiles the result to native kernels.
 
 The map, by purpose (start here; each name's docstring has an example):
 

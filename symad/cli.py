@@ -1,4 +1,4 @@
-"""The command line: `symad hessian file.py:function`, `symad expand "sin(x)*y"`, and what else `symad -h` lists."""
+"""The command line: `symad hessian file.py:function`, `symad expand "sin(x)*y"`; `symad -h` lists all commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""symad's errors. One base class; each error says what was met, where, why it cannot be done, and what to do."""
+"""symad's errors. One base class; each says what happened, where, why, and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits on runaway work."""
+"""Limits on time."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From machine operations to LLVM IR: order, lanes, straight lines and sweeps."""
+"""Emission: machine operations become LLVM IR, as straight lines or as sweeps, on lanes."""

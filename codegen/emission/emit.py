@@ -1,4 +1,4 @@
-"""Emission: LLVM IR text of a scheduled program.
+"""Write the LLVM IR text of a scheduled program.
 
 The kernel is `i32 @kernel(ptr inputs, ptr outputs)`, with tables of pointers to the input and output arrays; it
 returns 0, or 1 when the workspace could not be allocated. The work is done by internal chunk functions. Values are

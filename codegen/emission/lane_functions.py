@@ -1,4 +1,4 @@
-"""Functions on all lanes: by the formulas of `codegen.functions.lane_table`, or by the C library lane by lane.
+"""Call a function on all lanes: by a formula of `codegen.functions.lane_table`, or by the C library lane by lane.
 
 With formulas there is nothing outside: arguments that a formula leaves out go to another function, of all lanes or of
 one number, that is ours as well. So the text at one lane is that of a GPU too, and has the same bits there.

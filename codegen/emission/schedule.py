@@ -1,4 +1,4 @@
-"""Scheduling: the order of operations, the chunk functions they go into, and the frame and workspace around them.
+"""Schedule: order the operations, split them into chunk functions, and lay out the frame and workspace.
 
 Depth-first order from the outputs keeps values short-lived; LLVM's cost is superlinear in the size of a function, so
 long programs are cut into functions of about 250 operations, which pass values through a workspace of reused slots.

@@ -1,4 +1,4 @@
-"""Straight-line code, in chunk functions and modules; sweeps, which carry some of it out for every column of a seed.
+"""Write straight-line code in chunk functions and modules. A sweep repeats a part of it for every column.
 
 Sweeps: a program whose last input is a seed is evaluated at every unit vector of that seed, in vector lanes. A dense
 Jacobian or Hessian is a pushforward along every column. What does not depend on the seed (values and partial

@@ -1,1 +1,1 @@
-"""Straight lines as x86-64 machine code, without LLVM: the quick tier, where its processor and its operations allow."""
+"""The encoder: x86-64 machine code for straight lines and sweeps, without LLVM. It is the quick tier."""

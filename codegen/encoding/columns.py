@@ -1,4 +1,4 @@
-"""The columns of a sweep, encoded: one in each lane of wide registers, in a loop over blocks of them.
+"""Encode the columns of a sweep: one column in each lane of wide registers, in a loop over blocks of columns.
 
 What does not depend on the seed has been computed before, and is in the workspace. A unit vector is read from a row of
 zeros with a one in the middle, from as many places on as there are columns. The last block overlaps the one before, so

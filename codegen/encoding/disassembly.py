@@ -1,4 +1,4 @@
-"""Disassembly: machine code of the encoder as text, in the form of LLVM's assembler.
+"""Disassemble the encoder's machine code into the form of LLVM's assembler.
 
 It reads bytes and knows nothing of the kernel. What it writes, LLVM assembles to the same bytes
 (`tests/codegen/encoding/test_disassembly.py`).

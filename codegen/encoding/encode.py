@@ -1,4 +1,4 @@
-"""A kernel of straight lines or a sweep, encoded: its machine code, and the functions that it calls; or why not."""
+"""Encode a kernel of straight lines or a sweep. The result has the functions it calls, or the reason for a refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoder: operations in order become x86-64 machine code, one instruction after the other.
+"""Encode operations in order as x86-64 machine code, one instruction after the other.
 
 The code stands behind its constants, which it reads relative to itself; so it has no address of this process in it, and
 addresses of functions are put among the constants when it is mapped. Truth values are masks of ones or zeros. The frame

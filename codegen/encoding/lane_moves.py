@@ -1,4 +1,4 @@
-"""Lane moves of the encoder: numbers come side by side in a register, one fills it, and one of them is taken out.
+"""Move numbers between lanes: join scalars in a register, broadcast one, extract one.
 
 A row `("half", group)` is the upper two of four lanes: what takes the third or fourth one out reads it.
 """

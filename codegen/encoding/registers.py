@@ -1,4 +1,4 @@
-"""Registers: which value is in which one while operations are written down in order, and what has to leave them.
+"""Allocate registers while operations are written in order, and spill values.
 
 Every value has a place in memory too: constants among the code, inputs in their arrays, and what an operation has
 computed in a workspace, once it has to leave its register: the one whose next use is furthest away. A place of the

@@ -1,4 +1,4 @@
-"""Written values: machine code as it grows, and where the values are that its operations read and write.
+"""Track where each value is (register or frame) while machine code grows.
 
 Constants stand before the code, inputs and results in their arrays, what has left its register in the workspace.
 

@@ -1,4 +1,4 @@
-"""Instructions of x86-64 that kernels of doubles consist of, as bytes: VEX and EVEX forms, moves of pointers, calls.
+"""The x86-64 instructions that kernels use, as bytes: VEX and EVEX forms, moves, calls.
 
 Registers are numbers: 0 to 15 are xmm0 to xmm15 (ymm0 to ymm15), or rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15;
 of 512 bits there are twice as many. "add" is of one number, "add2", "add4" and "add8" of as many side by side. Forms

@@ -1,1 +1,1 @@
-"""Evaluation: programs in floats, by columns, at many digits; constants folded."""
+"""Evaluate programs without a compiler: in floats, by columns, with many digits. Fold constants."""

@@ -1,4 +1,4 @@
-"""Choices by bits: `np.where` for many floats, without a branch for each element.
+"""`np.where` on many floats by bit operations, without a branch for each element.
 
 What a mask is at random, no processor foresees: for each element that `np.where` takes, it begins anew every third
 time. With masks of 64 bits there is nothing to foresee.

@@ -1,4 +1,4 @@
-"""Columns: rows at many points at once, with NumPy; each value is an array with a number for each point.
+"""Evaluate rows at many points at once with NumPy. A value is an array with one number for each point.
 
 The conventions are those of `codegen.evaluation.interpret`. Sums, products and choices have its bits; functions of
 NumPy may differ from those of the C library in the last one.

@@ -1,4 +1,4 @@
-"""Constants stay exact until they are rounded once.
+"""Keep constants exact, and round each of them once.
 
 An exact constant is a Fraction (rational arithmetic) or a `Precise` pair (number symbols and functions of exact
 constants, evaluated with mpmath at two precisions, so that a value that is only round-off is recognised as zero). A

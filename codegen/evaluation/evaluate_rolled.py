@@ -1,4 +1,4 @@
-"""Evaluate: a rolled program with NumPy, without a compiler; what its kernels and derivatives are checked against.
+"""Evaluate a rolled program with NumPy. Tests check kernels and derivatives against it.
 
 Repetitions that know nothing of each other are computed side by side. Of a loop with carries, only what the carries
 and the stop need is computed one repetition after the other, and then all the rest side by side.

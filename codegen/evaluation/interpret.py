@@ -1,4 +1,4 @@
-"""Interpreter: evaluates rows one by one, in floats or at high precision; no compiler, no recursion."""
+"""Evaluate rows one by one, in floats or at high precision, without a compiler and without recursion."""
 
 from __future__ import annotations
 

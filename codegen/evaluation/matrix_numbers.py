@@ -1,4 +1,4 @@
-"""Operations on whole arrays with NumPy: what kernels and loops of them are checked against."""
+"""Evaluate matrix operations with NumPy. Tests check kernels and loops against it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Expressions: from SymPy to rows."""
+"""SymPy expressions become rows."""

@@ -1,4 +1,4 @@
-"""Printing: a rolled program as text that reads like the loops that it means.
+"""Print a rolled program as readable loops.
 
     for k in range(36):                 # pairs.py:1-2
         a, b = x[i(k)], x[j(k)]

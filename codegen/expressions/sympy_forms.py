@@ -1,4 +1,4 @@
-"""What SymPy writes in forms of its own, read as ordinary heads: sums over an index, x[0], functions of time.
+"""Read SymPy's special forms as ordinary heads: sums over an index, x[0], functions of time.
 
 `read_form` is asked for every object of an expression: it answers how the object is to be read, or refuses by name
 what is no real number (unevaluated integrals, orders, units). Sums and products are written out term by term.

@@ -1,4 +1,4 @@
-"""SymPy expressions in: an iterative walk, linear on shared expressions, and a Program made from it."""
+"""Make a program from SymPy expressions by an iterative walk, linear in shared subexpressions."""
 
 from __future__ import annotations
 

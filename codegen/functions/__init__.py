@@ -1,1 +1,1 @@
-"""What every head means: its machine operations, its value in floats, and its value at high precision."""
+"""The meaning of every head: its machine operations, its value in floats, its value at high precision."""

@@ -1,4 +1,4 @@
-"""Formulas of functions that are more than one instruction, on numbers of a machine.
+"""Formulas of elementary functions that need more than one machine instruction.
 
 They are chosen for accuracy in the tails and against overflow; each says what it computes.
 """

@@ -1,4 +1,4 @@
-"""The Faddeeva function w(z) = exp(-z**2) erfc(-iz) at z = u + iv, and its derivatives: real and imaginary parts.
+"""The Faddeeva function w(z) = exp(-z**2) erfc(-iz) at z = u + iv and its derivatives, as real and imaginary parts.
 
 In the upper half plane w is a trapezoidal rule for its integral, at nodes t, with what the pole of the integrand adds;
 of the two sets of nodes that one is taken which has none near u. Source: M. Al Azah and S. N. Chandler-Wilde,

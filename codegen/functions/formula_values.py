@@ -1,4 +1,4 @@
-"""Numbers that formulas are written in: a formula is mathematics, and what becomes of it is up to its numbers.
+"""Number classes for formulas. A formula is written once; the class of its numbers decides what it produces.
 
 With a `MachineNumber` an operation is one of a machine: a row of the machine table (`codegen.ir.machine_rows`), or the
 same constructor carried out at once on floats or columns (`codegen.functions.function_rows`). Formulas of lane

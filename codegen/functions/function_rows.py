@@ -1,4 +1,4 @@
-"""Rows of the table of intrinsics: what one is, makers of the common kinds, and the machine table on Python floats.
+"""Rows of the table of intrinsics, constructors for the common kinds, and the machine operations on Python floats.
 
 A native lowering takes the machine table and operand references, and returns a reference. A formula that is written
 once (`codegen.functions.formula_values`) is a native lowering with `Machine` and a float function with `FLOATS`, the

@@ -1,4 +1,4 @@
-"""What the formulas of lanes leave out, for one lane of double: huge angles, and powers of all numbers.
+"""One-lane code for rare arguments that lane formulas leave out: huge angles, and powers of special numbers.
 
 An angle is multiplied by those digits of 2/pi that decide its quadrant and what is left of it: the ones before them
 give whole turns, and behind them are too small to be felt. Powers are those of Annex F of the C standard.

@@ -1,4 +1,4 @@
-"""The table of heads: one row per head says how it is lowered natively and evaluated in floats and at high precision.
+"""The table of heads. One row says how a head is lowered and how it is evaluated in floats and at high precision.
 
 To support a new head, add one row. `native` is a lowering over the machine table (a template, a C function, a SciPy
 ufunc), `number` a function of Python floats with NumPy's conventions for nan and inf, `reference` the same on mpmath

@@ -1,4 +1,4 @@
-"""Formats of numbers that lane formulas compute in, with the constants and coefficients that they rest on.
+"""Number formats of lane formulas, with their constants and polynomial coefficients.
 
 A constant in two parts is rounded in the first, and the second has what is left. Polynomials are minimax, by Remez'
 algorithm in 60 digits, their coefficients rounded to the format; the errors that are stated include this rounding.

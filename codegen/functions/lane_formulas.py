@@ -1,4 +1,4 @@
-"""Formulas of exp, log, sine and their relatives for all lanes of a vector, in double or single, at most 1 ULP off.
+"""Lane formulas of exp, log, sine and related functions, in double or single precision, at most 1 ULP off.
 
 Each is a reduction to a short interval, a polynomial (minimax, by Remez' algorithm), and the way back; where a rounding
 before the last one would be felt, it is carried along as a second number. There are no branches: special arguments are

@@ -1,4 +1,4 @@
-"""Inverses of sine, cosine, tangent, of hyperbolic functions and of the cube, and lengths, for all lanes.
+"""Lane formulas of asin, acos, atan, the inverse hyperbolic functions, cbrt and hypot.
 
 Written like `codegen.functions.lane_formulas`: reductions, polynomials, and the way back, without branches.
 

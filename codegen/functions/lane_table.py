@@ -1,4 +1,4 @@
-"""The table of lane functions: for each symbol of the C library that has a formula of ours, what stands for it."""
+"""The table of lane functions: a formula of ours for symbols of the C library."""
 
 from __future__ import annotations
 

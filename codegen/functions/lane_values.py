@@ -1,4 +1,4 @@
-"""Values that formulas of lane functions are written in.
+"""The values that lane formulas compute with: IR of vectors.
 
 A formula is written once, as mathematics on `LaneValue`; a `LaneOperationWriter` makes text of each operation: LLVM IR
 on the lanes of a vector (`codegen.emission.lane_functions`). Nothing is contracted: a fused multiply-add stands where

@@ -1,4 +1,4 @@
-"""Functions of other libraries: addresses in C's, the vector functions of glibc, the ufuncs of SciPy.
+"""Addresses of library functions: the C library, glibc's vector functions, SciPy's ufuncs.
 
 Vector functions of the C library: libmvec of glibc, probed when it is first asked for. `_ZGVeN8v_exp` is exp of 8 lanes
 on AVX-512, `d` of 4 on AVX2, `b` of 2 on SSE, `n` of 2 on AArch64. Machines without libmvec (macOS, Windows, musl, an

@@ -1,4 +1,4 @@
-"""BLAS and LAPACK: the addresses that SciPy has of them (`codegen.functions.matrix_routines` call them).
+"""Addresses of BLAS and LAPACK in SciPy, for `codegen.functions.matrix_routines`.
 
 SciPy offers C pointers to both libraries in `scipy.linalg.cython_blas` and `cython_lapack`.
 

@@ -1,4 +1,4 @@
-"""Operations on whole arrays as routines (`codegen.functions.routines`): those on matrices by BLAS and LAPACK.
+"""Matrix operations as routines (`codegen.functions.routines`), by BLAS and LAPACK where they exist.
 
 BLAS and LAPACK store matrices by columns: one that is stored by rows is its transposed one there, so that a factor U of
 theirs is L. QR, eigenvalues, singular values and exponentials have their matrices stored by columns; what is not finite

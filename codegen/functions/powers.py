@@ -1,4 +1,4 @@
-"""Powers: integer and half-integer exponents become shared multiplication chains, square roots and one reciprocal."""
+"""Integer and half-integer powers become shared multiplication chains, square roots and one reciprocal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of a constant order or degree, unrolled: spherical Bessel functions, orthogonal polynomials.
+"""Functions of a constant order, unrolled: spherical Bessel functions and orthogonal polynomials.
 
 Orthogonal polynomials go by their three-term recurrences (DLMF 18.9.1); degrees that are unknown, no integers or high
 go to SciPy where it has the function.

@@ -1,4 +1,4 @@
-"""The same scalar functions at arbitrary precision: mpmath at its current precision, real results or nan."""
+"""Scalar functions at mpmath's current precision. Results are real or nan."""
 
 from __future__ import annotations
 

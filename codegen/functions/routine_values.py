@@ -1,4 +1,4 @@
-"""Values of routines (`codegen.functions.routines`): what their expressions become."""
+"""The values of expressions in routines (`codegen.functions.routines`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Routines of kernels, written in a few words of Python: loops, choices and arrays of numbers become LLVM IR.
+"""Kernel routines in a small subset of Python: loops, choices and arrays become LLVM IR.
 
 A routine is a function with annotated parameters: a `real` is a number of the kernel, a `double` one of 64 bits, as an
 `int` is; a `bool` is a truth value; `reals`, `doubles`, `ints`, `ints32`, `bytes` and `pointers` are arrays in memory,

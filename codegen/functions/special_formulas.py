@@ -1,4 +1,4 @@
-"""Formulas of special functions, on numbers of a machine.
+"""Formulas of special functions on machine numbers.
 
 They are chosen against cancellation and overflow; each says what it computes.
 

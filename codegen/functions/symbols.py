@@ -1,4 +1,4 @@
-"""External functions of kernels: C's libm, LLVM intrinsics, the inner loops of SciPy's ufuncs, and threads.
+"""External functions that kernels call: libm, LLVM intrinsics, inner loops of SciPy's ufuncs, threads.
 
 Kernels name them by symbol; addresses are given to the linker, so that no address stands in the IR text.
 """

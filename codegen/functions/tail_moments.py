@@ -1,4 +1,4 @@
-"""Means of powers of logarithms beside u, of gamma and beta distributions (see `codegen.distribution_heads`).
+"""Moments of log u for u from a tail of a gamma or beta distribution (see `codegen.distribution_heads`).
 
 Quotients of two integrals over the logarithm (gamma) or the logit (beta) of t, which have their maximum at or near u
 and fall off on one side of it. A trapezoidal rule after the substitution y = exp(x - exp(-x)) takes all shapes of such

@@ -1,4 +1,4 @@
-"""Workers: native threads that share the blocks of a loop with the thread that calls a kernel.
+"""Native worker threads. They share the blocks of a loop with the thread that calls a kernel.
 
 Kernels call `codegen.parallel(function, context, blocks, threads)`, which runs `function(context, block, thread)` for
 each block, on the calling thread and on up to `threads - 1` workers, and returns when all blocks are done. Which thread

@@ -1,1 +1,1 @@
-"""The intermediate representation: programs of rows, rolled programs of regions; what both mean and what they cost."""
+"""The intermediate representation: programs of rows, and rolled programs of regions."""

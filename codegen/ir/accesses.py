@@ -1,4 +1,4 @@
-"""Accesses: every read and write of a buffer in the order of time, and what may follow on what at one place.
+"""Check every read and write of a buffer in execution order.
 
 A place begins at zero with the call, and anew with all that is stored to it; what is added goes on with what it holds.
 No numbers are computed here: which places are used when follows from the tables and from the order of the steps.

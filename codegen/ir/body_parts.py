@@ -1,4 +1,4 @@
-"""Parts of bodies, some outputs of what a region repeats over some of its slots; regions of parts, and of copies."""
+"""Regions made of some outputs of a body, and regions that copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check: what a program and a rolled program must satisfy between two passes (see docs/design/rolled-programs.md).
+"""Check that a program or rolled program is well formed between two passes (docs/design/rolled-programs.md).
 
 InvariantError names the invariant, the row, region or buffer that breaks it, and the pass after which that was seen.
 """

@@ -1,4 +1,4 @@
-"""Copying rows into a table: aliases vanish, equal rows become one, and commutative pairs are sorted anew.
+"""Copy rows into a table: drop aliases, merge equal rows, sort commutative operands anew.
 
 A pair is sorted because rows that were apart may be one in the table, or stand the other way round there.
 """

@@ -1,4 +1,4 @@
-"""Rounds: the regions of a rolled program in the order in which they run, those in nests once for each round."""
+"""The regions of a rolled program in execution order. Regions in nests occur once for each round."""
 
 from __future__ import annotations
 

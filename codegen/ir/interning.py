@@ -1,4 +1,4 @@
-"""Interning: equal bodies of regions become one object, so that what is made of a body is made once."""
+"""Make equal bodies of regions one object, so that passes handle each body once."""
 
 from __future__ import annotations
 

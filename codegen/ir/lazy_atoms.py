@@ -1,4 +1,4 @@
-"""Lazy atoms: the atoms of a table of rows, of which many are made when they are asked for.
+"""The atoms of a row table, made when they are asked for.
 
 Arrays of constants are thousands of leaves, of which most are only needed as numbers.
 """

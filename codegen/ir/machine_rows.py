@@ -1,4 +1,4 @@
-"""Machine: the hash-consed table of machine operations that a program is lowered to.
+"""The hash-consed table of machine operations that a program is lowered to.
 
 Row `i` of the table is a tuple `(code, operand, operand...)`; equal rows are one row, which is the elimination of
 common sub-expressions (value numbering). A reference to a row carries a sign: `row` is its value, `~row` its negative.

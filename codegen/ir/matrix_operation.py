@@ -1,4 +1,4 @@
-"""Operations on whole arrays: what a region runs where one routine, of a library or of the kernel's own, computes it.
+"""A matrix operation: a region that one routine computes.
 
 Such a region (`codegen.ir.region`) is run once, and each of its tables has all entries of a matrix, row by row. Its
 body only says which results depend on which operands; what is computed, the operation says.

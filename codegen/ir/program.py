@@ -1,4 +1,4 @@
-"""Program: a straight-line program of SymPy heads, the contract between the two storeys.
+"""A straight-line program of SymPy heads: the contract between the two storeys.
 
 A program is a table. Row `i` computes one scalar: `heads[i]` is a SymPy class and `operands[i]` are earlier rows. A
 row whose operands are empty is a leaf, and `atoms[i]` is its SymPy atom. The first rows are the inputs, in the flat

@@ -1,4 +1,4 @@
-"""Re-addressing: the uses of buffers in a rolled program go to other places, and all else stays as it is.
+"""Move the buffer accesses of a rolled program to other places.
 
 A use is what a slot gathers, the initial value of a carry, or a result: a buffer, and a table of places in it. All that
 moves, renumbers, expands or contracts buffers, or cuts the rounds of loops, says where each use goes (`Where`) and has

@@ -1,4 +1,4 @@
-"""Region: a body that is run `count` times, over tables of what it reads and where its results go.
+"""A region runs a body `count` times, over tables of the places that it reads and writes.
 
 A rolled program is a list of regions over buffers: the input arrays, constants, what regions leave for each other, and
 the output arrays. Straight-line code is the region that is run once, so there is one kind of row only.

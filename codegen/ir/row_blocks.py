@@ -1,4 +1,4 @@
-"""Row blocks: rows of one head that are added to a table all at once, as columns of operands.
+"""Add many rows of one head to a table at once, as columns of operands.
 
 A block is not entered into the table's memo row by row: that would take most of the time. Its bounds say which rows it
 cannot have; where they do not, the block is entered after all. So equal rows are one row, as they are one by one.

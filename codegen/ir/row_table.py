@@ -1,4 +1,4 @@
-"""Table: rows that are kept once, the common base of programs under construction and of symad's graph."""
+"""A table that keeps each row once. Programs under construction and symad's graph are such tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sparsity patterns: where a matrix may be non-zero, in which order its entries are stored; pictures, files, groups."""
+"""Sparsity patterns: the places that may be non-zero, their storage order, pictures, files and groups."""
 
 from __future__ import annotations
 

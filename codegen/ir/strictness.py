@@ -1,4 +1,4 @@
-"""Strictness: whether what goes wrong inside is an error, or is gone around with a warning.
+"""In strict mode an internal failure is an error. Otherwise a fallback warns.
 
 With SYMAD_STRICT=1 in the environment, as in every test, programs are checked between passes (`codegen.ir.check`), and
 an unexpected exception, a failed agreement or a dropped loop raises. Without it, what is slower but right is taken

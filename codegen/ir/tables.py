@@ -1,4 +1,4 @@
-"""Tables: which place of a buffer each repetition of a body reads or writes; affine where that is so.
+"""Tables of the buffer place that each repetition of a body accesses. Affine tables are stored as start and step.
 
 Inside a nest (`codegen.ir.region.Nest`) all places of a table move on with each round: `shifts` says by how much,
 one number for each nest around it, the outermost first. A missing number is 0.

@@ -1,4 +1,4 @@
-"""Unroll: any program as straight lines, which is what it means, for everything that knows only those."""
+"""Unroll a rolled program into straight lines, for code that only handles straight lines."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Lambdified: a fast replacement for `sympy.lambdify`, native where that may be."""
+"""A fast replacement for `sympy.lambdify`, native where possible."""

@@ -1,4 +1,4 @@
-"""The arguments of a lambdified function: what each one is in a kernel, and how a call is taken apart."""
+"""Map the arguments of a lambdified call to the arguments of its kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a lambdified function says of itself, in the words of `sympy.lambdify`."""
+"""Docstrings of lambdified functions, in the form of `sympy.lambdify`."""
 
 from __future__ import annotations
 

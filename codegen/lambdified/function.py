@@ -1,4 +1,4 @@
-"""Lambdified: a kernel that is called as what `sympy.lambdify` returns is, with numbers, arrays or symbols."""
+"""The function that `lambdify` returns. It takes numbers, arrays or symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""lambdify: a fast replacement for sympy.lambdify, with native code behind it."""
+"""`lambdify`: a fast replacement for `sympy.lambdify`, with native code behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `modules` of `sympy.lambdify`: which of them native code stands for, and what SymPy's own Python code is for.
+"""The `modules` parameter of `sympy.lambdify`: native code, or SymPy's own Python code.
 
 Machine code computes what NumPy, SciPy and `math` compute. Other number types (mpmath, SymPy), functions of the user's
 own and printers are Python, and SymPy writes that.

@@ -1,4 +1,4 @@
-"""Kinds of numbers among the arguments of a call: which of them a kernel computes as NumPy does."""
+"""Decide which kinds of numbers a kernel computes as NumPy does."""
 
 from __future__ import annotations
 

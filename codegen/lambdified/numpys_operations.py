@@ -1,4 +1,4 @@
-"""Expressions of one or two operations that NumPy has: on arrays its own loops are as fast, and start sooner.
+"""Run expressions of one or two NumPy operations by NumPy's own loops, which start sooner.
 
 Only operations that have the bits of a kernel: sums and products of two, quotients, squares, roots; no sums of
 products, which a kernel fuses.

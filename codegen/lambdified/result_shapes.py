@@ -1,4 +1,4 @@
-"""How results of a lambdified function lie in the outputs of its kernel: scalars, matrices, nested lists of them."""
+"""Map kernel outputs to the results of a lambdified function: scalars, matrices, nested lists."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Loops: found in rows, placed in buffers, optimised, and written as LLVM IR."""
+"""Loops: find them in rows, place them in buffers, optimise them, write them as LLVM IR."""

@@ -1,4 +1,4 @@
-"""Loop: a body that is repeated, between the nodes of a graph.
+"""A loop between the nodes of a graph: a body and its repetitions.
 
 What detection finds in a traced function, and what `sum_over`, `scan` and the others write down, is the same: a body
 (a program of scalars), and for each of its slots the node that it reads in repetition k.

@@ -1,4 +1,4 @@
-"""Roll: rows in straight lines become a rolled program, where something repeats in them.
+"""Roll rows: turn repeated straight lines into a rolled program.
 
 A chain that was written down may carry out a step in time of all points of a grid in each repetition. What repeats in
 such a body is looked for as in a function; then the chain is a nest, and does not grow with the grid.

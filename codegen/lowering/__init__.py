@@ -1,1 +1,1 @@
-"""From a program of heads to machine operations, fewer and fewer of them."""
+"""Lower a program of heads to machine operations, and reduce their number."""

@@ -1,4 +1,4 @@
-"""What several products or sums have in common is computed once; the pair that saves most comes first.
+"""Compute the common parts of products and sums once, the most profitable pair first.
 
 This is the extraction of common divisors of two literals of logic synthesis (Brayton and McMullen), and of Breuer's
 grouping of subexpressions. Equal savings are decided by the numbers of the factors: the result is always the same.

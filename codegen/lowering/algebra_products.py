@@ -1,4 +1,4 @@
-"""Products: powers and constants are collected, common factors and common denominators are computed once."""
+"""Collect powers and constants in products; compute common factors and denominators once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the passes on machine operations share: monomials of rows, and rebuilding a table row by row."""
+"""Shared code of the algebraic passes: monomials of rows, and rebuilding a table row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums: terms that differ in their coefficient only are collected, and products with sums written out where that helps.
+"""Collect like terms in sums, and multiply out products with sums where that saves operations.
 
 A sum is a tree of additions, subtractions, signs and constant factors whose inner nodes have no other use.
 """

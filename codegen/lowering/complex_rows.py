@@ -1,4 +1,4 @@
-"""Complex numbers: a program's machine operations become operations on real and imaginary parts.
+"""Turn complex operations into operations on real and imaginary parts.
 
 The program is lowered as for real numbers, but with the heads of `COMPLEX`: analytic functions alone, in forms that
 hold in the whole plane. Each row then becomes two rows of the real machine, so that everything behind this file

@@ -1,4 +1,4 @@
-"""Fusion: products of single use go into fused multiply-adds, signs into constants, or to where they are wanted.
+"""Fuse products of single use into multiply-adds, and fold signs into constants.
 
 The choice is made here and not by the compiler, so that results are bitwise the same for every tier and chunk size.
 """

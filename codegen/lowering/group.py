@@ -1,4 +1,4 @@
-"""Groups: equal operations on different values become one operation on a vector register.
+"""Group equal operations on different values into one vector operation.
 
 It starts at what is expensive: quotients, square roots, and calls of one function that do not depend on each other.
 What reads them alike, and what they read alike (the polynomials of tanh, the terms of every pair of atoms), goes with

@@ -1,4 +1,4 @@
-"""The two halves of a sweep: operations that do not depend on the seed, and those that are done for every column.
+"""Split a sweep: operations that do not depend on the seed, and those of every column.
 
 Guards: a column that a value does not depend on gets exactly 0 from it, also where a coefficient is infinite.
 Straight-line code leaves out products with a structural zero. In a sweep all columns share one product, and 0 * inf is

@@ -1,4 +1,4 @@
-"""Lowering: a program of SymPy heads becomes machine operations, each computed once.
+"""Lower a program of SymPy heads to machine operations, each computed once.
 
 Two passes over the rows. The first folds constants, lowers each head through its row in the table of intrinsics, and
 lets equal operations fall together; powers stay symbolic. The second knows every power and every use: it expands

@@ -1,4 +1,4 @@
-"""Preparation: what happens to a program before any code is written; the table of passes on machine operations.
+"""The table of passes on machine operations, exact and inexact, and their order.
 
 The table says what each pass does, whether it keeps every bit, and its effect on rounding. `accuracy="strict"` runs the
 exact passes, `"fast"` all of them. A pass that would make a program dearer does nothing to it; only collecting terms

@@ -1,4 +1,4 @@
-"""Machine: from programs to kernels: building, calls, batches, storage, exports.
+"""From programs to kernels: building, calls, batches, storage, exports.
 
 What compiles is imported when it is asked for here: who loads machine code needs none of it.
 """

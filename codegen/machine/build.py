@@ -1,4 +1,4 @@
-"""Build: a Program becomes a Kernel, stage by stage, with the time of each."""
+"""Build a kernel from a program, stage by stage, and time each stage."""
 
 from __future__ import annotations
 

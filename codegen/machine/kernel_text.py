@@ -1,4 +1,4 @@
-"""Kernel text: a program as a plan, as IR and as lines of a dump; the statistics of loops."""
+"""A program as a plan, as IR, and as lines of a dump; statistics of loops."""
 
 from __future__ import annotations
 

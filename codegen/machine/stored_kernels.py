@@ -1,4 +1,4 @@
-"""Loading: kernels from files, by their machine code where that may be run here, by their program otherwise."""
+"""Load kernels from files: by their machine code where it may run here, else by their program."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Operations on whole matrices: as loops, and where no library carries them out."""
+"""Matrix operations as loops."""

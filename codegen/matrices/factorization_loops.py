@@ -1,4 +1,4 @@
-"""Factorizations of matrices as nests, where no library is: a round for each column, of loops over all entries.
+"""Factorizations as nests, for machines without LAPACK: one round for each column.
 
 What a column does not change is left as it is by choices, and the matrix turns by one column with each round, so that
 all rounds are alike. Every round has places of its own; but what is not linear reads a copy of the round's column, so

@@ -1,4 +1,4 @@
-"""Orders, places of insertion, gathers and scatters as loops, in which every element stands beside every other.
+"""Sorts, insertion places, gathers and scatters as loops over pairs of elements.
 
 A key's place in the order is how many come before it; a number at a computed place is a sum of choices among all. So
 they have derivatives like anything else, and straight lines.

@@ -1,4 +1,4 @@
-"""Products of matrices as nests: some rows a round, over blocks of terms and all columns.
+"""Matrix products as nests: some rows a round, in blocks of terms, over all columns.
 
 Of a product that is symmetric, blocks of rows and columns on and below the diagonal: the sums of a block are registers.
 That is twice as quick as a library, which computes all of it.

@@ -1,1 +1,1 @@
-"""Pricing: what straight lines, sweeps and loops cost, to build and to call, before they are built."""
+"""Price straight lines, sweeps and loops before they are built."""

@@ -1,4 +1,4 @@
-"""Latency: how long straight lines wait for themselves, and whether the processor has enough to do meanwhile."""
+"""Estimate how long straight lines wait for their own results."""
 
 from __future__ import annotations
 

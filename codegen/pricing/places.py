@@ -1,4 +1,4 @@
-"""Places: what it costs to read numbers at places, to store them there or to add to them, side by side or anywhere.
+"""Price memory accesses: contiguous, strided or scattered; loads, stores and adds.
 
 See docs/design/price.md; `codegen.pricing.price` has the rest of the model.
 """

@@ -1,4 +1,4 @@
-"""Price: what a kernel costs, in nanoseconds a call and in seconds to build, before it is built.
+"""Price a kernel before it is built: nanoseconds a call and seconds to build.
 
 Straight lines, a sweep over columns and loops are priced in one unit, from one table (`codegen.pricing.price_table`);
 see docs/design/price.md. A price is a sum: `Work` says how much there is of each entry of the table, and its price is

@@ -1,4 +1,4 @@
-"""The table of prices, nanoseconds of what is executed and seconds of what is built; a price; the cheapest of several.
+"""The table of prices, the price of a kernel, and the cheapest of several.
 
 The numbers are fitted by `python -m benchmarks.price --fit`; docs/design/price.md says how, and how wrong they are.
 Only ratios matter for choices, and they differ little between machines. Results never depend on them.

@@ -1,4 +1,4 @@
-"""Results as JSON, for `--json`: what a result holds under its own names, numbers as numbers, formulas as text."""
+"""Results as JSON for `--json`: their own names, numbers as numbers, formulas as text."""
 
 from __future__ import annotations
 

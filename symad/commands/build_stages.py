@@ -1,4 +1,4 @@
-"""Stages of a command, carried out one by one, each with its seconds and sizes; checks of a Hessian's numbers."""
+"""Run the stages of a command one by one, with seconds and sizes; check a Hessian's numbers."""
 
 from __future__ import annotations
 

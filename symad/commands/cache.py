@@ -1,4 +1,4 @@
-"""`symad cache`: what the disk cache of machine code holds, clearing it, and filling it before a job array starts."""
+"""`symad cache`: show, clear or warm the disk cache of machine code."""
 
 from __future__ import annotations
 

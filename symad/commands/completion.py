@@ -1,4 +1,4 @@
-"""`symad completion`: what makes a shell complete commands, their options and the values of these, by shtab."""
+"""`symad completion`: shell completion of commands, options and values, by shtab."""
 
 from __future__ import annotations
 

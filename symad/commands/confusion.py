@@ -1,4 +1,4 @@
-"""`symad confusion`: nested derivatives by wrong designs beside the right one; also of one's own formula."""
+"""`symad confusion`: nested derivatives by wrong designs beside the right one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""symad grade: the answers of a class to one question, their marks, their pages."""
+"""`symad grade`: the answers of a class to one question, their marks and pages."""
 
 from __future__ import annotations
 

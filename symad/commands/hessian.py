@@ -1,4 +1,4 @@
-"""`symad hessian`: one function through the whole pipeline, every stage counted, the result checked."""
+"""`symad hessian`: one function through the whole pipeline, with every stage counted and the result checked."""
 
 from __future__ import annotations
 

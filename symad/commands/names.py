@@ -1,4 +1,4 @@
-"""Names of the commands, what each does in a line, and examples: read by `symad --help` before anything is imported."""
+"""Names, summaries and examples of all commands, for `symad --help` without further imports."""
 
 from __future__ import annotations
 

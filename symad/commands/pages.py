@@ -1,4 +1,4 @@
-"""The commands whose result is a page: expand and check, explain and draw, compare and verify."""
+"""The commands whose result is a page: expand, check, explain, draw, compare, verify."""
 
 from __future__ import annotations
 

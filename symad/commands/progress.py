@@ -1,4 +1,4 @@
-"""Progress: what a terminal shows while a command takes longer than a second, and how long it has to go."""
+"""The progress line of commands that take longer than a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running: a command is carried out, and what goes wrong becomes a line and an exit status."""
+"""Run a command and turn an error into one line and an exit status."""
 
 from __future__ import annotations
 

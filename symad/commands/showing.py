@@ -1,4 +1,4 @@
-"""What commands share: the target and its point, from a file or a formula, the directions, where the result goes."""
+"""Shared parts of commands: target, point, directions, and the destination of the result."""
 
 from __future__ import annotations
 

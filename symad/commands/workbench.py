@@ -1,4 +1,4 @@
-"""`symad workbench`: a page in the browser on which functions are typed, differentiated, drawn, compiled, compared."""
+"""`symad workbench`: start the workbench in the browser."""
 
 from __future__ import annotations
 

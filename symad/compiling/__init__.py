@@ -1,4 +1,4 @@
-"""Compiling: from functions to kernels. What loaded kernels rarely need is imported when it is asked for here."""
+"""From functions to kernels. Parts that loaded kernels rarely need are imported on demand."""
 
 from codegen.later import later
 

@@ -1,4 +1,4 @@
-"""What is asked of a plan: the options of `compile` and `plan`, and which of them exclude each other."""
+"""The options of `compile` and `plan`, and which of them exclude each other."""
 
 from __future__ import annotations
 

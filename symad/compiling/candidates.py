@@ -1,4 +1,4 @@
-"""Candidates: the programs of the ways other than straight lines, loops and a sweep over columns.
+"""Candidate programs of a plan beside straight lines: loops, and a sweep over columns.
 
 Loops are found in the trace of the innermost function, or written down. Each transform around the function, from the
 inside out, differentiates the rolled program. So a body is differentiated once, and nothing grows with the number of

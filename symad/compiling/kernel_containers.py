@@ -1,4 +1,4 @@
-"""Keep: how kernels take containers apart and put them together, as objects that pickles and files can hold."""
+"""Flatten and rebuild the containers of a kernel, by objects that pickles and files can hold."""
 
 from __future__ import annotations
 

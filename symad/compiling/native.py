@@ -1,4 +1,4 @@
-"""Native kernels: compile a function, or let `jit` do so at the first call."""
+"""`compile` and `jit`: native kernels of functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plan of a compilation: every way in which a function can be compiled with its price, and the choice.
+"""A compilation plan: every way to compile a function with its price, and the choice.
 
 A way is straight lines (an operation for all that any entry of the result needs), a sweep (a dense matrix column by
 column, several side by side) or loops (`rolled`). Each is priced in one unit (`codegen.pricing`).

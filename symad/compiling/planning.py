@@ -1,4 +1,4 @@
-"""Planning: one trace, every way to compile it looked at and priced, one decision.
+"""Plan: trace once, price every way to compile, decide once.
 
 A way is priced from its own program where that is there, else from another way's: straight lines of a large matrix need
 not be written down to be refused.

@@ -1,4 +1,4 @@
-"""Replayed: a traced function as a function again, whose nodes are copied; what it computes is not run once more.
+"""A traced function as a function again. It copies nodes instead of running the user's code.
 
 So the ways in which a function may be compiled share one trace of it: a transform of the replayed function sees the
 nodes, aliases included, in the order in which the user's code made them, and the same lines stand behind them.

@@ -1,4 +1,4 @@
-"""Traces of a function, and the rolled programs that were made of them: each once for all that is compiled of it."""
+"""Share traces and rolled programs among everything that is compiled of one function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Static arguments of a jitted function: truth values, enumerations, classes, the object that a method is called on.
+"""Static arguments of jitted functions: truth values, enumerations, classes, the object of a method.
 
 For each of them it is another function.
 """

@@ -1,4 +1,4 @@
-"""lambdify with derivatives: value, Jacobian and Hessian of SymPy expressions from one kernel."""
+"""`lambdify` with derivatives: value, Jacobian and Hessian of SymPy expressions from one kernel."""
 
 from __future__ import annotations
 

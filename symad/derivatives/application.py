@@ -1,4 +1,4 @@
-"""What applying a transform to a user's function needs besides the mathematics: arguments, structures, checks."""
+"""Apply a transform to a user's function: arguments, structures, checks."""
 
 from __future__ import annotations
 

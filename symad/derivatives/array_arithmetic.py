@@ -1,4 +1,4 @@
-"""What linear maps of whole arrays are carried out with: nodes of a graph, or numbers.
+"""The arithmetic behind linear maps of whole arrays: on nodes of a graph, or on numbers.
 
 Nodes may be differentiated again. Where nothing will be, at the outside, NumPy carries numbers through the map, and the
 graph does not grow. Both mark a structural zero as an element that is absent: no arithmetic is done with it.

@@ -1,4 +1,4 @@
-"""What linear maps of whole arrays carry: the tangents or cotangents of nodes, and which nodes have any.
+"""Tangents and cotangents of array nodes, and which nodes have any.
 
 For an array node that is an array of nodes or of numbers (`array_arithmetic`), of which an element that is a structural
 zero is absent; for an array node that has only structural zeros there is none.

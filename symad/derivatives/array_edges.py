@@ -1,4 +1,4 @@
-"""The partial derivatives of an operation on arrays: those of its head, for all elements at once.
+"""Partial derivatives of an elementwise array operation, for all elements at once.
 
 The rules are the ones of scalars (`symad.rules.partials`): they are asked once, on a small graph whose leaves stand for
 the operands, and what they write there is entered into the graph as array nodes.

@@ -1,4 +1,4 @@
-"""Rows of linear maps of operations on whole matrices, by the rules that loops have too (`matrix_derivatives`)."""
+"""Linear-map rows of factorizations, by the rules that loops use too (`matrix_derivatives`)."""
 
 from __future__ import annotations
 

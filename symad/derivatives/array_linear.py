@@ -1,4 +1,4 @@
-"""Linearize and transpose with arrays: the linear map of a graph in which operations on arrays are single nodes.
+"""Linearize and transpose a graph in which array operations are single nodes.
 
 As `symad.derivatives.linear`, whose rows are here those of whole arrays (`array_rows`), forwards on tangents and
 backwards on cotangents. A function that has arrays here is called on numbers, so a guard is known: an edge is only

@@ -1,4 +1,4 @@
-"""Ways to take the linear map of a function that is called on numbers: in numbers, or in nodes for any numbers.
+"""Linearize a function called on numbers: with its numbers, or with nodes for any numbers.
 
 In numbers, a guard is known: an edge is only where it holds. In nodes, for a trace that is kept, it is a part of the
 coefficient, which is absent where it fails (`symad.graph.absent_numbers`).

@@ -1,4 +1,4 @@
-"""Dense Jacobians and Hessians of functions on arrays, column by column or row by row, where arrays are array nodes.
+"""Dense Jacobians and Hessians of array functions, column by column or row by row.
 
 A function that is called on numbers is linearized once; unit vectors are then carried through the map as numbers.
 Inside another level their images are nodes of its graph.

@@ -1,4 +1,4 @@
-"""Rows of linear maps of whole arrays: what an array node does to tangents, and its transpose to cotangents."""
+"""The action of array nodes on tangents, and of their transposes on cotangents."""
 
 from __future__ import annotations
 

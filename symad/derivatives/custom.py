@@ -1,4 +1,4 @@
-"""Derivatives that the user gives: custom_derivative, opaque functions, stop_gradient.
+"""Derivatives given by the user: `custom_derivative`, opaque functions, `stop_gradient`.
 
 A custom rule is a traced function that is linear in its tangents. It is traced when its derivative is first asked for,
 into the graph of the level that asks, so what it returns can be differentiated again: every order follows, in every

@@ -1,4 +1,4 @@
-"""Jacobians by vertex elimination: forward mode, reverse mode and everything between are orders of one algorithm.
+"""Jacobians by vertex elimination. Forward and reverse mode are two of its orders.
 
 The linear map of a trace is a graph whose edges carry partial derivatives. To eliminate a node is to multiply every
 edge into it with every edge out of it; when no node is left between inputs and outputs, the edges are the Jacobian.

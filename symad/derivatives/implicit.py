@@ -1,4 +1,4 @@
-"""Implicit functions: root and fixed_point, differentiated by the implicit function theorem at every order.
+"""`root` and `fixed_point`: implicit functions, differentiated by the implicit function theorem at every order.
 
 A solver finds y with F(y, p) = 0 on plain numbers; how it does so is nobody's business. The solution enters the graph
 as a number with a rule: dy/dp = -(dF/dy)^-1 dF/dp, where the derivatives of F are those of its graph at the solution.

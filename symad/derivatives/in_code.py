@@ -1,4 +1,4 @@
-"""What `compile` may do in another way: which transform made a function, and transforms in the code of a function.
+"""Record which transform made a function, and transforms in the code of a function, for `compile`.
 
 A function here returns what a transform returns, or None where the transform is carried out operation by operation.
 

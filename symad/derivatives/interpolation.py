@@ -1,4 +1,4 @@
-"""All partial derivatives of one order by interpolation: a linear system over directional Taylor coefficients.
+"""All partial derivatives of one order from directional Taylor coefficients, by a linear system.
 
 The Taylor coefficient of order d along a direction s is a linear form in the partial derivatives of order d:
 

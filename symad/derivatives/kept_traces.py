@@ -1,4 +1,4 @@
-"""Kept traces: a function that is called on numbers again, with arguments of the same shapes, is not run again.
+"""Replay the trace of a function on new numbers of the same shapes instead of running the function.
 
 Its trace has no numbers in it but those of the arguments, and its gradient is a part of it: with others, the same
 operations are carried out, one call of NumPy each. That holds where running the function would do the same again:

@@ -1,4 +1,4 @@
-"""Level: one application of a transform, with parameters of its own; notes of what levels did.
+"""A level: one application of a transform, with its own parameters and a record of its steps.
 
 The parameters are alias nodes: equal in value to the arguments, never the same node. A captured `x` and the argument
 `y` stay different nodes even where they are equal, which is what prevents perturbation confusion (Siskind and

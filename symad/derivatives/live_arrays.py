@@ -1,4 +1,4 @@
-"""Live arrays: large arrays that a function reads are arguments of its kept trace, and are read anew at each call.
+"""Large arrays that a function reads are inputs of its kept trace, and are read anew at each call.
 
 To compare 16 MB with what they were takes longer than most functions of them. So the function is traced with traced
 arrays in their place: by copies of it, and of the functions that it calls by name, whose variables are their own. What

@@ -1,4 +1,4 @@
-"""What rules of matrix operations compute with, and the rules of systems, determinants, Cholesky factors, exponentials.
+"""The algebra behind matrix rules, and the rules of systems, determinants, Cholesky factors and exponentials.
 
 Rules are written once: for nodes, for numbers, and for the steps of loops. An `Algebra` has flat arrays of entries, and
 carries out operations on whole matrices (`codegen.ir.matrix_operation`), as which right-hand sides are rows: X = R A^-T

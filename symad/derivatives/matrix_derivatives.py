@@ -1,4 +1,4 @@
-"""Tangents and cotangents of matrix operations, by the rules of each: every one but a product."""
+"""Tangents and cotangents of all matrix operations but products."""
 
 from __future__ import annotations
 

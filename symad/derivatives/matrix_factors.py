@@ -1,4 +1,4 @@
-"""Rules of matrix factorizations: QR, eigenvalues and singular values, in the words of `matrix_algebra`.
+"""Rules of QR, eigenvalues and singular values in terms of `matrix_algebra`.
 
 Matrices are stored by columns, as LAPACK has them (`codegen.ir.matrix_operation`): read row by row they are transposed,
 and so are the formulas here.

@@ -1,4 +1,4 @@
-"""Derivatives of an open level, as trees of nodes: the four ways through one linear map, and mode="auto".
+"""The derivatives of an open level as trees of nodes: four passes over one linear map, and mode="auto".
 
 mode="auto": every way is written down on the graph, the operations are counted, and the cheapest way is kept. What was
 not kept stays on the graph unused, and costs nothing later. `choices()` shows what was chosen, and the counts.

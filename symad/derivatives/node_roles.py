@@ -1,4 +1,4 @@
-"""What the levels of a computation did, read from the steps that `symad.derivatives.level` noted; roles of nodes.
+"""The roles of nodes in each level, read from the steps that `symad.derivatives.level` recorded.
 
 A node may have several roles: in reverse mode x * 1 is x, so a primal is the cotangent of another node, and a residual
 of a third. A node that the user's function wrote is primal to the level around it; so is one that a level wrote on the

@@ -1,4 +1,4 @@
-"""Integrals that a quadrature on plain numbers finds, differentiated under the integral sign at every order.
+"""Integrals by quadrature on numbers, differentiated under the integral sign at every order.
 
 The integral enters the graph as a number with a rule. The integrand is traced at the places of a Gauss-Kronrod formula
 on intervals that are halved until it is exact, and at the bounds: its derivative in what the integrand depends on is

@@ -1,4 +1,4 @@
-"""Hessians by symmetric edge pushing: one reverse sweep that carries first and second adjoints.
+"""Hessians by symmetric edge pushing: one reverse sweep carries first and second adjoints.
 
 The sweep visits the nodes from the output down. `adjoint[i]` is the derivative of the output in node i, and
 `weights` has the second derivative in each pair of nodes, both with the nodes above already eliminated.

@@ -1,4 +1,4 @@
-"""Which arguments of a function are differentiated: chosen by position (argnums) or by path (wrt)."""
+"""Select the arguments to differentiate: by position (argnums) or by path (wrt)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Type variables of what takes functions and returns functions, which keep the signature of what they are given.
+"""Type variables of functions that return a function with the signature of their argument.
 
 >>> from symad.transforms.first_order import grad
 >>> def energy(x: float, scale: float = 1.0) -> float:

@@ -1,4 +1,4 @@
-"""Solvers on plain numbers, for implicit functions: Newton's method, iteration, linear systems with sparse matrices."""
+"""Numeric solvers for implicit functions: Newton's method, fixed-point iteration, sparse linear systems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implicit functions where no numbers are known, as in kernels: a bounded iteration finds the root, and it is checked.
+"""Implicit functions in kernels: a bounded iteration finds the root, and the root is checked.
 
 What is repeated is a loop of values (`symad.tracing.control.value_loops`), in which F and dF/dy are ordinary nodes. At
 its end Newton's next step says whether there is a root; where there is none, the solution is NaN. Its derivatives are

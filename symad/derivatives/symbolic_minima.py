@@ -1,4 +1,4 @@
-"""Minima where no numbers are known, as in kernels: a bounded descent, whose end is checked to be a strict minimum.
+"""Minima in kernels: a bounded descent, whose end is checked to be a strict minimum.
 
 Sources: Nocedal and Wright, "Numerical Optimization" (2006), chapters 3 and 16 (Newton's method with a multiple of the
 identity added to the Hessian, projected onto bounds); Kiefer, "Sequential minimax search for a maximum" (1953).

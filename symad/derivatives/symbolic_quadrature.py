@@ -1,4 +1,4 @@
-"""Integrals where no numbers are known, as in kernels: steps whose width follows the error, as a loop of values.
+"""Integrals in kernels: adaptive steps, as a loop of values.
 
 The integrand is traced once, at a symbol; the loop evaluates it at the places of Gauss and Kronrod on a piece of the
 interval, halves the piece where two formulas differ, and doubles it where they do not. Derivatives are integrals of the

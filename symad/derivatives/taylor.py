@@ -1,4 +1,4 @@
-"""Taylor coefficients along a path x(t) = x + v t + w t**2 + ...: a_k of f(x(t)), for every node from a_0 to a_K.
+"""Taylor coefficients a_0 to a_K of f(x(t)) along a path x(t) = x + v t + w t**2 + ..., for every node.
 
 The recurrences are generated, not written per head. If y = h(u, ...) then y' = h_u u' + ..., so
 

@@ -1,4 +1,4 @@
-"""Derivatives in all parameters together: tensors of any order, full Taylor polynomials, Laplacians.
+"""Derivatives in all parameters together: tensors of any order, Taylor polynomials, Laplacians.
 
 A derivative of order k is symmetric, so only the entries with i >= j >= ... are formed: entry (i, ..., l) is
 differentiated in the inputs m <= l that it depends on, all entries together, as a sparse Jacobian. Nothing dense is

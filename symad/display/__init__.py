@@ -1,4 +1,4 @@
-"""One document, five forms: text for a terminal, LaTeX for a paper, HTML with MathML, a notebook, SVG in all."""
+"""One document in five forms: text for a terminal, LaTeX, HTML with MathML, a notebook, SVG."""
 
 from codegen.later import later
 

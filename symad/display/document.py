@@ -1,4 +1,4 @@
-"""What is shown: a document is a sequence of blocks, a block holds prose and mathematics, and knows no form.
+"""A document is a sequence of blocks of prose and mathematics, independent of its form.
 
 A string is prose, a SymPy object is mathematics, as is LaTeX that somebody wrote (`Typeset`), and `Marked` gives any of
 them a style. Tables, formulas, code, pictures and columns are blocks. How a document looks in a terminal, in LaTeX, in

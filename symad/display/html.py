@@ -1,4 +1,4 @@
-"""A document as HTML: formulas in MathML, pictures in SVG, no script, nothing fetched; and a page of its own."""
+"""A document as HTML: MathML and SVG, without scripts or downloads; also as a page of its own."""
 
 from __future__ import annotations
 

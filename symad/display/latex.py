@@ -1,4 +1,4 @@
-r"""A document as LaTeX for a paper: the body, and a file that compiles, whose preamble says what the body needs."""
+r"""A document as LaTeX: the body, and a complete file with the preamble that it needs."""
 
 from __future__ import annotations
 

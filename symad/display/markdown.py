@@ -1,4 +1,4 @@
-r"""A document as the Markdown of notebooks: formulas between dollars, pictures in the text, nothing fetched.
+r"""A document as Markdown for notebooks: formulas between dollars, pictures inline.
 
 Prose is written so that no reader takes a sign of it for markup or mathematics: such signs are entities, and a dollar
 or a backslash stands in an element of its own, over whose border no reader of mathematics looks. LaTeX has only the

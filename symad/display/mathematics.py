@@ -1,4 +1,4 @@
-"""A SymPy expression as one line of text, as LaTeX, as MathML: one printer for LaTeX, from which MathML is made.
+"""A SymPy expression as one line of text, as LaTeX, and as MathML made from the LaTeX.
 
 MathML as it reads well on a wall: what latex2mathml makes of LaTeX, with its spaces and brackets mended. latex2mathml
 escapes nothing, so text never goes through it: a name that is no plain word is a token between two private characters,

@@ -1,4 +1,4 @@
-"""Notation: characters that LaTeX or a terminal lacks; order of terms and factors, digits, named derivatives."""
+"""Notation: replacement characters, the order of terms and factors, digits, named derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A document as a Jupyter notebook (nbformat 4.5): cells of Markdown, whose mathematics shows offline; no outputs run.
+"""A document as a Jupyter notebook (nbformat 4.5): Markdown cells without outputs.
 
 Mathematics is LaTeX in Markdown, which every notebook sets with what it has brought along. MathML would be thrown out
 where a notebook is not trusted, as one that somebody else has written is.

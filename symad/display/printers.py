@@ -1,4 +1,4 @@
-"""SymPy's printers for text and LaTeX, where mathematics that is taught asks for something else than they give."""
+"""Printers for text and LaTeX that write mathematics as it is taught, over SymPy's printers."""
 
 # ruff: noqa: N802 - the methods' names are SymPy's
 

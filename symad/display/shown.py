@@ -1,4 +1,4 @@
-"""Shown: what has a document can be printed, written to a paper or a page, and displayed in a notebook."""
+"""The base class of results: print, save as a paper or page, display in a notebook."""
 
 from __future__ import annotations
 

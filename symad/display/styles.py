@@ -1,4 +1,4 @@
-"""The one table of styles: what roles, verdicts and emphasis look like in a terminal, on paper and in a browser.
+"""The table of styles of roles, verdicts and emphasis, in a terminal, on paper and in a browser.
 
 The colours are those of Okabe and Ito ("Color Universal Design", 2008), darkened where white paper asks for it: readers
 who do not see red or green tell them apart. Colour never stands alone: a role has a letter too, and its level.

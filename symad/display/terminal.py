@@ -1,4 +1,4 @@
-"""A document for a terminal: as wide as it is, in colours where it has them, by rich; and the same as plain text."""
+"""A document for a terminal by rich, in its width and colours, and as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A picture in SVG as TikZ, for LaTeX: rectangles, paths of M, L, C and Z, lines of text, groups that are moved."""
+"""Translate a picture from SVG to TikZ: rectangles, paths of M, L, C and Z, text, moved groups."""
 
 from __future__ import annotations
 

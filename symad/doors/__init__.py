@@ -1,4 +1,4 @@
-"""Doors to tools that others wrote: solvers, integrators, arrays; what these ask for are kernels.
+"""Doors to other tools: solvers, integrators, array libraries. They get kernels.
 
 What a loaded problem rarely needs is imported when it is asked for here.
 """

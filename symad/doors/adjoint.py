@@ -1,4 +1,4 @@
-"""Gradients of scalar objectives of trajectories by the adjoint system, integrated backwards.
+"""Gradients of scalar objectives of trajectories, by the adjoint system integrated backward.
 
 Between the times that the objective reads, the adjoint state w follows w' = -(df/dy)^T w; at each of them it jumps by
 the gradient of the objective there, and the gradient in the parameters is the integral of (df/dq)^T w.

@@ -1,4 +1,4 @@
-"""Callbacks: what a solver calls at flat vectors, what is asked of it, and what it found."""
+"""The callbacks of solvers on flat vectors, a solver's request, and its solution."""
 
 from __future__ import annotations
 

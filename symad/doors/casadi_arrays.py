@@ -1,4 +1,4 @@
-"""Arrays as CasADi stores them: matrices column by column, sparse ones in compressed columns."""
+"""CasADi's storage of arrays: column by column, sparse ones in compressed columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled problems: kernels, bounds and parameters, all that a solver asks for; functions are no part of it."""
+"""A compiled problem: kernels, bounds and parameters, without functions."""
 
 from __future__ import annotations
 

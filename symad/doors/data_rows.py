@@ -1,4 +1,4 @@
-"""Models over rows of data: one row is compiled, and any number of rows is a batch of it."""
+"""Models over rows of data: one row is compiled, and any number of rows is a batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A function of arrays as a kernel, and the products of its Jacobian with vectors as functions of this kind again."""
+"""A function of arrays as a kernel, with Jacobian-vector products as kernels of the same kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solutions of problems as functions of their parameters: implicit functions of what holds at a solution.
+"""Solutions of problems as implicit functions of their parameters.
 
 At a solution the gradient of the Lagrangian is 0, some of the bounded numbers (constraints, and x itself) are at their
 bounds, and the multipliers of all others are 0 (Karush, Kuhn and Tucker). Where each multiplier of what is at its bound

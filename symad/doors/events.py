@@ -1,4 +1,4 @@
-"""Events of trajectories: what SciPy calls to find them, and how their times move with the parameters."""
+"""Events of trajectories: SciPy's event functions, and the derivatives of event times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions and their derivatives for other tools: what CasADi's `external` asks a library for, up to second order."""
+"""Export functions and derivatives for CasADi's `external`, up to second order."""
 
 from __future__ import annotations
 

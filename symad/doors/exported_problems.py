@@ -1,4 +1,4 @@
-"""Problems as C libraries: Ipopt's callbacks, and the functions that CasADi's `nlpsol` asks for."""
+"""Export problems as C libraries: Ipopt's callbacks, and the functions of CasADi's `nlpsol`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Differential equations as C libraries: the functions that CVODE of SUNDIALS calls."""
+"""Export differential equations as C libraries for CVODE of SUNDIALS."""
 
 from __future__ import annotations
 

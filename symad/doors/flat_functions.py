@@ -1,4 +1,4 @@
-"""Functions of containers as functions of arrays, for tools that know arrays only."""
+"""Turn functions of containers into functions of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters as one vector of numbers: how arrays, numbers and containers of them lie in it."""
+"""The layout of arrays, numbers and containers in one vector of parameters."""
 
 from __future__ import annotations
 

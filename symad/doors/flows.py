@@ -1,4 +1,4 @@
-"""Flows: the solution of a system at some times as a function of times and parameters, differentiable at every order.
+"""Flows: solutions of a system as functions of times and parameters, differentiable at every order.
 
 The derivative of a solution in its parameters is the solution of the variational equations, which is a flow again; in a
 time it is the right-hand side there. The first time becomes a parameter: a system that begins at t0 is one in t - t0.

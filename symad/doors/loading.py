@@ -1,4 +1,4 @@
-"""load: what was saved, a kernel in a file or a problem in a folder."""
+"""`load`: a kernel from a file, or a problem from a folder."""
 
 from __future__ import annotations
 

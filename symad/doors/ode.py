@@ -1,4 +1,4 @@
-"""Ordinary differential equations: SciPy's integrators, our derivatives."""
+"""`ode`: SciPy's integrators with our derivatives."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems: an objective under constraints, each derivative that a solver asks for a kernel of its own.
+"""`Problem`: an objective under constraints. Each derivative that a solver needs is a kernel.
 
 A line search pays for values alone, and a Hessian of the Lagrangian is computed where one is asked for. Matrices are
 sparse, with the exact pattern.

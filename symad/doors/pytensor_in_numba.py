@@ -1,4 +1,4 @@
-"""Kernels in PyTensor's mode for numba: machine code calls machine code.
+"""Kernels in PyTensor's numba mode: machine code calls machine code.
 
 This module needs numba: it is imported when an Op of PyTensor is made.
 """

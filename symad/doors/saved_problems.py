@@ -1,4 +1,4 @@
-"""Problems in folders: the files of their kernels, and one that says which belong together.
+"""Problems in folders: the files of their kernels, and an index file.
 
 That file is written last and at once, and names the others by their contents: whenever a process is killed, the folder
 holds the problem of before or the new one. Files hold programs and numbers, no code: a stranger's folder can be loaded.

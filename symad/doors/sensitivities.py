@@ -1,4 +1,4 @@
-"""Sensitivities: the derivatives of a state in its parameters, of any order, as one system of differential equations.
+"""Sensitivities of any order: derivatives of the state in the parameters, as one differential system.
 
 The derivative of y' = f(t, y, p) in a number of p is a differential equation again, the variational equation. Those of
 one order are named by words: the numbers of the parameters that one differentiates in, in ascending order, so that

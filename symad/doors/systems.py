@@ -1,4 +1,4 @@
-"""Systems of differential equations as functions of flat states and parameters, compiled once for each order."""
+"""Differential systems as functions of flat states and parameters, compiled once for each order."""
 
 from __future__ import annotations
 

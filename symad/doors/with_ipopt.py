@@ -1,4 +1,4 @@
-"""Ipopt on problems, through `ipyopt`: exact sparse first and second derivatives, in the order of the kernels.
+"""Solve problems with Ipopt through `ipyopt`, with exact sparse first and second derivatives.
 
 Source: Wachter and Biegler, "On the implementation of an interior-point filter line-search algorithm for large-scale
 nonlinear programming", Math. Programming 106 (2006).

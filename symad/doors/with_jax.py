@@ -1,4 +1,4 @@
-"""Compiled functions inside JAX: values by kernels, derivatives by kernels of the derivatives, at every order.
+"""Kernels as JAX functions. Their derivatives of every order are kernels too.
 
 XLA calls a kernel's machine code (a handler of its foreign function interface, `codegen.machine.calls.xla_calls`); many
 points at once are a batch, for which it calls Python (`jax.pure_callback`). What JAX transposes is the product of a

@@ -1,4 +1,4 @@
-"""Compiled functions inside PyTensor and PyMC: an Op whose gradient is an Op of this kind again, at every order."""
+"""Kernels as Ops of PyTensor and PyMC. Their gradients are such Ops at every order."""
 
 from __future__ import annotations
 

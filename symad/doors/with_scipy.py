@@ -1,4 +1,4 @@
-"""Methods of `scipy.optimize` on problems: sparse derivatives where a method has them, dense ones where not."""
+"""Solve problems with `scipy.optimize`, with sparse derivatives where a method takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integration by `scipy.integrate.solve_ivp`, or CVODE: compiled right-hand sides, their exact Jacobians, events."""
+"""Integrate by `scipy.integrate.solve_ivp` or CVODE: compiled right-hand sides, exact Jacobians, events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Integration by CVODE of SUNDIALS, through `scikit-sundae`: compiled right-hand sides and their exact Jacobians.
+"""Integrate by CVODE of SUNDIALS through `scikit-sundae`, with exact Jacobians.
 
 CVODE does not see a NaN, and would go on for ever with it: the right-hand side fails where its numbers are not finite,
 which CVODE is told by its error flag.

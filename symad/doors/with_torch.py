@@ -1,4 +1,4 @@
-"""Compiled functions inside PyTorch: values by kernels, derivatives by kernels of the derivatives, at every order."""
+"""Kernels as PyTorch functions. Their derivatives of every order are kernels too."""
 
 from __future__ import annotations
 

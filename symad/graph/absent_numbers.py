@@ -1,4 +1,4 @@
-"""Absent numbers: elements of arrays of tangents or cotangents that are structural zeros, which nothing is done with.
+"""Structural zeros among the elements of tangent and cotangent arrays.
 
 Whether an element is one may depend on numbers: the derivative of a branch that is not taken is absent, and stays so in
 products, where a number 0 would meet an infinite coefficient.

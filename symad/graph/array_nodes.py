@@ -1,4 +1,4 @@
-"""Array nodes: operations on whole arrays in a graph, whose elements are leaves of it.
+"""Array nodes: operations on whole arrays, whose elements are leaves of the graph.
 
 An array node owns a range of the graph's nodes, one for each element of its result. So slices, transposed and reshaped
 forms of a result are NumPy's own, of an array of node ids; an element that is asked for is a node like any other. What

@@ -1,4 +1,4 @@
-"""Array operands: array nodes, and where in them the elements are that an operation reads.
+"""Operands of array operations: where in an array node the elements are.
 
 An operand is an array of node ids that is not broadcast. Its `OperandAccess` says where the values of these nodes are:
 in one array node (a view of its values, or places in it), in several, or in nodes that are none's.

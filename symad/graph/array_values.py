@@ -1,4 +1,4 @@
-"""Values: the numbers of nodes, of elements of array nodes too: one call of NumPy for each array node.
+"""Compute the numbers of nodes and of array elements, by one NumPy call for each array node.
 
 Only what is needed, and was not computed before, is computed, in the order in which it was traced.
 """

@@ -1,4 +1,4 @@
-"""Builder: the constructors that rules and derivative passes use to grow a graph.
+"""Constructors that rules and derivative passes grow a graph with.
 
 A trace is kept as written; what a derivative pass adds is ours to write well. So these constructors fold numbers,
 drop factors of one and powers of one, and sort commutative pairs: rewrites that never change a bit of the value.

@@ -1,4 +1,4 @@
-"""Element rows: columns of a graph in which the elements of arrays have numbers, but are not stored.
+"""Columns of a graph in which array elements have numbers, but are not stored.
 
 What their head is, the array node says that they belong to, when somebody asks.
 """

@@ -1,4 +1,4 @@
-"""Graph: the hash-consed table of expressions that every stage works on.
+"""The hash-consed table of expressions that every stage works on.
 
 Node `i` is a row: `heads[i]` is a SymPy class, `operands[i]` are earlier nodes, and a leaf keeps its SymPy atom in
 `atoms[i]`. Ids are topological: an operand is always smaller than its node. Two nodes with the same head and operands

@@ -1,4 +1,4 @@
-"""Repeated schedules: what is computed again and again from other numbers of the same nodes.
+"""Schedules for computing the same nodes again and again from other numbers.
 
 What depends on none of these is computed once, and the numbers of an array are let go where they have been read last.
 """

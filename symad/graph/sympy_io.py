@@ -1,4 +1,4 @@
-"""SymPy expressions in and out of a graph, iteratively and without loss, and its let form, the shape of `sympy.cse`.
+"""Convert SymPy expressions to a graph and back, iteratively and without loss; the let form of `sympy.cse`.
 
 The let form is `(replacements, reduced)`, in linear time both ways: `sympy.cse` is exponential on shared graphs, but a
 hash-consed table already is the let form, so this is one flat loop.

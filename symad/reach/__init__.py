@@ -1,1 +1,1 @@
-"""What a function depends on: one walker, by allow-list; the answer is complete, or it is "unknown"."""
+"""What a function depends on: one walker, by allow-list. The answer is complete or "unknown"."""

@@ -1,4 +1,4 @@
-"""Facts of code: which names it loads, which attributes it asks for, and what it does that cannot be followed.
+"""Facts about code: the names it loads, the attributes it asks for, and what cannot be followed.
 
 They depend on the code alone, and are kept for each code. Code of nested functions and comprehensions counts as code
 of the function around it.

@@ -1,4 +1,4 @@
-"""Compared state: what was read of objects, and whether it is still so; each part says how it is put back.
+"""State that was read from objects: compare it with now, and put it back.
 
 A part is a function that reads the state of one object, as a flat sequence of what it holds. Two states are the same if
 they hold the same objects, or equal numbers, texts and arrays in their place. No code of the user's is called.

@@ -1,4 +1,4 @@
-"""Known packages: to whom a file or a module belongs, and which modules compute only from what they are given."""
+"""The package of a file or module, and which modules are pure."""
 
 from __future__ import annotations
 

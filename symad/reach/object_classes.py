@@ -1,4 +1,4 @@
-"""Ordinary classes and their objects: attributes, slots, the content of a built-in class, and methods.
+"""Ordinary classes and their objects: attributes, slots, built-in content, methods.
 
 An object is ordinary where each of its classes is written in Python, or is a built-in container whose content is read
 by its own methods. Questions go to `type` and `object`, never to the object: a class may answer them wrongly.

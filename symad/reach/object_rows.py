@@ -1,4 +1,4 @@
-"""Rows of exact types: how the state of an object of the type is read, what it leads to, and how it is put back."""
+"""The table of exact types: how to read the state of an object, where it leads, and how to put it back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trails: how a walk has reached an object, in words for a message and with the line of the user's."""
+"""Trails: how the walk reached an object, in words and with the user's line."""
 
 from __future__ import annotations
 

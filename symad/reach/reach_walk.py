@@ -1,4 +1,4 @@
-"""The walk over what functions can reach: names in their code, variables around them, objects, and what these hold.
+"""Walk over everything that functions can reach: names, enclosing variables, objects and their content.
 
 It works by allow-list. The exact type of an object has a row (`symad.reach.object_rows`), or its class is an ordinary
 one (`symad.reach.object_classes`): both say how its state is read, and what it leads to. Everything else makes the

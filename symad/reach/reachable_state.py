@@ -1,4 +1,4 @@
-"""Reachable state: what functions can read, as it was; whether it has changed, what of it, and how it is put back."""
+"""The reachable state of functions: whether it has changed, and how to put it back."""
 
 from __future__ import annotations
 

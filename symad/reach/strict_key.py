@@ -1,4 +1,4 @@
-"""Keys of values that are equal only if their types, their order and the signs of zeros agree."""
+"""Keys of values that are equal only if types, order and signs of zeros agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partial derivatives of distribution functions in their shape parameters, and of their inverses in all arguments.
+"""Partial derivatives of distribution functions in shape parameters, and of their inverses.
 
 They consist of the means of logarithms beside u (`codegen.distribution_heads`), a closed family: with T the signed
 probability of the side that is taken, whose sign is that of the hazard, dP/da = T (ln u + M - E), where M is the mean

@@ -1,4 +1,4 @@
-"""The one table of partial derivatives that SymPy cannot give, or gives in a form that loses digits.
+"""The table of partial derivatives that SymPy cannot give, or gives in a form that loses digits.
 
 A row is `head: (partial for operand 0, partial for operand 1, ...)`. A partial is called as
 `partial(build, p, *operands)`, where `p` is the node of the head itself, and returns the node of the partial

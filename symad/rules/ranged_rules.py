@@ -1,4 +1,4 @@
-"""Partial derivatives of special functions in several forms, each in the range in which it keeps its digits.
+"""Partial derivatives of special functions in several forms, each for the range where it is accurate.
 
 Differences of nearly equal functions are written as series, asymptotic expansions or quadratures there. All forms are
 differentiable again, at every order. `docs/special_ranges.md` holds what the sweep finds.

@@ -1,4 +1,4 @@
-"""Powers of roots, scaled in any way, which are differentiated through what the root is taken of.
+"""Differentiate powers of scaled roots through the radicand.
 
 sqrt(v)**n, |v|**n and hypot(a, b)**n with n >= 2 are smooth at 0, or have a slope there; the rule through the root
 is 0/0. Such a power is found in products and powers of products too: (norm / l)**2, -norm * norm, norm**2 * norm. It is

@@ -1,4 +1,4 @@
-"""Partial derivatives of the special functions: rows as in `symad.rules.overrides`, which joins them.
+"""Partial derivatives of special functions, as rows that `symad.rules.overrides` joins.
 
 Each keeps its digits where the textbook formula loses them, and each family is closed: the derivative of a row is
 written in heads that have rows here too.

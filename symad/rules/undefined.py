@@ -1,4 +1,4 @@
-"""Undefined functions whose derivatives are written f', f'', f^(1,0): the general chain rule, and nothing else.
+"""The chain rule for undefined functions, whose derivatives are written f', f'', f^(1,0).
 
 Where numbers are wanted, an undefined function is refused (see `symad.rules.partials`): nothing is known about it. A
 derivation on paper needs no more than its name. `formal` gives such a function as a head that SymPy can differentiate

@@ -1,1 +1,1 @@
-"""Tracing: traced scalars and arrays that plain NumPy code computes with, and containers of them."""
+"""Tracing: scalars, arrays and containers that record the operations of plain NumPy code."""

@@ -1,4 +1,4 @@
-"""from_sympy and from_program: SymPy expressions, or what a kernel computes, as a trace and as a function."""
+"""`from_sympy` and `from_program`: SymPy expressions, or a kernel's program, as a trace and a function."""
 
 from __future__ import annotations
 

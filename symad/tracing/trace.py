@@ -1,4 +1,4 @@
-"""trace: a function's graph on symbols, as it was written; and the Program that a trace becomes."""
+"""`trace`: the graph of a function on symbols, as it was written, and the program made of it."""
 
 from __future__ import annotations
 

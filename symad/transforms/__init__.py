@@ -1,4 +1,4 @@
-"""Transforms: the public derivatives, a few lines of composition each."""
+"""The public transforms: a few lines of composition each."""
 
 # ruff: noqa: F401 - they register what stands in for SciPy's solvers
 import symad.transforms.scipy_fits

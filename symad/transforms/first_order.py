@@ -1,4 +1,4 @@
-"""The transforms: grad, derivative, Jacobians, Hessians. A few lines of composition each.
+"""`grad`, `derivative`, Jacobians, Hessians: a few lines of composition each.
 
 Every transform takes a function and works on numbers, arrays, nested containers of them, SymPy expressions and traced
 values; each nests inside each. Names, argument order and `argnums` follow JAX; keyword arguments are passed on as they

@@ -1,4 +1,4 @@
-"""SciPy's minimisers where no numbers are known: methods of our own, of which the user is told, and the same checks."""
+"""Minimisers in kernels, in place of SciPy's: methods of our own, with the same checks and a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SciPy's methods for a root of one equation where no numbers are known: their steps as a loop in the kernel.
+"""Root finding in kernels, in place of SciPy's: bracketing and Newton steps as a loop.
 
 They are the same methods with the same tolerances and numbers of steps, so they find the same root where there are
 several. Where SciPy raises an error (no change of sign, too many steps) the kernel has NaN.

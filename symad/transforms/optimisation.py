@@ -1,4 +1,4 @@
-"""Constrained optimisation: what a solver asks for, as one function; argmin, a minimum as an implicit function.
+"""Constrained optimisation: the functions of a solver as one, and `argmin` as an implicit function.
 
 Values, first derivatives and the Hessian of the Lagrangian are written on one graph, so a compiled kernel computes what
 objective and constraints have in common once.

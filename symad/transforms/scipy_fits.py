@@ -1,4 +1,4 @@
-"""SciPy's fits inside of functions that are traced: sums of squares, whose minimum is an implicit function."""
+"""SciPy's fits in traced functions: sums of squares, whose minimum is an implicit function."""
 
 from __future__ import annotations
 

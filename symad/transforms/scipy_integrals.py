@@ -1,4 +1,4 @@
-"""SciPy's integrals inside of functions that are traced: quad and its relatives, and what is refused beside them."""
+"""SciPy's integrals in traced functions: quad and its relatives, and their refusals."""
 
 from __future__ import annotations
 

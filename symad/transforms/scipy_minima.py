@@ -1,4 +1,4 @@
-"""SciPy's minimisers inside of functions that are traced: what they find is differentiated as `argmin`'s minimum is.
+"""SciPy's minimisers in traced functions, differentiated as `argmin`.
 
 Bounds that the minimum lies at hold it there: these components are constants, the others the minimum of the rest.
 """

@@ -1,4 +1,4 @@
-"""SciPy's solvers inside of functions that are traced: roots and minima, differentiated as implicit functions.
+"""SciPy's root finders in traced functions, differentiated as implicit functions.
 
 SciPy finds the solution, on plain numbers. Newton's method moves it by less than the solver's tolerance, and the
 implicit function theorem gives its derivatives (see `symad.derivatives.implicit` and `optimisation`), which check that

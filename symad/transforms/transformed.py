@@ -1,4 +1,4 @@
-"""What transforms return: a function with a name and a recipe, and a matrix in the storage that was asked for."""
+"""The results of transforms: a function with a name and a recipe, and a matrix in the requested storage."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Emit: the LLVM IR of rolled programs."""
+"""Write rolled programs as LLVM IR."""

@@ -1,4 +1,4 @@
-"""Equal regions: loops that differ only in where their arrays are become one function, which is given these.
+"""Write loops that differ only in their arrays as one function with the arrays as parameters.
 
 Python code that repeats operations on arrays, as the time steps of a recurrent network, makes regions of their own of
 each repetition: the same bodies over the same tables, between other buffers. Two regions are equal if their bodies,

@@ -1,4 +1,4 @@
-"""Columns: what the tables of a region are within its runs, and which sums go to places that overlap.
+"""Describe the columns of a region's tables within runs, and find scatters that overlap.
 
 In the Hessian of a chain of squares, repetition k adds to places k and k + 1 of the diagonal. Vectors that are added to
 memory one place apart would wait for each other; instead, the lanes of the later sum move up, the last ones come in

@@ -1,4 +1,4 @@
-"""Lanes of a loop: masks, vector loads and stores, sums of lanes."""
+"""Lanes of a loop: masks, vector loads and stores, lane sums."""
 
 from __future__ import annotations
 

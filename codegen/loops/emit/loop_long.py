@@ -1,4 +1,4 @@
-"""A region that is run once, with a long body: straight-line code on the buffers themselves, in chunk functions."""
+"""Write a region that runs once and has a long body as straight-line code in chunk functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points side by side: the loops of a rolled program for as many points as a register has lanes, one for each lane.
+"""Write the loops of a rolled program for several points side by side, one point in each lane.
 
 A number of a buffer is a register, with that of each point; constants are read into all lanes. The repetitions follow
 each other, and every point gets the bits that it gets alone: where a single point has repetitions side by side, which

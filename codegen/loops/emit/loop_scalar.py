@@ -1,4 +1,4 @@
-"""Repetitions one after the other: what a region with carries or a stop needs, and the shortest code.
+"""Write repetitions one after the other, for regions with carries or a stop condition.
 
 Sums are added up in the order of the repetitions. A carry of a long lag is kept in a ring of memory.
 """

@@ -1,4 +1,4 @@
-"""IR of a region as a function: what all forms have in common.
+"""The IR function of a region: the parts that all forms share.
 
 The function is `void @name(in, out, work, round of each nest around, arrays in which its calls differ)`. It finds its
 buffers (`view`), runs the body over the repetitions, and leaves the results. `loops_scalar` does so one by one,

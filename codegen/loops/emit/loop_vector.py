@@ -1,4 +1,4 @@
-"""Repetitions several side by side, for a region whose repetitions know nothing of each other.
+"""Write several independent repetitions side by side in lanes.
 
 Repetitions come in runs (`codegen.ir.tables`): within one, place k of a table is `start + step * k`. A step of 0
 is a register (a number for all lanes, or an accumulator), a step of 1 a vector load or store, any other step a number

@@ -1,4 +1,4 @@
-"""Operations on whole arrays as calls of routines (`codegen.functions.matrix_routines`)."""
+"""Write matrix operations as calls of routines (`codegen.functions.matrix_routines`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernel of a rolled program: its constants, its workspace, and the loops one after the other."""
+"""Write the kernel of a rolled program: constants, workspace, and the loops in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Short runs: of how many lanes a register is worth while, where runs do not fill it."""
+"""Choose the number of lanes where runs do not fill a register."""
 
 from __future__ import annotations
 

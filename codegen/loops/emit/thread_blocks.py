@@ -1,4 +1,4 @@
-"""Blocks: parts of a long loop that several threads may run at once, without a change of a bit.
+"""Split a long loop into blocks for threads. The results keep their bits.
 
 A loop is cut into blocks of repetitions, or of whole runs where there are several, if its repetitions know nothing of
 each other and no two blocks write to the same place. A sum over all repetitions is taken block by block; then the sums

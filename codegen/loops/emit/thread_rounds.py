@@ -1,4 +1,4 @@
-"""Rounds of a nest on several threads, without a change of a bit.
+"""Run the rounds of a nest on several threads. The results keep their bits.
 
 A product of matrices that is cut into chunks is a nest: each round leaves some columns in workspaces, and adds what it
 makes of them to the results. Its loops are too short to be cut. But where no round reads what another one has left, and

@@ -1,4 +1,4 @@
-"""A region in blocks as a function: all blocks, one after the other or on several threads, then the sums of the blocks.
+"""Write a region in blocks: the blocks, on one thread or several, then the sums over blocks.
 
 `@name.part` runs the repetitions of one block (`codegen.loops.emit.loop_text`), `@name.block` finds out which they are,
 and `@name` has them all run. What a block needs stands in a table on the caller's stack: the pointers and the rounds.

@@ -1,4 +1,4 @@
-"""Where the buffers of a rolled program live, which of them have to be zero at the start, and its constant tables."""
+"""Lay out the buffers of a rolled program, zero those that need it, and write its constant tables."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Find: what repeats in straight lines."""
+"""Find loops in straight lines."""

@@ -1,4 +1,4 @@
-"""Agreement: a rolled program and the straight lines that it was found in, at a random point."""
+"""Compare a rolled program with its straight lines at a random point."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates: one body for many repetitions, built from columns of nodes.
+"""Anti-unify columns of nodes: one body for many repetitions.
 
 An entry of a template stands for one node in each repetition. Operands of entries are entries; equal columns are one
 entry, so what a body shares is shared in every repetition, and nothing is guessed from one of them.

@@ -1,4 +1,4 @@
-"""Properties of chains: where repetitions begin, what is needed of them after, and whether they need each other."""
+"""Properties of a chain: where repetitions start, which results are live-out, and whether they are independent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chains: repetitions in which each needs the one before it, found in the trace order of a program.
+"""Find chains: repetitions that each need the one before, in the trace order of a program.
 
 Candidates come from periods (`periods`), what they are from the exact verifier (`verify_chain`); the longest wins, and
 of equally long ones that with the shortest period. Sums and maps, in which no repetition needs another, are left to

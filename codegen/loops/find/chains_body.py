@@ -1,4 +1,4 @@
-"""From verified repetitions to a Loop: slots, body, carries, and what is needed after it.
+"""Turn verified repetitions into a loop: slots, body, carries and live-out values.
 
 Before that, repetitions are brought into their simplest form: few slots, and columns that come from one place each.
 """

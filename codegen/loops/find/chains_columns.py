@@ -1,4 +1,4 @@
-"""The live operations of a program as NumPy columns, in trace order: what periods and verifier look at."""
+"""The live operations of a program as NumPy columns in trace order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compositions: what a derivative takes together is computed in one body, and not read from another loop.
+"""Compute the operands of a derivative in one body instead of reading them from another loop.
 
 sqrt(u) sqrt(u), |u|**2, log(1 + exp(u)), 1/(1 + exp(u)) and log(cosh(u)) are smooth where their inner function has no
 derivative, or overflows. A body that reads such an inner function computes it again, of what that is computed of; and

@@ -1,4 +1,4 @@
-"""Cover: from the outputs down, which operations become the bodies of loops, and which stay straight lines.
+"""Choose, from the outputs down, which operations become loop bodies and which stay straight lines.
 
 Classes are looked at from the outputs down, each once, when all that may ask for its members has been looked at. Asked
 for are single nodes, by outputs and straight lines, and columns, by templates. Many single nodes of one class become

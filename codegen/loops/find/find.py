@@ -1,4 +1,4 @@
-"""Find: loops in straight lines. Chains are looked for first, sums and maps in what they leave.
+"""Find loops in straight lines: chains first, then sums and maps among the rest.
 
 Sums and maps are operations written alike, many times (see `row_classes`, `cover`). Their loops are
 exact by construction: every slot is a column of the original nodes. Only the order of additions in a sum of many terms

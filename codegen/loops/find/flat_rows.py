@@ -1,4 +1,4 @@
-"""Flat rows: operands side by side in arrays, so that what is asked of all rows is asked of many at once."""
+"""The operands of many rows side by side in arrays, for questions about all rows at once."""
 
 from __future__ import annotations
 

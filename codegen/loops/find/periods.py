@@ -1,4 +1,4 @@
-"""Periods: where the operations of a program look as they did p operations ago.
+"""Find periods: positions where operations resemble those p operations before.
 
 An operation looks like its head and the distances to its operands. Six in a row that were seen before, d operations
 ago, are a vote for the period d. Nothing is decided here: what repeats is verified exactly (`verify_chain`).

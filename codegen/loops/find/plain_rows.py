@@ -1,4 +1,4 @@
-"""Plain rows: what the results of a trace need, without aliases, each operation once: what structure is found in.
+"""The rows that the results of a trace need, without aliases, each operation once.
 
 An even power of |u|, and |u| |u|, is that of u: the same bits, and smooth at 0 also where the factors would be read
 from other repetitions or other loops. So derivatives are those of straight lines, which take such factors together.

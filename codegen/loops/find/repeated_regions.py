@@ -1,4 +1,4 @@
-"""Repeated regions: the steps of a Python loop, each of which is a row of regions, become a nest of those of one step.
+"""Turn the equal rows of regions that a Python loop made into a nest.
 
 What NumPy does to large arrays is traced as a region each, so a Python loop around such operations (time steps, layers,
 rounds of an optimiser) leaves its regions again and again: equal bodies over equal tables, between other buffers. Where

@@ -1,4 +1,4 @@
-"""Classes: operations that are written alike, whatever inputs and constants they read.
+"""Group operations that are written alike, whatever inputs and constants they read.
 
 The class of a row is its head and the classes of its operands, those of a commutative pair sorted; all inputs are one
 class, and so are all numbers. So the terms of a sum are of one class, in whatever order they were written.

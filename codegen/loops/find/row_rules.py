@@ -1,4 +1,4 @@
-"""Rules of heads: which numbers among the operands of a row decide about its class, and which a table may hold."""
+"""Which numbers among a row's operands decide its class, and which may go into a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terms of sums: what a sum is made of, in whatever order it was added up, and which sums are set apart.
+"""Collect the terms of sums, in whatever order they were added.
 
 Ragged sums are sums of terms alike, but of many lengths, as over the neighbours in a network; and long ones. Written
 out, hardly two of them are alike, or the body of their loop is long. So they are set apart: loops over all their terms

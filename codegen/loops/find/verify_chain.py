@@ -1,4 +1,4 @@
-"""The exact verifier of chains: column by column, every operand of every repetition is what the loop will read.
+"""Verify a chain exactly: each operand of each repetition equals what the loop will read.
 
 Repetition k of a loop that begins at operation s is the operations from s + k p on. Each operand of the body is
 

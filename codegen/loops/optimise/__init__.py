@@ -1,1 +1,1 @@
-"""Optimise: passes from rolled program to rolled program, before loops are written."""
+"""Passes from rolled program to rolled program."""

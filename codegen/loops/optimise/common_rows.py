@@ -1,4 +1,4 @@
-"""Sharing: common subexpression elimination between the bodies of two loops that repeat equally often.
+"""Common subexpression elimination between the bodies of two loops with equal trip counts.
 
 What both compute alike, repetition by repetition, is computed by the first and kept. They stay two loops: it is no loop
 fusion (`codegen.loops.optimise.fusion`), and works where that cannot, as something between them needs the first one's

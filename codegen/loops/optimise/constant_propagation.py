@@ -1,4 +1,4 @@
-"""Constant propagation: a number that one region leaves for others is written into their bodies.
+"""Constant propagation: write a number that one region computes into the bodies that read it.
 
 Backward, the factor 1/n of a mean reaches the loop over all elements through a buffer, and that loop would wait for
 the line that fills it. With the number in its body it can be fused with the loop forward.

@@ -1,4 +1,4 @@
-"""Array contraction: a buffer with places for every round of a nest keeps those that are read again, a window.
+"""Array contraction: of a buffer with places for every round, keep a window of the last rounds.
 
 What rounds hand on has places of its own in each, so that derivatives can ask for all of them. In a program that is
 only run, a round reads what the one before has left (or the few before): a window of places, which moves on with the

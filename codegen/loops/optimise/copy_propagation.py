@@ -1,4 +1,4 @@
-"""Copy propagation: what copies one by one have brought side by side is read where it came from.
+"""Copy propagation: read the source of a copy instead of the copy.
 
 Where a slot reads from several buffers, these are copied into one first. When such buffers have become one
 (`codegen.loops.find.repeated_regions`), what was copied may lie in even steps there: then nothing needs the copies.

@@ -1,4 +1,4 @@
-"""Dead code elimination: what outputs do not need is left out, what is read twice in one repetition is read once.
+"""Dead code elimination: drop what no output needs, and read each place once in a repetition.
 
 A buffer that is only added to, at places that are all different, is stored to: it is zero at the start.
 """

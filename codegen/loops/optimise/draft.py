@@ -1,4 +1,4 @@
-"""Draft: a rolled program in the making. Buffers come in any order; in the end those in use are numbered anew."""
+"""A rolled program under construction. Buffers come in any order and are numbered at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Array expansion: a workspace that each round of a nest uses again becomes one with places for every round.
+"""Array expansion: give each round of a nest its own places in a workspace.
 
 Such a workspace comes from checkpoints. Going back through its nest, what it held in a round is asked for after later
 rounds have overwritten it. `codegen.loops.optimise.contraction` is the way back. Likewise a carry of a long lag, whose

@@ -1,4 +1,4 @@
-"""Loop fusion: regions that repeat as often, and read the same or one what the other stored, become one loop.
+"""Loop fusion: merge regions with equal trip counts that share reads, or store and read.
 
 So a value and its gradient share their loop, and what one repetition leaves for the same one of the next region is
 passed on without a buffer.

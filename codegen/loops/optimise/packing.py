@@ -1,4 +1,4 @@
-"""Packing, a change of data layout: what a loop reads or adds to in steps lies side by side in a workspace of its own.
+"""Packing: gather strided places of a buffer into a contiguous workspace.
 
 A loop over pairs of atoms reads coordinate d of atom j at place 3 j + d: a vector of them has to be picked together
 from several lines of memory, for every pair. Copied once, all first coordinates before all second ones, they are plain

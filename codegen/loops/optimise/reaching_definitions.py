@@ -1,4 +1,4 @@
-"""Reaching definitions: of every place, which repetitions of which regions wrote it, and whether it is active.
+"""Reaching definitions: which repetitions wrote each place, and whether it is active.
 
 What a place holds is the sum of what was written to it. If that is little code, the same for all places that a slot
 reads, it can be written where it is read (`pieces`); places that are made in the same way have the same recipe.

@@ -1,4 +1,4 @@
-"""Reductions: a chain that does nothing but add is a sum, whose terms know nothing of each other.
+"""Turn a chain that only adds into a sum, whose terms are independent.
 
 Matrix products that NumPy carries out column by column are such chains, with a lag of as many as there are rows.
 """

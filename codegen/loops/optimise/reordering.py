@@ -1,4 +1,4 @@
-"""Reordering: repetitions that know nothing of each other run in the order in which their results lie in memory.
+"""Reorder independent repetitions so that stores run through memory in order.
 
 A sum along the last axis of an array takes its terms column by column, so backward its cotangents are stored in long
 steps. In the order of their places they are stored side by side, and other loops over the same array have that order

@@ -1,4 +1,4 @@
-"""Unrolled sums: a loop that adds a few terms to each of many places becomes one whose repetitions are the places.
+"""Unroll short sums: the repetitions of the loop become the places that are added to.
 
 The sum along an axis of an array takes its terms one by one, and adds each to its place in memory. With the places as
 repetitions, a body adds its terms in registers, in the same order, and leaves the sum once.

@@ -1,1 +1,1 @@
-"""Place: rows and loops become a rolled program."""
+"""Give rows and loops places in buffers: a rolled program."""

@@ -1,4 +1,4 @@
-"""Buffers: where nodes are, while a rolled program is placed."""
+"""Map nodes to places in buffers while a rolled program is placed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Place: nodes and loops become a rolled program: every node that is passed on gets a place in a buffer.
+"""Place nodes and loops: every node that another region reads gets a place in a buffer.
 
 A loop runs as soon as all that it reads is there. What is computed between loops in straight lines is a region that is
 run once, a piece: pieces and loops take turns, stage by stage. A column of a loop that reads from several buffers is

@@ -1,4 +1,4 @@
-"""Placed bodies: straight lines between loops as a region that is run once; regions of a body as those of a nest."""
+"""Place the straight lines between loops as a region that runs once, and the regions of a body as a nest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Batches: one kernel at many points, several side by side in vector registers where that is faster.
+"""Run one kernel at many points, several side by side in vector registers where that is faster.
 
 The numbers of a point never depend on where it stands, on the number of lanes or on the number of threads: every lane
 does what the kernel for one point does, operation by operation.

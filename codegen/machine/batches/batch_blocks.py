@@ -1,4 +1,4 @@
-"""Blocks: arrays in which points stand side by side, as many as the code has lanes, one number of them after the other.
+"""Arrays in blocks: as many points as the code has lanes, one number of each point after the other.
 
 The kernel reads and writes such arrays itself: what points in rows cost, to bring their numbers into lanes and back, is
 not paid. A block has the shape of an array and then one axis of lanes; in front stands the axis of blocks.

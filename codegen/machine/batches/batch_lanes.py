@@ -1,4 +1,4 @@
-"""How many points of a kernel are computed side by side: what is saved, and what bringing numbers into lanes costs."""
+"""Choose the number of lanes of a batch: the work saved against the cost of transposing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts: what a short batch finds out about arrays of certain shapes and steps, for the next one to begin at once.
+"""Remember the layout of a short batch, so that the next one starts at once.
 
 What is left to find out is where they are: machine code does that, and sees whether they are aligned and apart.
 """

@@ -1,4 +1,4 @@
-"""Moves of batches: the numbers of a block of points from the user's array into lanes, and back.
+"""Transpose a block of points from the user's array into lanes, and back.
 
 `gather` and `scatter` take the address of the first point, bytes from point to point and from element to element, the
 number of elements, the block, and how many of its lanes have a point of their own.

@@ -1,4 +1,4 @@
-"""Running a batch: at once, or in slices of about 50 ms with progress and interruption between them."""
+"""Run a batch at once, or in slices of about 50 ms with progress and interrupts between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IR text of the batch driver: blocks of points from the user's arrays to lanes, through the kernel, and back.
+"""IR of the batch driver: blocks of points from arrays to lanes, through the kernel, and back.
 
 One driver serves every kernel of one width. A block is as many points as there are lanes. `gather` brings the numbers
 of one array and one block into lanes, `scatter` brings results back; both move numbers and never compute with them.

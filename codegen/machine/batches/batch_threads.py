@@ -1,4 +1,4 @@
-"""How threads share a batch: from what time it pays, and who takes which points.
+"""Share a batch among threads where measured times say that it pays.
 
 A batch is cut into units, which the calling thread and those of `codegen.functions.workers` take as they come to them.
 How many threads there are is decided by the time that points of the same code took before.

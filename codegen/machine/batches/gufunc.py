@@ -1,4 +1,4 @@
-"""A kernel as a generalized ufunc, for what splits arrays up and sends the parts to processes: dask, xarray."""
+"""A kernel as a generalized ufunc for dask and xarray, which send parts to processes."""
 
 from __future__ import annotations
 

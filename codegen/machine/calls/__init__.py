@@ -1,1 +1,1 @@
-"""Kernels, and all ways to call one."""
+"""Kernels and all ways to call them."""

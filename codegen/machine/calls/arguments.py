@@ -1,4 +1,4 @@
-"""The slow path of a call: any array-like argument is converted or refused with a message, then the kernel runs."""
+"""The slow path of a call: convert or refuse any array-like argument, then run the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Background: better machine code for a kernel that works already, compiled while the program goes on."""
+"""Compile better code for a working kernel in the background."""
 
 from __future__ import annotations
 

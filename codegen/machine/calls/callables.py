@@ -1,4 +1,4 @@
-"""A kernel as a C function: its addresses, adapters to the conventions of other tools, files for other languages.
+"""A kernel as a C function: addresses, adapters to other conventions, files for other languages.
 
 An adapter gets the kernel's address from the linker. Whatever holds the function holds the kernel.
 """

@@ -1,4 +1,4 @@
-"""What a kernel is made of: machine code, what a caller knows of it, and where more code for it comes from."""
+"""The parts of a kernel: machine code, signature, and the source of further code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conventions of other tools: C signatures of SciPy, Ipopt and XLA, and adapters from them to kernels.
+"""C signatures of SciPy, Ipopt and XLA, and adapters from them to kernels.
 
 An adapter gets the kernel's address from the linker. Whatever holds the function holds the kernel.
 """

@@ -1,4 +1,4 @@
-"""The call gate: a vectorcall function in LLVM IR that takes arrays and floats, and the type that is called by it.
+"""The call gate: a vectorcall function in LLVM IR that takes arrays and floats.
 
 One gate serves every kernel of the process whose numbers are of one type: each instance of the native kernel type
 carries a pointer to the gate and one to a table of int64 that describes its kernel. The gate checks type, dtype, shape

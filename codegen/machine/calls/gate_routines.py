@@ -1,4 +1,4 @@
-"""The routines of the call gate (`codegen.machine.calls.gate`), in the words of `codegen.functions.routines`."""
+"""The routines of the call gate, written as `codegen.functions.routines`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels that are kept: in files, pickles and copies."""
+"""Kernels in files, pickles and copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel: a compiled program, called with NumPy arrays."""
+"""A kernel: a compiled program that is called with NumPy arrays."""
 
 from __future__ import annotations
 

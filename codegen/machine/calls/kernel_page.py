@@ -1,4 +1,4 @@
-"""What a notebook shows of a kernel, and the kernel in one line."""
+"""The notebook view and the one-line text of a kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels inside of `numba.njit`: `kernel(x)` calls the machine code, without Python.
+"""Call a kernel inside `numba.njit` without Python.
 
 This module needs numba: it is imported when numba asks a kernel for its type (`Kernel._numba_type_`). A kernel is an
 argument of the function, or a global: the first may be cached (`cache=True`), since the address comes with the call; of

@@ -1,4 +1,4 @@
-"""Statistics of a compilation, and the table in which a notebook shows them."""
+"""Statistics of a compilation, and their table for notebooks."""
 
 from __future__ import annotations
 

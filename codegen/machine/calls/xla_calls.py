@@ -1,4 +1,4 @@
-"""Kernels as XLA calls them: a handler of its foreign function interface, which no Python stands before.
+"""Kernels as handlers of XLA's foreign function interface, called without Python.
 
 The layout is that of version 0 of `xla/ffi/api/c_api.h`, which JAX ships: a call frame has arrays of pointers to
 buffers, and a buffer its type, its numbers and its extents. A frame that asks what the handler is (the extension

@@ -1,1 +1,1 @@
-"""Kernels as C: files, headers, sources."""
+"""Export kernels as C: object files, headers, sources."""

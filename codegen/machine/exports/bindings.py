@@ -1,4 +1,4 @@
-"""Bindings: kernels in one library behind functions that another tool calls, in its own convention.
+"""Several kernels in one library, behind functions in another tool's convention.
 
 The functions of the tool are C text that calls the kernels' plain functions. The C compiler driver makes one object
 file of all, and links it: whoever loads the library needs nothing else.

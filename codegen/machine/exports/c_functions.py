@@ -1,4 +1,4 @@
-"""C99 source of the formulas of lane functions: a static function for each, with the bits that kernels have.
+"""C99 source of lane functions, one static function each, with the bits of kernels.
 
 The formulas are those of `codegen.functions.lane_table`, written for one number. Words are unsigned, and a product of
 two words is a pair of them.

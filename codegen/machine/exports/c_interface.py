@@ -1,4 +1,4 @@
-"""The C function of a kernel: its name, its parameters, and the header that declares and describes it.
+"""The C function of a kernel: name, parameters, and header.
 
 The entry of a kernel in plain C convention, as IR: a function of array pointers that calls the kernel. A kernel itself
 takes two tables of pointers; `int entry(const double *, ..., double *, ...)` makes the tables.

@@ -1,4 +1,4 @@
-"""C99 source of the operations on whole arrays that a kernel carries out itself: orders, gathers, scatters.
+"""C99 source of the matrix operations that a kernel computes itself: sorts, gathers, scatters.
 
 The results are those of `codegen.functions.matrix_routines`. An order is stable, so it does not depend on how it is
 sorted: few keys by insertion, more of them by merging.

@@ -1,4 +1,4 @@
-"""C99 source of machine operations, for machines without LLVM: the same operations in the same order, the same bits.
+"""C99 source of machine operations, for machines without LLVM: the same order, the same bits.
 
 Numbers are written in hexadecimal. Functions with formulas of ours are written out (`c_functions`). One of the C
 library is called through a volatile pointer, because compilers replace calls that they know (gcc makes `pow(x, 2.0)` a

@@ -1,4 +1,4 @@
-"""C files of numbers: the places of sparse entries, and a test program with the exact bits of some results."""
+"""C files of numbers: sparse places, and a test program with the exact bits of some results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of CasADi's C API (`casadi.external`), as C text: sparsities, names, work sizes, and calls of kernels.
+"""Functions of CasADi's C API (`casadi.external`) as C text.
 
 CasADi's matrices are stored column by column, its sparsities in compressed columns; a vector is a column. A null
 pointer among the arguments stands for zeros, one among the results for what is not asked for: a kernel of which no

@@ -1,4 +1,4 @@
-"""The functions that CVODE of SUNDIALS calls (`CVRhsFn`, `CVLsJacFn`), as C text that calls kernels.
+"""Callbacks of SUNDIALS' CVODE (`CVRhsFn`, `CVLsJacFn`) as C text.
 
 A right-hand side with a NaN or an infinity in it returns 1, which CVODE takes for a failure that a smaller step may
 mend; it would go on with the NaN otherwise. Source: the documentation of CVODE, "User-supplied functions".

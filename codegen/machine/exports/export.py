@@ -1,4 +1,4 @@
-"""Export: a kernel as object file, shared library, C header, C source and test program; all files or none."""
+"""Export a kernel as object file, shared library, header, C source and test program: all files or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The callbacks of Ipopt's C interface (`Eval_F_CB`, ... of IpStdCInterface.h), as C text that calls kernels.
+"""Callbacks of Ipopt's C interface (`Eval_F_CB`, ... of IpStdCInterface.h) as C text.
 
 Source: the documentation of Ipopt, "Interfacing your NLP to Ipopt: The C Interface".
 """

@@ -1,4 +1,4 @@
-"""How other build systems find an exported library: files for pkg-config and CMake, right wherever the folder goes."""
+"""Relocatable pkg-config and CMake files for an exported library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code for any processor of a kind that uses what most of them have: two versions, of which a call takes one.
+"""Two versions of exported code, for old and new x86-64 processors. A call selects one.
 
 `cpu="generic"` on x86-64 knows no fused multiply-add: each is a call of `fma`, and a function such as `exp` is some
 twenty of them. So each function is there twice, once for processors with AVX2 and FMA, and the kernel's own name is a

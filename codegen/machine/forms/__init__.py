@@ -1,4 +1,4 @@
-"""Forms of a kernel beside its machine code for one point: what makes them is imported when one is asked for.
+"""Further forms of a kernel. The code that makes a form is imported when it is asked for.
 
 So a process that loads a kernel and calls it imports neither SymPy nor LLVM.
 """

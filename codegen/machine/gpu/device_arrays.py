@@ -1,4 +1,4 @@
-"""Arrays in the memory of a GPU: those of others, read where they are, and results, which others read where they are.
+"""GPU arrays: other libraries' arrays are read in place, and they read results in place.
 
 Both ways are the CUDA array interface, version 3 (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html),
 which CuPy, PyTorch, JAX and Numba have; a result is also handed over by DLPack (https://dmlc.github.io/dlpack), as JAX

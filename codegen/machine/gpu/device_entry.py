@@ -1,4 +1,4 @@
-"""The function that a GPU's driver starts: each thread computes one point, and warps deliver results in order.
+"""The entry function on a GPU: a thread computes a point, and a warp stores results in order.
 
 Its parameters are the number of points, and for each array of inputs and then of outputs a pointer and the step from a
 point to the next in machine numbers (0 for an argument that all points share); a point's numbers lie side by side.

@@ -1,4 +1,4 @@
-"""The IR of a kernel for a GPU: one thread computes one point, by the operations of the kernel on a processor.
+"""The IR of a kernel for a GPU, with the operations of the kernel on a processor.
 
 Straight lines and sweeps are written in windows (`windows`, `swept_windows`); what is longer, and loops, as for one
 point of a processor (`codegen.emission`, `codegen.loops.emit`). Around it is one entry, which finds the point of its

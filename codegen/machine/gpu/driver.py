@@ -1,4 +1,4 @@
-"""NVIDIA's driver: devices, their memory, modules and streams. The only file that calls it, by ctypes.
+"""NVIDIA's driver: devices, memory, modules, streams. The only file that calls it, by ctypes.
 
 A device is used in its primary context, which CuPy, PyTorch, JAX and Numba share, so that their arrays are in reach;
 the thread's context is what it was before when a call returns.

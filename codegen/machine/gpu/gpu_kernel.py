@@ -1,4 +1,4 @@
-"""A kernel at many points on a GPU: called with arrays of the GPU in place, or with NumPy arrays, in parts."""
+"""A kernel at many points on a GPU, for GPU arrays in place or NumPy arrays in parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points of NumPy arrays on a GPU: in parts, each copied there, computed and copied back while others are under way."""
+"""Run NumPy arrays on a GPU in parts: copy, compute and copy back overlap."""
 
 from __future__ import annotations
 

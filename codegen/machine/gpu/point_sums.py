@@ -1,4 +1,4 @@
-"""Sums over the points of a batch, on a GPU: results are added up there, in an order that only their number decides.
+"""Sum over the points of a batch on a GPU, in an order that only their number decides.
 
 Neighbouring threads add up neighbouring numbers, each thread those of every so many points: first some ten thousand
 sums, then 64, then one of each number. The results of all points are never there at once.

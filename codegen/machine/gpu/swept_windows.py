@@ -1,4 +1,4 @@
-"""Sweeps for a GPU: a few columns at a time, computed side by side, put into the tile, and copied by the warp.
+"""Sweeps on a GPU: compute a few columns, write them to the tile, copy the tile by the warp.
 
 What does not depend on the column is computed once, and waits in registers. Of every row a window has the numbers of
 its columns, which are neighbours.

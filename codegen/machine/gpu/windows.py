@@ -1,4 +1,4 @@
-"""Straight lines for a GPU: results window by window, each computed, put into the tile, and copied by the warp.
+"""Straight lines on a GPU: compute a window of results, write it to the tile, copy the tile by the warp.
 
 A window is a stretch of an output's positions. Operations stand in the order in which windows need them, so most values
 are there shortly before they are copied; a value that a later window has again waits in a register, or where the

@@ -1,1 +1,1 @@
-"""Programs as plain data, in files and pickles; the cache of object code."""
+"""Programs as plain data in files and pickles, and the cache of object code."""

@@ -1,4 +1,4 @@
-"""The disk cache of object code: one sealed file per kernel, named by the hash of everything that decides its code.
+"""The disk cache of object code: one sealed file per kernel, named by a hash of all that decides its code.
 
 A file is found only by the same program, options, processor, compiler and sources of this package. It is written whole
 or not at all, and its checksum is compared before a byte of it is used: what is damaged or cut short is compiled anew.

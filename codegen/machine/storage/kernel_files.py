@@ -1,4 +1,4 @@
-"""Keep: kernels in files."""
+"""Save kernels to files."""
 
 from __future__ import annotations
 

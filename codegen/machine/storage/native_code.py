@@ -1,4 +1,4 @@
-"""Machine code in files of kernels, behind the program: what a process that only calls them runs at once.
+"""Read machine code behind the program of a kernel file, so that a process runs it at once.
 
 A file is a sealed program, and behind it, if its writer could, a sealed block of machine code and a mark
 (`codegen.machine.storage.own_key`). Code is run where the mark is this user's, the processor, the C library and the

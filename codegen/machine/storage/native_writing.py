@@ -1,4 +1,4 @@
-"""Writing machine code behind a kernel's program, for processes that will only call it (`native_code` reads it)."""
+"""Write machine code behind a kernel's program (`native_code` reads it)."""
 
 from __future__ import annotations
 

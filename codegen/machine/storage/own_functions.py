@@ -1,4 +1,4 @@
-"""Functions of ours that kernels call: compiled once in a process, and linked to every kernel that calls them.
+"""Compile our own functions once in a process and link them to every kernel that calls them.
 
 A kernel's text has them written out, for whoever reads, exports or carries it elsewhere; compiled with each kernel,
 they would take several times as long as a small one itself.

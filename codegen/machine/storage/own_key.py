@@ -1,4 +1,4 @@
-"""The key that marks this user's own machine code in files: code under any other mark is not run.
+"""The key that marks this user's machine code in files. Code with another mark is not run.
 
 A saved kernel is data that anybody may send. The machine code that comes with it is run only where its mark was made
 with the key in this user's home folder, so that it is what this user's symad has compiled.

@@ -1,4 +1,4 @@
-"""Tables of rows as plain data: distinct heads, and whole numbers in arrays; and what all files check of numbers."""
+"""Row tables as plain data: heads, and whole numbers in arrays, with the checks of both."""
 
 from __future__ import annotations
 

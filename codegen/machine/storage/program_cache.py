@@ -1,4 +1,4 @@
-"""Object code before it is linked, and the part of the disk cache that holds the object code of one program."""
+"""Object code before linking, and the cache entry of one program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trust: whose files may be run: only this user's and root's, in places where nobody else can exchange them."""
+"""Decide whose files may be run: those of this user and root, in folders that nobody else can change."""
 
 from __future__ import annotations
 

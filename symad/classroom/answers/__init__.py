@@ -1,1 +1,1 @@
-"""What pupils write, line by line: which is the first wrong one, and which mistake leads there."""
+"""Check answers of pupils line by line: the first wrong line, and the mistake that leads to it."""

@@ -1,4 +1,4 @@
-"""check_expansion and check_derivative: the first wrong line of a pupil's answer, the term, and how it went wrong."""
+"""`check_expansion` and `check_derivative`: the first wrong line of an answer, its term, and the mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pupil's answer, read: its lines, the steps in each line between equals signs, and what each step is about."""
+"""Read a pupil's answer: lines, steps between equals signs, and the subject of each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names stand for in a pupil's answer: symbols of f, epsilons, f itself, and the parts that the pupil names."""
+"""Resolve names in a pupil's answer: symbols of f, epsilons, f itself, and parts that the pupil names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a checked answer is, and its page: a verdict on each line, the first wrong one, a witness, how it came about."""
+"""The checked answer and its page: a verdict on each line, the first wrong line, a witness, the mistake."""
 
 from __future__ import annotations
 

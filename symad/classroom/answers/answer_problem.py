@@ -1,4 +1,4 @@
-"""What a pupil's answer is compared with: f as a formula, where and along what it moves, the right coefficients."""
+"""The reference for a pupil's answer: f as a formula, the directions, and the right coefficients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements in a line of an answer: without labels, words and conditions around them; cut at commas.
+"""Split a line of an answer into statements: remove labels, words and conditions, and cut at commas.
 
 A statement keeps its place in the line, so that an error can point there.
 """

@@ -1,4 +1,4 @@
-"""What stands around the formulas in a line of an answer: left sides, remainders, notes, the signs of a typesetter."""
+"""Read the text around formulas in an answer: left sides, remainders, notes, typesetting commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first wrong step of an answer: the term, what it is and should be, and what leads from one to the other."""
+"""Diagnose the first wrong step of an answer: the wrong term, the right term, and the mistake between them."""
 
 from __future__ import annotations
 

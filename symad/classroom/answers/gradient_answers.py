@@ -1,4 +1,4 @@
-"""Answers to derivatives in several variables: gradients and Hessians, as vectors, matrices or one entry a line."""
+"""Answers in several variables: gradients and Hessians as vectors, matrices, or one entry a line."""
 
 from __future__ import annotations
 

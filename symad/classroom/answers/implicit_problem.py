@@ -1,4 +1,4 @@
-"""Implicit differentiation: the derivative of y(x) where an equation in x and y holds."""
+"""Implicit differentiation: the derivative of y(x) given an equation in x and y."""
 
 from __future__ import annotations
 

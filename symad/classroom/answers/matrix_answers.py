@@ -1,4 +1,4 @@
-"""Answers of matrix calculus: formulas with transposes, traces and determinants, compared on random matrices.
+"""Answers of matrix calculus: transposes, traces and determinants, compared on random matrices.
 
 Capital letters are square matrices, small letters columns, Greek letters numbers. A derivative comes from values of
 the question alone, by central differences in 60 digits; an answer with dX is compared with the change along dX.

@@ -1,4 +1,4 @@
-"""Mistakes with a whole derivative: in another variable, f'/f for f', second derivatives of f(g(x)) and of products."""
+"""Mistakes with a whole derivative: the wrong variable, f'/f for f', second derivatives of f(g(x)) and of products."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wrong rules of differentiation that pupils use, as rules: each gives the derivative that it would give.
+"""The wrong rules of differentiation that pupils use. Each gives the derivative that it leads to.
 
 The words speak to the pupil.
 

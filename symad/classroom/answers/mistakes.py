@@ -1,4 +1,4 @@
-"""Mistakes in a coefficient, found by making them: every wrong derivation known, compared with what was written.
+"""Find a mistake in a coefficient by making every known mistake and comparing the results.
 
 For the first wrong coefficient, the coefficient before it is differentiated once more, with one wrong rule at one
 place (`mistake_rules`); beside that stand what is known to go wrong with whole terms: dropped, doubled, of another

@@ -1,4 +1,4 @@
-"""Decimal numbers in answers: right where exact numbers within half a unit of their last places make the answer right.
+"""Decimal answers: right if an exact number within half a unit of the last digit makes the answer right.
 
 Every decimal number is taken as unknown. Newton's method at random points finds the numbers that make the two sides
 equal; the answer is right if each is near enough, and the sides then agree at other points too.

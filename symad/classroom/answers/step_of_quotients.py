@@ -1,4 +1,4 @@
-"""The step h of difference quotients and Taylor polynomials in answers: its limit, and what a remainder leaves open."""
+"""The step h in difference quotients and Taylor polynomials: its limit, and the remainder."""
 
 from __future__ import annotations
 

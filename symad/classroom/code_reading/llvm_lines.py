@@ -1,4 +1,4 @@
-"""What lines of LLVM IR compute: straight-line code of scalars and vectors, carried out on numbers or on formulas.
+"""Execute lines of LLVM IR, scalar and vector, on numbers or on formulas.
 
 A line that is not carried out (a branch, a comparison of formulas, a function that is not in the table) has no value;
 what is made of it has none either, or is a formula in its register.

@@ -1,4 +1,4 @@
-"""Machine code with the line of LLVM IR that each instruction comes from, as the compiler itself tells it.
+"""Machine code with the LLVM IR line of each instruction, from the compiler's debug information.
 
 The lines of a kernel get numbers as if they were those of a source file (debug information, of which LLVM says that it
 changes no instruction), and the assembly then says by `.loc` which line an instruction was selected for.

@@ -1,4 +1,4 @@
-"""read_llvm and read_assembly: the code of a kernel line by line, with what each line does.
+"""`read_llvm` and `read_assembly`: the code of a kernel line by line, with the effect of each line.
 
 LLVM's lines are carried out on symbols, so that each is shown with the formula that it has computed so far, and the
 formulas that are stored at the end can be compared with the derivative. Assembly differs from processor to processor;

@@ -1,1 +1,1 @@
-"""One derivative by every route: routes, exact values, verdicts, the table."""
+"""Compute one derivative by every route: routes, exact values, verdicts, the table."""

@@ -1,4 +1,4 @@
-"""compare: one derivative by every route, how far each number is from the exact one, and what it costs."""
+"""`compare`: one derivative by every route, with the error and the cost of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a comparison is about: one function at one point, what every route gives back, and the exact values."""
+"""The subject of a comparison: a function, a point, an order, and the exact values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `compare` returns, and the forms in which it is shown: a document, Markdown, CSV, a data frame."""
+"""The result of `compare` as a document, Markdown, CSV or a data frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One route of a comparison: built, called, judged. Whatever goes wrong on the way is what its row says."""
+"""One route of a comparison: build it, call it, judge it. A failure becomes the text of the row."""
 
 from __future__ import annotations
 

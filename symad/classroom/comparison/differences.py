@@ -1,4 +1,4 @@
-"""Differences: a derivative from values of the function alone, in floats and, as a reference, in many digits.
+"""Derivatives by finite differences, in floats and, as a reference, in many digits.
 
 A derivative of any order and any mix of directions is a product of first differences, so one stencil serves all: its
 points are whole multiples of the steps, its coefficients whole numbers.

@@ -1,4 +1,4 @@
-"""Whether a formula is the derivative: proved by algebra where that is quick, else tested at random points.
+"""Decide whether a formula is the derivative: by algebra where that is quick, else at random points.
 
 A test contracts all derivatives with random directions, so that one number is compared for each point, and every
 entry takes part. What it is compared with comes from values of f alone (`differences`).

@@ -1,4 +1,4 @@
-"""Routes through other libraries, where they are installed: the traced operations, carried out on their numbers."""
+"""Routes through other installed libraries, which run the traced operations on their own numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact derivatives at a point: 40 digits from values of f alone, and balls around the values of a formula."""
+"""Exact derivatives at a point: 40 digits from values of f alone, and balls around the values of a formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The routes to a derivative: one row each, with when it applies and how it is built. A new route is a new row."""
+"""The table of routes to a derivative. A row says when a route applies and how it is built."""
 
 from __future__ import annotations
 

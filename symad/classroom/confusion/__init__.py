@@ -1,1 +1,1 @@
-"""Wrong designs of nested derivatives, watched line by line beside the right one; never imported by symad."""
+"""Wrong designs of nested derivatives beside the right one, line by line. symad itself never imports them."""

@@ -1,4 +1,4 @@
-"""How the numbers of each design are read: dual numbers, symbols, a tape, and symad's own traced values."""
+"""Read the numbers of each design: dual numbers, symbols, a tape, symad's traced values."""
 
 from __future__ import annotations
 

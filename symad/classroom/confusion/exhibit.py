@@ -1,4 +1,4 @@
-"""exhibit: one nested program run by wrong designs of the derivative and by the right one, line by line.
+"""`exhibit`: run one nested program by wrong designs and by the right one, line by line.
 
 Nothing here is reached by `import symad`: wrong derivatives are imported by those who ask for them,
 `from symad.classroom.confusion.exhibit import exhibit`.

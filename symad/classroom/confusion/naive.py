@@ -1,4 +1,4 @@
-"""Four designs of nested derivatives that are wrong, each small and honest, to be shown beside the right numbers.
+"""Four wrong designs of nested derivatives, each small and complete.
 
 Nothing here is part of symad's transforms, and `import symad` does not reach it. Each maker below returns a function
 `d(f, a)` that gives f'(a) correctly as long as derivatives are not nested, and a famous wrong number for some nested

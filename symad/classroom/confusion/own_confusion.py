@@ -1,4 +1,4 @@
-"""The confusion exhibit on one's own function: a formula nested in a program of the literature, run by every design."""
+"""The exhibit for a formula of one's own, nested in a program of the literature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A nested program run by one design of the derivative, every operation written down as the design did it.
+"""Record every operation of a nested program as one design carries it out.
 
 The program is a function of the derivative operator, `lambda d: d(lambda x: x * d(lambda y: x + y, 1.0), 1.0)`. Its
 numbers are wrapped in `Watched`: each operation is handed to the design's own numbers, and what came out is kept.

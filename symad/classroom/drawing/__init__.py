@@ -1,1 +1,1 @@
-"""Pictures in SVG: graphs, patterns of matrices, charts; without any system package."""
+"""Pictures in SVG: graphs, sparsity patterns, charts. They need no system package."""

@@ -1,4 +1,4 @@
-"""Diagrams: the boxes and arrows of a computation, without places yet; and how a graph is read as one.
+"""Diagrams without positions: the boxes and arrows of a computation, read from a graph.
 
 Each operation is one box. Constants have no boxes: they stand in the label of the operation that uses them. The alias
 of an input that nothing else uses is one box with it, which then carries the marks of both.

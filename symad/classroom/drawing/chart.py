@@ -1,4 +1,4 @@
-"""Line charts: series over common axes, linear or logarithmic, each with its colour, its marker and its letter."""
+"""Line charts on linear or logarithmic axes. Each series has a colour, a marker and a letter."""
 
 from __future__ import annotations
 

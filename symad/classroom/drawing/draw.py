@@ -1,4 +1,4 @@
-"""draw: the graph of a computation, or a rolled program with its loops, as a picture; and what may be drawn."""
+"""`draw`: the graph of a computation, or a rolled program with its loops, as a picture."""
 
 from __future__ import annotations
 

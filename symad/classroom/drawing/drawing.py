@@ -1,4 +1,4 @@
-"""Drawing: the picture of a computation, with its counts, in every form."""
+"""The picture of a computation with its counts, in every form."""
 
 from __future__ import annotations
 

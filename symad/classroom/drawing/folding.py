@@ -1,4 +1,4 @@
-"""Folding: nodes of the same form share one box, which says how many they are; their body is drawn once.
+"""Fold nodes of the same form into one box with their number. The body is drawn once.
 
 Two nodes have the same form when they do the same to operands of the same form; which input of an argument is meant,
 and the order of terms, make no difference. A sum of many terms that nothing else uses is one box. Where that leaves

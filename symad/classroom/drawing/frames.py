@@ -1,4 +1,4 @@
-"""A rolled program as frames: one for each loop, with the graph of its body in it, or with further loops.
+"""Draw a rolled program as frames: one frame for each loop, with the graph of its body inside.
 
 Every frame is a diagram of its own. In that of a body, the slots are the inputs, and what it carries has an arrow from
 the output back to the slot. In that of a program or of a nest there is a box for each loop and for each buffer between

@@ -1,4 +1,4 @@
-"""Growth plots: how many operations the k-th derivative needs, by each way to write it down.
+"""Growth plots: the operations of the k-th derivative, by each way of writing it.
 
 A product of n factors, or a sum of n terms, counts as n - 1 operations in all of them. Trees are counted without being
 unfolded, in exact integers. SymPy's own differentiation works on trees: it ends where its limit of size or time is met.

@@ -1,4 +1,4 @@
-"""How an operation is written on a box, with the constants among its operands; counts and names in few letters."""
+"""Label boxes: the operation, its constant operands, counts and short names."""
 
 from __future__ import annotations
 

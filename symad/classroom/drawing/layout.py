@@ -1,4 +1,4 @@
-"""Layered layout: every arrow leads from a layer to a later one; crossings are reduced by igraph's Sugiyama method.
+"""Layered layout by igraph's Sugiyama method: arrows lead to later layers, with few crossings.
 
 A long arrow runs through a way point in each layer that it passes, and all arrows of one box share their way points.
 Places within the layers are the least squares that keep the order and the distances. Nothing is drawn by chance, so

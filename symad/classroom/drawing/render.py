@@ -1,4 +1,4 @@
-"""Diagrams as pictures: where boxes and arrows are on the page, boxes with marks, curves, a legend of what there is."""
+"""Render diagrams: positions of boxes and arrows, marks, curves, a legend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spy plots: where a matrix of derivatives may be non-zero, exactly while it is small, by counts in squares beyond."""
+"""Spy plots of the sparsity of a derivative: exact for small matrices, counts in squares for large ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A canvas for boxes, text, curves with arrows, groups with tooltips, in the colours of the styles; it writes SVG.
+"""A canvas that writes SVG: boxes, text, curves with arrows, groups with tooltips.
 
 Pixels, y downwards. `display.tikz` makes of this SVG what stands on paper.
 

@@ -1,4 +1,4 @@
-"""The one engine that decides whether two expressions are equal: by algebra, or by values with 50 digits.
+"""Decide whether two expressions are equal: by algebra, or by values with 50 digits.
 
 Rational functions are decided exactly. Other expressions are equal where a normal form of their difference is 0. Else
 both are evaluated with 50 digits at random points where both are real, also beside their kinks, steps and edges, and

@@ -1,4 +1,4 @@
-"""Hyper-dual numbers of many digits: values with the coefficients of all products of epsilons whose squares are 0.
+"""Hyper-dual numbers of many digits: coefficients of all products of epsilons with square 0.
 
 They check what is displayed, so they share nothing with symad's rules of differentiation: a function is continued by
 its Taylor coefficients, which mpmath takes from values of the function alone.

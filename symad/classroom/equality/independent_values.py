@@ -1,4 +1,4 @@
-"""Values of displayed formulas with 50 digits, by hyper-dual arithmetic that shares no code with what made them.
+"""Values of displayed formulas with 50 digits. This evaluator shares no code with what made the formulas.
 
 Symbols have random values. A function that has only a name is a sum of sines, so that its derivatives are known.
 """

@@ -1,4 +1,4 @@
-"""Rational functions over Q, decided exactly: numerators and denominators as polynomials, by python-flint or SymPy."""
+"""Decide equality of rational functions over Q exactly, by python-flint or SymPy."""
 
 from __future__ import annotations
 

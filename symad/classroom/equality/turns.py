@@ -1,4 +1,4 @@
-"""Where expressions go over into another form (kinks, steps, edges of domains), and points on both sides of it.
+"""Find kinks, steps and domain ends of expressions, and points on both sides.
 
 Random points alone would miss a difference that begins at x = 5 when all points are below 5.
 """

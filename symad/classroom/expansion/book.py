@@ -1,4 +1,4 @@
-"""One level as a textbook expands it: substitute, multiply out, strike what has a square of epsilon, collect.
+"""Expand one level as a textbook does: substitute, multiply out, strike squares of epsilon, collect.
 
 Polynomials are multiplied out; functions are their Taylor series, whose second term is struck; sums, products,
 quotients and compositions come in the order in which they are computed. What a book would not do by hand is left to the

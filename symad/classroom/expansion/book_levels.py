@@ -1,4 +1,4 @@
-"""All levels of an expansion as a textbook expands them: what each moves, what there is before it, what comes of it."""
+"""Expand all levels as a textbook does: the input and the result of each level."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every equality on a page of an expansion, checked when it is made; a false one is an internal error."""
+"""Check every equality on an expansion page when it is made. A false one is an internal error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The algebra of epsilon as it is written on a board: sums in the order of the levels, nested sums, set partitions.
+"""The algebra of epsilon as written on a board: sums in the order of levels, nested sums, set partitions.
 
 Everything here is for display. Derivatives are nested pairs on the graph (`expand_levels`); SymPy's own products of
 epsilons are never relied on.

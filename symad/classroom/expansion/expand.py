@@ -1,4 +1,4 @@
-"""expand: f(x + eps_1 v + eps_2 w + ...) one level at a time, with the rule behind every line."""
+"""`expand`: f(x + eps_1 v + eps_2 w + ...) one level at a time, with the rule behind every line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The coefficients of f(x + eps_1 v + eps_2 w + ...) as nodes: one forward level for each epsilon, on the graph.
+"""The coefficients of f(x + eps_1 v + eps_2 w + ...) as nodes, by one forward level for each epsilon.
 
 F -> F|eps=0 + eps dF/deps|eps=0, first for eps_1, then for eps_2 of all that is there, and so on. A direction that has
 a direction of its own (x + eps_1 v + eps_2 w + eps_1 eps_2 u) is a parameter of the later level.

@@ -1,4 +1,4 @@
-"""What the nodes of an expansion are worth: floats where all is known, else SymPy expressions that can be read.
+"""The values of expansion nodes: floats where all inputs are known, else readable SymPy expressions.
 
 A convention at a single point (the derivative of u**v at u = 0, of max(u, v) at a tie) has a branch of its own in the
 graph. In an expression it would hide the formula, so the formula is given and the point is told.

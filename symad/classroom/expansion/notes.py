@@ -1,4 +1,4 @@
-"""What an expansion took for granted: branches, conventions where there is no derivative, values outside a domain."""
+"""Notes on an expansion: branches taken, conventions at kinks, values outside a domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of an expansion: the rule of the game, each level with its lines, the coefficients, the sum, Taylor."""
+"""The page of an expansion: the rule for epsilon, the levels with their lines, the coefficients, the Taylor sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas that only a page of an expansion has: f''(x)[v, w], and the arguments of a function of several names."""
+"""Formulas that only expansion pages have: f''(x)[v, w], and functions of several names."""
 
 from __future__ import annotations
 

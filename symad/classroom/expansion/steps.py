@@ -1,4 +1,4 @@
-"""The lines of an expansion: every operation of every level, the rule behind it, its eps-part; what a page shows."""
+"""The lines of an expansion: each operation of each level, its rule, and its epsilon part."""
 
 from __future__ import annotations
 

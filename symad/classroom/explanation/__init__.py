@@ -1,1 +1,1 @@
-"""The stages of nested derivatives: roles, lines, what is kept, tapes, the page."""
+"""The stages of nested derivatives: roles, lines, residuals, tapes, the page."""

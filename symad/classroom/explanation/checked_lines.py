@@ -1,4 +1,4 @@
-"""The lines of an explanation, checked when they are shown: each formula has its node's value, each row its slope."""
+"""Check the lines of an explanation when they are shown: formulas against values, rows against slopes."""
 
 from __future__ import annotations
 

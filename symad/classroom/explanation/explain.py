@@ -1,4 +1,4 @@
-"""explain: the stages of any composition of transforms, every variable with its roles and levels."""
+"""`explain`: the stages of any composition of transforms, with roles and levels of every variable."""
 
 from __future__ import annotations
 

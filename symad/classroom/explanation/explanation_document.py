@@ -1,4 +1,4 @@
-"""How an explanation is shown: the levels, the stages, the result's program, what is kept, operations, tapes."""
+"""The document of an explanation: levels, stages, program of the result, residuals, operations, tapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of programs that are shown: a variable and its formula, a row of a linear map, an entry of a matrix."""
+"""Lines of displayed programs: a variable and its formula, a row of a linear map, a matrix entry."""
 
 from __future__ import annotations
 

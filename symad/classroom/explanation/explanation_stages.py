@@ -1,4 +1,4 @@
-"""Stages: program, linearized program, transposed program, the same of what is differentiated again, to any depth.
+"""Stages to any depth: the program, its linearization, its transpose, and those of derivatives again.
 
 Levels are taken from the inside out, in the order in which their functions returned. What an inner level made is part
 of the program of the level around it, so that level's rows are those of the differentiated transposed program. Every

@@ -1,4 +1,4 @@
-"""Tapes: what the four designs of nested reverse mode would record for a program that is shown, and where they fail.
+"""The tapes that four designs of nested reverse mode would record, and where they fail.
 
 symad has no tape: it is the fourth design, whose levels are separated before anything is computed. The other three are
 worked out from the rows of the same program's linear maps, because a tape has one entry for each operation that a

@@ -1,1 +1,1 @@
-"""Formulas that people type: tokens, names, a parser; nothing is evaluated."""
+"""Read formulas that people type: tokens, names, a parser. No text is evaluated."""

@@ -1,4 +1,4 @@
-"""Bars around absolute values: which of them open and which close, where that can only be in one way."""
+"""Match bars of absolute values where there is only one way to do so."""
 
 from __future__ import annotations
 

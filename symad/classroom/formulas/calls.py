@@ -1,4 +1,4 @@
-"""Functions in formulas: of the table, with parentheses or without, roots and bars; functions that have only a name."""
+"""Read function calls in formulas: known functions, roots, bars, and functions that only have a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every part of the parser of formulas needs: the word at hand, what was taken, refusals with their place."""
+"""The state of the formula parser: the current word, the result so far, refusals with their column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What names and signs in a formula stand for: functions, constants, declared names, arithmetic within limits."""
+"""The meaning of names and signs in formulas: functions, constants, declared names, bounded arithmetic."""
 
 from __future__ import annotations
 

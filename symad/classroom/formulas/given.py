@@ -1,4 +1,4 @@
-"""given: what a user may call "f and x" where derivatives are shown or checked, as a function and its argument."""
+"""Turn what a user gives as "f and x" into a function and its argument."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words that are several names written together, taken apart: in nx^2 the power stands on x, and sinx is sin x.
+"""Split words that are several names: in nx^2 the power belongs to x, and sinx is sin x.
 
 A word that is declared, a function, a constant or a Greek letter stays whole. Any other word is a product where its
 letters are declared. Where letters are allowed that nobody declared, a short word with one known letter is a product

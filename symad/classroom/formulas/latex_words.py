@@ -1,4 +1,4 @@
-"""LaTeX as people paste it: commands and braces become the words of a plain formula, each where it stood."""
+"""Translate pasted LaTeX into words of a plain formula, and keep the columns."""
 
 from __future__ import annotations
 

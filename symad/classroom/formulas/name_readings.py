@@ -1,4 +1,4 @@
-"""What a name in a formula is read as: declared, a function, a product of names, a new symbol; or asked back."""
+"""Decide how a name is read: declared, a function, a product of names, a new symbol; or ask back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Formulas that people type, read by an own tokeniser and parser: nothing is evaluated but what stands in the tables.
+"""Read typed formulas with a tokeniser and a parser of our own. Only known names have a meaning.
 
 `read_formula` takes what people write (2x, 3x^2 v, x sin x, eps_1 eps_2, f''(x), LaTeX) and SymPy's own notation.
 Numbers stay exact: 0.1 is 1/10. What can be read in two ways is refused with both readings, and so is what would take

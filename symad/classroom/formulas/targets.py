@@ -1,4 +1,4 @@
-"""What a command or a page is about, in words: a function in a Python file, or a formula, with the point to look at."""
+"""Describe in words what a command or page is about: a function in a file, or a formula, and its point."""
 
 from __future__ import annotations
 

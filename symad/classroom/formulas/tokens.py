@@ -1,4 +1,4 @@
-"""The words of a formula: numbers, names, operators, primes, raised digits, signs of LaTeX, each with its column."""
+"""The tokens of a formula: numbers, names, operators, primes, raised digits, LaTeX signs, with columns."""
 
 from __future__ import annotations
 

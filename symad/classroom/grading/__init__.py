@@ -1,1 +1,1 @@
-"""Whole classes: a question in a file, many answers, marks, pages, and which mistake how often."""
+"""Grade whole classes: a question file, many answers, marks, pages, counts of mistakes."""

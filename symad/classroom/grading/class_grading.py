@@ -1,4 +1,4 @@
-"""A class, graded: the marks, what could not be read and where, which mistake how often; a page for each pupil."""
+"""Grade a class: marks, unreadable answers, counts of mistakes, and a page for each pupil."""
 
 from __future__ import annotations
 

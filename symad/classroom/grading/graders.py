@@ -1,4 +1,4 @@
-"""Adapters for systems that ask for marks: each takes a question and what the system sends, and gives what it wants.
+"""Adapters between questions and learning systems that ask for marks.
 
 A wrong diagnosis is worse than none: where an answer is not decided, it is not graded, and where several mistakes fit,
 all of them are named.

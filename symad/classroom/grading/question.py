@@ -1,4 +1,4 @@
-"""A question: a formula, what is asked about it, what it is worth; as it stands in a TOML file."""
+"""A question in a TOML file: the formula, what is asked, and its points."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The lessons of the repository, read, run cell by cell, and shown."""
+"""Read the lessons of the repository, run them cell by cell, and show them."""

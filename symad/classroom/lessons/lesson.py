@@ -1,4 +1,4 @@
-"""A lesson, step by step: prose, the code that belongs to it, and what that code printed and showed when it was run.
+"""A lesson step by step: prose, code, and the printed and shown output of the code.
 
 A lesson is a file of ours: it is run as any program, cell by cell, in one set of names. Nothing of a user is.
 """

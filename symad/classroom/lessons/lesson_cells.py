@@ -1,4 +1,4 @@
-"""Lessons as files: Python in jupytext's percent format, taken apart into cells; where they are, what they are called.
+"""Find lesson files and split them into cells (jupytext's percent format).
 
 A cell begins with `# %%`, or with `# %% [markdown]` for prose in comments. A cell of prose may say what the workbench
 shows beside it, as metadata of the cell:

@@ -1,4 +1,4 @@
-r"""The prose of lessons as a document: headings, paragraphs, lists, and in them **bold**, *italic*, `code`, $formulas$.
+r"""Turn lesson prose into a document: headings, lists, **bold**, *italic*, `code`, $formulas$.
 
 That much of Markdown the lessons use; anything else stands as it is written.
 """

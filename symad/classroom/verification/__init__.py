@@ -1,1 +1,1 @@
-"""Kernels against exact numbers: at a point, all over a box, enclosed by ball arithmetic."""
+"""Compare kernels with exact numbers: at a point, over a box, and by ball arithmetic."""

@@ -1,4 +1,4 @@
-"""Enclosures: balls that contain the exact values of a program's or a graph's rows (python-flint, extra "rigorous").
+"""Enclosures: balls that contain the exact values of rows (python-flint, extra "rigorous").
 
 Every operation is carried out by Arb on midpoints with an error bound, so that a result is a proof: the exact number
 is inside. More bits make the balls smaller; where none do - a comparison of equal numbers that are not known exactly,

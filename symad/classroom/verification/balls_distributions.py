@@ -1,4 +1,4 @@
-"""Heads of distribution functions in ball arithmetic: means of logarithms beside a place, and inverses.
+"""Heads of distribution functions in ball arithmetic: moments of logarithms, and inverses.
 
 The means are sums; what a sum leaves out is at most its next term times a geometric series. An inverse is a place that
 is computed in numbers, around which the distribution function is enclosed on both sides.

@@ -1,4 +1,4 @@
-"""The heads in ball arithmetic: one row per head, over the rigorous functions of python-flint (Arb).
+"""The table of heads in ball arithmetic, over the rigorous functions of python-flint (Arb).
 
 A value is an `arb`, which contains the exact number, or a truth value: True, False, or None where balls overlap and
 cannot decide. Where the two sides of a choice are possible, the result is a ball around both. A ball that is not a

@@ -1,4 +1,4 @@
-"""The special functions in ball arithmetic: Arb's own functions in the form and domain of codegen's heads."""
+"""Special functions in ball arithmetic: Arb's functions in the form and domain of codegen's heads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worst errors of a kernel over a box: points of many kinds, then a search that climbs from the worst of them."""
+"""Search the worst errors of a kernel over a box: sample points of many kinds, then climb from the worst."""
 
 from __future__ import annotations
 

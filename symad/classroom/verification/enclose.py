@@ -1,4 +1,4 @@
-"""enclose: proven bounds of exact results, at a point or over a box (python-flint, extra "rigorous").
+"""`enclose`: proven bounds of exact results, at a point or over a box (extra "rigorous").
 
 Over a box it is interval evaluation by balls; the box is bisected where that goes too far.
 """

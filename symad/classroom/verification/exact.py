@@ -1,4 +1,4 @@
-"""Exact values and errors: what a program gives in many digits or in balls, and how far a float is from it."""
+"""Exact values in many digits or balls, and the error of a float against them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes, and their points: random ones, and those where kernels go wrong.
+"""Boxes and their sample points: random points, and points where kernels tend to fail.
 
 Corners and faces; zeros of both signs, subnormal and huge numbers, powers of two and their neighbours, whole numbers,
 multiples of pi/2; equal and nearly equal components; both sides of where a condition changes, a denominator, an

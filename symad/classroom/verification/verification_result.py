@@ -1,4 +1,4 @@
-"""What verifying found out, as an object and as a document: a table of the worst entries, and everything set apart."""
+"""The result of `verify` as an object and as a document with a table of the worst entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels against arbitrary precision: the same program, or another route to the same derivative, in 50 digits or more.
+"""`verify`: compare a kernel with its program, or with another route, in 50 digits or more.
 
 At one point, or over a box: at random points and at those where kernels go wrong.
 """

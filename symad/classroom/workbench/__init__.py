@@ -1,1 +1,1 @@
-"""A page in the browser on which functions are typed, differentiated, drawn, compiled and compared, all linked."""
+"""The workbench: a browser page that types, differentiates, draws, compiles and compares functions."""

@@ -1,4 +1,4 @@
-"""LLVM IR and assembly of a kernel side by side: what each line computes, and which lines belong together."""
+"""LLVM IR and assembly of a kernel side by side, with the effect of each line and links between them."""
 
 from __future__ import annotations
 

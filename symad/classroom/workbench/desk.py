@@ -1,4 +1,4 @@
-"""Desk: what a worker process does: it waits for a request, studies its question, sends progress and the answer.
+"""The loop of a worker process: wait for a request, compute, send progress and the answer.
 
 What was studied last is kept, so that the panes of one question share it. Nothing that a question can ask for raises
 here: an error becomes a message for the page, without a traceback.

@@ -1,4 +1,4 @@
-"""Errors of a kernel over a range of one variable, in units of the last place; and the operations that lose the digits.
+"""The errors of a kernel over a range of one variable, and the operations that lose digits.
 
 The local error of an operation is what is wrong of its result when its operands are exact but rounded to doubles: it is
 large where the operation amplifies the rounding of its operands, as a difference of nearly equal numbers does.

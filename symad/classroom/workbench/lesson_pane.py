@@ -1,4 +1,4 @@
-"""The lessons on the page: the steps as they are written at once, then each again with the results of its code."""
+"""The lessons pane: shows the steps at once, and their results when the code has run."""
 
 from __future__ import annotations
 

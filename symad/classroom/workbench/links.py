@@ -1,4 +1,4 @@
-"""Links: what the panes of the page have in common, found by names and by numbers.
+"""Links between the panes of the page, by names and by numbers.
 
 Every value of the graph has a mark, `n` and its number; so have a level (`L1`) and a line of LLVM IR (`i12`). An
 element that stands for some of them says so in its attribute `data-node`, and the page lights up what has a mark in

@@ -1,4 +1,4 @@
-"""The panes of the page: what each shows of a question, as HTML with links in it, and the files it can be saved as."""
+"""The panes of the page: the HTML of each with its links, and the files that it can be saved as."""
 
 from __future__ import annotations
 

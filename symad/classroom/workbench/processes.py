@@ -1,4 +1,4 @@
-"""Worker processes: each carries out one request at a time and can be ended in the middle; a warm one waits.
+"""Worker processes: each runs one request at a time and can be stopped; a warm one waits.
 
 They are forked from a process that has imported everything and does nothing else (where the system forks), so that a
 new one is there in some hundredths of a second. A request is given up when nobody waits for it any more.

@@ -1,4 +1,4 @@
-"""The program of a derivative before and after equal parts are shared, line by line, with what each line stands for."""
+"""The program of a derivative before and after CSE, line by line."""
 
 from __future__ import annotations
 

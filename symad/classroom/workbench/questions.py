@@ -1,4 +1,4 @@
-"""Questions: what is asked on the page, as it comes from there; the function, point and transform that it means."""
+"""A question from the page: the function, the point and the transform that it asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server of the page: on the loopback address, behind a token, for its own page only; it fetches nothing.
+"""The server of the page: on the loopback address, behind a token. It fetches nothing.
 
 | request | answer |
 |---|---|

@@ -1,4 +1,4 @@
-"""What is known of one question: its function and derivative, the explained trace, the links, the kernel; made once."""
+"""Everything computed for one question, once: function, derivative, trace, links, kernel."""
 
 from __future__ import annotations
 

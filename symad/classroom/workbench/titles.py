@@ -1,4 +1,4 @@
-"""What the page offers, by name: the panes and the transforms; read by the server, which computes nothing itself."""
+"""The names of panes and transforms, for the server, which computes nothing itself."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Derivatives of rolled programs, which are rolled programs again; their bodies are differentiated once."""
+"""Derivatives of rolled programs are rolled programs. Each body is differentiated once."""

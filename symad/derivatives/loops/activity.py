@@ -1,4 +1,4 @@
-"""Activity: which slots of which regions have tangents, and which outputs have cotangents that matter.
+"""Activity analysis: which slots have tangents, and which outputs have cotangents that matter.
 
 Forward: a place of a buffer is active if something that depends on an active input is written to it. Backward: a place
 has a cotangent if it is active and something that it goes into has one. What is not active must not be multiplied by a

@@ -1,4 +1,4 @@
-"""Bodies: the derivatives of what a region repeats, which are bodies again.
+"""Derivatives of the bodies of regions, which are bodies again.
 
 A body is a program of scalars: some ten operations, differentiated once whatever the number of repetitions is. Its
 rows are replayed on traced values, so every transform works on it; the two that regions need, the pushforward and the

@@ -1,4 +1,4 @@
-"""Linear maps of bodies: what reaches what, the pushforward and the pullback, all asked of `linearize`.
+"""Linear maps of bodies by `linearize`: dependencies, pushforward and pullback.
 
 A tangent may come with a guard, a number that is not 0 where the tangent holds: a branch that was not taken in one
 region must not meet an infinite derivative in the next. Where the guard does not hold the tangent is 0, and a body

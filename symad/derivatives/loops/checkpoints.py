@@ -1,4 +1,4 @@
-"""Checkpoints: what is kept of a chain for its way back, and what is run again.
+"""Checkpoints: which values of a chain reverse mode stores, and which it computes again.
 
 "all" keeps the carries of every repetition: 8 bytes for each number that the way back needs of them.
 "sqrt" cuts a chain of n repetitions into about sqrt(n) segments and keeps the carries at their beginnings; going back,

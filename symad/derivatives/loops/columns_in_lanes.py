@@ -1,4 +1,4 @@
-"""Columns side by side: a pushforward along every unit vector, with the vectors as the repetitions of all loops.
+"""Columns side by side: a pushforward along all unit vectors, as repetitions of every loop.
 
 A loop that carries numbers from step to step, such as a recurrence or steps in time, has no repetitions that could run
 side by side; its columns have. Step k of a loop becomes round k of a nest, in which one body runs over some columns.

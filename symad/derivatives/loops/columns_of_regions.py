@@ -1,4 +1,4 @@
-"""Matrices by columns: a pushforward along every unit vector, one after the other in nests.
+"""Columns one after the other: a pushforward along each unit vector, in nests.
 
 For programs that have no other way to a matrix: chains, nests, deep graphs of regions. What does not depend on the
 seed is computed once, before the nests. A buffer that does has a part for each round. So the products of a constant

@@ -1,4 +1,4 @@
-"""Domain: where a function has a value. Outside of it, all numbers of the program of its derivatives are NaN.
+"""Outside the domain of a function, all numbers of its derivatives are NaN.
 
 A choice between NaN and a value has no derivative outside, and would pass on 0 there. So derivatives are taken of the
 value as if there were one everywhere, and the numbers that come out are multiplied by 1, or by NaN: in the

@@ -1,4 +1,4 @@
-"""Pieces: a rolled program in a form that is differentiated twice: bodies over inputs, whose outputs are added up.
+"""A rolled program as pieces for second derivatives: bodies over inputs whose outputs are added.
 
 What a region reads of a map, or of a short sum, is written into its body, with the tables of the map taken over. What
 it reads of a long sum, or of one that many repetitions share, is an inner value z: such a place is an input of some

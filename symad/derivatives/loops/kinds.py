@@ -1,4 +1,4 @@
-"""Kinds: the derivatives that are taken of rolled programs, by name.
+"""The derivatives of rolled programs, by name.
 
 `active` are the numbers of the input arrays that are differentiated in; a kind adds inputs behind all of them.
 Transforms around a function that is compiled, and those in its code, are taken here.

@@ -1,4 +1,4 @@
-"""Wide regions: a body with more sums than there are registers is cut into several loops (loop fission).
+"""Loop fission: cut a body with more sums than registers into several loops.
 
 The first loop stores what the summands are made of, the others multiply and add up some of the sums each: a matrix of
 sums block by block, as in a matrix product.

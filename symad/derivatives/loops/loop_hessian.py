@@ -1,4 +1,4 @@
-"""Hessians of rolled programs: every body is differentiated twice, once, and its entries are scattered by loops.
+"""Hessians of rolled programs: differentiate each body twice, and scatter its entries by loops.
 
 The pieces (see `pieces`) are visited from the last to the first, as in reverse mode: the adjoint of what a
 piece is added to is there when the piece is reached, and gives its terms their weights. The second derivatives of the

@@ -1,4 +1,4 @@
-"""Jacobians of rolled programs: the partial derivatives of every body, scattered by loops.
+"""Jacobians of rolled programs: scatter the partial derivatives of each body by loops.
 
 The row of an entry is where the result goes, its column is where the slot reads. What goes through inner values z (see
 `pieces`) is S_z Z, where S_z are the partial derivatives in them, and Z = dz/dx.

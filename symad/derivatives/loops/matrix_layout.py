@@ -1,4 +1,4 @@
-"""Layout: a matrix that loops write, packed in the order of the loops, by rows or columns, or dense.
+"""The layout of a matrix that loops write: packed in loop order, by rows or columns, or dense.
 
 Loops that store side by side are fastest. Other orders are written at once where that costs little, else the numbers
 are packed in the order of the loops first, and copied to their places; of a symmetric matrix only a triangle is packed.

@@ -1,4 +1,4 @@
-"""Matrix operations forward and backward: their tangents and cotangents are matrix operations too.
+"""Tangents and cotangents of matrix operations in regions are matrix operations too.
 
 So every order follows: by the rules that arrays on numbers have too (`symad.derivatives.matrix_derivatives`).
 

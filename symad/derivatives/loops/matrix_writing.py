@@ -1,4 +1,4 @@
-"""Writing: where loops write the entries of a matrix, in which order of their repetitions, and what that costs.
+"""Where and in which order loops write the entries of a matrix, and what that costs.
 
 Pairs (i, j) in the order of i write a triangle below the diagonal column by column, in that of j row by row: so
 repetitions, which do not wait for each other, may be put in the order in which what they store rises. Entries that meet

@@ -1,4 +1,4 @@
-"""Outer functions: what inner values z add to a Hessian.
+"""Outer functions: the contribution of inner values z to a Hessian.
 
 With the pieces as terms of a Lagrangian L(x, z), and Z = dz/dx, the Hessian is L_xx + L_xz Z + Z' L_zx + Z' L_zz Z.
 The first part is the scatter of body Hessians. The rest has the rank of the inner values:

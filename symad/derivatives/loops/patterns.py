@@ -1,4 +1,4 @@
-"""Patterns: where the entries of a matrix that loops write are stored, so that they lie side by side.
+"""Choose the storage places of matrix entries so that loops write them contiguously.
 
 An entry of a body is written to another place of the matrix in each repetition. Entries at places that nothing else
 writes are stored one after the other, repetition by repetition. Entries that meet at some place (the diagonal, for

@@ -1,4 +1,4 @@
-"""Pullback and gradient: a rolled program run forward, then its regions backward, last to first.
+"""Pullback and gradient: run a rolled program forward, then its regions backward, last to first.
 
 The buffers that matter have buffers of cotangents: those of outputs are given, those of inputs are the results, all
 others begin at zero and are added up by the regions that read them, before the region that wrote them is met.

@@ -1,4 +1,4 @@
-"""One region run backward: gathers become adds, results become gathers, carries become carries.
+"""One region in reverse: gathers become adds, results become gathers, carries stay carries.
 
 A carried region runs from its last repetition to its first; what it needs of its carries was stored going forward, one
 number for each repetition. Only carries of lag 1 are known here: `single_lags` has written longer ones as several.

@@ -1,4 +1,4 @@
-"""What of a program depends on a seed, and what is computed once for all seeds."""
+"""Split a program by dependence on a seed. The rest is computed once for all seeds."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Calling: how a user's function is called, with what names, and where in the user's file."""
+"""Call a user's function: with which names, and where in the user's file."""

@@ -1,4 +1,4 @@
-"""Acting: what stands for an object of the user's while an operator, an attribute or an item of it is asked for.
+"""Wrap a user's object while its operator, attribute or item is asked for, so that its methods are rewritten.
 
 `a + b` runs `type(a).__add__`, which Python finds without a call that rewritten code could see (`rewriting`). So an
 operand whose class has such methods is wrapped for that moment in an object of a class made for it, whose methods call

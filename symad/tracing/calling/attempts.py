@@ -1,4 +1,4 @@
-"""Attempts: a user's function is called as it is; where plain names stand in the way of tracing, its code is rewritten.
+"""Call a user's function as it is. Where plain names stop the trace, call a rewritten form of its code.
 
 `math.sin(x)`, `float(x)`, `np.array([x[0], 1.0])` and `z = np.zeros(3); z[0] = x[0]` convert to plain numbers before
 any protocol of NumPy is asked. When a traced value refuses such a conversion, the function is called once more, at most

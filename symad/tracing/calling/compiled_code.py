@@ -1,4 +1,4 @@
-"""Compiled functions of packages that the user's code may call by name: they never get object arrays of traced values.
+"""Never give object arrays of traced values to compiled functions of packages.
 
 What NumPy makes of traced scalars where no stand-in reaches is an array of addresses. Compiled code that does not look
 at its type takes them for numbers, and C code gets no chance to be asked. So where such arrays would be made, the names

@@ -1,4 +1,4 @@
-"""`complex(x, y)` and `cmath` on traced values: what stands in for them makes complex numbers with traced parts."""
+"""Stand-ins for `complex(x, y)` and `cmath`: complex numbers with traced parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which errors say that code asked traced values for plain numbers, whoever raised them and however it is worded."""
+"""Recognise errors which say that code asked a traced value for a plain number."""
 
 from __future__ import annotations
 

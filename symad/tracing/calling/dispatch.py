@@ -1,4 +1,4 @@
-"""Dispatch: what rewritten code calls in place of a function, and which values it computes with.
+"""The dispatcher that rewritten code calls in place of functions and operators.
 
 A function with a stand-in (`math.sin`, `float`, `np.array`) is answered by that, a function of the user's by its
 rewritten form (`rewriting`), an object of the user's whose class has methods for operators by a stand-in that calls

@@ -1,4 +1,4 @@
-"""Names of functions and their arguments, for messages and input symbols."""
+"""Names of functions and arguments, for messages and input symbols."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Handlers: whether an error that numbers would raise at the user's line is caught there, by `try` of the user's."""
+"""Decide whether the user's `try` would catch an error at the current line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Instructions: what Python carries out at the user's line."""
+"""The instruction that Python executes at the user's line."""
 
 from __future__ import annotations
 

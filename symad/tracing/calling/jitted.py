@@ -1,4 +1,4 @@
-"""Functions that numba compiles: where they are given traced values, the Python function that they were made of runs.
+"""Run the Python function of a numba function on traced values.
 
 Numba's compiled code takes plain numbers only. Each of its functions keeps the Python function that it was made of,
 which is traced as any other code of the user's; a warning says so, once for each.

@@ -1,4 +1,4 @@
-"""Statements as functions: another form of a function's source, for those with too many paths.
+"""Rewrite loops and `if` statements of a source as functions, so that their paths can be merged.
 
 A loop with a condition inside has a path for each way through all of its steps, and a row of `if` statements one for
 each way through all of them. Where a step, or an `if`, is a function of the variables that it assigns, its paths are

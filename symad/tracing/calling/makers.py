@@ -1,4 +1,4 @@
-"""NumPy's functions that make arrays, of traced values."""
+"""NumPy's array constructors on traced values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory: what arrays would take, before NumPy is asked for them, and its errors with the user's place."""
+"""Check the memory of an array before NumPy allocates it, and add the user's place to NumPy's errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merged calls: forms of the user's functions whose paths are followed call by call, and of `max` and `min`.
+"""Follow the paths of a user's function call by call and merge them; also of `max` and `min`.
 
 A function that asks 100 conditions, one in each call of another one, has 2**100 paths; each call has two. Where a
 function has too many paths, it runs again, and `dispatch` calls these forms of the functions that ask. Without

@@ -1,4 +1,4 @@
-"""Outside inputs: what functions ask of the world while they run: random numbers, the clock, files, the environment.
+"""Detect outside inputs of a function: random numbers, the clock, files, the environment.
 
 They are seen by Python's profiler, wherever they are asked for: in the user's code, or in a package that it calls. What
 Python's own library asks for its own ends (a log's time, a module that is imported) is not.

@@ -1,4 +1,4 @@
-"""Overlays: how a function without source runs, whose code cannot be rewritten (see `rewriting`).
+"""Run a function without source, whose code cannot be rewritten, with other global names.
 
 It gets global names of its own, which answer with the user's as they are at the moment, and with stand-ins for what has
 one. Functions of the user's are answered by their rewritten forms only where the code does nothing with their names but

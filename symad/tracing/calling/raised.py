@@ -1,4 +1,4 @@
-"""Raised errors: those that Python or a library raises about traced values are seen where they are raised.
+"""See errors that Python or a library raises about traced values where they are raised.
 
 The user's code, or a library, may catch such an error and go on along a path that no number takes. Errors of ours are
 noted where they are made (`swallowed`); others are seen by `sys.monitoring`, before Python 3.12 by a trace function,

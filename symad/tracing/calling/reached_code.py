@@ -1,4 +1,4 @@
-"""Reached code: what is asked of all code that a function may run, before it runs."""
+"""Facts about all code that a function may run, before it runs."""
 
 from __future__ import annotations
 

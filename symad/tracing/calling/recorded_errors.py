@@ -1,4 +1,4 @@
-"""Errors that tracing causes are recorded where they are raised, until the traced function ends.
+"""Record errors that tracing causes where they are raised, until the traced function ends.
 
 A traced value refuses some questions by an error, and the function runs again in another form. If the function or a
 library catches that error, it continues on a path that no number takes, and its result is wrong. So each error of ours

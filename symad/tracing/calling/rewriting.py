@@ -1,4 +1,4 @@
-"""Rewriting: another form of a user's code, in which calls and operations ask a dispatcher.
+"""Rewrite a user's code so that its calls and operations ask a dispatcher.
 
 `math.sin(x)` or `helper(x)` cannot be answered otherwise without changing a module of the user's. So the source of the
 function is parsed, `f(x)` becomes `CALLEE(f)(x)`, and the compiled result runs with the function's own global names and

@@ -1,4 +1,4 @@
-"""The run of a user's function that is going on in this thread, and what stands for the functions that it calls."""
+"""The current run of a user's function in this thread, and the forms of the functions that it calls."""
 
 from __future__ import annotations
 

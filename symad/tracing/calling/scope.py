@@ -1,4 +1,4 @@
-"""Scope: the stretch of a computation in which traced values may be used.
+"""A scope: the part of a computation in which traced values may be used.
 
 Every derivative level opens one. Nested levels share the graph of the outermost one, and a value whose scope is
 closed is refused, so that a traced value kept after its level closed never gives a stale number.

@@ -1,4 +1,4 @@
-"""Stand-ins: forms of `float`, `math.sin`, `np.array`, `np.zeros`... that take traced values.
+"""Stand-ins for `float`, `math.sin`, `np.array`, `np.zeros`... that take traced values.
 
 NumPy's own protocols reach most of NumPy, but not what converts to plain numbers at once: `math.*`, `float`, arrays
 made of lists, and ordinary arrays that a traced value is stored into. These stand-ins are called in place of the

@@ -1,4 +1,4 @@
-"""Subscripts: which container the user's code asks for an element at the moment, as the dispatcher has met it."""
+"""Remember which container the user's code is indexing."""
 
 from __future__ import annotations
 

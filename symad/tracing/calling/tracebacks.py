@@ -1,4 +1,4 @@
-"""Tracebacks: of an error that comes out of a public function, the lines of the user's, and one of ours at each place.
+"""Shorten tracebacks of public functions to the user's lines.
 
 All lines are kept where the environment variable SYMAD_TRACEBACK is "full", and of an error that is a defect of ours.
 """

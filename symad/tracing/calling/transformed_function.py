@@ -1,4 +1,4 @@
-"""What transforms return: a function that is pickled as the call of its transform."""
+"""The function that a transform returns. It is pickled as the call of its transform."""
 
 from __future__ import annotations
 

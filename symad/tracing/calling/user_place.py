@@ -1,4 +1,4 @@
-"""The user's place: file and line of the code that asked for something, for error messages."""
+"""The user's file and line, for error messages."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Loops written down: sums, maps and chains of a body that is traced once where a function is compiled."""
+"""Loops and conditions: bodies that are traced once, and paths that are merged."""

@@ -1,4 +1,4 @@
-"""Operations on arrays as array nodes: where a function is called on numbers, and its derivatives are numbers.
+"""Record array operations as array nodes while a function is called on numbers.
 
 What NumPy does to an array is one node of the graph (`symad.graph.array_nodes`), and is carried out by NumPy.
 """

@@ -1,4 +1,4 @@
-"""Array operations as loops: what NumPy does to a large array is one body, where loops are written down.
+"""Record operations on large arrays as loops with one body, while loops are recorded.
 
 The nodes of a result are leaves that stand for it, as those of `sum_over` are: nothing is made element by element, and
 nothing has to be found again. Slices, reshaped and broadcast forms stay NumPy's own, of the array of node ids.

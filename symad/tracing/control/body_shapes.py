@@ -1,4 +1,4 @@
-"""The form of a body's result where there is no repetition: found by tracing it on symbols."""
+"""Find the shape of a body's result without a repetition, by tracing it on symbols."""
 
 from __future__ import annotations
 

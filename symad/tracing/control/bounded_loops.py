@@ -1,4 +1,4 @@
-"""Loops with traced conditions: how often one was decided on a path, and the bound beyond which none is followed.
+"""Count how often a loop asked a traced condition on a path, and end it at a bound.
 
 A `while` that ends by a value has a path for each number of steps. There is no last one, so the loop gets a bound:
 where it has not ended by then, the function has no value, and the user is told.

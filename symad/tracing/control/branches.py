@@ -1,4 +1,4 @@
-"""cond: one of two functions. On numbers the one that is taken; on symbols both, merged by selects leaf by leaf."""
+"""`cond`: one of two functions. On numbers the one that is taken, on symbols both, merged leaf by leaf."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results of the paths of a call: numbers, which are merged, and constants that are equal on all paths.
+"""Merge the results of the paths of a call: numbers by selects, equal constants as they are.
 
 The elements of lists, dicts and traced arrays that the call changes are results, too. Each path begins with them as
 they were.

@@ -1,4 +1,4 @@
-"""Decisions: the conditions that were met on a path, the next path, and both in words."""
+"""The conditions decided on a path, the next path to follow, and both in words."""
 
 from __future__ import annotations
 

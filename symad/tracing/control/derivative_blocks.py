@@ -1,4 +1,4 @@
-"""Blocks: derivatives that are taken in the code of a function whose loops are written down.
+"""Derivatives taken in the code of a function whose loops are recorded.
 
 The function that is differentiated is traced once, on leaves of the graph in place of its arguments, with its loops;
 what it captures from around it becomes an input too, in which it is not differentiated. Its derivative is a rolled

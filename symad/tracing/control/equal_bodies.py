@@ -1,4 +1,4 @@
-"""Equal bodies: what tells loops that were written down from others, also when the function is run again.
+"""Recognise recorded loops with equal bodies, also in another run of the function.
 
 A function is run once for each of its paths, in one graph. What the runs have in common has to be one loop, or the
 conditions on its results would be others in each run. In later runs constants are older than what is computed with

@@ -1,4 +1,4 @@
-"""Gathers: `x[k]` inside a body, where k is a whole number that is known for every repetition."""
+"""Gathers: `x[k]` inside a body, with a whole number k that is known for every repetition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What conditions that were decided say about other conditions: `x < 0` implies `x < 1`, and excludes `x >= 0`.
+"""What decided conditions imply: `x < 0` implies `x < 1` and excludes `x >= 0`.
 
 Used to follow no path that nothing can take. The reasoning is simple and never wrong: a set of intervals for each
 quantity that is compared with numbers, the sign of the difference for two quantities, three-valued logic for

@@ -1,4 +1,4 @@
-"""vmap: a function of single points as a function of many."""
+"""`vmap`: map a function of single points over many points."""
 
 from __future__ import annotations
 

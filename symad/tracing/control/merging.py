@@ -1,4 +1,4 @@
-"""Merging: two results under a condition become one; what both compute is computed once, with a choice where they part.
+"""Merge two results under a condition: compute common parts once, and select where they differ.
 
 `f(a, s)` where c holds, else `f(b, s)`, is f of the choice between a and b, and s: the same bits, and the same
 derivatives, as each head is evaluated at the operands of the branch that is taken. Where two results part in several

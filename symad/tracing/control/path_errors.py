@@ -1,4 +1,4 @@
-"""Errors on a path: whether numbers that take it raise them, so that the function has no value there."""
+"""Decide whether numbers on a path raise an error, so that the function has no value there."""
 
 from __future__ import annotations
 

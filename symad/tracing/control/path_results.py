@@ -1,4 +1,4 @@
-"""Results of paths: what each of them gives and where it has no value; neighbours are merged until one is left."""
+"""The result of each path and where it has no value. Neighbours are merged until one is left."""
 
 from __future__ import annotations
 

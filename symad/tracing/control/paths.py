@@ -1,4 +1,4 @@
-"""All paths of a function through its conditions: it is run once for each, and the results are merged by choices.
+"""Follow all paths of a function through its conditions: run it once for each, and merge the results.
 
 A trace on symbols has no numbers for `if` to follow. Each condition that the ones before do not decide is taken to
 hold; when the function has returned, the last decision that has not been tried both ways is reversed and the function

@@ -1,4 +1,4 @@
-"""Reasons: why the body of a loop that was written down cannot be traced once, for the report on loops."""
+"""The reasons why the body of a loop cannot be traced once, for the report on loops."""
 
 from __future__ import annotations
 

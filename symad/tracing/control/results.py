@@ -1,4 +1,4 @@
-"""What bodies return and carry: their form, the same in every repetition, and sums and stacks of results."""
+"""The structure of a body's results and carries, and sums and stacks of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""scan and fori_loop: a body that hands a carry from one repetition to the next."""
+"""`scan` and `fori_loop`: a body with a carry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stale values: what a trace read or changed outside of the function, and a kernel keeps as a constant.
+"""Detect values that a trace read or changed outside the function and that a kernel would keep.
 
 A function that may do so is traced a second time and watched (`outside_inputs`). Random draws, files, environment
 variables, the date and questions for files always warn. The clock and mutated state warn only if the second trace

@@ -1,4 +1,4 @@
-"""Loops whose steps are functions (see `loop_steps`): each step is followed by itself, and its paths are merged."""
+"""Python loops whose steps are functions (`loop_steps`): follow each step and merge its paths."""
 
 from __future__ import annotations
 

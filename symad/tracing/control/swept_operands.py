@@ -1,4 +1,4 @@
-"""Operands: containers of arrays that a body is given piece by piece, along one axis of each."""
+"""Containers of arrays that a body gets piece by piece along an axis."""
 
 from __future__ import annotations
 

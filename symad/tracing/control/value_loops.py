@@ -1,4 +1,4 @@
-"""Loops of which only the values matter: what a solver repeats until it is done, in functions that are compiled.
+"""Loops of solvers in kernels. They have values, but no derivatives.
 
 Their results get derivatives by a rule (an implicit function, an integral), so such a loop may stand in a function that
 is being differentiated. Where loops are written down it stops when it is done; elsewhere its steps are written out.

@@ -1,4 +1,4 @@
-"""while_loop: a body that is repeated while a condition on its carry holds."""
+"""`while_loop`: repeat a body while a condition on its carry holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops written down: sums, maps and chains as one body each, inside a function that is traced with its loops."""
+"""Record sums, maps and chains as one body each while a function is traced with its loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies: what a loop repeats, traced once, in a scope of its own inside that of the function.
+"""Trace the body of a loop once, in a scope inside that of the function.
 
 The slots of a body are leaves of the function's graph. What depends on them becomes the rows of a program; what does
 not is the same in every repetition, and is computed once, outside: a number of the body, or a slot that reads one node.

@@ -1,4 +1,4 @@
-"""Nests: a loop in the body of a sum or map becomes one loop over all pairs of repetitions; a chain has it inside.
+"""Nests: a loop inside a sum or map becomes one loop over pairs; a chain keeps it inside.
 
 What the inner loop reads is known for every pair: pieces of the outer operands, what does not change, and what the
 outer body computes before, which is then a loop of its own. The results of the inner loop are slots of the outer body.

@@ -1,4 +1,4 @@
-"""Loops whose steps are functions (see `loop_steps`), traced once for all items: the variables are carried.
+"""Python loops whose steps are functions (`loop_steps`): trace one step for all items, with carries.
 
 Variables that are bound before the loop are carried if they are numbers, truth values or arrays; all others have to
 stay as they are. Variables that the step binds first have the values of the last item after the loop.

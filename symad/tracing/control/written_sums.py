@@ -1,4 +1,4 @@
-"""sum_over: the sum of a function over the pieces of arrays."""
+"""`sum_over`: the sum of a function over the pieces of arrays."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""NumPy: what its functions and ufuncs, and SciPy's, are for traced values."""
+"""NumPy's and SciPy's functions on traced values."""

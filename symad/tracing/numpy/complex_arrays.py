@@ -1,4 +1,4 @@
-"""Complex arrays of traced values: a pair of real ones, between a Fourier transform and the real result made of it."""
+"""Complex arrays as pairs of real traced arrays, as in Fourier transforms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elementary functions of complex numbers with traced parts: what NumPy's ufuncs of them are in real functions."""
+"""NumPy's elementary functions of complex numbers, in real functions of the parts."""
 
 from __future__ import annotations
 

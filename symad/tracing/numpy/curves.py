@@ -1,4 +1,4 @@
-"""Sampled curves and polynomials on traced values: differences, quadrature, interpolation, grids, and NumPy's poly*.
+"""Sampled curves and polynomials: differences, quadrature, interpolation, grids, NumPy's poly*.
 
 Coefficients of polynomials stand highest power first.
 """

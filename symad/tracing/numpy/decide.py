@@ -1,4 +1,4 @@
-"""NumPy functions whose answer is an index or a truth value: they follow the values.
+"""NumPy functions whose result is an index or a truth value.
 
 Inside a derivative these answers are piecewise constant, so nothing is lost. Where values are not known, they are
 computed: truth values as conditions, what is found of an array as a selection (`values.mask_selection`).

@@ -1,4 +1,4 @@
-"""SciPy's distances between points (`scipy.spatial.distance`) on traced values, whose own are compiled."""
+"""SciPy's distances between points (`scipy.spatial.distance`)."""
 
 from __future__ import annotations
 

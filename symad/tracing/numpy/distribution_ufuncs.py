@@ -1,4 +1,4 @@
-"""Distribution functions of SciPy as rows of the table of ufuncs: in incomplete gamma and beta functions, and others.
+"""SciPy's distribution functions as rows of the ufunc table.
 
 Counts are rounded down, as SciPy's functions round them: their derivatives in them are 0.
 """

@@ -1,4 +1,4 @@
-"""SciPy's distributions on traced values: their own formulas, chosen where they hold by selects.
+"""SciPy's distributions by their own formulas. Selects choose the formula of each range.
 
 A method such as `scipy.stats.norm.logpdf` checks its arguments and calls the formula (`_logpdf`) for those elements
 that pass. It extracts and places them by their values, which traced arrays do not know when they are compiled; here

@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms of traced arrays: of one axis and of several, of any length, of real and complex arrays.
+"""Discrete Fourier transforms of any length, over one axis or several.
 
 A transform is a few passes of small matrices and factors of modulus 1, each of which is an operation on whole arrays:
 so it has derivatives, kernels and straight lines as they have. One of a length with a large prime factor is a

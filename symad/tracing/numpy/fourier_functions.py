@@ -1,4 +1,4 @@
-"""`np.fft` on traced arrays; what is complex is a `ComplexArray`, whose parts and products are traced again."""
+"""`np.fft` on traced arrays. Complex results are `ComplexArray`s."""
 
 from __future__ import annotations
 

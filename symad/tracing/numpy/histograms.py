@@ -1,4 +1,4 @@
-"""Histograms: counts and sums of weights in bins, whose edges may be traced too. Counts are piecewise constant."""
+"""Histograms: counts and sums of weights in bins. Counts are piecewise constant."""
 
 from __future__ import annotations
 

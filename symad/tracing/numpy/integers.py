@@ -1,4 +1,4 @@
-"""Arithmetic of bits and divisors on traced whole numbers, written in floors and remainders.
+"""Bit operations and divisors of traced whole numbers, by floors and remainders.
 
 A bit of a whole number is a floor and a remainder, of negative ones that of their two's complement. Numbers that are
 not whole by how they were made are refused, as NumPy refuses floats.

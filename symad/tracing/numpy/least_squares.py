@@ -1,4 +1,4 @@
-"""QR factors of traced matrices of full rank, and what rests on them: lstsq and pinv.
+"""QR factors of traced matrices of full rank; lstsq and pinv by them.
 
 Small matrices are written out, by Householder reflections; LAPACK factorizes larger ones, as it does on numbers.
 """

@@ -1,4 +1,4 @@
-"""NumPy functions that pick by a mask or leave out: by its values where they are known, else as a selection."""
+"""NumPy functions that pick by a mask or leave elements out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders and what is made of them: sort, argsort, searchsorted, quantiles, elements at places that are computed.
+"""Sorting and its relatives: argsort, searchsorted, quantiles, elements at computed places.
 
 Where values are known, as inside a derivative at a point, an order is what they say, and moves elements only: that of
 argsort is NumPy's own, which may not be stable. Where they are not known it is computed with them

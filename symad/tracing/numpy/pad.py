@@ -1,4 +1,4 @@
-"""np.pad on traced arrays: NumPy itself moves the elements; borders of new values are made here, axis by axis."""
+"""np.pad: NumPy moves the elements, and borders of new values are made axis by axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products on traced values: dot, tensordot, einsum, kron, cross, norms. Each is a chain of sums from the left."""
+"""dot, tensordot, einsum, kron, cross, norms. Sums are added from left to right."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Importing this module fills the tables behind NumPy's protocols (see `registry`) and adds SciPy's ufuncs."""
+"""Fill the tables behind NumPy's protocols (see `registry`) when this module is imported."""
 
 # ruff: noqa: F401 - all of them register themselves
 import symad.tracing.numpy.complex_functions

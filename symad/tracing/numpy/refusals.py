@@ -1,4 +1,4 @@
-"""Functions of NumPy and SciPy that are refused by name, each with its reason; no other module needs to know them."""
+"""Functions of NumPy and SciPy that are refused by name, each with its reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables behind NumPy's protocols; the modules above fill them, the traced classes below only look up.
+"""The tables behind NumPy's protocols. Modules above fill them; traced classes below look up.
 
 `FUNCTIONS` answers `__array_function__` (np.sum, np.where...), `UFUNC_METHODS` answers `__array_ufunc__`
 ("__call__", "reduce", "accumulate", "outer", "at"), `STAND_INS` replaces plain Python functions such as

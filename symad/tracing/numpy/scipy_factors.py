@@ -1,4 +1,4 @@
-"""Factorizations of scipy.linalg on traced values, with SciPy's signatures: those of NumPy, called in another way."""
+"""Factorizations of scipy.linalg with SciPy's signatures, by those of NumPy."""
 
 from __future__ import annotations
 

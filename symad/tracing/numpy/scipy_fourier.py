@@ -1,4 +1,4 @@
-"""`scipy.fft` and the convolutions of `scipy.signal` on traced arrays, whose own are compiled."""
+"""`scipy.fft` and the convolutions of `scipy.signal` on traced arrays."""
 
 from __future__ import annotations
 

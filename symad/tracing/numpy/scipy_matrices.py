@@ -1,4 +1,4 @@
-"""Functions of scipy.linalg on traced values, with SciPy's signatures: systems, factors and matrices of a pattern.
+"""Systems, factors and patterned matrices of scipy.linalg, with SciPy's signatures.
 
 Of a matrix whose one triangle is read, that triangle has derivatives, and the other one has none.
 """

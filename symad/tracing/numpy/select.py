@@ -1,4 +1,4 @@
-"""Choosing and rounding on traced values: where, select, clip, piecewise, round, sinc, tests of floats."""
+"""Choosing and rounding: where, select, clip, piecewise, round, sinc, tests of floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NumPy's functions of what a mask without values picks: choices between whole arrays."""
+"""NumPy's functions of a selection by a mask without values, as choices between whole arrays."""
 
 from __future__ import annotations
 

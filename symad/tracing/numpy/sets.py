@@ -1,4 +1,4 @@
-"""Sets of numbers: unique elements, unions and differences, as what a mask picks of the sorted elements.
+"""Set operations: unique elements, unions, differences, as selections of sorted elements.
 
 Which elements are kept is piecewise constant; those that are keep their derivatives: of equal ones the first in order.
 """

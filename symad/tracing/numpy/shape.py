@@ -1,4 +1,4 @@
-"""NumPy functions that only move elements (NumPy itself runs them on the array of node ids), or write into an array."""
+"""NumPy functions that only move elements. NumPy runs them on the array of node ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dense linear algebra on traced matrices, written out: det, solve, inv (by elimination with pivots), cholesky."""
+"""Dense linear algebra written out: det, solve and inv by elimination with pivots, cholesky."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SciPy's special functions that are plain Python functions: what stands in for them on traced values.
+"""Stand-ins for SciPy's special functions that are plain Python functions.
 
 SciPy's own bodies convert to ordinary arrays, which a traced value refuses; these have the same signatures.
 """

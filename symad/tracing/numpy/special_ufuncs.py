@@ -1,4 +1,4 @@
-"""SciPy's special functions as rows of the table of ufuncs, looked up by name, so that SciPy need not be installed."""
+"""SciPy's special functions as rows of the ufunc table, by name, so that SciPy is optional."""
 
 from __future__ import annotations
 

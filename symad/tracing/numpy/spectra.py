@@ -1,4 +1,4 @@
-"""Eigenvalues, singular values and their vectors of traced matrices: operations on whole matrices, whatever their size.
+"""Eigenvalues, singular values and their vectors, as operations on whole matrices.
 
 Only LAPACK carries them out: on numbers, and in kernels that are made of loops. They have no scalar form.
 """

@@ -1,4 +1,4 @@
-"""The ways of calling a ufunc on traced values: `np.add(...)` and its methods reduce, accumulate, outer, at..."""
+"""Calls of ufuncs and of their methods reduce, accumulate, outer, at."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one table of ufuncs: NumPy's names, and the node that each writes down (`special` adds SciPy's).
+"""The table of ufuncs: NumPy's names, and the node that each records (`special_ufuncs` adds SciPy's).
 
 Rows are looked up by `ufunc.__name__`. Adding a ufunc is adding a row.
 """

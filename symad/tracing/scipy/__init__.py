@@ -1,1 +1,1 @@
-"""SciPy's functions and objects on traced values, one file for each kind of them; `registry` knows them by name."""
+"""SciPy's functions and objects on traced values, one file for each kind."""

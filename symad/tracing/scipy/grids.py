@@ -1,4 +1,4 @@
-"""SciPy's interpolation on sorted points and rectangular grids - interp1d, RegularGridInterpolator - of traced values.
+"""SciPy's interpolation on sorted points and grids: interp1d, RegularGridInterpolator.
 
 Places among the points have no derivative. Where SciPy raises an error for points outside, so does what is called on
 numbers; a kernel has NaN there.

@@ -1,4 +1,4 @@
-"""Filters of SciPy that are linear along an axis, on traced values: SciPy's own, of unit vectors, times the values.
+"""SciPy's linear filters along an axis: their matrix, made of unit vectors, times the values.
 
 That covers every option of theirs. A filter that looks at few neighbours has few entries, of which a sparse product is
 made. What they compute with (windows, orders, widths) are ordinary numbers.

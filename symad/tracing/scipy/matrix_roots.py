@@ -1,4 +1,4 @@
-"""Square roots and logarithms of matrices: iterations of so many steps that they, and their derivatives, have ended.
+"""Square roots and logarithms of matrices, by iterations with a fixed number of steps.
 
 A square root is checked; a logarithm is the sum of Gauss and Legendre for the integral of
 (A - 1) (1 + t (A - 1))^-1 between 0 and 1, after as many square roots as bring A near to 1.

@@ -1,4 +1,4 @@
-"""`scipy.ndimage` on traced arrays: what is made of each element's neighbours, and interpolation between elements."""
+"""`scipy.ndimage` on traced arrays: filters over neighbours, and interpolation."""
 
 from __future__ import annotations
 

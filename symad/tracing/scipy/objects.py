@@ -1,4 +1,4 @@
-"""What stand-ins for SciPy's objects have in common: their values as arrays, and new objects with traced parts."""
+"""Shared parts of the stand-ins for SciPy's objects."""
 
 from __future__ import annotations
 

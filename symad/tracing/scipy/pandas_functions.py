@@ -1,4 +1,4 @@
-"""What pandas computes in compiled code: reductions, which leave out NaN, elements by places, differences."""
+"""pandas functions that are compiled: reductions without NaN, elements by places, differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SciPy's piecewise polynomials - PPoly, cubic splines, PCHIP, Akima - with traced abscissae, ordinates and points.
+"""SciPy's piecewise polynomials (PPoly, cubic splines, PCHIP, Akima) with traced data and points.
 
 The interval of a point is a place among the breakpoints, which has no derivative; its coefficients are gathered there,
 and Horner's rule is done for all points at once. Of plain abscissae a cubic spline is linear in its ordinates.

@@ -1,4 +1,4 @@
-"""SciPy's functions and objects that are refused by name, with what to write instead."""
+"""SciPy's functions and objects that are refused by name, with the replacement to write."""
 
 from __future__ import annotations
 

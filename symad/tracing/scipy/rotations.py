@@ -1,4 +1,4 @@
-"""`scipy.spatial.transform.Rotation` and `Slerp` of traced values: unit quaternions (x, y, z, w) of one row each.
+"""`scipy.spatial.transform.Rotation` and `Slerp` as unit quaternions (x, y, z, w), one row each.
 
 SciPy's own are compiled. Near the rotation by nothing, roots of squares are written as series, so that the derivatives
 there are those of the rotation, not of a root at 0.

@@ -1,4 +1,4 @@
-"""Statistics of samples that go by the order of their elements: ranks, what is left without the ends, limits.
+"""Order statistics of samples: ranks, trimming, limits.
 
 Ranks, and whatever is made of them, are constant but where two elements are equal: their derivatives are 0.
 """

@@ -1,4 +1,4 @@
-"""Statistics of samples in scipy.stats: moments, correlation, regression, tests, densities by kernels."""
+"""Statistics of samples in scipy.stats: moments, correlation, regression, tests, kernel densities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SciPy's integrals of samples, and by a fixed rule, on traced values."""
+"""SciPy's integrals of samples, and by a fixed rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SciPy's sparse matrices and traced values: products, systems, and matrices of traced entries at constant places.
+"""SciPy's sparse matrices with traced values: products, systems, traced entries at constant places.
 
 A product gathers the factors of all entries, multiplies them at once, and adds them up by rows: rows of about as many
 entries together, so that no more than as many zeros are added as there are entries.

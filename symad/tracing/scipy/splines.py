@@ -1,4 +1,4 @@
-"""SciPy's splines of basis functions - BSpline, splev, univariate and bivariate ones - with traced knots and points.
+"""SciPy's B-splines (BSpline, splev, univariate, bivariate) with traced knots and points.
 
 At a point k + 1 basis functions of degree k are not 0. They are computed for all points at once, by the recurrence that
 divides by no difference of 0 (de Boor, "A Practical Guide to Splines", chapter X), and weigh the coefficients there.

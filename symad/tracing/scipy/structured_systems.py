@@ -1,4 +1,4 @@
-"""Systems of scipy.linalg whose matrix is given by its diagonals or by a pattern, equations of matrices, their roots.
+"""Banded and patterned systems, matrix equations and matrix roots of scipy.linalg.
 
 The matrix is written down and solved as any other. Functions of a matrix without a formula are roots: what SciPy, or in
 a kernel an iteration, finds is differentiated as an implicit function.

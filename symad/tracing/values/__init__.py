@@ -1,1 +1,1 @@
-"""Values: what traced numbers and arrays are."""
+"""Traced numbers and arrays."""

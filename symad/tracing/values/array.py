@@ -1,4 +1,4 @@
-"""Array: a traced NumPy array. The node ids live in an ordinary int64 ndarray, so views and aliases are NumPy's own."""
+"""A traced NumPy array. Its node ids are an ordinary int64 ndarray, so views are NumPy's own."""
 
 from __future__ import annotations
 

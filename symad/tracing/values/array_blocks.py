@@ -1,4 +1,4 @@
-"""Blocks: an operation on large arrays is written down once, for slots, and entered into the graph by columns.
+"""Record an operation on large arrays once, for slots, and enter it into the graph by columns.
 
 What a builder writes depends only on whether its operands are numbers, truth values or constants. So it is run on a
 small graph whose leaves stand for the operands, and each row that it writes there becomes a block of rows in the graph:

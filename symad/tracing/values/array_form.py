@@ -1,4 +1,4 @@
-"""ArrayForm: what a traced array answers without its values: its shape and type, views, copies."""
+"""What a traced array answers without its values: shape, type, flags, views, copies."""
 
 from __future__ import annotations
 

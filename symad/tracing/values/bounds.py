@@ -1,4 +1,4 @@
-"""Bounds: between which numbers a node lies by how it was made, and whether it may be NaN."""
+"""Bounds of nodes by interval arithmetic, and whether a node may be NaN."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Complex points: a function is traced with real numbers, but its kernel will get complex ones.
+"""Trace a function with real numbers for a kernel that gets complex ones.
 
 What is the number itself for a real one (a conjugate, a real part, a square of a distance) is then refused: NumPy
 computes something else at complex points, which is not analytic.

@@ -1,4 +1,4 @@
-"""Lists that are asked for an element at a place that is not known, or changed at one."""
+"""Lists that are read or changed at a place that depends on values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders and computed places of nodes whose values are not known: loops where they are written down, else choices.
+"""Sorting and places that depend on values: loops where loops are recorded, else choices.
 
 Where an order is written out every element is compared with every other, and where a place is computed every element
 is chosen from: so few elements only are. Places are whole numbers from the beginning; negative ones count from the end.

@@ -1,4 +1,4 @@
-"""Constants while tracing: which nodes are plain numbers or truth values, and what folding them gives.
+"""Constants while tracing: which nodes are plain numbers, and folding them.
 
 Only an operation whose operands are all plain numbers is folded: exact numbers stay exact (3/2 is a Rational), and as
 soon as a Float takes part the result is what NumPy's float arithmetic gives. Everything else is kept as written.

@@ -1,4 +1,4 @@
-"""Container types beyond Python's own: records (dataclasses, attrs, pydantic), namespaces, labels, and users' own.
+"""Container types beyond Python's own: records, namespaces, labelled data, registered classes.
 
 A dataclass is taken apart into its fields, without registration. Fields that hold no numbers (texts, truth values,
 enumerations, functions, classes) are static: they stay as they are and are part of the structure, as is a field made

@@ -1,4 +1,4 @@
-"""Containers: nested dicts, lists, tuples, named tuples and dataclasses of numbers, arrays and expressions.
+"""Containers of numbers, arrays and expressions: nested dicts, lists, tuples and dataclasses.
 
 `flatten` and `unflatten` are optree's. None is a container without leaves (as in JAX), so it may stand for an absent
 parameter. Sets, texts and any other objects are leaves, which `to_nodes` refuses with the path and the type; what else

@@ -1,4 +1,4 @@
-"""Indexed: an ordinary array of the user's whose elements at traced places are traced values."""
+"""An ordinary array whose elements at traced places are traced values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inputs of a trace: a symbol for each number of the arguments; those of large arrays are made when asked for."""
+"""The inputs of a trace: a symbol for each number. Those of large arrays are made on demand."""
 
 from __future__ import annotations
 

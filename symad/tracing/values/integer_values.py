@@ -1,4 +1,4 @@
-"""Integer values: traced numbers and arrays that are ints in Python and NumPy, and so are never -0.0."""
+"""Traced numbers and arrays that are ints in Python or NumPy, and so are never -0.0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers behind traced values, for Python control flow: computed only when asked for.
+"""The numbers behind traced values, computed when Python control flow asks for them.
 
 When a function is called with numbers, every node has a value, and `if`, `while`, argmax and boolean masks follow it.
 A node that depends on a free symbol has none, and the question is refused.

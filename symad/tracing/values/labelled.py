@@ -1,4 +1,4 @@
-"""Arrays with labels: Series and DataFrames of pandas, DataArrays of xarray, as containers of their numbers.
+"""Labelled arrays (pandas Series and DataFrames, xarray DataArrays) as containers of numbers.
 
 Labels are static, and stay with derivatives: the gradient in a Series is a Series. Names of a whole are left out, so
 that a kernel takes each row of a DataFrame. Pandas and xarray take a traced array for one of NumPy's. What has other

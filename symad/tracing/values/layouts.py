@@ -1,4 +1,4 @@
-"""In which order elements stand in memory: it decides which of reshape's and ravel's results are views, as in NumPy.
+"""The memory order of elements. It decides which results of reshape and ravel are views, as in NumPy.
 
 Results of NumPy's functions keep the order of their operands (order="K"): those of transposed arrays are transposed.
 In which order a kernel has elements is another matter: that in which their nodes were made.

@@ -1,4 +1,4 @@
-"""Selection: what a mask without values picks of a traced array. How many elements it has is not known.
+"""A selection: the elements that a mask without values picks. Their number is not known.
 
 It can be computed with elementwise, together with numbers and with what the same mask picks of other arrays; it can be
 summed up, sorted, and stored where the mask picks: all of these are choices between whole arrays. Its length is a

@@ -1,4 +1,4 @@
-"""Array operations on node ids: elementwise, reduce, accumulate, matrix product, joining. No traced classes here.
+"""Array operations on node ids: elementwise, reduce, accumulate, matrix product, joining.
 
 Sums and products are chains from left to right, as a Python loop would write them (NumPy adds long arrays pairwise,
 which differs in the last digits); a dot product is a chain of products added from the left.

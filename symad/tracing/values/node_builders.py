@@ -1,4 +1,4 @@
-"""Makers of node builders: what the rows of the ufunc tables are made of.
+"""Makers of node builders, for the rows of the ufunc tables.
 
 A builder is called as `build(graph, *operands)` with node ids and returns a node id. It folds plain numbers, turns
 truth values into numbers where arithmetic needs them, and otherwise writes down exactly what it was asked for.

@@ -1,4 +1,4 @@
-"""From what a user may mix with traced values to node ids: numbers, arrays, lists, SymPy expressions, traced values.
+"""Convert operands (numbers, arrays, lists, SymPy expressions, traced values) to node ids.
 
 Traced arrays are recognised by their `nodes`, so that this module lies below the class.
 """

@@ -1,4 +1,4 @@
-"""Rows of a program for nodes of a graph."""
+"""Program rows of graph nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees: containers of values as arrays of nodes, and back."""
+"""Convert containers of values to containers of node arrays, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Object arrays: what NumPy makes of traced scalars without asking any protocol, and where its loops over them err.
+"""Object arrays that NumPy makes of traced scalars, and the errors of NumPy's loops over them.
 
 NumPy's loops over objects compare by `>=` and `bool` and know no NaN: maximum, sort, argmax, sign, any... answer other
 than they do for floats. So a user's code gets no such array: making one is refused, and in the second run the

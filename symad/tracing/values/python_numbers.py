@@ -1,4 +1,4 @@
-"""Python's own numbers: traced values that plain Python computes as float, int or bool, not as NumPy's numbers.
+"""Traced values that are Python's own float, int or bool, not NumPy's numbers.
 
 A float argument is one, and so is what operators and `math` make of such. `1 / x` raises ZeroDivisionError there, and
 `x > 0` is True or False itself; an element of an array follows NumPy. A graph notes which nodes are floats of Python.

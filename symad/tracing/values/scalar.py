@@ -1,4 +1,4 @@
-"""Scalar: a traced number or truth value."""
+"""A traced number or truth value."""
 
 from __future__ import annotations
 

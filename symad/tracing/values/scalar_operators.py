@@ -1,4 +1,4 @@
-"""Operators of traced numbers: those of Python, as NumPy's functions, on the nodes of the graph.
+"""Python's operators on traced numbers.
 
 They are the inner loop of tracing: a number of Python or another traced number is answered without NumPy.
 """

@@ -1,4 +1,4 @@
-"""Traced scalars inside SymPy expressions: `sympy.sin(x)` gets a symbol that stands for the node of x.
+"""Traced scalars inside SymPy expressions: `sympy.sin(x)` gets a symbol for the node of x.
 
 The symbol is turned back into the node when the expression meets a traced value or is returned. It does not keep its
 graph alive (SymPy's caches hold up to a thousand expressions per function), and is refused once its scope is closed.

@@ -1,4 +1,4 @@
-"""What traced scalars and traced arrays have in common: the way into NumPy's protocols, and their refusals."""
+"""The base class of traced scalars and arrays: NumPy's protocols, and refusals."""
 
 from __future__ import annotations
 

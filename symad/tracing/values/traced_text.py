@@ -1,4 +1,4 @@
-"""The text of a traced value: to be printed, kept and joined with other text, but not read.
+"""The text of a traced value: it can be printed, kept and joined, but not read.
 
 `float(str(x))`, `str(x) == "nan"` and `repr(x)[0] == "-"` would read marks that no number has (`~` before the digits,
 names of symbols), and go on along a path that no number takes.

@@ -1,4 +1,4 @@
-"""Whole numbers: traced values that are whole by how they were made, which may be indices and keys."""
+"""Traced values that are whole by construction and may be indices and keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole number that a traced one is, for code that can use nothing else: an index of a list, a count, a key.
+"""The whole number behind a traced value, where Python needs one: an index, a count, a key.
 
 On numbers it follows the value. Where all paths of a function are followed, each number that it can be is a path of its
 own: those between the bounds that it has by how it was made, among the places of the container that is asked.
