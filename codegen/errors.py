@@ -60,7 +60,7 @@ class LimitError(WorkbenchError):
 
 
 class MemoryLimitError(LimitError):
-    """What was asked for would take more memory than a limit allows; none of it has been taken."""
+    """A request needs more memory than a limit allows. None of it has been allocated."""
 
 
 class WorkspaceError(WorkbenchError, MemoryError):
@@ -68,17 +68,17 @@ class WorkspaceError(WorkbenchError, MemoryError):
 
 
 class DeviceError(WorkbenchError):
-    """A GPU is missing, or its driver refuses what was asked of it."""
+    """A GPU is missing, or its driver refuses a call."""
 
     of_tracing = False
 
 
 class InvariantError(WorkbenchError):
-    """A program is not what every pass may rely on: a defect of the pass before, and never of the user's function."""
+    """A program breaks an invariant that passes rely on. The pass before it has a defect, not the user's function."""
 
 
 class FallbackWarning(UserWarning):
-    """What is slower was taken, because of a defect: the numbers are right, and it is worth a report."""
+    """An internal defect led to a slower path. The numbers are right; please report it."""
 
 
 class CacheWarning(RuntimeWarning):

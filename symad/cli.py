@@ -42,7 +42,7 @@ class _Formatter(argparse.HelpFormatter):
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors show what was typed so that it can be read, and what may have been meant."""
+    """A parser whose errors show the typed text and suggest the closest name."""
 
     commands: Any = None
 

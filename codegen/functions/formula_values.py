@@ -14,7 +14,7 @@ from typing import Any, Self, TypeVar
 
 
 class Number(ABC):
-    """What all numbers of formulas have in common; an operand may be a float, which is a constant."""
+    """Base class of the numbers of formulas. An operand may be a float, which is a constant."""
 
     __slots__ = ()
 
@@ -92,7 +92,7 @@ def horner(coefficients: Sequence[float], x: N) -> N:
 
 
 class MachineNumber(Number):
-    """A number that a machine computes: its reference there.
+    """A number that a machine computes, as a reference into its writer.
 
     >>> from codegen.ir.machine_rows import Machine
     >>> machine = Machine()

@@ -15,7 +15,7 @@ Coefficients = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Format:
-    """A binary format: the bits of a number, those of its fraction, the bias of its exponent; and what depends on it.
+    """A binary format: total bits, fraction bits, exponent bias, and derived constants.
 
     Of the constants, `ln2_high` and `log10_2` are so short in the first part that products with an exponent are exact.
     """

@@ -13,7 +13,7 @@ from codegen.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Hard:
-    """What a formula leaves out: whether an argument is hard, and the formula for it, of all lanes or of one double."""
+    """The arguments that a formula leaves out: a test for them, and their formula, for all lanes or one double."""
 
     test: Callable[..., LaneValue]
     formula: Callable[..., LaneValue]
@@ -25,7 +25,7 @@ SINGLE_ULP = 0.95  # bound of all formulas in single precision, measured at ever
 
 @dataclass(frozen=True, slots=True)
 class LaneFunction:
-    """A formula, its bound in ULP, and which arguments are left to another one.
+    """A formula, its error bound in ULP, and the arguments that another formula handles.
 
     The bound is that of double, measured at some 100,000 points; that of single is `SINGLE_ULP`.
     """

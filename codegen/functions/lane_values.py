@@ -19,7 +19,7 @@ Operand: TypeAlias = "LaneValue | float"
 
 
 class LaneOperationWriter(ABC):
-    """Writes operations on numbers of a format one after the other; each has a name in the tables of the writers."""
+    """Writes operations on numbers of a format in order, each by its name in the writers' tables."""
 
     format: Format
 

@@ -26,7 +26,7 @@ LIBRARY, VECTOR_LIBM = "libmvec.so.1", "_ZGV"  # and what its functions' names b
 
 
 class VectorFunction(NamedTuple):
-    """A function of libmvec: its name there, operands, the error bound in ULP, and how few calls are worth a group."""
+    """A function of libmvec: name, operands, error bound in ULP, and the least number of calls for a group."""
 
     name: str
     operands: int = 1

@@ -23,7 +23,7 @@ def lower_power(machine: Machine, base: Reference, exponent: Reference) -> Refer
 
 
 class PowerPlan:
-    """Expands power rows: knows every exponent that occurs with each base, so that chains are shared.
+    """Expands powers. It knows all exponents of each base, so that chains are shared.
 
     Negative exponents: a single one becomes 1 / chain (one rounding more than the chain); several share one
     reciprocal, and their chains are built on it.

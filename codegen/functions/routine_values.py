@@ -32,7 +32,7 @@ Numbers = dict[str, float | str]  # that routines mention; a text is a global
 
 
 class RoutineValue(NamedTuple):
-    """A value: its IR type, or "*" and that of its elements for an array, and its text."""
+    """A value: its text and IR type; "*" and the element type for an array."""
 
     type: str
     text: str
@@ -49,7 +49,7 @@ def in_ir(kind: str) -> str:
 
 
 class Expressions:
-    """A routine in the making: a variable is the value that was assigned to it last on the way to this place."""
+    """A routine under construction. A variable is the value last assigned to it."""
 
     kinds: dict[str, str]
     count: int

@@ -30,14 +30,14 @@ MOVES = {COPIED: f"declare void @{COPIED}(ptr,ptr,i64,i1)", CLEARED: f"declare v
 
 
 class Compiled(NamedTuple):
-    """The IR of a routine, and the functions that it calls, with how many operands each has."""
+    """The IR of a routine, and the functions that it calls with their numbers of operands."""
 
     text: str
     calls: dict[str, int]
 
 
 class Routines:
-    """Routines by library, with the numbers that they mention, which may depend on the type of a kernel's numbers.
+    """Routines by library, with their constants, which may depend on the number type of a kernel.
 
     >>> source = "def half(x: reals, k: int) -> real:\\n return HALF * x[k]"
     >>> print(Routines({"array": source}, lambda scalar: {"HALF": 0.5}).compiled("array.half", Lanes()).text)
@@ -75,7 +75,7 @@ class Routines:
 
 
 class _RoutineWriter(Expressions):
-    """A routine in the making, block by block."""
+    """A routine under construction, block by block."""
 
     def __init__(self, written: Mapping[str, ast.FunctionDef], name: str, scalar: Lanes, numbers: Numbers) -> None:
         super().__init__(written, name, scalar, numbers)

@@ -45,7 +45,7 @@ class Stage:
 
 
 class Stopwatch:
-    """Carries out stages one by one, and keeps the seconds and sizes of each."""
+    """Runs stages one by one and keeps the seconds and sizes of each."""
 
     def __init__(self, progress: Callable[[str], None]) -> None:
         self.progress = progress

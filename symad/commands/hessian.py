@@ -130,7 +130,7 @@ def _planned(
 
 @dataclass(frozen=True)
 class HessianStudy(Shown):
-    """What `symad hessian` found out about a function; values are of the lower triangle, at `rows` and `columns`."""
+    """The results of `symad hessian`. Values are those of the lower triangle, at `rows` and `columns`."""
 
     name: str
     planned: CompilationPlan

@@ -11,7 +11,7 @@ FIRST, AGAIN = 1.0, 0.2  # seconds before the first line, and between two
 
 
 class Progress:
-    """A line on a terminal, written over again and again, and taken away in the end; nothing anywhere else.
+    """A line that is rewritten on a terminal and removed at the end. Elsewhere it writes nothing.
 
     What can be counted is counted by `progress(done, whole)`, and the time to go follows; `stage` names what is done.
 

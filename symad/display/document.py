@@ -20,14 +20,14 @@ from symad.display.styles import LOOKS, Style
 
 @dataclass(frozen=True)
 class Typeset:
-    """Mathematics that stands in prose as LaTeX, without its dollars; it is ours, and trusted as any program is."""
+    """Our own LaTeX inside prose, without dollars. It is trusted and not escaped."""
 
     latex: str
 
 
 @dataclass(frozen=True)
 class Marked:
-    """Prose or mathematics in a style: a role (with its level, 0 for none), a verdict, an emphasis.
+    """Prose or mathematics in a style: a role (with its level, 0 for none), a verdict, or emphasis.
 
     `nodes` names the values that it stands for, with spaces between them: a page may light up what has them in common.
     """
@@ -49,7 +49,7 @@ Cell: TypeAlias = Inline | tuple[Inline, ...]
 
 @dataclass(frozen=True)
 class Heading:
-    """A line above what follows; depth 1 is the title of a page."""
+    """A heading. Depth 1 is the title of a page."""
 
     text: str
     depth: int = 2
@@ -64,7 +64,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula on a line of its own; `left = right`, with the reason beside it, where those are given.
+    """A formula on a line of its own: `left = right` with a reason. Left side and reason are optional.
 
     `nodes` names the values that it stands for.
     """
@@ -81,7 +81,7 @@ class Formula:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under a header (which may be empty); `align` has a letter l, c or r for each column."""
+    """Rows of cells under an optional header; `align` has a letter l, c or r for each column."""
 
     header: tuple[Cell, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -91,7 +91,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines of a program as they are written; the numbers (from 0) of those that stand out, in the style `wrong`."""
+    """Lines of a program; `marked` has the numbers (from 0) of lines in the style `wrong`."""
 
     text: str
     language: str = ""
@@ -103,7 +103,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawing: SVG, what it shows in words (for those who cannot see it), and a form in characters."""
+    """A drawing: SVG, a description for readers who cannot see it, and a form in characters."""
 
     svg: str
     description: str
@@ -112,14 +112,14 @@ class Picture:
 
 @dataclass(frozen=True)
 class Columns:
-    """Documents side by side; in a terminal and on paper one below the other."""
+    """Documents side by side. In a terminal and on paper they follow each other."""
 
     parts: tuple[Document, ...]
 
 
 @dataclass(frozen=True)
 class Folded:
-    """A part that opens on a page where its summary is pressed; a terminal has the summary, paper has all of it."""
+    """A part that opens when its summary is pressed. A terminal shows the summary, paper shows everything."""
 
     summary: str
     parts: Document

@@ -30,7 +30,7 @@ _ALIGN = {"l": ":---", "c": ":---:", "r": "---:"}
 
 
 class ForNotebooks(Latex):
-    """LaTeX as MathJax and KaTeX read it: text is letters, digits and signs without a meaning."""
+    """LaTeX for MathJax and KaTeX. Text has only letters, digits and signs without a meaning."""
 
     def any_text(self, text: str) -> str:
         """Return text that is no mathematics."""

@@ -41,7 +41,7 @@ _SCRIPTS = ("msub", "msup", "msubsup", "munder", "munderover")
 
 
 class ForMathML(Latex):
-    """LaTeX for latex2mathml: every text that is no plain name is a token, its number between private characters."""
+    """LaTeX for latex2mathml. Text that is no plain name is a numbered token between private characters."""
 
     def __init__(self) -> None:
         super().__init__()

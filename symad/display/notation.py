@@ -144,18 +144,18 @@ def _ascii(character: str) -> str:
 
 
 class Struck(sp.Expr):  # type: ignore[misc]
-    """A part of a formula that is struck through: it is 0, and shown once more before it goes."""
+    """A part of a formula that is 0 and is shown once more, struck through."""
 
     precedence = PRECEDENCE["Mul"]
 
 
 class Nothing(sp.Expr):  # type: ignore[misc]
-    """The left side of an equation that goes on from the line before."""
+    """The empty left side of an equation that continues the line before."""
 
 
 @dataclass(frozen=True)
 class NamedPartial:
-    """A partial derivative of a function that has only a name: how often by each argument, and at which arguments."""
+    """A partial derivative of an undefined function: the order in each argument, and the arguments."""
 
     function: AppliedUndef
     orders: tuple[int, ...]

@@ -56,7 +56,7 @@ def shortened(name: str) -> str:
 
 
 class _Common:
-    """What both printers ask: the order of terms, and heads of symad before SymPy's methods for heads of that name."""
+    """Shared methods of both printers: the order of terms, and symad's heads before SymPy's of the same name."""
 
     def _print(self, expr: Any, **options: Any) -> str:
         if isinstance(expr, AppliedUndef | RealFunction):
@@ -77,7 +77,7 @@ class _Common:
 
 
 class Text(_Common, StrPrinter):  # type: ignore[misc]
-    """SymPy's notation, as it may be typed again; f'(x) for derivatives of functions that have only a name."""
+    """SymPy's notation, which can be typed again, with f'(x) for derivatives of undefined functions."""
 
     def _applied(self, expr: sp.Expr, **options: Any) -> str:
         return f"{shortened(type(expr).__name__)}({', '.join(map(self._print, expr.args))})"
@@ -154,7 +154,7 @@ _IN_BOOKS = {"log": "ln", **{f"a{name}": f"arc{name}" for name in ("sin", "cos",
 
 
 class Signs(Text):
-    """Mathematics as it is written by hand, where a terminal shows the signs: 2x², |x|, √x, e^x, ln, arcsin, f′(x), ε₁.
+    """Handwritten notation for terminals that show its signs: 2x², |x|, √x, e^x, ln, arcsin, f′(x), ε₁.
 
     >>> x = sp.Symbol("x")
     >>> Signs().doprint(2 * x**3 * sp.log(sp.Abs(x)) + sp.exp(2 * x) + sp.sqrt(2) * x + sp.pi * 3**x)
@@ -223,7 +223,7 @@ class Signs(Text):
 
 
 class Latex(_Common, LatexPrinter):  # type: ignore[misc]
-    """LaTeX, within what MathML has too; two names that differ look different."""
+    """LaTeX restricted to what MathML can show. Different names look different."""
 
     def any_text(self, text: str) -> str:
         """Return text that is no mathematics."""

@@ -16,7 +16,7 @@ from symad.errors import ArgumentError
 
 
 class Shown:
-    """Base of everything that is looked at; a subclass gives `document()`, the forms follow from it.
+    """Base class of all displayed results. A subclass gives `document()`; every form follows from it.
 
     `print(object)` fits the terminal, `rich.print(object)` adds colours; a notebook shows the HTML form.
     """

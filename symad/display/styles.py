@@ -21,7 +21,7 @@ Style = Literal[
 
 @dataclass(frozen=True)
 class Look:
-    """A colour for light ground, one for dark ground (six hexadecimal digits, or none), and the letter of a role."""
+    """A colour for light ground and one for dark ground (six hexadecimal digits), and the letter of a role."""
 
     light: str = ""
     dark: str = ""

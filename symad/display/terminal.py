@@ -78,7 +78,7 @@ class _Rendering:
 
 @dataclass(frozen=True)
 class _BrokenFormula:
-    """A formula that is broken before a sign outside of brackets, where it is longer than the line."""
+    """A formula that is longer than the line breaks before a sign outside of brackets."""
 
     text: Text
 
@@ -96,7 +96,7 @@ class _BrokenFormula:
 
 @dataclass(frozen=True)
 class _TextTable:
-    """A table whose columns stand closer, and are broken between words, where the line is too short for it.
+    """A table that closes up its columns and breaks cells between words where the line is too short.
 
     Where even words are too long, many columns become many lines: each row with its cells one below the other.
     """
@@ -151,7 +151,7 @@ def _place_to_break(text: str, width: int) -> int:
 
 @dataclass(frozen=True)
 class _Blocks:
-    """Makes of each block what rich prints, with all signs or with those of ASCII alone."""
+    """Turns blocks into what rich prints, in all signs or in ASCII only."""
 
     ascii_only: bool
 

@@ -21,7 +21,7 @@ Progress: TypeAlias = Callable[[int, float, float], Any]
 
 
 class Kernels(NamedTuple):
-    """What solvers call, each at `(x, *parameters)`; the Hessian of the Lagrangian also at `(..., multipliers, sigma)`.
+    """The kernels of a solver, called as `(x, *parameters)`; the Hessian also takes multipliers and sigma.
 
     Its lower triangle is packed in coordinate form, and so is the Jacobian. Without constraints there is neither them
     nor a Jacobian, and there are no multipliers.
@@ -50,7 +50,7 @@ def every_kernel(kernels: Kernels) -> list[Kernel]:
 
 
 class Callbacks(NamedTuple):
-    """Kernels at flat vectors of variables; parameters are known."""
+    """Kernels at flat vectors of variables, with the parameters bound."""
 
     kernels: Kernels
     shape: tuple[int, ...]
@@ -109,7 +109,7 @@ class Callbacks(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The lowest and the highest numbers of a vector, infinite where there are none."""
+    """The lower and upper bounds of a vector, infinite where there are none."""
 
     low: Array
     high: Array
@@ -158,7 +158,7 @@ def _side(side: Any, nothing: float, shape: tuple[int, ...], name: str) -> Array
 
 
 class Request(NamedTuple):
-    """What is asked of a solver beside the problem."""
+    """The options of a solver call."""
 
     multipliers: Any = None
     tolerance: float | None = None
@@ -178,7 +178,7 @@ def check_request(asked: Request) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """What a solver found, with the names of `scipy.optimize.OptimizeResult`.
+    """A solver's solution, with the names of `scipy.optimize.OptimizeResult`.
 
     `x` has the shape of the start, `multipliers` are those of the constraints (the gradient of the objective plus
     their multiples of the gradients of constraints is 0 where no bound of x holds); None where the solver gives none.

@@ -21,7 +21,7 @@ RESERVED = ("null", "jac", "hess")  # which CasADi takes for no name
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """How CasADi stores an array: a matrix, column by column.
+    """CasADi's storage of an array: a matrix, column by column.
 
     >>> Stored("x", (2, 3)).places.tolist()
     [0, 2, 4, 1, 3, 5]

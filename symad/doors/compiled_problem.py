@@ -59,7 +59,7 @@ def _leaves(parameters: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class CompiledProblem:
-    """What `symad.load(folder)` returns of a problem: its kernels, for the shapes that they were compiled for.
+    """The result of `symad.load(folder)`: the kernels of a problem, for the shapes they were compiled for.
 
     >>> import tempfile
     >>> import symad as sa

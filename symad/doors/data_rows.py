@@ -21,7 +21,7 @@ CHUNK = 2**20  # numbers of second derivatives that are held at once
 
 
 class Rowwise:
-    """What `rowwise` returns: values and derivatives of a function of parameters at all rows of data.
+    """The result of `rowwise`: values and derivatives in the parameters at all rows of data.
 
     Each kernel is compiled once, at the first call that needs it, for every number of rows. Data are given as one array
     for each argument of a row, with the rows in front.

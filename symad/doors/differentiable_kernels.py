@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 
 class DifferentiableKernel:
-    """A kernel of a function that returns an array or a tuple of arrays; its products compile when they are asked for.
+    """A kernel that returns an array or a tuple of arrays. Its products are compiled on demand.
 
     >>> square = DifferentiableKernel(lambda x: x * x, (np.ones(2),))
     >>> pulled = square.pullback((0,))

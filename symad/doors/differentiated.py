@@ -35,7 +35,7 @@ _PUSHES = 1e-7  # the least multiplier of what is at its bound, relative to 1 + 
 
 @dataclass(frozen=True)
 class Side:
-    """Which of some numbers are at a bound, at which one, and from which side: -1 from above a lowest, 1 from below."""
+    """Which numbers are at a bound, which bound, and its side: -1 the lower, 1 the upper, 0 both (an equation)."""
 
     is_at: NDArray[np.bool_]
     bound: Array
@@ -62,7 +62,7 @@ class Side:
 
 
 class Conditions:
-    """The equations that hold at a solution, and how it is found."""
+    """The equations that hold at a solution, and the solver call that finds it."""
 
     objective: Callable[..., Any]
     constraints: Callable[..., Any] | None

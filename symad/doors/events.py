@@ -19,7 +19,7 @@ STILL = 1e-8  # the speed, relative to that along the trajectory, from which on 
 
 
 class Event:
-    """A number g(t, y, q) that passes 0, compiled, with what SciPy reads of the function it was made of."""
+    """A compiled event function g(t, y, q), with SciPy's attributes of the user's function."""
 
     g: Function
 

@@ -34,7 +34,7 @@ Abi = Literal["ipopt", "casadi"]
 
 @dataclass(frozen=True, eq=False)
 class ExportRequest:
-    """What is exported beside the kernels; `slopes` are the gradients of the Lagrangian in x and in parameters."""
+    """Export options; `slopes` are the gradients of the Lagrangian in x and in the parameters."""
 
     abi: Abi
     start: Array
@@ -55,7 +55,7 @@ def export_problem(
 
 
 class _Members:
-    """The kernels of a problem by C function, those that have results."""
+    """The kernels of a problem that have results, by C function."""
 
     def __init__(self, kernels: Kernels, name: str, slopes: Kernel | None) -> None:
         found: dict[str, Kernel | None] = {
@@ -99,7 +99,7 @@ def _casadi(made: _Members, callbacks: Callbacks) -> Binding:
 
 
 class _Oracle:
-    """The functions of x and p (all parameters in one vector) that `nlpsol` looks for in a library, by their names."""
+    """The functions of x and p (all parameters in one vector) that `nlpsol` looks up in a library."""
 
     def __init__(self, made: _Members, callbacks: Callbacks) -> None:
         self.made, self.callbacks = made, callbacks

@@ -34,7 +34,7 @@ class FlatFunction:
 
 
 class FlattenedFunction:
-    """A function as a tool calls it: of arrays; and how its arguments come apart and its results together.
+    """A function of arrays, with the structure of its containers of arguments and results.
 
     `several` says whether the tool knows functions with several results.
 

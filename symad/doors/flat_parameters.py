@@ -17,7 +17,7 @@ from symad.tracing.values.node_operands import holds_traced
 
 @dataclass(frozen=True)
 class FlatParameters:
-    """The shapes of parameters that lie one behind the other in a vector.
+    """The shapes of parameters that follow each other in one vector.
 
     >>> laid = FlatParameters.of((1.0, np.array([[2.0, 3.0]])))
     >>> laid.flat((1.0, np.array([[2.0, 3.0]]))), laid.split(np.arange(3.0))[1]

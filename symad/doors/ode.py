@@ -38,7 +38,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """What an integrator found, with the names of SciPy's result of `solve_ivp`; the axis of times is the last one.
+    """An integrator's result, with the names of SciPy's `solve_ivp`. The last axis is that of times.
 
     `sensitivities` are the derivatives of y in the numbers of all parameters, one behind the other (an axis before that
     of times), `second_sensitivities` the second ones (two axes); None where they were not asked for. Of each event
@@ -69,7 +69,7 @@ class Trajectory:
 
 
 class InitialValueProblem:
-    """What `ode` returns: a system of differential equations with its beginning; see there."""
+    """The result of `ode`: a differential system with its initial value."""
 
     parameters: tuple[Any, ...]
     shape: tuple[int, ...]

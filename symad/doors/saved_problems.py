@@ -36,7 +36,7 @@ Shapes = tuple[tuple[Any, ...], ...]
 
 
 class Saved(NamedTuple):
-    """What is kept of a problem: numbers, and kernels for the shapes of x and of the parameters."""
+    """The saved state of a problem: numbers, and kernels for the shapes of x and of the parameters."""
 
     bounds: tuple[Any, Any]
     constraint_bounds: tuple[Any, Any]

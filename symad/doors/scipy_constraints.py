@@ -15,7 +15,7 @@ _TYPES = {"eq": (0.0, 0.0), "ineq": (0.0, np.inf)}
 
 
 class ConstraintPart(NamedTuple):
-    """A function of x, and the lowest and the highest values that it may have."""
+    """A function of x with its lower and upper bounds."""
 
     function: Callable[..., Any]
     low: Any

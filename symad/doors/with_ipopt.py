@@ -90,7 +90,7 @@ def _nothing(_: Array, out: Array) -> None:
 
 
 class _Guard:
-    """Keeps an exception in `progress`, or of a signal, which Ipopt would swallow: it stops, and it is raised after."""
+    """Stops Ipopt after an exception in `progress` or a signal handler, and raises the exception afterwards."""
 
     def __init__(self, request: Request) -> None:
         self.progress, self.iterations = request.progress, 0

@@ -92,7 +92,7 @@ def _require_interface(jax: Any) -> None:
 
 
 class _Called:
-    """One order of derivatives: a kernel, and the function of JAX that calls it."""
+    """One order of derivatives: a kernel, and the JAX function that calls it."""
 
     def __init__(
         self, jax: Any, f: Function, examples: tuple[Any, ...], native: bool, kernel: Kernel | None = None

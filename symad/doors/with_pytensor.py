@@ -41,7 +41,7 @@ def to_pytensor(f: Function, *examples: Any) -> Function:
 
 
 class KernelOp:
-    """An Op of PyTensor that calls a kernel; equal to itself alone."""
+    """A PyTensor Op that calls a kernel. It is equal to itself alone."""
 
     pytensor: Any
 

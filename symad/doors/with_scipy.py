@@ -75,7 +75,7 @@ def _minimized(
 
 
 class _TooManyError(Exception):
-    """The largest number of iterations is reached; SciPy's tnc has no option for it."""
+    """The limit of iterations is reached. SciPy's tnc has no option for it."""
 
     def __init__(self, x: Array, iterations: int) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ def _hessian(callbacks: Callbacks, *, sparse: bool = True) -> Any:
 
 
 class _Product:
-    """Products of a Hessian and vectors: many at one point, at which it is computed once."""
+    """Products of a Hessian with many vectors at one point. The Hessian is computed once."""
 
     def __init__(self, hessian: Any) -> None:
         self.hessian, self.point = hessian, np.empty(0)

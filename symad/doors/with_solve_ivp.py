@@ -29,7 +29,7 @@ FILLED = 0.25  # the density from which on a dense matrix is
 
 @dataclass(frozen=True)
 class Integrator:
-    """How an integrator of SciPy is called; without a method LSODA for small systems, and BDF for large ones."""
+    """The options of SciPy's integrator. The default method is LSODA for small systems, BDF for large ones."""
 
     method: Method | None = None
     rtol: float = 1e-8
@@ -58,7 +58,7 @@ class Integrator:
 
 
 class SystemKernels:
-    """A right-hand side f(t, z, q) compiled, and its Jacobian in z where one is asked for."""
+    """A compiled right-hand side f(t, z, q), and its Jacobian in z on request."""
 
     right: Kernel
 
@@ -93,7 +93,7 @@ class SystemKernels:
 
 
 class Callables(Protocol):
-    """What makes functions of (t, z) for parameters."""
+    """Makes functions of (t, z) for given parameters."""
 
     def of(self, q: Array) -> Callable[[float, Array], Array]:
         """Return the right-hand side."""

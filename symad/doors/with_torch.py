@@ -64,7 +64,7 @@ def _tensor(torch: Any, value: Any, number: int) -> Any:
 
 
 class Evaluated:
-    """What `torch.autograd.Function` asks of a function: of torch, its order, how many leading axes, and all arguments.
+    """A `torch.autograd.Function` call: torch, the order, the number of leading axes, all arguments.
 
     All arguments have the same leading axes, those of `torch.func.vmap`.
     """

@@ -31,7 +31,7 @@ _COMPARISONS = {"<": sp.Lt, "<=": sp.Le, ">": sp.Gt, ">=": sp.Ge}
 
 @dataclass(frozen=True)
 class AnswerStep:
-    """One side of an equation in a line: its text, what it says, and what it has to be (None: what is asked for)."""
+    """One side of an equation in a line: its text, its claim, and the claim it must equal (None: the question)."""
 
     line: int
     text: str

@@ -24,7 +24,7 @@ _VERDICTS: dict[bool | None, Cell] = {
 
 
 class AnswerLine(NamedTuple):
-    """A line of an answer: its number from 1, and what stands there."""
+    """A line of an answer: its number from 1, and its text."""
 
     number: int
     text: str
@@ -44,7 +44,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class CheckedAnswer(Shown):
-    """A pupil's answer, checked: `right` is None where that cannot be decided.
+    """A checked answer: `right` is None where it cannot be decided.
 
     `line` is the first wrong one (number and text), `term` the first wrong term in it, `expected` and `written` its
     coefficients, `mistakes` what leads from one to the other, `witness` a point at which the two differ. `finished` is

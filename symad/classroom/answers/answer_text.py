@@ -35,7 +35,7 @@ _SO = re.compile(rf"\s*(?:∴|\\therefore(?![a-zA-Z])|{ARROW})\s*")
 
 @dataclass(frozen=True)
 class LeftSide:
-    """What a left side such as y'' or dy/dx is about: the letter of the function, the order, the variables."""
+    """The meaning of a left side such as y'' or dy/dx: the function's letter, the order, the variables."""
 
     letter: str
     order: int

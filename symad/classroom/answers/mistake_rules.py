@@ -25,7 +25,7 @@ Tangents = Mapping[sp.Symbol, sp.Expr]
 
 @dataclass(frozen=True)
 class Wrong:
-    """A wrong derivative of one place: the kind of mistake, what was done in words, and what comes of it."""
+    """A wrong derivative at one place: the kind of mistake, a description, and the resulting formula."""
 
     kind: str
     words: Words

@@ -43,7 +43,7 @@ OF_TERMS = frozenset(["dropped mixed term", "product of terms", "dropped term", 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A mistake that gives what was written: its kind, and in words where it was made."""
+    """A mistake that reproduces the answer: its kind, and where it was made, in words."""
 
     kind: str
     words: Words

@@ -50,7 +50,7 @@ _OF_NUMBERS: dict[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class RegisterValues:
-    """What registers hold: how a number is written, the functions by name, and what stands for an unknown register."""
+    """The values of registers: how to write a number, the functions by name, and the value of an unknown register."""
 
     number: Callable[[float], Any]
     function: Callable[[str], Callable[..., Any] | None]

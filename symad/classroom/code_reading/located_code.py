@@ -36,7 +36,7 @@ _NO_INSTRUCTION = re.compile(r"\.|#|//|$|\.?L\w+:|\w+:$|Ltmp")
 
 @dataclass(frozen=True)
 class Instruction:
-    """An instruction of the processor, and the number of the line of IR that it was selected for (0: of none)."""
+    """A processor instruction, and the IR line that it was selected for (0: none)."""
 
     text: str
     line: int = 0

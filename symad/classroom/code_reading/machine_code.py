@@ -29,7 +29,7 @@ _PIECE = re.compile(r"^define internal void @kernel\.\d+\(", re.MULTILINE)
 
 @dataclass(frozen=True)
 class CodeLine:
-    """A line of code, its kind in words, and the formula of what it computes, where it computes a number."""
+    """A line of code, its kind in words, and the formula of the number that it computes, if any."""
 
     text: str
     kind: str

@@ -115,7 +115,7 @@ LARGEST_TENSOR = 4096  # entries of all derivatives of an order
 
 @dataclass(frozen=True)
 class Built:
-    """A route that is ready: how to call it, and what is known of the formula behind it.
+    """A route that is ready to be called, with the formula behind it, if any.
 
     `traced` is the formula itself, where there is one; `seconds` is what building took, where others share a part.
     """
@@ -129,7 +129,7 @@ class Built:
 
 @dataclass(frozen=True)
 class Timed:
-    """A function, and the seconds that it took to make it: what several routes share."""
+    """A function that several routes share, and the seconds that it took to make."""
 
     call: Callable[[Any], Any]
     seconds: float

@@ -34,7 +34,7 @@ ABOUT_COLUMNS = (
 
 @dataclass(frozen=True)
 class Comparison(Shown):
-    """The rows of `compare`, what they were held against, f itself where it is short, and plots where asked for."""
+    """The rows of `compare`, their reference, f itself where it is short, and plots on request."""
 
     name: str
     x: Any

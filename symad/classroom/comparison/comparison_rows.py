@@ -35,7 +35,7 @@ PROOF = "proved by algebra: the formula equals that of sympy.diff, which agrees 
 
 @dataclass(frozen=True)
 class Row:
-    """One route: what it gave, how far off that is, what stands behind the verdict, what it costs.
+    """One route: its values, their error, the reason for the verdict, and the cost.
 
     `ulp` is the largest error in units of the last place over the entries that do not cancel (None where all exact
     values are 0), `ulp_bound` a proven bound of it by ball arithmetic, `absolute` the largest absolute error, `digits`
@@ -62,7 +62,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Measures:
-    """What a route is held against; `provable` where there is a tested formula of sympy.diff to prove it equal to."""
+    """The reference for a route; `provable` if a tested formula of sympy.diff can prove equality."""
 
     problem: ComparisonProblem
     reference: Reference
@@ -73,7 +73,7 @@ class Measures:
 
 @dataclass(frozen=True)
 class Judged:
-    """A verdict, what it rests on, and the formula where that agrees to all digits that are asked for."""
+    """A verdict, its reason, and the formula that agrees with the reference, if one does."""
 
     verdict: Verdict
     reason: str

@@ -36,7 +36,7 @@ FROM_FORMULA = "from the formula of AD in hundreds of digits, because difference
 
 @dataclass(frozen=True)
 class Reference:
-    """The derivatives at the point to 40 digits and where they come from; or why there are none."""
+    """The derivatives at the point to 40 digits and their source, or why there are none."""
 
     values: tuple[Any, ...]
     refusal: str = ""
@@ -108,7 +108,7 @@ def _refusal(problem: ComparisonProblem, x: Any) -> str:
 
 @dataclass(frozen=True)
 class Enclosure:
-    """Balls around the values of a formula, as midpoints and radii; or why there are none."""
+    """Balls around the values of a formula, as midpoints and radii, or why there are none."""
 
     middles: tuple[Any, ...]
     radii: tuple[Any, ...]

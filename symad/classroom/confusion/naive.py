@@ -26,7 +26,7 @@ Derivative = Callable[[Callable[..., Any], Any], Any]
 
 
 class _DualArithmetic:
-    """What dual numbers and variables of a tape make of their own `+` and `*`, and what NumPy asks of them."""
+    """The operators of dual numbers and tape variables, and the answers that NumPy asks for."""
 
     __slots__ = ()
 

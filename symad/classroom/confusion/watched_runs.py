@@ -50,7 +50,7 @@ class Parameter:
 
 @dataclass
 class Opened:
-    """An open derivative: where it is taken, in which parameter, and of what."""
+    """An open derivative: its place in the program, its parameter, its function."""
 
     argument: Any
     parameter: Parameter = field(default_factory=lambda: Parameter(None, "u"))
@@ -60,7 +60,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the innermost open derivative sees of a number: its value, and its slope in the parameter of that name."""
+    """A number as the innermost open derivative sees it: its value, and its slope in the named parameter."""
 
     value: float
     slope: float = 0.0
@@ -106,7 +106,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Difference:
-    """The number of a line that is wrong, what was seen in it, and what should have been."""
+    """A line with a wrong number, the wrong number, and the right one."""
 
     line: int
     seen: Seen

@@ -30,7 +30,7 @@ _ORDER: tuple[Style, ...] = ("primal", "parameter", "residual", "tangent", "cota
 
 @dataclass(frozen=True)
 class Box:
-    """One box: its label and name, what it is, its formula, marks (role and level), uses, the results it gives.
+    """A box: label, name, kind, formula, marks (role and level), number of uses, and the results it gives.
 
     Of the kinds, "again" is an operation of an expression tree that another box has too, "more" what is left out,
     "memory" numbers that loops leave for each other.
@@ -64,7 +64,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Edge:
-    """An arrow from box to box, of so many values; one that leads back closes a loop of repeated steps."""
+    """An arrow between boxes for `count` values. A backward arrow closes a loop."""
 
     source: int
     target: int
@@ -88,7 +88,7 @@ class Diagram:
 
 @dataclass(frozen=True)
 class DrawnGraph:
-    """What is drawn: nodes of a graph with the names of their results, and the marks of nodes.
+    """The graph to draw: nodes, the names of its results, and the marks of nodes.
 
     `names` has what nodes are called elsewhere on a page, `links` what they are linked by.
     """

@@ -26,7 +26,7 @@ _COLUMNS, _LINES = 64, 16  # of the chart in characters
 
 @dataclass(frozen=True)
 class _Axis:
-    """From numbers to places between 0 and 1; on a logarithmic axis 0 has a place of its own, below all others."""
+    """Maps numbers to positions between 0 and 1. On a logarithmic axis, 0 lies below all other numbers."""
 
     low: float
     high: float

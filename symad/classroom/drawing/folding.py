@@ -26,7 +26,7 @@ _COMMUTE = (sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or)
 
 @dataclass(frozen=True)
 class _Way:
-    """How closely forms are compared: with constants, with the numbers of terms, by so many steps (None for all)."""
+    """How forms are compared: with or without constants and numbers of terms, to a depth (None: fully)."""
 
     constants: bool = True
     numbers: bool = True
@@ -59,7 +59,7 @@ def _ways() -> Iterator[_Way]:
 
 
 class _Fold:
-    """A graph whose inner sums and products are opened: what is kept, and the terms of each."""
+    """A graph whose inner sums and products are flattened: the nodes kept, and the terms of each."""
 
     def __init__(self, reading: GraphReading) -> None:
         self.reading = reading

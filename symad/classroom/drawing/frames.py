@@ -38,7 +38,7 @@ Numbers: TypeAlias = frozenset[int]
 
 @dataclass(frozen=True)
 class Frame:
-    """A loop, or the program: how often it is run, where it was written, and what is in it.
+    """A loop or the program: its trip count, its place in the source, its content.
 
     `inner` has the boxes of the diagram that are frames themselves, with their numbers among all frames.
     """
@@ -185,7 +185,7 @@ def _gathers(region: Region) -> list[Gather]:
 
 
 class _BodyReading(GraphReading):
-    """The body of a loop; its slots, s0, s1, ... as in `loops`, are inputs that are labelled with what they read."""
+    """The body of a loop. Its slots s0, s1, ... are inputs that are labelled with what they read."""
 
     def __init__(self, region: Region, places: ProgramText) -> None:
         graph, body = Graph(lines=False), region.body

@@ -37,7 +37,7 @@ _LINES = 40  # of the picture in characters
 
 @dataclass(frozen=True)
 class Spy(Shown):
-    """The picture of a sparsity pattern; `block` is how many rows and columns one square stands for."""
+    """The picture of a sparsity pattern. One square stands for `block` rows and columns."""
 
     pattern: SparsityPattern
     rows: tuple[str, ...] = ()

@@ -34,7 +34,7 @@ _WIDE, _NARROW = "mwMW@%—→∂∑∏∫√", "iljtfrI.,:;'|!()[]{}` -"
 
 
 class Canvas:
-    """A picture in the making, of a width and a height in pixels; what is drawn later lies on top.
+    """A picture under construction, of a width and a height in pixels. Later elements lie on top.
 
     >>> canvas = Canvas(40, 20)
     >>> with canvas.group("a box"):

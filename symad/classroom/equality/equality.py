@@ -79,7 +79,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Whether two expressions are equal (None where that is not known), how that is known, and where they differ."""
+    """Whether two expressions are equal (None: unknown), how that is known, and a point where they differ."""
 
     equal: bool | None
     proved: bool = False

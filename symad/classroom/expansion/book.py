@@ -66,7 +66,7 @@ def _moved_parts(expression: sp.Expr, moves: Moves) -> Iterator[sp.Expr]:
 
 @dataclass(frozen=True)
 class BookLine:
-    """A line of a level: what is expanded, what it is worth, and why; a left side of None continues the line before."""
+    """A line of a level: expression, value, reason. A left side of None continues the line before."""
 
     left: sp.Expr | None
     right: sp.Expr

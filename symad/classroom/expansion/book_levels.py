@@ -37,7 +37,7 @@ class BookLevel:
 
 
 class Book:
-    """The levels, the coefficients that they lead to, and why there are none (`why_not`, "" where there are)."""
+    """The levels and their coefficients, or why there are none (`why_not`, "" if there are)."""
 
     def __init__(self, parts: Parts, formula: sp.Basic | None, most_levels: int) -> None:
         self.levels: list[BookLevel] = []

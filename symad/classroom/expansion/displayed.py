@@ -33,7 +33,7 @@ _ROUNDED = mp.mpf(10) ** -6  # of lines with floats, which round
 
 
 class PageValues(IndependentValues):
-    """Values of what stands on pages: sums with epsilons, f(x + v eps_1), f''(x)[v, w], vectors."""
+    """Values of page formulas: sums with epsilons, f(x + v eps_1), f''(x)[v, w], vectors."""
 
     def special(self, expression: Any) -> Any:
         if isinstance(expression, Epsilon):
@@ -82,7 +82,7 @@ def _added(left: Any, right: Any) -> Any:
 
 @dataclass(frozen=True)
 class Definitions:
-    """What the names on a page stand for: a function with its symbols and formula, and the meaning of symbols."""
+    """The meaning of names on a page: a function with its symbols and formula, and the values of symbols."""
 
     name: str
     symbols: Sequence[sp.Basic]

@@ -135,7 +135,7 @@ NODES = 1_000_000  # of the graph; each level multiplies them by up to 3
 
 @dataclass(frozen=True)
 class Stage:
-    """What one level does: the rows it differentiates, and the eps-part of each of their targets and parameters."""
+    """The work of one level: the rows it differentiates, and the epsilon parts of their targets and parameters."""
 
     level: int
     rows: tuple[Row, ...]
@@ -144,7 +144,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Levelled:
-    """Nodes of all coefficients (for each set of levels one list, None for a structural zero), and the stages."""
+    """The nodes of all coefficients (a list for each set of levels, None for a structural zero), and the stages."""
 
     coefficients: dict[Levels, list[int | None]]
     stages: tuple[Stage, ...]

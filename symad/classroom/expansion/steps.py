@@ -35,7 +35,7 @@ _CHOICES: dict[Head, str] = {
 
 @dataclass(frozen=True)
 class NamedRule:
-    """The name of a rule, and the partial derivatives of the head: (how it is called, what it is) each."""
+    """The name of a rule, and the partial derivatives of the head as (name, formula)."""
 
     name: str
     partials: tuple[tuple[sp.Expr, sp.Expr], ...] = ()
@@ -120,7 +120,7 @@ _LETTERS = ("u", "z", "q", "s", "y", "t", "line")
 
 @dataclass(frozen=True)
 class ExpansionStep:
-    """One line of one level: `name = line`, the rule, the eps-part in names, and what both are worth (None: too long).
+    """One line of one level: `name = line`, the rule, the epsilon part, and the values of both (None: too long).
 
     `repeated` says that an earlier level has the same line, with the same rule.
     """

@@ -96,7 +96,7 @@ def _meets(letter: str, names: set[str]) -> bool:
 
 
 class Statement:
-    """What is assigned to one variable, and what the variable is."""
+    """The formula assigned to a variable, and the variable's role."""
 
     @property
     def symbol(self) -> sp.Basic:

@@ -96,7 +96,7 @@ class Stage:
 
 
 class Stages:
-    """The stages of a program, made one after the other; each lists what those before it did not."""
+    """The stages of a program in order. Each lists only the lines that are new in it."""
 
     book: Book
     sharing: SharedCopy

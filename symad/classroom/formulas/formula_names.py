@@ -229,7 +229,7 @@ SIZE_LIMIT = 1e300  # of a constant
 
 
 class Refused(Exception):  # noqa: N818 - never leaves the parser, which adds the column
-    """A value that is not computed: what it is, and what to write instead."""
+    """A value that is not computed: its description, and what to write instead."""
 
     what: str
     do: str

@@ -26,7 +26,7 @@ _FORMS = "a symbol, a list of symbols, or a dict {symbol: value}"
 
 @dataclass(frozen=True)
 class Given:
-    """A function of one argument, that argument, a symbol for each of its numbers, and what the function is called."""
+    """A function of one argument, that argument, a symbol for each of its numbers, and the function's name."""
 
     function: Callable[..., Any]
     argument: Any

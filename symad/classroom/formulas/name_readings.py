@@ -33,7 +33,7 @@ _VARIABLES = frozenset("xyztuvw")  # letters that make products, and have expone
 
 
 class NameReadings(Calls):
-    """The parts of the parser that know what a name stands for."""
+    """The part of the parser that reads names."""
 
     functions = True  # whether functions that are not declared may stand in the formula
 

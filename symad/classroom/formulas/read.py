@@ -48,7 +48,7 @@ def is_inverse_note(note: str) -> bool:
 
 @dataclass(frozen=True)
 class FormulaReading:
-    """What a formula says, and what was taken for granted in reading it.
+    """The expression of a formula, and the assumptions made in reading it.
 
     `derives` says whether something is differentiated in it, as in (x^2)' sin x, and `derivative` whether it is nothing
     but such a derivative. `decimals` has symbols for decimal numbers, where they are kept apart, each with its value

@@ -67,7 +67,7 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class Token:
-    """A word of a formula: its kind, its text in plain characters, its column from 0, where it ends, what precedes."""
+    """A token of a formula: kind, plain text, column from 0, end, and what precedes it."""
 
     kind: str
     text: str
@@ -78,7 +78,7 @@ class Token:
 
 @dataclass(frozen=True)
 class DerivativeSign(Token):
-    """d/dx, or dy/dx: its order, its variable (text), and of what, where that stands in it."""
+    """d/dx or dy/dx: its order, its variable (text), and the function, if it is named."""
 
     order: int = 1
     of: str = ""

@@ -46,7 +46,7 @@ class Unreadable(str):
 
 @dataclass(frozen=True)
 class Graded(Shown):
-    """One pupil's answer: what was found, or why it could not be read; no mark where a teacher has to look."""
+    """One pupil's answer: the result, or why it could not be read. A teacher has to look where there is no mark."""
 
     name: str
     answer: str

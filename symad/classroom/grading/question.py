@@ -31,7 +31,7 @@ MOST_ORDERS = 100
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked: a derivative of some order, or with directions an expansion, of a formula in its variables.
+    """A question: a derivative of some order, or an expansion along directions, of a formula in its variables.
 
     `functions` are names of undefined functions, `epsilons` what the question calls its epsilons, `at` a point.
     `digits` are the significant digits that decimal numbers need, 0 where they have to be exact.

@@ -28,7 +28,7 @@ LONGEST_OUTPUT = 20_000  # letters that a cell printed, or that a value is writt
 
 @dataclass(frozen=True)
 class RunCell:
-    """A cell of code, and what it printed and showed; None where it was not run."""
+    """A code cell, and its printed and shown output; None if it was not run."""
 
     text: str
     printed: str = ""
@@ -58,7 +58,7 @@ class RunCell:
 
 @dataclass(frozen=True)
 class LessonStep:
-    """A step of a lesson: its prose, the cells of code below it, what the workbench shows beside it."""
+    """A step of a lesson: prose, code cells, and what the workbench shows beside them."""
 
     prose: doc.Document
     code: tuple[RunCell, ...] = ()

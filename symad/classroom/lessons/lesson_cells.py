@@ -23,7 +23,7 @@ _PROSE = re.compile(r"#( .*)?")
 
 @dataclass(frozen=True)
 class LessonCell:
-    """A cell: prose or code, its text, the line that it begins after, what the workbench shows beside it."""
+    """A cell: prose or code, its text, the line before it, what the workbench shows beside it."""
 
     prose: bool
     text: str

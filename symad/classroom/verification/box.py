@@ -50,7 +50,7 @@ class Sample:
 
 @dataclass
 class Tally:
-    """What a search has found: the worst sample of each entry, and how many results were of which kind."""
+    """The result of a search: the worst sample of each entry, and counts of results by kind."""
 
     worst: dict[int, Sample] = field(default_factory=dict)
     infinite: dict[int, Sample] = field(default_factory=dict)

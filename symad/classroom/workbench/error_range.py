@@ -44,7 +44,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class ErrorRange(Shown):
-    """The largest error of a kernel's results at points of a range, and what happens at the worst of them.
+    """The largest errors of a kernel's results over a range, and the operations at the worst point.
 
     `errors` is NaN where there is no exact number to compare with.
     """

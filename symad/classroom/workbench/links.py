@@ -54,7 +54,7 @@ def sample_points(flat: Sequence[float]) -> list[list[float]]:
 
 
 class Links:
-    """The marks of the values of one explained program, and what they are called by."""
+    """The marks of the values of one explained program, and their names."""
 
     def __init__(self, explanation: Explanation, point: Sequence[float]) -> None:
         self.explanation, self.book, self.there = explanation, explanation.book, explanation.sharing.there

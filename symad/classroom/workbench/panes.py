@@ -43,7 +43,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Made:
-    """What a pane shows: the result itself, its document with links, and what the page has to know besides."""
+    """The content of a pane: the result, its document with links, and data for the page."""
 
     shown: Shown
     document: Document

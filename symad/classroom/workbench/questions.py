@@ -31,7 +31,7 @@ Function = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Question:
-    """What is typed and chosen: a formula, a function of the file that was opened, or code; where; which transform.
+    """The input of the page: a formula, a function of the opened file, or code; the point; the transform.
 
     `low` and `high` are the ends of the range over which errors are measured, "" for one around the point.
     """

@@ -22,7 +22,7 @@ MOST_LEVELS = 4  # of an expansion on the page
 
 @dataclass(frozen=True)
 class Study:
-    """The subject of a question, and what follows from it; each part is computed when it is first asked for."""
+    """The subject of a question and everything derived from it. Each part is computed on first use."""
 
     question: Question
     file: str = ""
