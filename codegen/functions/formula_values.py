@@ -20,7 +20,7 @@ class Number(ABC):
 
     @abstractmethod
     def put(self, operation: str, *operands: Self | float) -> Self:
-        """Return an operation whose first operand this is."""
+        """Return an operation whose first operand is this number."""
 
     @abstractmethod
     def compare(self, condition: str, other: Self | float) -> Self:

@@ -88,7 +88,7 @@ def choose(machine: Machine, test: Reference, first: Reference, second: Referenc
 
 
 def piecewise(machine: Machine, *flat: Reference) -> Reference:
-    """First value whose condition holds, else nan: nested selects, all branches evaluated."""
+    """The first value whose condition holds, else nan: nested selects that evaluate all branches."""
     result = machine.const(math.nan)
     for k in range(len(flat) - 2, -1, -2):
         result = machine.select(machine.truth(flat[k + 1]), flat[k], result)
@@ -173,7 +173,7 @@ def libm(head: Head, symbol: str, exact: Callable[..., Any], ulp: float = 1.0, p
 
 
 def written(head: Head, formula: Formula, exact: Callable[..., Any], ulp: float = 8.0, parity: str = "") -> Intrinsic:
-    """One row whose native lowering and float function are one formula."""
+    """A row whose native lowering and float function are the same formula."""
     return Intrinsic(head, lowering(formula), on_floats(formula), reference.real(exact), ulp, parity)
 
 

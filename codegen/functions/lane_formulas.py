@@ -96,7 +96,7 @@ def _decimal_logarithm(k: LaneValue, f: LaneValue) -> LaneValue:
 
 
 def log1p(x: LaneValue) -> LaneValue:
-    """log(u) + (1 + x - u)/u with u = 1 + x as it is rounded; near zero f is x itself."""
+    """log(u) + (1 + x - u)/u with u = 1 + x rounded; near zero f is x itself."""
     u, lost = two_sum(x, x.constant(1.0))
     value = logarithm_of_sum(u, lost, x, x.constant(0.0))
     return where(abs(x) < x.format.tiny, x, _at_ends(value, u, x))
@@ -256,7 +256,7 @@ def _reduced(x: LaneValue) -> tuple[LaneValue, LaneValue, LaneValue]:
 
 
 def _minus_one(r: LaneValue, tail: LaneValue) -> tuple[LaneValue, LaneValue]:
-    """exp(r + tail) - 1, in two parts: r + r**2/2, and what is left."""
+    """exp(r + tail) - 1 in two parts: r + r**2/2, and the rest."""
     square = r * r
     lost = fma(fma(r, r, -square), 0.5, fma(tail, r, tail))
     total, rest = quick_two_sum(r, square * 0.5)

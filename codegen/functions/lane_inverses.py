@@ -48,7 +48,7 @@ def acos(x: LaneValue) -> LaneValue:
 
 
 def _arc(x: LaneValue) -> tuple[LaneValue, LaneValue, LaneValue, LaneValue]:
-    """s, what it lacks, asin(s) - s, and whether |x| > 1/2: there s is sqrt((1 - |x|)/2), elsewhere x."""
+    """s and its rounding error, asin(s) - s, and whether |x| > 1/2: then s is sqrt((1 - |x|)/2), else x."""
     size = abs(x)
     far = size > 0.5
     z = where(far, (1.0 - size) * 0.5, x * x)

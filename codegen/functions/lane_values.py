@@ -53,7 +53,7 @@ class LaneValue(Number):
         return self.writer.format
 
     def put(self, operation: str, *operands: Operand) -> LaneValue:
-        """Write an operation whose first operand this is; floats are constants."""
+        """Write an operation whose first operand is this value. Floats are constants."""
         texts = [one.text if isinstance(one, LaneValue) else self.writer.number(one) for one in operands]
         return LaneValue(self.writer, self.writer.put(operation, [self.text, *texts]))
 
@@ -145,6 +145,6 @@ def nearest(x: LaneValue, factor: float) -> LaneValue:
 
 
 def power_of_two(n: LaneValue) -> LaneValue:
-    """2**n for a whole number n, where that is a normal number."""
+    """2**n for a whole number n, if it is a normal number."""
     form = n.format
     return (n + (form.shift + form.bias)).bits().put_word("shl", form.fraction).of_bits()

@@ -67,7 +67,7 @@ FUNCTIONS: dict[str, VectorFunction] = {
 
 @cache
 def vector_symbol(symbol: str, lanes: int) -> str | None:
-    """Return the symbol of a function of so many lanes, None where this machine has none.
+    """Return the symbol of a function of `lanes` lanes, None if this machine has none.
 
     >>> vector_symbol("lgamma", 4) is None
     True
@@ -81,7 +81,7 @@ def vector_symbol(symbol: str, lanes: int) -> str | None:
 
 
 def no_vector_symbol(symbol: str, lanes: int) -> None:
-    """What stands for `vector_symbol` where results have to be those of the scalar functions."""
+    """The replacement of `vector_symbol` if results must equal those of the scalar functions."""
 
 
 def widths() -> tuple[int, ...]:
@@ -94,7 +94,7 @@ def widths() -> tuple[int, ...]:
 
 
 def _letter(lanes: int) -> str | None:
-    """The letter of the vector function ABI for doubles in so many lanes, None where the registers are too short."""
+    """The vector function ABI's letter for doubles in these lanes, None if registers are too short."""
     if "sse2" in features():
         letter = {8: "e", 4: "d", 2: "b"}.get(lanes)
         return None if 64 * lanes > vector_bits() else letter

@@ -152,7 +152,7 @@ def lambert(u: Real, branch: Real = 0) -> Real:
 
 
 def piecewise(*flat: Any) -> Real:
-    """First value whose condition holds, nan if none."""
+    """The first value whose condition holds, nan if none does."""
     for k in range(0, len(flat), 2):
         if flat[k + 1]:
             return flat[k]
@@ -235,7 +235,7 @@ def modified_bessel(order: Any, u: Any) -> Any:
 
 
 def orthogonal(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a polynomial of mpmath that may vanish: what is smaller than all floats times its terms is 0."""
+    """Return a polynomial of mpmath that may vanish: numbers below all floats times its terms are 0."""
     return lambda *operands: function(*operands, zeroprec=mp.prec + 2400, maxprec=20 * mp.prec + 20000)
 
 

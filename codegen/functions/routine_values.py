@@ -193,7 +193,7 @@ class Expressions:
         return RoutineValue("void", "")
 
     def word(self, word: str, given: list[RoutineValue], node: ast.Call) -> RoutineValue:
-        """Carry out what any routine may call: conversions, functions, memory that is copied or cleared."""
+        """Execute a call that any routine may use: conversions, functions, copying and clearing memory."""
         kind, whole = self.scalar.type, f"i{8 * self.scalar.size}"
         match word, given:
             case _, [array] if word in self.kinds and in_ir(array.type) == "ptr":
@@ -222,7 +222,7 @@ class Expressions:
         self.refuse(node)
 
     def fortran(self, name: str, given: list[RoutineValue]) -> RoutineValue:
-        """Call a routine of BLAS or LAPACK; what is stored for it is at the same address in every call."""
+        """Call a routine of BLAS or LAPACK. Its arguments have the same address in every call."""
         places: dict[RoutineValue, RoutineValue] = {}
         for value in given:
             if not value.type.startswith("*") and value not in places:
@@ -241,7 +241,7 @@ class Expressions:
         return RoutineValue(f"*{kind}", f"%.m{self.count}")
 
     def as_int(self, value: RoutineValue) -> RoutineValue:
-        """Return what has 32 bits as a whole number of 64."""
+        """Widen a whole number of 32 bits to 64."""
         return self.put("i64", f"sext {value.typed} to i64") if value.type == "i32" else value
 
     def as_int32(self, value: RoutineValue) -> RoutineValue:

@@ -65,7 +65,7 @@ class Routines:
         return _RoutineWriter(self.written, name, scalar, self._numbers(scalar.type)).compiled()
 
     def text(self, scalar: Lanes, *, public: Collection[str], beside: Collection[str] = ()) -> str:
-        """Return all routines as one text, but for what stands `beside`; the heads of some are for others to call."""
+        """Return all routines as one text without the ones `beside`. The heads of some are public."""
         texts = [self.compiled(name, scalar).text for name in self.written if name not in beside]
         moves = {each: MOVES[each] for each in MOVES if any(each in text for text in texts)}
         text = "\n".join([*moves.values(), *texts])
@@ -101,20 +101,20 @@ class _RoutineWriter(Expressions):
     # blocks
 
     def go(self, label: str) -> None:
-        """End the block in the making, if it has not ended yet: go to another one."""
+        """End the current block, if it has not ended, by a jump to another one."""
         if self.label is not None:
             self.lines.append(f" br label %{label}")
             self.ways[label].append((self.label, self.variables))
             self.label = None
 
     def fork(self, test: RoutineValue, first: str, second: str) -> None:
-        """End the block in the making: go to one of two."""
+        """End the current block by a conditional jump."""
         self.lines.append(f" br {test.typed},label %{first},label %{second}")
         for label in (first, second):
             self.ways[label].append((self.label or "", self.variables))
 
     def begin(self, label: str) -> None:
-        """Begin a block with the variables of all ways to it: a phi for what they have different values of."""
+        """Begin a block, with a phi for each variable whose value differs among the predecessors."""
         ways = self.ways.pop(label, [])
         self.label = label if ways else None
         if not ways:
@@ -185,7 +185,7 @@ class _RoutineWriter(Expressions):
         self.begin(end)
 
     def repeat(self, loop: ast.While | ast.For) -> None:
-        """Repeat: what the loop changes begins with a phi, which is known when its end is."""
+        """Write a loop. Each variable that it changes starts as a phi, which is completed at the end."""
         head, inside, end = self.labels("loop", "body", "after")
         counter, limit = self.counted(loop) if isinstance(loop, ast.For) else ("", RoutineValue("i64", "0"))
         nodes = [node for node in ast.walk(loop) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]

@@ -102,7 +102,7 @@ def _asymptotic_difference(n: int, a: Number, b: Number) -> Number:
 
 
 def _recurrence_difference(n: int, steps: int, a: Number, b: Number) -> Number:
-    """What the steps from a to a + steps add: p**-m - q**-m of neighbours, each as b times a sum of equal signs."""
+    """The sum of p**-m - q**-m over the steps from a to a + steps, as b times a sum of equal signs."""
     total = a.constant(0.0)
     for k in range(steps):
         place = a + float(k)

@@ -67,7 +67,7 @@ def pool() -> Library:
 
 
 def parallel_address() -> int:
-    """Return the address of `codegen.parallel`; LoweringError where there are no POSIX threads.
+    """Return the address of `codegen.parallel`; LoweringError without POSIX threads.
 
     >>> not available() or parallel_address() > 0
     True
@@ -80,7 +80,7 @@ def _reset(library: Library) -> None:
 
 
 def _after_fork() -> None:
-    """Threads do not survive a fork; whatever the parent's were doing, the child begins anew."""
+    """Reset the workers in a forked child, as threads do not survive a fork."""
     for library in pool.made.values():
         _reset(library)
 

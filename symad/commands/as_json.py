@@ -21,7 +21,7 @@ _TOLD = ("float", "int", "bool", "str")
 
 
 def print_json(command: str, result: Any) -> None:
-    """Print what a command has found.
+    """Print the result of a command as JSON.
 
     >>> print_json("add", {"sum": np.float64(3.0), "of": [1, sp.Symbol("x")]})
     {
@@ -40,7 +40,7 @@ def print_json(command: str, result: Any) -> None:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Return a value as JSON has it; numbers that are not finite are text, what is no data is left out."""
+    """Return a value as JSON data. Numbers that are not finite become text; other objects are omitted."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float | np.floating):
@@ -63,7 +63,7 @@ def _plain(value: Any, depth: int) -> Any:
 
 
 def _of_result(result: Any) -> Any:
-    """Return what a result holds, and what it tells of itself in a number or a word."""
+    """Return the fields of a result, and its properties that are numbers or words."""
     told = {
         name: getattr(result, name)
         for kind in type(result).__mro__

@@ -52,7 +52,7 @@ class Stopwatch:
         self.stages: list[Stage] = []
 
     def __call__(self, stage: str, action: Callable[[], Any]) -> Any:
-        """Return what the action returns."""
+        """Return the result of the action."""
         self.progress(stage)
         start = perf_counter()
         found = action()

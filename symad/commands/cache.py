@@ -74,7 +74,7 @@ def cache_of(folder: str | None) -> Cache:
 
 
 def clear(cache: Cache) -> str:
-    """Remove all entries; return what was done as text, ArgumentError where that is not allowed."""
+    """Remove all entries and return a report; ArgumentError if that is not allowed."""
     try:
         return f"{cache.clear()} entries removed from {cache.folder}"
     except OSError as error:
@@ -82,7 +82,7 @@ def clear(cache: Cache) -> str:
 
 
 def warm(cache: Cache, files: Sequence[str], cpu: str) -> str:
-    """Compile what files hold into a cache; return a line for each kernel, ArgumentError on another processor."""
+    """Compile the kernels of files into a cache; return a line for each; ArgumentError on another processor."""
     own = check_processor("host")
     if check_processor(cpu) != own:
         raise ArgumentError(

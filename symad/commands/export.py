@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def report(made: Exported) -> str:
-    """Return what was written, and how to build and run the test program."""
+    """Return the list of written files, and how to build and run the test program."""
     files = {kind: shlex.quote(str(path)) for kind, path in made.files.items()}
     test = shlex.quote(str(made.files["test"].with_suffix("")))
     run_test = test if "/" in test else f"./{test}"

@@ -117,7 +117,7 @@ def _is_straight(options: argparse.Namespace) -> bool:
 def _planned(
     function: Callable[..., Any], arguments: tuple[Any, ...], mode: HessianMode, roll: Roll, straight: bool
 ) -> CompilationPlan:
-    """Return the plan of the lower triangle, or of the whole matrix where that is swept, which is its own triangle."""
+    """Return the plan of the lower triangle, or of the whole matrix if it is swept."""
     if straight:
         sparse: Triangle | bool = "lower" if mode in ("auto", "edge", "dyadic") else False
         return plan(hessian(function, mode=mode, sparse=sparse), *arguments, strategy="straight")
@@ -152,7 +152,7 @@ class HessianStudy(Shown):
 
     @property
     def title(self) -> str:
-        """What was studied."""
+        """The subject of the study."""
         return f"Hessian of {self.name}, {self.size} variables"
 
     def document(self) -> Document:
@@ -194,7 +194,7 @@ def study(
     tier: Tier = "default",
     accuracy: Accuracy = "strict",
 ) -> HessianStudy:
-    """Compile, time and check the Hessian of a scalar function in its first argument, as it is planned.
+    """Compile, time and check the Hessian of a scalar function in its first argument, by its plan.
 
     ArgumentError when the Hessian is not finite at the arguments.
 

@@ -43,7 +43,7 @@ class Progress:
         self._done, self._whole = done, whole
 
     def stage(self, name: str) -> None:
-        """Say what is done now."""
+        """Show the current stage."""
         self._stage, self._done, self._whole = name, 0, 0
 
     def end(self) -> None:
@@ -54,7 +54,7 @@ class Progress:
             self._thread = None
 
     def line(self, seconds: float) -> str:
-        """Return what is told after so many seconds.
+        """Return the progress line after some seconds.
 
         >>> import sys
         >>> Progress("hessian", 300.0, sys.stderr).line(61.0)

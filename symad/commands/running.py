@@ -57,7 +57,7 @@ def _progress(options: argparse.Namespace) -> Progress:
 
 
 def _place() -> str:
-    """Return the line of the user's function that is running, "" where none is."""
+    """Return the running line of the user's function, "" without one."""
     found = user_frame()
     frame: FrameType | None = sys._getframe(1)
     while found is not None and frame is not None and frame.f_code is not carried_out.__code__:
@@ -68,13 +68,13 @@ def _place() -> str:
 
 
 def _said(error: WorkbenchError) -> str:
-    """Return what an error says, without its place where that is the script which started the command line."""
+    """Return an error's text, without a place in the script that started the command line."""
     launched = error.where.rpartition(":")[0] == sys.argv[0]
     return str(error).removeprefix(f"{error.where}: ") if launched else str(error)
 
 
 def _told(otherwise: Callable[..., None]) -> Callable[..., None]:
-    """Return what shows warnings: in one line what was taken for granted in reading a formula, others as ever."""
+    """Return a handler of warnings that shows assumptions about a formula in one line."""
 
     def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
         if issubclass(category, NotationWarning):
@@ -86,7 +86,7 @@ def _told(otherwise: Callable[..., None]) -> Callable[..., None]:
 
 
 def _user_lines(error: Exception) -> list[str]:
-    """Return what an error of the user's own code says: the innermost line of it first, then those that led there."""
+    """Return an error of the user's own code: its innermost line first, then the callers."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if not is_library(each.filename)]
     users = [each for each in frames if not is_standard(each.filename)]
     if not users:

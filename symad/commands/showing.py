@@ -29,7 +29,7 @@ _FILE = re.compile(r".+\.py:\w+")
 
 
 def add_target(command: argparse.ArgumentParser) -> None:
-    """Declare what is looked at, and where."""
+    """Declare the arguments that name a target and its point."""
     command.add_argument("target", metavar="FORMULA or FILE.py:FUNCTION", help='such as "exp(x)*sin(x)" or model.py:f')
     command.add_argument(
         "--at", nargs="+", default=[], metavar="NAME=NUMBER", help="a point; without it a formula stays symbolic"
@@ -66,7 +66,7 @@ def add_json(command: argparse.ArgumentParser) -> None:
 
 
 def read_target(options: argparse.Namespace) -> tuple[Any, Any]:
-    """Return what a target names as `given` takes it: a function and its argument, or an expression and its symbols."""
+    """Return the target for `given`: a function and its argument, or an expression and its symbols."""
     if _FILE.fullmatch(options.target):
         return _from_file(options)
     values = dict(map(assignment, options.at))
@@ -97,7 +97,7 @@ def require_point(options: argparse.Namespace) -> None:
 
 
 def example(argument: Any) -> Any:
-    """Return numbers of an argument's shape, where it is made of symbols: only the shape counts in compiling.
+    """Return numbers in the shape of a symbolic argument. Only the shape counts in compiling.
 
     >>> example(sp.Symbol("x")), example(2.0)
     (1.0, 2.0)
@@ -108,7 +108,7 @@ def example(argument: Any) -> Any:
 
 
 def present(shown: Shown, options: argparse.Namespace) -> int:
-    """Print a result, in the colours of a terminal where there is one, or write it to files; exit status 0."""
+    """Print a result, in colours on a terminal, or write it to files; exit status 0."""
     files = [path for path in (options.html, options.output) if path is not None]
     if options.html is not None and options.html.suffix != ".html":
         raise ArgumentError(f"--html {options.html}", do="end the name in .html, or use --output")

@@ -59,7 +59,7 @@ def run_workbench(options: argparse.Namespace) -> int:
 
 
 def _lesson(options: argparse.Namespace) -> dict[str, str]:
-    """Return the state of the page that shows the lesson that is asked for; ArgumentError where there is none."""
+    """Return the page state of a lesson; ArgumentError for an unknown one."""
     if options.lesson is None:
         if options.step is not None:
             raise ArgumentError("--step without a lesson", do="give --lesson NUMBER too")

@@ -139,7 +139,7 @@ def inlines(cell: Cell) -> tuple[Inline, ...]:
 
 
 def shown(inline: Any) -> Any:
-    """Return prose, mathematics or something marked as it is, numbers as prose, a mutable matrix as it stands now."""
+    """Return prose, mathematics and marked parts as they are, numbers as prose, matrices as immutable ones."""
     if isinstance(inline, str | sp.Basic | Typeset | Marked):
         return inline
     if isinstance(inline, sp.MatrixBase):

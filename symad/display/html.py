@@ -20,7 +20,7 @@ _ALIGN = {"l": "to-left", "c": "to-center", "r": "to-right"}
 
 
 def fragment(document: doc.Document) -> str:
-    """Return a document as an HTML element with its own styles, to stand in a notebook or in a page.
+    """Return a document as an HTML element with its own styles, for a notebook or a page.
 
     >>> "<h2>Two</h2>" in fragment((doc.Heading("Two"),))
     True
@@ -59,7 +59,7 @@ def titled(document: doc.Document, title: str) -> doc.Document:
 
 
 def _in_order(document: doc.Document, above: list[int]) -> doc.Document:
-    """Return blocks whose headings go down one depth at a time, below headings of the depths above."""
+    """Return blocks whose headings descend one depth at a time."""
     found: list[doc.Block] = []
     for block in document:
         match block:
@@ -76,12 +76,12 @@ def _in_order(document: doc.Document, above: list[int]) -> doc.Document:
 
 
 def _reached(what: str, signs: float) -> str:
-    """Return the attributes of a part that may have to scroll: who has no pointer reaches it, and hears what it is."""
+    """Return the attributes of a part that may scroll, so that keyboards reach it and screen readers name it."""
     return f' tabindex="0" role="group" aria-label="wide {what}"' if signs > NARROW else ""
 
 
 def _signs(html: str) -> int:
-    """Return how many signs stand in HTML, in its longest line."""
+    """Return the number of characters in the longest line of HTML, without tags."""
     return max(map(len, _TAG.sub("", html).split("\n")))
 
 
@@ -156,7 +156,7 @@ def _table_cell(tag: str, cell: doc.Cell, side: str) -> str:
 
 
 def _picture(picture: doc.Picture) -> str:
-    """Return a picture in a frame, which is what scrolls where the picture is wider than the page."""
+    """Return a picture in a frame. The frame scrolls if the picture is wider than the page."""
     width = _PICTURE_WIDTH.search(picture.svg)
     wide = _reached("picture", float(width[1]) / 10 if width else 0)
     return f'<figure{wide}><div role="img" aria-label="{_prose(picture.description)}">{picture.svg}</div></figure>'
@@ -168,7 +168,7 @@ def _code(code: doc.Code) -> str:
 
 
 def _cell(cell: doc.Cell) -> str:
-    """Return prose with mathematics in it; a formula that is alone is as large as on a line of its own."""
+    """Return prose with mathematics. A single formula is as large as on a line of its own."""
     parts = doc.inlines(cell)
     return "".join(_inline(part, alone=len(parts) == 1) for part in parts)
 

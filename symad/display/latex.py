@@ -76,7 +76,7 @@ def _formula(formula: doc.Formula) -> str:
 
 
 def broken(formula: str) -> list[str]:
-    r"""Return a long sum as lines that fit on a page, broken before signs that stand outside of all brackets.
+    r"""Break a long sum into lines that fit on a page, before signs outside of all brackets.
 
     >>> broken("a + " * 60 + "b")[1][:7]
     '+ a + a'
@@ -111,7 +111,7 @@ def _width(formula: str) -> int:
 
 
 def _code(code: doc.Code) -> str:
-    """Return lines of a program, each as it is; a verbatim environment could be closed by what stands in it."""
+    """Return lines of a program, each escaped. A line could close a verbatim environment."""
     lines = [rf"\mbox{{{latex_code(line)}}}" for line in code.text.expandtabs(4).split("\n")]
     colour = LOOKS["wrong"].light
     marked = [rf"\textcolor[HTML]{{{colour}}}{{{line}}}" if k in code.marked else line for k, line in enumerate(lines)]

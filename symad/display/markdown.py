@@ -87,7 +87,7 @@ def _in_entity(found: re.Match[str]) -> bool:
 
 
 def _line(text: str) -> str:
-    """Return a line whose beginning is no mark of a list, a rule or a heading."""
+    """Escape the start of a line that would mark a list, a rule or a heading."""
     text = text.strip()
     return _AT_START.sub(lambda mark: "".join(f"&#{ord(sign)};" for sign in mark[0]), text)
 

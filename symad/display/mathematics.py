@@ -58,7 +58,7 @@ class ForMathML(Latex):
 
 
 def mathml(expression: sp.Basic, display: bool = False) -> str:
-    """Return an expression in MathML; `display` for one that stands on a line of its own.
+    """Return an expression in MathML; `display` for one on a line of its own.
 
     What latex2mathml cannot convert, or converts into what is no XML, stands as text.
     """
@@ -209,7 +209,7 @@ def text_of(expression: sp.Basic) -> str:
 
 
 def signs_of(expression: sp.Basic) -> str:
-    """Return an expression on one line as it is written by hand.
+    """Return an expression on one line in handwritten notation.
 
     >>> signs_of(2 * sp.sin(sp.Symbol("x")) ** 2)
     '2sin(x)²'
@@ -238,13 +238,13 @@ def mathml_of(expression: sp.Basic, display: str = "inline") -> str:
 
 
 def mathml_pieces(expression: sp.Basic) -> list[str]:
-    """Return a formula on a line of its own in MathML; a long sum in pieces, between which the line may be broken."""
+    """Return a displayed formula in MathML. A long sum comes in pieces between which the line may break."""
     whole = mathml_of(expression, "block")
     return pieces(whole) if len(whole) > LONG_FORMULA else [whole]
 
 
 def too_large(expression: sp.Basic) -> str:
-    """Return what to say instead of an expression that is too large or too deep to be read; "" where it is not.
+    """Return the text for an expression that is too large or too deep to read, "" for others.
 
     >>> tower = sp.Symbol("x")
     >>> for _ in range(25):
@@ -277,7 +277,7 @@ def expanded_terms(expression: sp.Expr) -> int:
 
 
 def _size(expression: sp.Basic) -> int | None:
-    """Return the number of nodes of the unfolded tree; each object is looked at once, None where there are many."""
+    """Return the number of nodes of the unfolded tree, None if there are too many different ones."""
     sizes: dict[int, int] = {}
     stack = [expression]
     while stack and len(sizes) < COUNTED_LIMIT:

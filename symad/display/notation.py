@@ -48,7 +48,7 @@ _LIKE_LATIN = dict(zip(  # letters for which LaTeX has no commands
 
 
 def latex_text(text: str) -> str:
-    r"""Return prose for LaTeX: what has a meaning there is written out, what it cannot set is named by its number.
+    r"""Return prose for LaTeX: special characters are escaped, unsupported ones are named by number.
 
     >>> latex_text("a_b & 50%, ε₁² ≤ é"), latex_text("10⁻⁸ 変")
     ('a\\_b \\& 50\\%, $\\varepsilon _{1} ^{2}$ $\\leq$ é', '10$^{-} ^{8}$ [U+5909]')
@@ -57,7 +57,7 @@ def latex_text(text: str) -> str:
 
 
 def latex_code(text: str) -> str:
-    r"""Return one line of a program for LaTeX, in a typewriter face: every space and quote as it is.
+    r"""Return one line of a program for LaTeX, with every space and quote kept.
 
     >>> latex_code("x  = -y--'")
     'x~~=~{-}y{-}{-}\\textquotesingle{}'
@@ -67,7 +67,7 @@ def latex_code(text: str) -> str:
 
 
 def ascii_text(text: str) -> str:
-    """Return text in ASCII; what stands above or below the line keeps a sign of it.
+    """Return text in ASCII. Raised and lowered characters keep a ^ or _.
 
     >>> ascii_text("─ ε₁ → 10⁻⁸ é 変"), ascii_text(f"a + b{STROKE}2{STROKE}")
     ('- eps_1 -> 10^-8 e ?', 'a + ~b2~')
@@ -205,7 +205,7 @@ def level_of(epsilon: sp.Basic) -> int:
 
 
 def is_as_written(expression: sp.Expr) -> bool:
-    """Whether the arguments stand in another order than SymPy's own, as they do in a trace."""
+    """Whether the arguments are in another order than SymPy's own, as in a trace."""
     arguments = list(expression.args)
     return arguments != sorted(arguments, key=cmp_to_key(sp.Basic.compare))
 

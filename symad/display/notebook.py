@@ -26,7 +26,7 @@ def prose(text: str) -> Cell:
 
 
 def code(text: str, printed: str = "", shown: str = "", plain: str = "") -> Cell:
-    """Return a cell of Python: its text, what it printed, what it showed last, as Markdown and as plain text."""
+    """Return a Python cell: its text, its printed output, and its result as Markdown and plain text."""
     outputs: list[Cell] = []
     if printed:
         outputs.append({"output_type": "stream", "name": "stdout", "text": _lines(printed)})

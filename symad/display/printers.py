@@ -46,7 +46,7 @@ _OPERATORS = {"log2": r"\log_{2}", "log10": r"\log_{10}", "loggamma": r"\log\Gam
 
 
 def shortened(name: str) -> str:
-    """Return a name with what cannot be seen made visible, cut in its middle where it is longer than a line.
+    """Return a name with invisible characters escaped, and its middle cut if it is too long.
 
     >>> shortened("x" * 100)
     'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…xxxxxxxxxxxxxxxxxxx'
@@ -142,7 +142,7 @@ class Text(_Common, StrPrinter):  # type: ignore[misc]
             self._settings["order"] = before
 
     def _signed(self, factors: list[sp.Expr]) -> str:
-        """Return what stands before the symbols of levels."""
+        """Return the factors before the symbols of levels."""
         if factors == [sp.S.NegativeOne]:
             return "-"
         product = factors[0] if len(factors) == 1 else sp.Mul(*factors, evaluate=False)
@@ -234,7 +234,7 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         return name if name.isalpha() and len(name) == 1 else rf"\operatorname{{{latex_text(name)}}}"
 
     def name(self, name: str, multiple: str = r"\mathrm") -> str:
-        """Return a name: Greek, one letter, or more letters in a face of their own; what follows _ stands below."""
+        """Return a name: Greek, one letter, or several letters upright; the part after _ is a subscript."""
         if name and greek_name(name[0]):
             name = greek_name(name[0]) + name[1:]
         found = _PLAIN_NAME.fullmatch(name)
@@ -244,7 +244,7 @@ class Latex(_Common, LatexPrinter):  # type: ignore[misc]
         return _letters(found[1], multiple) + (f"_{{{below}}}" if below else "")
 
     def emptyPrinter(self, expr: Any) -> str:
-        """Return what SymPy's printers know no form of."""
+        """Return an object that SymPy's printers have no form for."""
         return self.any_text(shortened(str(expr)))
 
     _print_str = emptyPrinter

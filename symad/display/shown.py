@@ -28,11 +28,11 @@ class Shown:
             cls.__repr__ = cls.__repr__  # type: ignore[method-assign]
 
     def document(self) -> Document:
-        """Return what is shown."""
+        """Return the displayed document."""
         raise TypeError(f"{type(self).__name__} has no document()")
 
     def words(self) -> Document:
-        """Return what is shown as text; a subclass whose pictures need an extra leaves them out here."""
+        """Return the document for text. A subclass whose pictures need an extra omits them here."""
         return self.document()
 
     @property

@@ -56,7 +56,7 @@ LEVELS: tuple[Look, ...] = (
 
 
 def look_of(style: Style, level: int = 0) -> Look:
-    """Return what a style looks like; the symbols of levels have a colour for each level.
+    """Return the look of a style. The symbols of levels have one colour for each level.
 
     >>> look_of("epsilon", 2).light, look_of("tangent", 2).light
     ('9C2E7C', '0060A0')

@@ -56,7 +56,7 @@ def plain(document: doc.Document, width: int | None = None, ascii_only: bool = F
 
 
 def terminal_width() -> int:
-    """Return how many characters a line of the terminal has; a width of its own where the output is no terminal."""
+    """Return the width of the terminal in characters, and WIDTH if the output is no terminal."""
     try:
         return shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else WIDTH
     except (AttributeError, ValueError):  # there is no stream, or it is closed
@@ -228,7 +228,7 @@ class _Blocks:
         return text
 
     def prose(self, text: str) -> str:
-        """Return text that the terminal shows as it is."""
+        """Return text that the terminal can show."""
         return ascii_text(visible(text)) if self.ascii_only else visible(text)
 
 

@@ -103,7 +103,7 @@ class Callbacks(NamedTuple):
 
     @property
     def hessian_pattern(self) -> SparsityPattern:
-        """Where the lower triangle of the Hessian may be non-zero, whatever the multipliers."""
+        """The pattern of the lower triangle of the Hessian, for all multipliers."""
         pattern: SparsityPattern = self.kernels.hessian.sparsity
         return pattern
 
@@ -208,7 +208,7 @@ def solution(
     solver: str, callbacks: Callbacks, x: Array, box: Bounds, limits: Bounds, *, success: bool, status: int,
     message: str, nit: int, multipliers: Array | None, bound_multipliers: Array | None = None,
 ) -> Solution:  # fmt: skip
-    """Return what was found at x, with values of the problem there."""
+    """Return the solution at x, with the values of the problem there."""
     values = callbacks.constraints(x)
     violation = max(box.violation(x), limits.violation(values))
     return Solution(

@@ -79,7 +79,7 @@ class CompiledProblem:
         self._kernels: dict[Any, Kernels] = dict(saved.kernels)  # of each shape that was met
 
     def kernels(self, x: Any, *parameters: Any) -> Kernels:
-        """Return what solvers call, for the shapes of arguments; it is compiled at the first call.
+        """Return the kernels of a solver for the shapes of arguments. The first call compiles them.
 
         >>> import symad as sa
         >>> made = sa.Problem(lambda x: np.sum(x**4), lambda x: x[1:] * x[:-1]).kernels(np.ones(3))
@@ -141,7 +141,7 @@ class CompiledProblem:
         options: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> Solution:
-        """Return what a solver finds from x0 on: "ipopt" (the extra `ipopt`), or a method of `scipy.optimize`.
+        """Solve from x0 with "ipopt" (the extra `ipopt`) or a method of `scipy.optimize`.
 
         `multipliers` of the constraints, or the solution of a problem nearby, let Ipopt start warm; `options` go to the
         solver as they are; `progress(iteration, value, violation)` is called after each iteration. What the solver says
@@ -190,7 +190,7 @@ class CompiledProblem:
         return doors.export_problem(callbacks, asked, directory, name, cpu)
 
     def _slopes(self, callbacks: Callbacks) -> Kernel | None:
-        """Return the gradients of the Lagrangian in x and in all parameters, None where there are no functions."""
+        """Return the gradients of the Lagrangian in x and in all parameters, None without functions."""
         return None
 
     def _bounds(self, shape: tuple[int, ...], rows: int) -> tuple[Bounds, Bounds]:

@@ -54,7 +54,7 @@ class DifferentiableKernel:
         return self.kernel.declared.name
 
     def pullback(self, wanted: tuple[int, ...]) -> DifferentiableKernel:
-        """Return the function of arguments and cotangents of the results that gives those of some arguments."""
+        """Return the function that maps arguments and cotangents of the results to cotangents of some arguments."""
         return self._product(Pullback(self._f, self.arguments, wanted), [np.ones(shape) for shape in self.shapes])
 
     def pushforward(self, moving: tuple[int, ...]) -> DifferentiableKernel:
@@ -83,7 +83,7 @@ def differentiable(f: Function, examples: tuple[Any, ...], tool: str) -> tuple[F
 
 
 def real_array(value: Any, number: int) -> Array:
-    """Return an argument as an array of its own; ArgumentError for labels, units and complex numbers."""
+    """Return a new array of an argument; ArgumentError for labels, units and complex numbers."""
     return np.array(numbers_of(value, f"argument {number}"))
 
 

@@ -43,7 +43,7 @@ class Side:
 
     @classmethod
     def of(cls, values: Array, bounds: Bounds) -> Side:
-        """Return what is near its bounds."""
+        """Return the numbers near their bounds."""
         finite = (
             np.where(np.isfinite(bounds.low), bounds.low, 0.0),
             np.where(np.isfinite(bounds.high), bounds.high, 0.0),
@@ -56,7 +56,7 @@ class Side:
         return cls(low | high, np.where(low, *finite), side)
 
     def without_pull(self, multipliers: Array, least: float) -> Side:
-        """Return the same without what its multiplier does not push to its bound."""
+        """Drop the numbers whose multiplier does not push them to their bound."""
         pushes = (self.side == 0) | (self.side * multipliers > least)
         return Side(self.is_at & pushes, self.bound, self.side)
 
@@ -83,7 +83,7 @@ class Conditions:
         return solve(self.residual, start, parameters, self.found, TOLERANCE)[0]
 
     def residual(self, unknown: Any, *parameters: Any) -> Any:
-        """Return what is 0 at a solution and its multipliers."""
+        """Return the residual that is 0 at a solution and its multipliers."""
         x, multipliers = unknown
 
         def lagrangian(x: Any) -> Any:
@@ -99,7 +99,7 @@ class Conditions:
         return np.concatenate([np.ravel(self.constraints(x, *parameters)), np.ravel(x)])
 
     def found(self, equation: Equation, start: Any) -> Any:
-        """Return the solution on plain numbers, and note what is at its bounds there."""
+        """Return the solution on plain numbers, and record the active bounds there."""
         found, callbacks = self.minimize(start[0], *equation.plain)
         if not found.success:
             raise ConvergenceError(f"{found.solver} found no solution", where=user_place(), why=found.message)
@@ -133,7 +133,7 @@ class Conditions:
 
 
 def _multipliers(slope: Array, callbacks: Callbacks, found: Solution, near: Side) -> Array:
-    """Return multipliers that make up for the slope of the objective, of what is near its bounds."""
+    """Return multipliers of active bounds and constraints that balance the slope of the objective."""
     x, pattern = np.ravel(found.x), callbacks.jacobian_pattern
     if found.multipliers is not None:
         return np.concatenate([found.multipliers, -callbacks.pull(x, found.multipliers)])

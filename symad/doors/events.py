@@ -30,7 +30,7 @@ class Event:
         self._slopes: Kernel | None = None
 
     def of(self, q: Array) -> Any:
-        """Return what SciPy calls, at states of which the first numbers are y."""
+        """Return the event function for SciPy. The first numbers of its states are y."""
         value, size = self._value, self._examples[1].size
 
         def event(t: float, z: Array) -> float:

@@ -83,7 +83,7 @@ class _Derivatives:
         return CasadiFunction(self.name, self._slots(self.inputs), self._slots(self.outputs), (step,))
 
     def jacobian(self) -> CasadiFunction:
-        """Return its Jacobian: a matrix for each result and each argument, each a kernel of its own."""
+        """Return the Jacobian: one kernel for each pair of result and argument."""
         arguments = (*self._slots(self.inputs), *(found.absent("out_") for found in self.outputs))
         results, steps = [], []
         for o, rows in enumerate(self.outputs):

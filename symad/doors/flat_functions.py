@@ -58,7 +58,7 @@ class FlattenedFunction:
             self.kernel = compile(self.function, *self.leaves)
 
     def apart(self, args: tuple[Any, ...], keywords: dict[str, Any]) -> list[Any]:
-        """Return the arrays among arguments; ArgumentError for those of another structure."""
+        """Return the arrays among arguments; ArgumentError for another structure."""
         if keywords:
             args = positional(self._f, args, keywords, "a tool knows arguments by their positions")
         if self._plain:

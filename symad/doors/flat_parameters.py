@@ -29,7 +29,7 @@ class FlatParameters:
 
     @classmethod
     def of(cls, parameters: Any) -> FlatParameters:
-        """Return the shapes of parameters; ArgumentError for what is no tuple of them."""
+        """Return the shapes of parameters; ArgumentError unless they are a tuple."""
         if not isinstance(parameters, tuple):
             raise ArgumentError(
                 f"parameters of type {type(parameters).__name__}", do="give a tuple of them, such as (p,)"
@@ -48,7 +48,7 @@ class FlatParameters:
         return sum(self.sizes)
 
     def flat(self, values: tuple[Any, ...]) -> Any:
-        """Return parameters as a vector, one 0 where there are none: no kernel takes an empty array.
+        """Return parameters as a vector. Without parameters it is one 0, since no kernel takes an empty array.
 
         ArgumentError for others than those of these shapes.
         """

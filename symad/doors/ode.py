@@ -349,7 +349,7 @@ def _names(parameters: tuple[Any, ...]) -> list[str]:
 
 
 def _times(times: Any) -> Array:
-    """Return plain times; ArgumentError for what is no list of numbers."""
+    """Return plain times; ArgumentError unless they are a list of numbers."""
     try:
         found = numbers_of(times, "times")
     except ArgumentError as error:
@@ -413,7 +413,7 @@ def _flat_right(
 
 
 def _mass(mass: Any, laid: FlatParameters, q: Array, size: int) -> Function | None:
-    """Return the mass matrix, or its diagonal, as a function of flat parameters, None where there is none."""
+    """Return the mass matrix or its diagonal as a function of flat parameters, None without one."""
     if mass is None:
         return None
     made = mass if callable(mass) else _constant(mass)

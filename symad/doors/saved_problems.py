@@ -91,7 +91,7 @@ def read_problem(folder: Path, cache: Setting) -> Saved:
 
 
 def restored(data: Any, declared: Declared) -> tuple[Pack | None, Unpack | None]:
-    """Return what a file says of containers; whoever has none needs nothing of what knows them."""
+    """Rebuild containers from their description in a file."""
     return compiling.restored(data, declared)
 
 
@@ -132,7 +132,7 @@ def _kernels(folder: Path, files: Any, cache: Setting) -> Kernels:
 
 
 def _check(shapes: Shapes, kernels: Kernels) -> None:
-    """Raise ValueError where kernels are not those of one problem: solvers written in C rely on their sizes."""
+    """Raise ValueError unless the kernels belong to one problem. Solvers written in C rely on their sizes."""
     size, rows = int(np.prod(shapes[0])), kernels.rows
     for name, kernel in _named(kernels):
         if kernel.declared.arguments[0].shape != shapes[0]:
@@ -150,7 +150,7 @@ def _check(shapes: Shapes, kernels: Kernels) -> None:
 
 
 def _number(value: Any) -> tuple[Any, Array]:
-    """Return the shape of a number or an array, None for None, and what it holds."""
+    """Return the shape and content of a number or an array, None for None."""
     if value is None:
         return None, np.empty(0)
     try:

@@ -23,7 +23,7 @@ class ConstraintPart(NamedTuple):
 
 
 def ends_of(given: Any, name: str) -> tuple[Any, Any]:
-    """Return the lowest and the highest from what a user gives: a tuple of both, SciPy's pairs, or its `Bounds`.
+    """Return lower and upper bounds from a tuple of both, SciPy's pairs, or `Bounds`.
 
     A list of pairs has one pair for each number, as SciPy takes it. So has a tuple of tuples as `bounds`; there a tuple
     of two lists of two numbers can be read both ways, which is an ArgumentError. SciPy has no `constraint_bounds`: as
@@ -101,7 +101,7 @@ def _joined(parts: Sequence[ConstraintPart], x: Any, *_: Any) -> Any:
 
 
 def bounds_at(parts: Sequence[ConstraintPart], x: Any) -> tuple[Any, Any]:
-    """Return the lowest and the highest values of all parts, whose sizes are known at a point."""
+    """Return the bounds of all parts. Their sizes are known at a point."""
     with np.errstate(all="ignore"):
         sizes = [np.size(part.function(x)) for part in parts]
     lows, highs = (

@@ -40,7 +40,7 @@ class Sensitivities:
 
     @cached_property
     def words(self) -> list[Word]:
-        """What each row is differentiated in."""
+        """The parameters that each row is differentiated in."""
         return [word for k in range(self.order + 1) for word in self._of_order(k)]
 
     def _of_order(self, order: int) -> list[Word]:

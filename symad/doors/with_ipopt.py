@@ -39,7 +39,7 @@ ENDS = SOLVED | {
 def solved_by_ipopt(
     _: str, callbacks: Callbacks, start: Array, box: Bounds, limits: Bounds, request: Request
 ) -> Solution:
-    """Return what Ipopt finds; ArgumentError where it is not installed, or does not know an option."""
+    """Solve with Ipopt; ArgumentError if it is missing or does not know an option."""
     ipyopt = optional("ipyopt", "the solver ipopt")
     options: dict[str, Any] = {"print_level": 0, "sb": "yes"}
     if request.tolerance is not None:
@@ -108,7 +108,7 @@ class _Guard:
         return self.error is None
 
     def raise_again(self, status: int) -> None:
-        """Raise what was kept; or the interrupt that came before `iterated` could keep it, which ipyopt has printed."""
+        """Raise the kept exception, or an interrupt that ipyopt has printed before `iterated` could keep it."""
         if self.error is None and status == STOPPED:
             printed = getattr(sys, "last_value", None)
             self.error = KeyboardInterrupt() if printed is self.printed or printed is None else printed

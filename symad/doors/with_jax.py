@@ -80,7 +80,7 @@ def _floats(jax: Any, value: Any, number: int) -> Any:
 
 
 def _require_interface(jax: Any) -> None:
-    """Raise ArgumentError for an XLA whose calls have another layout than the one that kernels know."""
+    """Raise ArgumentError if XLA's call layout is not the one that kernels know."""
     header = Path(jax.ffi.include_dir()) / "xla/ffi/api/c_api.h"
     major = re.search(r"define XLA_FFI_API_MAJOR (\d+)", header.read_text(encoding="utf-8"))
     if major is None or major[1] != "0":
@@ -135,7 +135,7 @@ class _Called:
         return jax.jit(function)
 
     def _at_one_point(self, *args: Any) -> Any:
-        """The kernel's machine code, where there is one for these numbers and this device."""
+        """The kernel's machine code for these numbers on this device, if there is any."""
         jax = self.jax
         if not self.native or any(value.dtype != np.float64 for value in args):
             return self._by_python(*args)
@@ -155,7 +155,7 @@ _REGISTERED: list[Any] = []  # XLA has their addresses, and never forgets them
 
 
 def _registered(jax: Any, kernel: Any) -> str:
-    """Return the name by which XLA knows a kernel: no other process has it, which may have loaded what XLA compiled."""
+    """Return the name of a kernel in XLA, unique to this process, as others may load what XLA compiled."""
     name = f"symad_{uuid4().hex}"
     _REGISTERED.append(kernel.callback(HANDLER))
     jax.ffi.register_ffi_target(name, _REGISTERED[-1].capsule, platform="cpu")

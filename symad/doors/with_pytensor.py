@@ -64,7 +64,7 @@ class KernelOp:
         return self.pytensor.graph.basic.Apply(self, given, outputs)
 
     def _variable(self, value: Any, number: int) -> Any:
-        """Return an argument as a variable of float64; ArgumentError for a variable that is none."""
+        """Return an argument as a float64 variable; ArgumentError for other variables."""
         tensor = self.pytensor.tensor
         if not isinstance(value, self.pytensor.graph.basic.Variable):
             return tensor.as_tensor_variable(real_array(value, number))
@@ -86,7 +86,7 @@ class KernelOp:
         return list(self.order.shapes)
 
     def connection_pattern(self, node: Any) -> list[list[bool]]:
-        """Return which results depend on which arguments: on no constant, whose gradients would be computed besides."""
+        """Return which results depend on which arguments. Constants are left out, so that they get no gradients."""
         return [[self._moves(value)] * len(node.outputs) for value in node.inputs]
 
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
@@ -108,11 +108,11 @@ class KernelOp:
         return self._product(self.order.pushforward(moving), [*inputs, *(tangents[k] for k in moving)])
 
     def L_op(self, inputs: Any, outputs: Any, output_grads: Any) -> list[Any]:  # noqa: N802
-        """Return what `pullback` does, by the name that it had before PyTensor 3."""
+        """The name of `pullback` before PyTensor 3."""
         return self.pullback(inputs, outputs, output_grads)
 
     def R_op(self, inputs: Any, eval_points: Any) -> list[Any]:  # noqa: N802
-        """Return what `pushforward` does, by the name that it had before PyTensor 3."""
+        """The name of `pushforward` before PyTensor 3."""
         return self.pushforward(inputs, None, eval_points)
 
     def _product(self, order: DifferentiableKernel, given: list[Any]) -> list[Any]:
@@ -141,7 +141,7 @@ def _op_type(pytensor: Any) -> type:
 
 
 def _check(given: list[Any], order: DifferentiableKernel) -> None:
-    """Raise ArgumentError for shapes that cannot be those of the examples."""
+    """Raise ArgumentError for shapes that differ from those of the examples."""
     shapes = [tuple(value.type.shape) for value in given]
     fits = len(shapes) == order.arguments and all(
         len(told) == len(shape) and all(n in (None, m) for n, m in zip(told, shape, strict=True))

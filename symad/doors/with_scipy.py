@@ -22,7 +22,7 @@ PRODUCTS = ("newton-cg", "trust-krylov")  # of that matrix and vectors
 def solved_by_scipy(
     method: str, callbacks: Callbacks, start: Array, box: Bounds, limits: Bounds, request: Request
 ) -> Solution:
-    """Return what `scipy.optimize.minimize` finds; ArgumentError where the method has no bounds or constraints."""
+    """Solve with `scipy.optimize.minimize`; ArgumentError if the method has no bounds or constraints."""
     scipy = optional("scipy.optimize", f"the solver {method}")
     constrained = bool(callbacks.kernels.rows)
     for asked, methods, what in ((box.finite, BOUNDED, "bounds"), (constrained, CONSTRAINED, "constraints")):
@@ -55,7 +55,7 @@ def _minimized(
     scipy: Any, callbacks: Callbacks, start: Array, method: str, tolerance: float | None, options: dict[str, Any],
     given: dict[str, Any],
 ) -> Any:  # fmt: skip
-    """Return what SciPy's method says; ArgumentError for options that it does not have."""
+    """Call SciPy's method; ArgumentError for unknown options."""
     try:
         return scipy.minimize(
             callbacks.value, start, jac=callbacks.gradient, method=method, tol=tolerance, options=options, **given,

@@ -45,7 +45,7 @@ class Integrator:
         return self.method or ("LSODA" if size < LARGE else "BDF")
 
     def atol_for(self, size: int) -> Any:
-        """Return the absolute tolerances of a number of unknowns: those of y for its derivatives too.
+        """Return absolute tolerances of all unknowns. Derivatives have those of y.
 
         ArgumentError for another number of them.
         """
@@ -77,7 +77,7 @@ class SystemKernels:
         return lambda t, z: right(t, z, q)
 
     def jacobian_of(self, q: Array, *, sparse: bool) -> Callable[[float, Array], Any]:
-        """Return the Jacobian for parameters: as a sparse matrix where that may be, and is worth it."""
+        """Return the Jacobian for parameters, as a sparse matrix where the method takes one and it pays."""
         kernel = self.jacobian
         pattern = kernel.sparsity
         if sparse and pattern.shape[0] > DENSE and pattern.density < FILLED:
@@ -105,7 +105,7 @@ class Callables(Protocol):
 def integrated(
     kernels: Callables, q: Array, span: tuple[float, float], start: Array, by: Integrator, **asked: Any
 ) -> Any:
-    """Return what `solve_ivp` finds, its method and status too; what becomes infinite or NaN has failed.
+    """Integrate by `solve_ivp`. A state that becomes infinite or NaN is a failure.
 
     ArgumentError for a right-hand side that is NaN or infinite at the start, and what SciPy says of its arguments;
     ConvergenceError where it stops with an error on the way.
@@ -133,7 +133,7 @@ def integrated(
 
 
 def _ended(found: Any, method: str, size: int) -> Any:
-    """Return what was found with its method; what became infinite or NaN has failed."""
+    """Return the result with its method. A state that became infinite or NaN is a failure."""
     found.method = method
     if not len(found.t):  # an event before all times that were asked for: SciPy gives empty lists
         found.t, found.y = np.empty(0), np.empty((size, 0))

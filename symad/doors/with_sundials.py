@@ -32,7 +32,7 @@ def integrated_by_cvode(
     right: Callable[[float, Array], Array], jac: Callable[[float, Array], Any], span: tuple[float, float],
     start: Array, by: Any, asked: dict[str, Any],
 ) -> Any:  # fmt: skip
-    """Return what CVODE finds, with the fields of `solve_ivp`; NotFiniteError where a function is NaN on the way.
+    """Integrate by CVODE, with the fields of `solve_ivp`; NotFiniteError for a function that is NaN.
 
     ArgumentError for what it is not asked for here.
     """
@@ -64,7 +64,7 @@ def integrated_by_cvode(
 
 
 def _together(events: Sequence[Any]) -> Callable[[float, Array, Array], None]:
-    """Return the function that CVODE calls for all events, with what it reads of them."""
+    """Return one CVODE function of all events, with the attributes that it reads."""
 
     def values(t: float, y: Array, out: Array) -> None:
         for k, event in enumerate(events):
@@ -101,7 +101,7 @@ class _Calls:
 
 @contextmanager
 def _threads(count: int) -> Iterator[None]:
-    """Let SuperLU_MT take so many threads, which its OpenMP is not told: it starts one for each processor, to wait."""
+    """Limit the threads of SuperLU_MT. Its OpenMP starts one for each processor otherwise."""
     library = ctypes.CDLL(importlib.import_module("sksundae._cy_cvode").__file__)  # and what it is linked with
     if not hasattr(library, "omp_set_num_threads"):
         yield
@@ -129,7 +129,7 @@ def _pattern(matrix: Any) -> Any:
 
 
 def _times(span: tuple[float, float], wanted: Any) -> Array:
-    """Return the times of CVODE: two for all of its own, more where they are chosen."""
+    """Return the times for CVODE: the two ends for its own steps, more if they are chosen."""
     if wanted is None:
         return np.array(span)
     between = [time for time in np.asarray(wanted, dtype=np.float64) if time not in span]

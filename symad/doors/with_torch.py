@@ -52,7 +52,7 @@ def to_torch(f: Function, *examples: Any) -> Function:
 
 
 def _tensor(torch: Any, value: Any, number: int) -> Any:
-    """Return an argument as a tensor of float64 in memory; ArgumentError for a tensor that is none."""
+    """Return an argument as a float64 tensor in memory; ArgumentError for other tensors."""
     if not isinstance(value, torch.Tensor):
         return torch.from_numpy(real_array(value, number))
     if value.dtype is torch.float64 and value.device.type == "cpu" and value.layout is torch.strided:
@@ -77,7 +77,7 @@ class Evaluated:
 
     @staticmethod
     def setup_context(context: Any, inputs: Any, output: Any) -> None:
-        """Keep what derivatives take."""
+        """Keep the inputs of derivatives."""
         context.torch, context.order, context.leading, *args = inputs
         context.save_for_backward(*args)
         context.save_for_forward(*args)

@@ -38,7 +38,7 @@ def _excess(build: Builder, a: int, u: int) -> int:
 
 
 def gamma_shape(build: Builder, a: int, u: int) -> int:
-    """The derivative of gammainc in a; 0 at u = 0. Below a = 1 it is made of `_gamma_shape_factor`."""
+    """The derivative of gammainc in a; 0 at u = 0. Below a = 1 it uses `_gamma_shape_factor`."""
     low = build.call(sp.StrictGreaterThan, _gamma_moment(build, 0, a, u), build.zero)
     side = build.select(low, build.call(s.gammainc, a, u), build.neg(build.call(s.gammaincc, a, u)))
     term = build.call(s.gamma_kernel, a, build.call(s.gammaln, build.add(a, build.one)), u)
@@ -89,7 +89,7 @@ def _gamma_moment_place(build: Builder, p: int, n: int, a: int, u: int) -> int:
 
 
 def _gamma_inverse_shape(build: Builder, p: int, a: int, *_: int) -> int:
-    """- (dP/da) / p(u), where p(u) = a/u times what `_gamma_shape_factor` is over."""
+    """- (dP/da) / p(u), where p(u) is a/u times the denominator of `_gamma_shape_factor`."""
     moved = build.div(build.mul(p, _gamma_shape_factor(build, a, p)), a)
     return build.select(build.call(sp.Equality, p, build.zero), build.zero, build.neg(moved))
 
@@ -114,7 +114,7 @@ def _beta_excess(build: Builder, first: bool, a: int, b: int, u: int) -> int:
 
 
 def beta_shape(build: Builder, first: bool, a: int, b: int, u: int) -> int:
-    """The derivative of betainc in a or b; 0 at both ends. Below 1 it is made of `_beta_shape_factor`."""
+    """The derivative of betainc in a or b; 0 at both ends. Below 1 it uses `_beta_shape_factor`."""
     low = build.call(sp.StrictGreaterThan, _beta_moment(build, 0, 0, a, b, u), build.zero)
     side = build.select(low, build.call(s.betainc, a, b, u), build.neg(build.call(s.betaincc, a, b, u)))
     large = build.mul(side, _beta_excess(build, first, a, b, u))

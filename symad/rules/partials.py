@@ -58,7 +58,7 @@ COMPOSITES: dict[Head, tuple[Callable[..., int | None], ...]] = {
 
 
 def derivative_form(build: Builder, node: int) -> Form:
-    """Return head and operands to differentiate for a node: its own, or those of an equal composition.
+    """Return the head and operands to differentiate for a node: its own, or those of an equal composition.
 
     >>> build = Builder(Graph())
     >>> x = build.graph.leaf(sp.Symbol("x"))
@@ -256,7 +256,7 @@ def _is_finite_number(base: sp.Basic | None, exponent: sp.Basic | None = sp.S.On
 def _edges_of_form(
     build: Builder, head: Head, operands: tuple[int, ...], node: int, active: Callable[[int], bool]
 ) -> list[Edge]:
-    """Return an edge from each active operand of a node, which is differentiated in a form of its own."""
+    """Return the edges of a node that is differentiated in another form."""
     gate = GATES.get(head)
     if gate is not None:
         gates = gate(build, operands)

@@ -42,7 +42,7 @@ def power_form(build: Builder, factors: list[Factor], rules: Rules) -> Form | No
 
 
 def _flattened(build: Builder, factors: list[Factor]) -> dict[int, int] | None:
-    """Return the factors of products and of whole powers, with their exponents; None where there are too many."""
+    """Return the factors of products and whole powers with their exponents, None if there are too many."""
     graph, found = build.graph, dict[int, int]()
     waiting = list(reversed(factors))
     while waiting:
@@ -68,7 +68,7 @@ def _kind(build: Builder, node: int) -> str:
 
 
 def _radicands(build: Builder, root: int) -> tuple[int, ...]:
-    """Return what hypot, or hypot of hypot, adds up the squares of; few, else the operands alone."""
+    """Return the numbers whose squares nested hypots add up; the operands alone if these are too many."""
     found = list(build.graph.operands[root])
     while len(found) <= MOST and build.graph.heads[found[0]] is h.hypot:
         found[:1] = build.graph.operands[found[0]]

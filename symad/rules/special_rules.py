@@ -22,7 +22,7 @@ Partial = Callable[..., int | None]
 
 
 def _zero(build: Builder, p: int, *operands: int) -> None:
-    """An operand that is piecewise constant, or whose derivative is refused by `REFUSED`."""
+    """The partial derivative in an operand that is piecewise constant, or that `REFUSED` lists."""
 
 
 def _half_root(build: Builder) -> int:
