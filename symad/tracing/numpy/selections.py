@@ -84,10 +84,12 @@ def var(
 
 
 @_form(np.std)
-def std(a: Any, *args: Any, **keywords: Any) -> Any:
-    """Their standard deviation, NaN where there are none."""
-    found = var(a, *args, **keywords)
-    return found if found is NotImplemented else np.sqrt(found)
+def std(a: Any, axis: Any = None, *args: Any, **keywords: Any) -> Any:
+    """Their standard deviation, NaN where there are none. That of one element is 0 everywhere, and so is its slope."""
+    variance = var(a, axis, *args, **keywords)
+    if variance is NotImplemented:
+        return variance
+    return np.where(_counted(a, _axes(a, axis) or ()) == 1, variance, np.sqrt(variance))
 
 
 @_form(np.linalg.norm)

@@ -11,7 +11,7 @@ import numpy as np
 from symad.tracing.numpy.distributions import normal_logpdf
 from symad.tracing.numpy.reduce import traced
 from symad.tracing.numpy.registry import stands_in_for
-from symad.tracing.scipy.objects import array
+from symad.tracing.scipy.objects import array, fails
 from symad.tracing.values.node_operands import holds_traced
 from symad.tracing.values.traced import refuse_function
 
@@ -32,8 +32,13 @@ class Named(tuple[Any, ...]):
         return made
 
 
+def sample(a: Any) -> Any:
+    """Return a sample as an array. A number is a sample of one, as SciPy has it."""
+    return np.atleast_1d(array(a))
+
+
 def flat(a: Any, axis: Any) -> tuple[Any, Any]:
-    return (np.ravel(array(a)), 0) if axis is None else (array(a), axis)
+    return (np.ravel(array(a)), 0) if axis is None else (sample(a), axis)
 
 
 def _moment(a: Any, order: Any, axis: Any) -> Any:
@@ -134,11 +139,12 @@ def entropy(
     """The entropy of a distribution, or its distance from another one."""
     only("entropy", nan_policy=nan_policy != "propagate", keepdims=keepdims)
     special = sys.modules["scipy.special"]
-    shares = array(pk) / np.sum(array(pk), axis=axis, keepdims=True)
+    pk = sample(pk)
+    shares = pk / np.sum(pk, axis=axis, keepdims=True)
     if qk is None:
         terms = _ufunc(special.entr, shares)
     else:
-        terms = _ufunc(special.rel_entr, shares, array(qk) / np.sum(array(qk), axis=axis, keepdims=True))
+        terms = _ufunc(special.rel_entr, shares, sample(qk) / np.sum(sample(qk), axis=axis, keepdims=True))
     found = np.sum(terms, axis=axis)
     return found if base is None else found / np.log(base)
 
@@ -151,8 +157,14 @@ def _ufunc(function: Any, *values: Any) -> Any:
 
 
 def correlation(x: Any, y: Any) -> Any:
-    dx, dy = x - np.mean(x), y - np.mean(y)
-    return np.clip(np.sum(dx * dy) / np.sqrt(np.sum(dx**2) * np.sum(dy**2)), -1.0, 1.0)
+    """Return the product of both samples, centred and scaled to length 1, in the order in which SciPy rounds."""
+    return np.clip(np.dot(_standardised(x), _standardised(y)), -1.0, 1.0)
+
+
+def _standardised(x: Any) -> Any:
+    deviations = x - np.mean(x)
+    largest = np.max(np.abs(deviations))
+    return deviations / (largest * np.linalg.norm(deviations / largest))
 
 
 def two_sided(statistic: Any, degrees: Any) -> Any:
@@ -175,15 +187,28 @@ def linregress(x: Any, y: Any, alternative: str = "two-sided") -> Any:
     """A straight line through points."""
     only("linregress", alternative=alternative != "two-sided")
     x, y = array(x), array(y)
+    if len(x) > 1 and fails(_varies, x):
+        raise ValueError("Cannot calculate a linear regression if all x values are identical")
     dx, dy, degrees = x - np.mean(x), y - np.mean(y), len(x) - 2
-    slope, r = np.sum(dx * dy) / np.sum(dx**2), correlation(x, y)
-    error = np.sqrt((1 - r * r) * np.sum(dy**2) / np.sum(dx**2) / degrees)
+    squares, products, others = np.mean(dx**2), np.mean(dx * dy), np.mean(dy**2)
+    slope, r = products / squares, np.clip(products / np.sqrt(squares * others), -1.0, 1.0)
+    if degrees:
+        p = two_sided(r * np.sqrt(degrees / ((1.0 - r + _TINY) * (1.0 + r + _TINY))), float(degrees))
+        error = np.sqrt((1 - r**2) * others / squares / degrees)
+    else:  # a line through two points
+        p, error = np.where(y[0] == y[1], 1.0, 0.0), 0.0
     return Named(
         5,
-        slope=slope, intercept=np.mean(y) - slope * np.mean(x), rvalue=r,
-        pvalue=two_sided(r * np.sqrt(degrees / (1 - r * r)), float(degrees)), stderr=error,
-        intercept_stderr=error * np.sqrt(np.mean(dx**2) + np.mean(x) ** 2),
+        slope=slope, intercept=np.mean(y) - slope * np.mean(x), rvalue=r, pvalue=p, stderr=error,
+        intercept_stderr=error * np.sqrt(squares + np.mean(x) ** 2),
     )  # fmt: skip
+
+
+_TINY = 1e-20  # SciPy's: keeps the statistic of a perfect line finite
+
+
+def _varies(x: Any) -> Any:
+    return np.any(x != x[0])
 
 
 @stands_in_for("scipy.stats.ttest_1samp")
@@ -193,7 +218,7 @@ def ttest_1samp(
 ) -> Any:  # fmt: skip
     """Whether the mean of a sample is a number."""
     only("ttest_1samp", alternative=alternative != "two-sided", nan_policy=nan_policy != "propagate")
-    values = array(a)
+    values = sample(a)
     degrees = values.shape[axis] - 1
     error = np.std(values, axis=axis, ddof=1) / math.sqrt(values.shape[axis])
     t = (np.mean(values, axis=axis) - popmean) / error
@@ -204,10 +229,10 @@ def ttest_1samp(
 def ttest_ind(a: Any, b: Any, *, axis: int = 0, equal_var: bool = True, **keywords: Any) -> Any:
     """Whether two samples have the same mean."""
     only("ttest_ind", equal_var=not equal_var, **dict.fromkeys(keywords, True))
-    first, second = array(a), array(b)
+    first, second = sample(a), sample(b)
     counts = first.shape[axis], second.shape[axis]
     degrees = sum(counts) - 2
-    pooled = sum((n - 1) * np.var(v, axis=axis, ddof=1) for n, v in zip(counts, (first, second), strict=True))
+    pooled = sum(n * np.var(v, axis=axis) for n, v in zip(counts, (first, second), strict=True))
     error = np.sqrt(pooled / degrees * (1 / counts[0] + 1 / counts[1]))
     t = (np.mean(first, axis=axis) - np.mean(second, axis=axis)) / error
     return Named(statistic=t, pvalue=two_sided(t, float(degrees)), df=float(degrees))
