@@ -41,12 +41,12 @@ def evaluate_columns(rows: Rows, order: Sequence[int], values: dict[int, Any]) -
 
 def _one_by_one(head: Head) -> Callable[..., Any]:
     """Return the function of a head that NumPy does not have: that of floats, one by one."""
-    one = intrinsic(head).number
+    function = intrinsic(head).number
     truth = issubclass(head, sp.logic.boolalg.Boolean)
 
     def one_by_one(*columns: Any) -> Any:
-        found = np.frompyfunc(lambda *numbers: one(*numbers), len(columns), 1)(*_plain(columns))
-        return np.asarray(found, dtype=bool if truth else np.float64)
+        values = np.frompyfunc(lambda *numbers: function(*numbers), len(columns), 1)(*_plain(columns))
+        return np.asarray(values, dtype=bool if truth else np.float64)
 
     return one_by_one
 
@@ -91,11 +91,11 @@ def _in_blocks(function: Callable[..., Any]) -> Callable[..., Any]:
         flat = [column.ravel() if np.ndim(column) else column for column in columns]
         parts = [slice(start, start + BLOCK) for start in range(0, long[0].size, BLOCK)]
         first = function(*[column[parts[0]] if np.ndim(column) else column for column in flat])
-        found = np.empty(long[0].size, dtype=first.dtype)
-        found[parts[0]] = first
+        values = np.empty(long[0].size, dtype=first.dtype)
+        values[parts[0]] = first
         for part in parts[1:]:
-            found[part] = function(*[column[part] if np.ndim(column) else column for column in flat])
-        return found.reshape(long[0].shape)
+            values[part] = function(*[column[part] if np.ndim(column) else column for column in flat])
+        return values.reshape(long[0].shape)
 
     return in_blocks
 
@@ -142,10 +142,10 @@ def _piecewise(*flat: Any) -> Any:
     shape = np.broadcast_shapes(*map(np.shape, flat))
     last = len(flat) - 2
     otherwise = np.ndim(flat[last + 1]) == 0 and bool(flat[last + 1])  # as the last of most holds in any case
-    found: Any = np.asarray(flat[last], dtype=np.float64) if otherwise else np.full(shape, np.nan)
+    values: Any = np.asarray(flat[last], dtype=np.float64) if otherwise else np.full(shape, np.nan)
     for k in range(last - 2 if otherwise else last, -1, -2):
-        found = select(flat[k + 1], flat[k], found)
-    return found if found.shape == shape else np.broadcast_to(found, shape).copy()
+        values = select(flat[k + 1], flat[k], values)
+    return values if values.shape == shape else np.broadcast_to(values, shape).copy()
 
 
 BLOCK = 16_384  # elements, of which a dozen arrays fit in a cache

@@ -25,14 +25,14 @@ def matrix_numbers(operation: MatrixOperation, operands: Sequence[Numbers]) -> l
     try:
         return existing_numbers(operation, operands)
     except np.linalg.LinAlgError:
-        found = [np.full(size, np.nan) for size in operation.results]
-        return [np.tril(found[0].reshape(operation.sizes * 2)).ravel()] if operation.kind == "cholesky" else found
+        results = [np.full(size, np.nan) for size in operation.results]
+        return [np.tril(results[0].reshape(operation.sizes * 2)).ravel()] if operation.kind == "cholesky" else results
 
 
 def existing_numbers(operation: MatrixOperation, operands: Sequence[Numbers]) -> list[Numbers]:
     """Return the results of an operation, flat; LinAlgError where there are none."""
     with np.errstate(all="ignore"):
-        return [np.ravel(found) for found in _NUMBERS[operation.kind](operation, *operands)]
+        return [np.ravel(result) for result in _NUMBERS[operation.kind](operation, *operands)]
 
 
 def _product(operation: MatrixOperation, left: Numbers, right: Numbers) -> list[Numbers]:
@@ -112,10 +112,10 @@ def _exponential(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
         and more * (2 * scale) ** 26 <= _largest_row(square)
     ):
         squarings, scale = squarings - 1, 2 * scale
-    found = _approximant(square * scale, [power * scale ** (2 * k) for k, power in enumerate(powers)])
+    exponential = _approximant(square * scale, [power * scale ** (2 * k) for k, power in enumerate(powers)])
     for _ in range(squarings):
-        found = found @ found
-    return [found]
+        exponential = exponential @ exponential
+    return [exponential]
 
 
 def _largest_row(matrix: Numbers) -> float:
@@ -124,10 +124,10 @@ def _largest_row(matrix: Numbers) -> float:
 
 def _power(matrix: Numbers) -> float:
     """Return the largest sum of a row of a matrix to the 27th."""
-    found = np.ones(len(matrix))
+    row_sums = np.ones(len(matrix))
     for _ in range(27):
-        found = matrix @ found
-    return float(found.max())
+        row_sums = matrix @ row_sums
+    return float(row_sums.max())
 
 
 def _approximant(matrix: Numbers, powers: Sequence[Numbers]) -> Any:

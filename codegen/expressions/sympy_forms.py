@@ -180,15 +180,15 @@ def _substituted(body: sp.Basic, index: sp.Basic, values: list[sp.Basic]) -> Ite
     """Yield the body with each value for the index; only what depends on the index is made anew."""
     order = _dependent(body, index)
     for value in values:
-        made: dict[int, sp.Basic] = {}
+        copies: dict[int, sp.Basic] = {}
         for part in order:
             if part == index:
-                made[id(part)] = value
+                copies[id(part)] = value
             elif index in getattr(part, "bound_symbols", ()) or isinstance(part, sp.Subs):
-                made[id(part)] = part.subs(index, value)
+                copies[id(part)] = part.subs(index, value)
             else:
-                made[id(part)] = _rebuilt(part.func, [made.get(id(argument), argument) for argument in part.args])
-        yield made.get(id(body), body)
+                copies[id(part)] = _rebuilt(part.func, [copies.get(id(argument), argument) for argument in part.args])
+        yield copies.get(id(body), body)
 
 
 def _rebuilt(head: Head, arguments: list[sp.Basic]) -> sp.Basic:
@@ -199,18 +199,18 @@ def _rebuilt(head: Head, arguments: list[sp.Basic]) -> sp.Basic:
 
 def _dependent(body: sp.Basic, index: sp.Basic) -> list[sp.Basic]:
     """Return the parts of an expression that depend on a symbol, operands first, each object once."""
-    found: dict[int, bool] = {}
+    depends: dict[int, bool] = {}
     order, stack = [], [body]
     while stack:
         part = stack[-1]
-        missing = [argument for argument in part.args if id(argument) not in found]
+        missing = [argument for argument in part.args if id(argument) not in depends]
         if missing:
             stack += missing
             continue
         stack.pop()
-        if id(part) not in found:
-            found[id(part)] = part == index or any(found[id(argument)] for argument in part.args)
-            if found[id(part)]:
+        if id(part) not in depends:
+            depends[id(part)] = part == index or any(depends[id(argument)] for argument in part.args)
+            if depends[id(part)]:
                 order.append(part)
     return order
 

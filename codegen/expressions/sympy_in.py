@@ -9,14 +9,7 @@ from typing import Any
 import sympy as sp
 
 from codegen.errors import ArgumentError, UnboundSymbolError
-from codegen.expressions.sympy_forms import (
-    Form,
-    array_of,
-    can_be_input,
-    is_array_symbol,
-    is_input_head,
-    read_form,
-)
+from codegen.expressions.sympy_forms import Form, array_of, can_be_input, is_array_symbol, is_input_head, read_form
 from codegen.ir.program import Head, Input, Output, Program
 from codegen.ir.row_table import COMMUTATIVE, RowTable
 

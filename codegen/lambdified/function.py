@@ -77,16 +77,16 @@ class Lambdified:
             return self._in_numpy(*args)
         if keywords:
             args = in_positions(args, keywords, self._arguments.names)
-        given = args
+        originals = args
         if not self._plain:
             args = tuple(self._arguments.apart(args))
         if args and (type(args[0]) is float or (type(args[0]) is np.ndarray and args[0].shape == self._first)):
             try:
                 if are_doubles(args):
-                    found = self.kernel(*args)
+                    values = self.kernel(*args)
                     if self._direct:
-                        return found
-                    return self._results.fill(found) if self._listed is None else self._listed(found.tolist())
+                        return values
+                    return self._results.fill(values) if self._listed is None else self._listed(values.tolist())
             except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
                 pass
         elif args and self._numbers and type(args[0]) is np.ndarray and are_doubles(args):
@@ -94,29 +94,29 @@ class Lambdified:
                 assert self._theirs is not None
                 self._in_numpy = self._theirs.function(SCIPY)
                 return self._in_numpy(*args)
-            found = self.kernel.batch(*args)
-            return found if self._listed is None else self._listed(np.moveaxis(found, -1, 0))
+            values = self.kernel.batch(*args)
+            return values if self._listed is None else self._listed(np.moveaxis(values, -1, 0))
         if len(args) != len(self.kernel.program.arguments):
             self._arguments.apart(args)  # which refuses it
-        return self._of_any(args, given)
+        return self._of_any(args, originals)
 
-    def _of_any(self, args: tuple[Any, ...], given: tuple[Any, ...]) -> Any:
+    def _of_any(self, args: tuple[Any, ...], originals: tuple[Any, ...]) -> Any:
         """Evaluate at arrays, at expressions, at complex numbers, or at what NumPy does not compute in doubles."""
         if any(isinstance(value, sp.Basic) for value in args):
             numbers = [_number(value) for value in args]
             if any(isinstance(value, sp.Basic) for value in numbers):
-                return self._in_python("expressions as arguments", "sympy" if self._symbolic else "", given)
-            args = given = tuple(numbers)
+                return self._in_python("expressions as arguments", "sympy" if self._symbolic else "", originals)
+            args = originals = tuple(numbers)
         library, args = _of_library(args)
         kinds = kinds_of(args)
         if kinds & _OTHERS or kinds == {INTEGER}:
             native = self._theirs is None or self._theirs.modules == "native"
             if not (native or self._has_matrices_at_points(args)):
-                return self._in_python("these arguments", SCIPY, given)
+                return self._in_python("these arguments", SCIPY, originals)
         if self.kernel.options.number.parts == 1 and COMPLEX in kinds:
             return self._complex_numbers(args)
-        found = self._results.fill(self._broadcast(self.kernel, args))
-        return found if library is None else _in_library(library, found)
+        values = self._results.fill(self._broadcast(self.kernel, args))
+        return values if library is None else _in_library(library, values)
 
     def _has_matrices_at_points(self, args: Sequence[Any]) -> bool:
         """Whether matrices are asked for at many points, which SymPy's functions do not give."""
@@ -124,11 +124,11 @@ class Lambdified:
         many = any(_axes(value) > len(array.shape) for value, array in zip(args, declared, strict=True))
         return many and bool(self._results.matrices)
 
-    def _in_python(self, what: str, modules: Any, args: Sequence[Any]) -> Any:
+    def _in_python(self, subject: str, modules: Any, args: Sequence[Any]) -> Any:
         """Evaluate by SymPy's own function."""
         if self._theirs is None or not modules:
             raise CallError(
-                what, why="the function computes with numbers",
+                subject, why="the function computes with numbers",
                 do="make it without modules='math', where it is made, and not of a pickle",
             )  # fmt: skip
         return self._theirs.function(modules)(*args)
@@ -154,7 +154,7 @@ class Lambdified:
         declared = kernel.program.arguments
         number = kernel.options.number
         arrays = [_points(value, array, k, number) for k, (value, array) in enumerate(zip(args, declared, strict=True))]
-        extra = [array.shape[len(given.shape) :] for array, given in zip(arrays, declared, strict=True)]
+        extra = [array.shape[len(declaration.shape) :] for array, declaration in zip(arrays, declared, strict=True)]
         try:
             points = np.broadcast_shapes(*extra)
         except ValueError as error:
@@ -166,7 +166,7 @@ class Lambdified:
             return kernel(*arrays)
         outputs = kernel.program.outputs
         results = tuple(np.empty(output.shape + points, number.dtype) for output in outputs)
-        inputs = [_leading(array, len(given.shape)) for array, given in zip(arrays, declared, strict=True)]
+        inputs = [_leading(array, len(declaration.shape)) for array, declaration in zip(arrays, declared, strict=True)]
         out = tuple(_leading(array, len(output.shape)) for array, output in zip(results, outputs, strict=True))
         kernel.batch(*inputs, out=out)
         return results[0] if len(results) == 1 else results

@@ -138,9 +138,9 @@ def read(args: Any, expressions: Any, *, sparse: bool = False) -> tuple[Argument
     ([x], [y + 1], [(y, x**2)])
     """
     taken = Arguments.of(args)
-    wanted, replacements = _expressions(expressions, taken)
-    _refuse_text(wanted)
-    return taken, Results.of(wanted, sparse=sparse), list(replacements)
+    outputs, replacements = _expressions(expressions, taken)
+    _refuse_text(outputs)
+    return taken, Results.of(outputs, sparse=sparse), list(replacements)
 
 
 def _expressions(expressions: Any, taken: Arguments) -> tuple[Any, Any]:
@@ -204,14 +204,14 @@ def _with_loops(program: Program, roll: Roll, options: Options) -> Program | Rol
     if roll == "never" or options.number.parts > 1:
         return program
     try:
-        found = roll_program(program)
+        rolled = roll_program(program)
     except StraightError as reason:
         if roll == "always":
             raise ArgumentError('roll="always"', why=str(reason), do="leave the option out") from None
         return program
     prices: dict[Way, Price] = {
         "straight": straight_work(program).price,
-        "rolled": rolled_work(found, len(program)).price,
+        "rolled": rolled_work(rolled, len(program)).price,
     }
-    worth_it = repeats_enough(found) and cheapest(prices) == "rolled"
-    return found if roll == "always" or worth_it else program
+    worth_it = repeats_enough(rolled) and cheapest(prices) == "rolled"
+    return rolled if roll == "always" or worth_it else program

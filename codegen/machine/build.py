@@ -84,8 +84,8 @@ def compile_program(
     _check(program, chosen)
     with fewer_collections(), within_compilation(program.name, LISTING) as opened:
         stage("program", program)
-        found = codegen.machine.storage.cache.chosen(cache)
-        program_cache = ProgramCache(None if watched() else found, program, chosen)
+        chosen_cache = codegen.machine.storage.cache.chosen(cache)
+        program_cache = ProgramCache(None if watched() else chosen_cache, program, chosen)
         return _kernel(program, chosen, program_cache, opened, pack, unpack, planned)
 
 
@@ -107,9 +107,9 @@ def _kernel(
     write_again = None
     if compiled is None:
         code, write_again = _build(program, chosen)
-        made = first if write_again else final  # there is nothing better
-        program_cache.store(made, code)
-        compiled = _compiled(made, program, chosen, program_cache, code, code.linked())
+        tier = first if write_again else final  # there is nothing better
+        program_cache.store(tier, code)
+        compiled = _compiled(tier, program, chosen, program_cache, code, code.linked())
     stats = compiled.stats
     kernel = make_kernel(compiled._replace(bisection=bisection, stats=replace(stats, plan=planned)), pack, unpack)
     if compiled.tier != final:
@@ -159,9 +159,9 @@ def revive(data: bytes, pack: Pack | None, unpack: Unpack | None) -> Kernel:
     return _again(decode(data, "a pickled kernel"), pack, unpack, None)
 
 
-def _again(found: Portable, pack: Pack | None, unpack: Unpack | None, cache: Setting) -> Kernel:
-    options = {field.name: getattr(found.options, field.name) for field in fields(Options)}
-    return compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
+def _again(portable: Portable, pack: Pack | None, unpack: Unpack | None, cache: Setting) -> Kernel:
+    options = {field.name: getattr(portable.options, field.name) for field in fields(Options)}
+    return compile_program(portable.program, pack=pack, unpack=unpack, cache=cache, **options)
 
 
 def _stored(
@@ -169,12 +169,12 @@ def _stored(
 ) -> Compiled | None:
     """Return what the cache has."""
     start = time.perf_counter()
-    found = program_cache.load(tier)
-    if found is None:
+    stored = program_cache.load(tier)
+    if stored is None:
         return None
-    made = _compiled(tier, program, options, program_cache, *found)
+    compiled = _compiled(tier, program, options, program_cache, *stored)
     seconds = {"load": time.perf_counter() - start}
-    return made._replace(stats=replace(made.stats, seconds=seconds, cached=True))
+    return compiled._replace(stats=replace(compiled.stats, seconds=seconds, cached=True))
 
 
 def _compiled(
@@ -248,17 +248,17 @@ def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
         lowered = side_by_side(plain, own=own, vector_libm=library)
     clock.append(time.perf_counter())
     if program.seeded:
-        made = encode_sweep(program, replace(prepared.halves, once=lowered), own, library=library)
+        encoded = encode_sweep(program, replace(prepared.halves, once=lowered), own, library=library)
         executed = executed_halves(program, plain, prepared.halves.columns, lanes_of_columns(program))
     else:
-        made, executed = encode(program, lowered, own, library=library), plain.count()
+        encoded, executed = encode(program, lowered, own, library=library), plain.count()
     clock.append(time.perf_counter())
     seconds = dict(zip(ENCODING, [b - a for a, b in pairwise(clock)], strict=True))
-    code = ObjectCode.encoded(made, seconds["encode"])
-    stage("assembly", lambda: disassembly.listing(made.code, made.begin, made.entry, made.called))
+    code = ObjectCode.encoded(encoded, seconds["encode"])
+    stage("assembly", lambda: disassembly.listing(encoded.code, encoded.begin, encoded.entry, encoded.called))
     stats = replace(
         _sizes(prepared),
-        workspace=made.workspace,
+        workspace=encoded.workspace,
         seconds=seconds,
         code_bytes=code.code_bytes,
         executed=executed.total(),

@@ -146,13 +146,9 @@ def traced_with_loops(
             return None
 
     traced = trace_structured(
-        f,
-        *args,
-        max_paths=max_paths,
-        differentiate=Differentiation(differentiate),
-        arrays=writer if arrays else None,
+        f, *args, max_paths=max_paths, differentiate=Differentiation(differentiate), arrays=writer if arrays else None
     )
-    traced.of_arrays = any(found.written_down for found in writers)
+    traced.of_arrays = any(writer.written_down for writer in writers)
     return traced
 
 
@@ -186,8 +182,8 @@ def few_bodies(program: RolledProgram) -> bool:
 
     Those of others, which are operations on large arrays, are taken column by column.
     """
-    found = list(regions_of(program.steps))
-    return len(found) <= FEW_BODIES and not any(counts for _, counts in found)
+    regions = list(regions_of(program.steps))
+    return len(regions) <= FEW_BODIES and not any(counts for _, counts in regions)
 
 
 def in_rounds(program: RolledProgram) -> bool:
@@ -203,10 +199,10 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     if differentiated and traced.graph.rules:
         raise StraightError(RULES)
     everywhere = not differentiated or (traced.raised is None and not traced.in_body)
-    wanted = traced if everywhere else _with_factor(traced)
-    rows = plain_rows(traced.graph, wanted.inputs.nodes, wanted.outputs.nodes, wanted.loops)
-    written = [with_loops(rows.loop(loop)) for loop in wanted.loops]
-    loops, program = roll_rows(rows, _arrays(wanted, rows), written, lambda row: _line(traced, rows, row), name)
+    source = traced if everywhere else _with_factor(traced)
+    rows = plain_rows(traced.graph, source.inputs.nodes, source.outputs.nodes, source.loops)
+    written = [with_loops(rows.loop(loop)) for loop in source.loops]
+    loops, program = roll_rows(rows, _arrays(source, rows), written, lambda row: _line(traced, rows, row), name)
     nested = with_nests(program)
     notes, program = _repeated(program, nested), without_copies(nested)
     *values, last = range(len(program.outputs))
@@ -220,7 +216,7 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
 
 def _repeated(program: RolledProgram, nested: RolledProgram) -> tuple[str, ...]:
     """Return a sentence on many loops one after the other, as Python loops around arrays leave them."""
-    before, after = (sum(1 for _ in regions_of(each.steps)) for each in (program, nested))
+    before, after = (sum(1 for _ in regions_of(version.steps)) for version in (program, nested))
     if after < before:
         return (f"{before} loops one after the other repeat in rounds: {after} are compiled",)
     return (f"{before} loops one after the other, which do not repeat evenly",) if before >= MANY_LOOPS else ()
@@ -233,11 +229,11 @@ def _with_factor(traced: StructuredTrace) -> StructuredTrace:
     """
     if traced.in_body or traced.raised is None:
         raise StraightError(RAISES)
-    graph, made = traced.graph, copy(traced)
+    graph, factored = traced.graph, copy(traced)
     factor = op.select(graph, traced.raised, graph.number(math.nan), graph.number(1.0))
     structure = containers.flatten((skeleton(traced), 0.0))[1]
-    made.outputs = Tree(structure, [*traced.whole.arrays, np.array(factor)])
-    return made
+    factored.outputs = Tree(structure, [*traced.whole.arrays, np.array(factor)])
+    return factored
 
 
 def _arrays(traced: StructuredTrace, rows: PlainRows) -> Arrays:
@@ -259,13 +255,13 @@ def differentiated_loops(
     primal: Primal, args: tuple[Any, ...], recipes: Sequence[TransformRecord], checkpoints: Checkpoints = "all"
 ) -> Rolled:
     """Apply transforms, the innermost first; StraightError for one that rolled programs do not have."""
-    found = Rolled(primal.program, skeleton(primal.traced), primal, checkpoints)
+    rolled = Rolled(primal.program, skeleton(primal.traced), primal, checkpoints)
     for recipe in recipes:
-        made = _RESULTS[recipe.transform](found, args, recipe)
-        if made is None:
+        transformed = _RESULTS[recipe.transform](rolled, args, recipe)
+        if transformed is None:
             raise StraightError(f"its {recipe.transform} is not taken of loops in this form")
-        found = made
-    return found if primal.domain is None else replace(found, program=restricted(found.program, primal.domain))
+        rolled = transformed
+    return rolled if primal.domain is None else replace(rolled, program=restricted(rolled.program, primal.domain))
 
 
 def _leaves(args: tuple[Any, ...], position: int) -> range:
@@ -280,36 +276,36 @@ def _empty(value: Any) -> Any:
     return containers.unflatten(structure, [0.0] * len(leaves))
 
 
-def _gradient(found: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
+def _gradient(rolled: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
     positions = positions_of(recipe.argnums, len(args))
     active = [leaf for position in positions for leaf in _leaves(args, position)]
     both = recipe.transform == "value and gradient"
-    program = KINDS["gradient"](found.program, active, found.checkpoints, value=both)
+    program = KINDS["gradient"](rolled.program, active, rolled.checkpoints, value=both)
     if program is None:
         return None
     parts = tuple(_empty(args[position]) for position in positions)
     result = parts if isinstance(recipe.argnums, tuple) else parts[0]
-    return replace(found, program=program, result=(found.result, result) if both else result)
+    return replace(rolled, program=program, result=(rolled.result, result) if both else result)
 
 
-def _derivative(found: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
-    program = KINDS["derivative"](found.program, [0], found.checkpoints)
-    return None if program is None else replace(found, program=program)
+def _derivative(rolled: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
+    program = KINDS["derivative"](rolled.program, [0], rolled.checkpoints)
+    return None if program is None else replace(rolled, program=program)
 
 
-def _matrix(found: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
+def _matrix(rolled: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
     """The Hessian or Jacobian of one array in one array."""
-    if isinstance(recipe.argnums, tuple) or not isinstance(found.result, float):
+    if isinstance(recipe.argnums, tuple) or not isinstance(rolled.result, float):
         return None
     active = _leaves(args, positions_of(recipe.argnums, len(args))[0])
-    columns = found.primal.traced.of_arrays and not few_bodies(found.program)
+    columns = rolled.primal.traced.of_arrays and not few_bodies(rolled.program)
     program = KINDS[recipe.transform](
-        found.program, active, found.checkpoints, sparse=recipe.sparse, format=recipe.format, columns=columns
+        rolled.program, active, rolled.checkpoints, sparse=recipe.sparse, format=recipe.format, columns=columns
     )
     if program is None:
         return None
     pattern = program.outputs[0].pattern
-    return replace(found, program=program, result=0.0 if pattern is None else SparseMatrix(0.0, pattern))
+    return replace(rolled, program=program, result=0.0 if pattern is None else SparseMatrix(0.0, pattern))
 
 
 _RESULTS: dict[str, Callable[[Rolled, tuple[Any, ...], TransformRecord], Rolled | None]] = {

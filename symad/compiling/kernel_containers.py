@@ -91,10 +91,10 @@ def _example_of(data: Any) -> Any:
         raise TypeError(f"{type(data).__name__} in place of a container")
     ((kind, parts),) = data.items()
     if kind == "dict":
-        found = {key: _example_of(part) for key, part in parts}
-        if len(found) != len(parts) or not all(map(_is_plain, found)):
+        examples = {key: _example_of(part) for key, part in parts}
+        if len(examples) != len(parts) or not all(map(_is_plain, examples)):
             raise ValueError("a dict with keys twice, or of another type")
-        return found
+        return examples
     return {"tuple": tuple, "list": list}[kind](map(_example_of, parts))
 
 
@@ -109,7 +109,7 @@ def restored(data: Any, declared: Declared) -> tuple[Pack | None, Unpack | None]
     return pack, unpack
 
 
-def _checked(made: Any, arrays: Sequence[Any]) -> Any:
-    if made.structure.num_leaves != len(arrays):
-        raise ValueError(f"containers of {made.structure.num_leaves} arrays for {len(arrays)}")
-    return made
+def _checked(container: Any, arrays: Sequence[Any]) -> Any:
+    if container.structure.num_leaves != len(arrays):
+        raise ValueError(f"containers of {container.structure.num_leaves} arrays for {len(arrays)}")
+    return container

@@ -118,21 +118,21 @@ def compile(
     """
     check_names(options, NAMES)
     with limits(max_ops, max_seconds, max_bytes), telling(), fewer_collections(), compilation(name_of(f), LISTING):
-        made = plan(
+        planned = plan(
             f, *example_args, strategy=strategy, roll=roll, checkpoints=checkpoints, max_paths=max_paths,
             freeze=freeze, dtype=options.get("dtype", "float64"),
         )  # fmt: skip
-        return carry_out(made, cache=cache, **options)
+        return carry_out(planned, cache=cache, **options)
 
 
-def carry_out(made: CompilationPlan, *, cache: Setting = None, **options: typing.Unpack[OptionFields]) -> Kernel:
+def carry_out(planned: CompilationPlan, *, cache: Setting = None, **options: typing.Unpack[OptionFields]) -> Kernel:
     """Compile what a plan has chosen; see `compile`. The kernel keeps the plan in its statistics.
 
     >>> kernel = carry_out(plan(lambda x, y: x * y, 0.0, 0.0))
     >>> kernel(2.0, 3.0), kernel.stats.plan.chosen
     (6.0, 'straight')
     """
-    chosen, kept = made.candidate, made.summary()
+    chosen, kept = planned.candidate, planned.summary()
     if chosen.rolled is not None:
         return compile_rolled(chosen.rolled, cache=cache, planned=kept, **options)
     assert chosen.program is not None
@@ -152,12 +152,12 @@ def compile_trace(traced: Trace, *, cache: Setting = None, **options: typing.Unp
 
 
 def _compiled(
-    traced: Trace, program: Program, made: CompilationPlan | None, cache: Setting, options: OptionFields
+    traced: Trace, program: Program, planned: CompilationPlan | None, cache: Setting, options: OptionFields
 ) -> Kernel:
     pack, unpack = _containers(traced, skeleton(traced))
     stage("graph", traced.text)
     try:
-        return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, planned=made, **options)
+        return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, planned=planned, **options)
     except LoweringError as error:
         placed = with_place(error, traced)
         if placed is error:
@@ -166,16 +166,16 @@ def _compiled(
 
 
 def compile_rolled(
-    found: Rolled,
+    rolled: Rolled,
     *,
     cache: Setting = None,
     planned: CompilationPlan | None = None,
     **options: typing.Unpack[OptionFields],
 ) -> Kernel:
     """Compile a rolled program; see `compile`."""
-    pack, unpack = _containers(found.primal.traced, found.result)
-    saved = SAVED if found.checkpoints == "all" else 1
-    program = carried_out("contraction", lambda program: contracted(program, saved), found.program)
+    pack, unpack = _containers(rolled.primal.traced, rolled.result)
+    saved = SAVED if rolled.checkpoints == "all" else 1
+    program = carried_out("contraction", lambda program: contracted(program, saved), rolled.program)
     return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, planned=planned, **options)
 
 
@@ -209,10 +209,10 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     check_names(options, NAMES)
     if f is None:
         return lambda g: jit(g, **options)
-    made = Transformed(_jitted(f, options, lambda: ()))
-    update_wrapper(made, f)
-    made.made_by = jit, (f,), dict(options)
-    return made
+    transformed = Transformed(_jitted(f, options, lambda: ()))
+    update_wrapper(transformed, f)
+    transformed.made_by = jit, (f,), dict(options)
+    return transformed
 
 
 def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Roots) -> Callable[..., Any]:
@@ -223,9 +223,9 @@ def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Root
 
     def call(*args: Any, **keywords: Any) -> Any:
         if not keywords:
-            found = kernels.at_hand.get(_met(args))
-            if found is not None and found[1].unchanged():
-                return found[0](*args)
+            entry = kernels.at_hand.get(_met(args))
+            if entry is not None and entry[1].unchanged():
+                return entry[0](*args)
         else:
             args = positional(function, args, keywords, "a kernel knows its arguments by their positions")
         key = _plain_key(args)
@@ -262,24 +262,24 @@ class _Kernels:
     def of(self, key: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
         """Return the kernel for arguments of a kind, which is compiled where there is none or something has changed."""
         with self._lock:
-            found = self._made.get(key)
-        if found is None or not found[1].unchanged():
+            entry = self._made.get(key)
+        if entry is None or not entry[1].unchanged():
             kernel = compile(self._function, *args, **self._options)  # unlocked: it may call this function too
             read = ReachableState(self._function, *self._read_too(), *static_parts(args))
             if read.unknown and self._warns:
                 self._warns = False
                 _warn(self._function, read)
-            found = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix), read
+            entry = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix), read
         with self._lock:
             if key not in self._made or len(self.at_hand) >= KERNELS:
                 self.at_hand = {}  # what is used from now on comes here once, and so to the end
-            self._made[key] = found
+            self._made[key] = entry
             self._made.move_to_end(key)
             if len(self._made) > KERNELS:
                 self._made.popitem(last=False)
             if _plain_key(args) is not None:
-                self.at_hand[_met(args)] = found
-        return found[0]
+                self.at_hand[_met(args)] = entry
+        return entry[0]
 
 
 def _met(args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -88,7 +88,7 @@ class CompilationPlan(Shown):
     @property
     def operations(self) -> dict[str, int]:
         """Operations that a call carries out, by way."""
-        return {each.way: each.executed for each in self.candidates}
+        return {way.way: way.executed for way in self.candidates}
 
     @property
     def title(self) -> str:
@@ -103,7 +103,7 @@ class CompilationPlan(Shown):
     @property
     def candidate(self) -> Candidate:
         """The way that was chosen."""
-        return next(each for each in self.candidates if each.way == self.chosen)
+        return next(way for way in self.candidates if way.way == self.chosen)
 
     @property
     def lines(self) -> list[str]:
@@ -112,12 +112,12 @@ class CompilationPlan(Shown):
 
     def summary(self) -> CompilationPlan:
         """Return the plan without the programs and traces, which may be large."""
-        return replace(self, candidates=tuple(each.summary() for each in self.candidates), loops=(), primal=None)
+        return replace(self, candidates=tuple(way.summary() for way in self.candidates), loops=(), primal=None)
 
     def document(self) -> Document:
         """Return what was found, the ways with their prices, and the choice."""
-        found = f"{counted(len(self.loops), 'loop')} found" if self.loops else "nothing repeats"
-        head = f"{counted(self.traced, 'operation')} traced; {found}. {sentence(self.choice)[:-1]}: {self.reason}."
+        loops = f"{counted(len(self.loops), 'loop')} found" if self.loops else "nothing repeats"
+        head = f"{counted(self.traced, 'operation')} traced; {loops}. {sentence(self.choice)[:-1]}: {self.reason}."
         parts: list[Part] = [Heading(self.title, 1), Paragraph(head), Table(_HEADER, tuple(map(self._row, WAYS)))]
         return (*parts, *(Paragraph(sentence(line)) for line in (*self.lines, *self.carried_out)))
 
@@ -125,12 +125,12 @@ class CompilationPlan(Shown):
         return f"{self.what}: {self.choice}: {self.reason}"
 
     def _row(self, way: Way) -> tuple[Any, ...]:
-        for each in self.candidates:
-            if each.way == way:
-                note = "chosen" if way == self.chosen else "estimated" if each.estimated else ""
+        for candidate in self.candidates:
+            if candidate.way == way:
+                note = "chosen" if way == self.chosen else "estimated" if candidate.estimated else ""
                 return (
-                    WAYS[way], str(each.executed), str(each.written), time_text(each.price.call),
-                    time_text(1e9 * each.price.build), note,
+                    WAYS[way], str(candidate.executed), str(candidate.written), time_text(candidate.price.call),
+                    time_text(1e9 * candidate.price.build), note,
                 )  # fmt: skip
         return (WAYS[way], "", "", "", "", self.refused.get(way, "not looked at"))
 

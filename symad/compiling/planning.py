@@ -107,8 +107,8 @@ def plan(
     asked.check()
     if dtype != "float64":
         example_args = containers.real_parts(example_args)
-    given = (max_ops, max_seconds, max_bytes)
-    with limits(*given) if any(each is not None for each in given) else nullcontext(), telling(), fewer_collections():
+    most = (max_ops, max_seconds, max_bytes)
+    with limits(*most) if most != (None,) * 3 else nullcontext(), telling(), fewer_collections():
         try:
             return _planned(f, example_args, asked)
         except RecursionError as error:
@@ -136,12 +136,12 @@ def _planned(f: Function, example_args: tuple[Any, ...], asked: Asked) -> Compil
     with complex_points(asked.dtype == "complex128"):
         watched = None if asked.freeze else StaleValueCheck(f, *static_parts(example_args))
         search = _Search(f, example_args, asked)
-        made = search.plan()
+        planned = search.plan()
         if watched is not None:
             watched.tell(search.traced, search.traced_again)
-    record(made)
-    stage("plan", lambda: made.text(WIDTH))
-    return made
+    record(planned)
+    stage("plan", lambda: planned.text(WIDTH))
+    return planned
 
 
 def _price_of(program: Program) -> Price:
@@ -175,10 +175,10 @@ class _Search:
         """Return the rolled program of a trace under its own name."""
         has_more = traced.raised is not None or traced.in_body or traced.graph.rules
         differentiated = bool(self.recipes)
-        found = self.shared.once(
+        primal = self.shared.once(
             traced, bool(differentiated and has_more), partial(primal_of, traced, self.name, differentiated)
         )
-        return replace(found, program=replace(found.program, name=self.name))
+        return replace(primal, program=replace(primal.program, name=self.name))
 
     def traced_again(self) -> Trace:
         """Return another trace of it."""
@@ -254,7 +254,7 @@ class _Search:
         sweep = self.sweep(loops)
         if sweep is not None and self.asked.strategy == "sweep":
             return [sweep]
-        return [self.straight(loops, sweep), *(each for each in (sweep, loops) if each is not None)]
+        return [self.straight(loops, sweep), *(way for way in (sweep, loops) if way is not None)]
 
     def loops(self) -> Candidate | None:
         """Loops that were found or written down; the reason where there are none."""
@@ -265,11 +265,11 @@ class _Search:
             self.refused["rolled"] = LEFT_OUT
             return None
         try:
-            found = self.differentiated()
+            rolled = self.differentiated()
         except StraightError as reason:
             self.refuse("rolled", str(reason))
             return None
-        program = found.program
+        program = rolled.program
         if asks_library(program) and not has_library():
             self.notes += (f"matrix operations are loops, as SciPy's BLAS and LAPACK are missing: {EXTRA}",)
         assert self.primal is not None
@@ -279,7 +279,7 @@ class _Search:
             )
             return None
         price = rolled_work(program, self.primal.operations).price
-        return Candidate("rolled", program.executed, program.operations, price, rolled=found)
+        return Candidate("rolled", program.executed, program.operations, price, rolled=rolled)
 
     def differentiated(self) -> Rolled:
         """Return the loops with all transforms, of large arrays that are written out if need be; or StraightError."""
@@ -364,10 +364,10 @@ class _Search:
             return None
         columns = program.inputs[-1].size
         lanes, halves = columns_at_once(program), halves_of(program)
-        once, each = halves.once.total(), halves.columns.total()
-        executed = once + -(-columns // lanes) * each  # one on the registers of several columns counts once
+        once, per_column = halves.once.total(), halves.columns.total()
+        executed = once + -(-columns // lanes) * per_column  # one on the registers of several columns counts once
         self.written_out = _written_out(program, halves)
-        return Candidate("sweep", executed, once + each, sweep_work(program, lanes, halves).price, program)
+        return Candidate("sweep", executed, once + per_column, sweep_work(program, lanes, halves).price, program)
 
     def straight(self, loops: Candidate | None, sweep: Candidate | None) -> Candidate:
         """Straight lines: counted where they are written down, or cannot be told from another way."""
@@ -407,15 +407,15 @@ class _Search:
             return SEARCHES
         if len(ways) == 1:
             return self.refused["rolled"]
-        others = [each for each in ways if each is not chosen]
-        return "; ".join(f"{WAYS[each.way]} {each.costs}" for each in (chosen, *others))
+        others = [way for way in ways if way is not chosen]
+        return "; ".join(f"{WAYS[way.way]} {way.costs}" for way in (chosen, *others))
 
 
 def _chosen(ways: Sequence[Candidate]) -> Candidate:
     if len(ways) == 1:
         return ways[0]
-    way = cheapest({each.way: each.price for each in ways})
-    return next(each for each in ways if each.way == way)
+    way = cheapest({candidate.way: candidate.price for candidate in ways})
+    return next(candidate for candidate in ways if candidate.way == way)
 
 
 def _written_out(program: Program, halves: Halves) -> Candidate:

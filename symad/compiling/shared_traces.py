@@ -29,8 +29,8 @@ class SharedTraces:
         key = id(origin), form
         if key not in self._made:
             self._made[key] = make(), origin
-        found: Made = self._made[key][0]  # type: ignore[assignment]
-        return found
+        shared: Made = self._made[key][0]  # type: ignore[assignment]
+        return shared
 
 
 _OPENED: ContextVar[SharedTraces | None] = ContextVar("symad_shared_traces", default=None)

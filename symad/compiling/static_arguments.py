@@ -46,13 +46,13 @@ class Variants:
         """Return what is made of the function with arguments at these positions."""
         key = tuple((position, StrictKey(value)) for position, value in sorted(static.items()))
         with self._lock:
-            made = self._made.get(key)
-            if made is None:
-                made = self._made[key] = self._make(bound(self._function, static))
+            variant = self._made.get(key)
+            if variant is None:
+                variant = self._made[key] = self._make(bound(self._function, static))
             self._made.move_to_end(key)
             if len(self._made) > self._kept:
                 self._made.popitem(last=False)
-        return made
+        return variant
 
 
 class Instances:
@@ -80,25 +80,25 @@ class Instances:
         kind = type(value)
         if isinstance(value, (*_NEVER, *STATIC)):
             return False
-        found = self._methods.get(kind)
-        if found is None:
-            found = self._methods[kind] = is_method(self._function, kind) and containers.is_leaf(value)
-        return found
+        is_one = self._methods.get(kind)
+        if is_one is None:
+            is_one = self._methods[kind] = is_method(self._function, kind) and containers.is_leaf(value)
+        return is_one
 
     def of(self, instance: Any) -> Function:
         """Return what is made of the method of an object; ArgumentError where its attributes cannot be compared."""
         key = id(instance)
         with self._lock:
-            reference, roots, made = self._made.get(key, (None, (), None))
-            if made is None or reference is None or reference() is not instance or not _are(roots, instance):
-                reference, roots, made = self._made[key] = self._of_new(instance)
+            reference, roots, variant = self._made.get(key, (None, (), None))
+            if variant is None or reference is None or reference() is not instance or not _are(roots, instance):
+                reference, roots, variant = self._made[key] = self._of_new(instance)
             self._made.move_to_end(key)
             if len(self._made) > self._kept:
                 self._made.popitem(last=False)
-        return made
+        return variant
 
     def _of_new(self, instance: Any) -> tuple[ReferenceType[Any], Any, Function]:
-        key, made, function = id(instance), self._made, self._function
+        key, variants, function = id(instance), self._made, self._function
         if not has_only_a_dict(instance):
             name = name_of(function)
             raise ArgumentError(
@@ -108,8 +108,8 @@ class Instances:
             )
 
         def _on_collected(gone: ReferenceType[Any]) -> None:
-            if made.get(key, (None,))[0] is gone:
-                made.pop(key, None)
+            if variants.get(key, (None,))[0] is gone:
+                variants.pop(key, None)
 
         reference, roots = ref(instance, _on_collected), (type(instance), vars(instance))
         bound = update_wrapper(lambda *others: function(reference(), *others), function)
@@ -142,8 +142,8 @@ def is_method(function: Function, kind: type) -> bool:
     >>> is_method(_Plain.__init__, _Plain), is_method(print, _Plain)
     (True, False)
     """
-    attributes = (each for base in kind.__mro__ for each in vars(base).values() if callable(each))
-    return any(inspect.unwrap(each) is function for each in attributes)
+    attributes = (attribute for base in kind.__mro__ for attribute in vars(base).values() if callable(attribute))
+    return any(inspect.unwrap(attribute) is function for attribute in attributes)
 
 
 def bound(function: Function, static: Mapping[int, Any]) -> Function:

@@ -32,21 +32,21 @@ class MatrixRow(ArrayRow):
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
-        found = {k: its for k, operand in enumerate(self.operands) if (its := tangents.at(operand)) is not None}
-        if found and self.target.matrix is not None:
-            given = {k: spread(tangents.filled(its), self.operands[k].shape).ravel() for k, its in found.items()}
+        moving = {k: its for k, operand in enumerate(self.operands) if (its := tangents.at(operand)) is not None}
+        if moving and self.target.matrix is not None:
+            tangents_in = {k: spread(tangents.filled(its), self.operands[k].shape).ravel() for k, its in moving.items()}
             number = self.target.number
-            made = pushed(_Entries(tangents.by), self.target.matrix, self.read, given, [number])
-            tangents.put(self.target, made[number])
+            tangents_out = pushed(_Entries(tangents.by), self.target.matrix, self.read, tangents_in, [number])
+            tangents.put(self.target, tangents_out[number])
 
     def pull(self, cotangents: Carried) -> None:
         """Give the operands what they have of the node's cotangents."""
-        found = cotangents.of(self.target)
-        if found is not None and self.target.matrix is not None:
-            wanted = [k for k, moves in enumerate(self.moves) if moves]
-            given = {self.target.number: cotangents.filled(found)}
-            made = pulled(_Entries(cotangents.by), self.target.matrix, self.read, given, wanted)
-            for k, (values, places) in made.items():
+        cotangent = cotangents.of(self.target)
+        if cotangent is not None and self.target.matrix is not None:
+            numbers = [k for k, moves in enumerate(self.moves) if moves]
+            cotangents_out = {self.target.number: cotangents.filled(cotangent)}
+            cotangents_in = pulled(_Entries(cotangents.by), self.target.matrix, self.read, cotangents_out, numbers)
+            for k, (values, places) in cotangents_in.items():
                 whole = np.full(self.operands[k].shape, cotangents.by.absent)
                 whole.reshape(-1)[places] = values
                 cotangents.add(self.operands[k], whole)
@@ -55,20 +55,20 @@ class MatrixRow(ArrayRow):
         """Return what the row multiplies by."""
         return list(self.read)
 
-    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
+    def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
-        return replace(self, read=tuple([next(found) for _ in self.read]))
+        return replace(self, read=tuple([next(coefficients) for _ in self.read]))
 
 
 def check_values(operation: MatrixOperation, values: NDArray[np.float64]) -> None:
     """Raise RuleError where vectors of equal eigenvalues or singular values are to be differentiated."""
     if has_equal_values(operation, values):
         eigen = operation.kind == "eigen"
-        name, what = ("eigenvectors", "eigenvalues") if eigen else ("singular vectors", "singular values")
+        name, kind = ("eigenvectors", "eigenvalues") if eigen else ("singular vectors", "singular values")
         raise RuleError(
             f"the derivative of the {name} of a matrix",
-            why=f"some of its {what} are equal{'' if eigen else ', or 0'}, to the last digits: these vectors have none",
-            do=f"take first derivatives of the {what} only, or write the function without them: by traces, "
+            why=f"some of its {kind} are equal{'' if eigen else ', or 0'}, to the last digits: these vectors have none",
+            do=f"take first derivatives of the {kind} only, or write the function without them: by traces, "
             "determinants, powers of the matrix",
         )
 
@@ -80,7 +80,6 @@ class _Entries(Algebra[Carriers]):
         self.by = by
 
     def run(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:
-        """Return the only result of an operation on whole matrices."""
         if operation.kind != "product":
             return self.by.carried_out(operation, operands)
         (_, rows, inner, columns), turned, (left, right) = operation.sizes, operation.transposed, operands
@@ -89,21 +88,16 @@ class _Entries(Algebra[Carriers]):
         return self.by.product(first, second).ravel()
 
     def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
-        """Return a function of each entry."""
         return self.by.each(function, *values)
 
     def picked(self, value: Carriers, places: Places) -> Carriers:
-        """Return entries at places."""
         return value[places]
 
     def known(self, numbers: NDArray[Any]) -> Carriers:
-        """Return constants."""
         return self.by.known(numbers)
 
     def joined(self, values: Sequence[Carriers]) -> Carriers:
-        """Return arrays one behind the other."""
         return np.concatenate(values)
 
     def size(self, value: Carriers) -> int:
-        """Return how many entries an array has."""
         return value.size

@@ -1,8 +1,7 @@
 """Linearize and transpose a graph in which array operations are single nodes.
 
-As `symad.derivatives.linear`, whose rows are here those of whole arrays (`array_rows`), forwards on tangents and
-backwards on cotangents. A function that has arrays here is called on numbers, so a guard is known: an edge is only
-where it holds.
+The counterpart of `symad.derivatives.linear` with a row for a whole array (`array_rows`). Functions with array nodes
+are called on numbers, so guards are known: an edge exists only where its guard holds.
 """
 
 from __future__ import annotations
@@ -68,14 +67,14 @@ class ArrayLinear:
             return self
         coefficients = [graph.arrays.reading(nodes) for row in self.rows for nodes in row.coefficients()]
         compute(graph, coefficients, values)
-        found = iter([np.broadcast_to(read(graph, part, values), part.shape) for part in coefficients])
-        return replace(self, rows=tuple(row.with_coefficients(found) for row in self.rows), of_numbers=True)
+        arrays = iter([np.broadcast_to(read(graph, part, values), part.shape) for part in coefficients])
+        return replace(self, rows=tuple(row.with_coefficients(arrays) for row in self.rows), of_numbers=True)
 
     def with_constants(self, graph: Graph) -> ArrayLinear:
         """Return a map that has numbers with constants of a graph in their place."""
         coefficients = [numbers for row in self.rows for numbers in row.coefficients()]
-        found = iter([constants(graph, numbers) for numbers in coefficients])
-        return replace(self, rows=tuple(row.with_coefficients(found) for row in self.rows), of_numbers=False)
+        arrays = iter([constants(graph, numbers) for numbers in coefficients])
+        return replace(self, rows=tuple(row.with_coefficients(arrays) for row in self.rows), of_numbers=False)
 
     def apply(self, by: ArrayArithmetic, seeds: Carriers) -> Carriers:
         """Return the image of seeds, one for each input; an element that is a structural zero is absent."""
@@ -87,24 +86,24 @@ class ArrayLinear:
                     row.pull(carried)
                 else:
                     row.push(carried)
-            found = carried.at(self.outputs)
-        return np.full(self.outputs.shape, by.absent) if found is None else spread(found, self.outputs.shape)
+            tangents = carried.at(self.outputs)
+        return np.full(self.outputs.shape, by.absent) if tangents is None else spread(tangents, self.outputs.shape)
 
     def image(self, by: ArrayArithmetic, seeds: Carriers) -> Carriers:
         """Return the same with the number 0 for structural zeros."""
-        found = self.apply(by, seeds)
-        return by.settled(np.where(by.there(found), found, by.number(0)))
+        images = self.apply(by, seeds)
+        return by.settled(np.where(by.there(images), images, by.number(0)))
 
 
 def _needed(graph: Graph, outputs: Nodes, first: int) -> list[int]:
     """Return the nodes from a first one on that outputs need, in their order; an array node by its first one."""
-    found, stack = set[int](), graph.arrays.roots(outputs)
+    needed_nodes, stack = set[int](), graph.arrays.roots(outputs)
     while stack:
         node = stack.pop()
-        if node >= first and node not in found:
-            found.add(node)
+        if node >= first and node not in needed_nodes:
+            needed_nodes.add(node)
             stack += graph.arrays.operands_of(node)
-    return sorted(found)
+    return sorted(needed_nodes)
 
 
 class Linearization:
@@ -152,8 +151,8 @@ class Linearization:
         """Return the row of a node that is no element."""
         if not any(map(self._moves, self.graph.operands[node])):
             return None
-        found = edges(self.build, node, self._moves)
-        kept = [edge for edge in found if edge[2] is None or self._holds(edge[2])]
+        found_edges = edges(self.build, node, self._moves)
+        kept = [edge for edge in found_edges if edge[2] is None or self._holds(edge[2])]
         if not kept:
             return None
         self.active.singles.add(node)
@@ -161,7 +160,7 @@ class Linearization:
         return SingleRow(node, tuple([(self._multiplier(c, guard), self._source(s)) for c, s, guard in kept]))
 
     def _multiplier(self, coefficient: int | None, guard: int | None) -> Carriers | None:
-        """Return what an edge of a node that is no element multiplies by; its guard holds."""
+        """Return the coefficient of an edge of a node that is no element; its guard holds."""
         return None if coefficient is None else np.array(coefficient)
 
     def _moves(self, node: int) -> bool:
@@ -186,7 +185,7 @@ class Linearization:
         return None if name is None else getattr(self, name)(array, *array.operands)
 
     def _moving(self, reading: OperandAccess) -> NDArray[np.bool_]:
-        """Return which elements of an operand are active, in its whole shape."""
+        """Return which elements of an operand are active, in its full shape."""
         return spread(self.active.of(reading), reading.shape)
 
     def each(self, array: ArrayNode, *operands: OperandAccess) -> ArrayRow | None:
@@ -194,22 +193,22 @@ class Linearization:
         if array.head is Alias:
             self.active.note(array, self.active.of(operands[0]))
             return EachRow(array, (ArrayEdge(None, operands[0]),))
-        found = []
+        kept_edges = []
         for coefficient, source, guard in array_edges(self.graph, array, self.active.any_of, self.number_of):
             if guard is None:
-                found.append(ArrayEdge(coefficient, source))
+                kept_edges.append(ArrayEdge(coefficient, source))
                 self.active.note(array, self.active.of(source))
                 continue
             edge = self._where(array, coefficient, source, guard)
             if edge is not None:
-                found.append(edge)
+                kept_edges.append(edge)
                 self.active.note(array, self.active.of(source))
-        return EachRow(array, tuple(found)) if found else None
+        return EachRow(array, tuple(kept_edges)) if kept_edges else None
 
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: OperandAccess, guard: Carriers
     ) -> ArrayEdge | None:
-        """Return an edge for the elements for which its guard holds."""
+        """Return an edge for the elements at which its guard holds."""
         return where_holds(coefficient, source, values_of_array(self.graph, guard, self.values))
 
     def sum(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
@@ -229,8 +228,8 @@ class Linearization:
     def shared(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
         """Return the row of the largest or smallest elements, with the shares of all."""
         reduction = np.maximum if array.head is sp.Max else np.minimum
-        equal, found = ties(spread(self.numbers(terms), terms.shape), self.numbers(result_of(array)), reduction)
-        return ExtremumRow(array, terms, None if found is None else self.constants(found), equal)
+        equal, shares = ties(spread(self.numbers(terms), terms.shape), self.numbers(result_of(array)), reduction)
+        return ExtremumRow(array, terms, None if shares is None else self.constants(shares), equal)
 
     def numbers(self, reading: OperandAccess) -> NDArray[Any]:
         """Return the numbers of an operand."""
@@ -257,8 +256,8 @@ class Linearization:
     def product(self, array: ArrayNode, left: OperandAccess, right: OperandAccess) -> ArrayRow:
         """Return the row of products of matrices."""
         moves = self.active.any_of(left), self.active.any_of(right)
-        each: Any = [self.active.of(its) for its in (left, right)]
-        if any(its.ndim == 0 and its for its in each):
+        active: Any = [self.active.of(its) for its in (left, right)]
+        if any(its.ndim == 0 and its for its in active):
             self.active.note(array, np.ones((), dtype=bool))
         else:
             rows = self._moving(left).any(axis=-1, keepdims=True)

@@ -1,6 +1,6 @@
 """Linearize a function called on numbers: with its numbers, or with nodes for any numbers.
 
-In numbers, a guard is known: an edge is only where it holds. In nodes, for a trace that is kept, it is a part of the
+On numbers a guard is known: an edge exists only where it holds. On nodes, for a kept trace, the guard is part of the
 coefficient, which is absent where it fails (`symad.graph.absent_numbers`).
 """
 
@@ -73,8 +73,8 @@ class ForAnyNumbers(Linearization):
         return True
 
     def _multiplier(self, coefficient: int | None, guard: int | None) -> Carriers | None:
-        found = super()._multiplier(coefficient, guard)
-        return found if guard is None else self._guarded(found, np.array(guard))
+        multiplier = super()._multiplier(coefficient, guard)
+        return multiplier if guard is None else self._guarded(multiplier, np.array(guard))
 
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: OperandAccess, guard: Carriers

@@ -1,7 +1,7 @@
 """Dense Jacobians and Hessians of array functions, column by column or row by row.
 
-A function that is called on numbers is linearized once; unit vectors are then carried through the map as numbers.
-Inside another level their images are nodes of its graph.
+A function called on numbers is linearized once, and the map carries unit vectors as numbers. Inside another level their
+images are nodes of its graph.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Direction = Literal["auto", "fwd", "rev"]
 def array_jacobian(level: Level, result: Tree, direction: Direction | None = "auto") -> Nodes:
     """Return the matrix of nodes (outputs x parameters) of a level that has array nodes.
 
-    "fwd" makes a column for each parameter, "rev" a row for each output; "auto" takes what there is less of.
+    "fwd" computes a column for each parameter, "rev" a row for each output, "auto" the fewer of both.
     """
     outputs, parameters = result.nodes, level.parameters.nodes
     linear = _linear(level, result)
@@ -47,8 +47,8 @@ def array_hessian(level: Level, gradient: Tree) -> Nodes:
 
 
 def _linear(level: Level, result: Tree) -> ArrayLinear:
-    made = InNumbers if level.scope.parent is None else Linearization
-    return made(level.build, result.nodes, level.parameters.nodes, level.scope.values).linear()
+    linearization = InNumbers if level.scope.parent is None else Linearization
+    return linearization(level.build, result.nodes, level.parameters.nodes, level.scope.values).linear()
 
 
 def _images(level: Level, linear: ArrayLinear, count: int, size: int) -> Nodes:
@@ -56,19 +56,18 @@ def _images(level: Level, linear: ArrayLinear, count: int, size: int) -> Nodes:
     graph, build = level.scope.graph, level.build
     if level.scope.parent is None:
         return constants(graph, _image_numbers(linear.with_numbers(graph, level.scope.values), count, size))
-    by, found = NodeArithmetic(build), np.empty((count, size), dtype=np.int64)
+    by, images = NodeArithmetic(build), np.empty((count, size), dtype=np.int64)
     for k in range(count):
-        found[k] = linear.image(by, np.where(np.arange(count) == k, build.one, by.absent))
-    return found
+        images[k] = linear.image(by, np.where(np.arange(count) == k, build.one, by.absent))
+    return images
 
 
 def _image_numbers(linear: ArrayLinear, count: int, size: int) -> NDArray[np.float64]:
-    """Return the numbers of these images."""
-    by, found = NumberArithmetic(), np.empty((count, size))
+    by, images = NumberArithmetic(), np.empty((count, size))
     for k in range(count):
         check("computing the columns of a matrix")
-        found[k] = linear.image(by, np.where(np.arange(count) == k, 1.0, by.absent))
-    return found
+        images[k] = linear.image(by, np.where(np.arange(count) == k, 1.0, by.absent))
+    return images
 
 
 def is_cheaper(level: Level, result: Tree, direction: Direction | Literal["hessian"] | None) -> bool:

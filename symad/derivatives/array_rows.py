@@ -17,9 +17,9 @@ from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, spread
 
 
 class ArrayRow(ABC):
-    """What an array node, or another node, does to tangents, and its transpose to cotangents.
+    """A row of the linear map: pushes tangents of the operands to the target, and pulls its cotangents back.
 
-    `MULTIPLIERS` are the names of the fields that have what the row multiplies by; such a field may be None.
+    `MULTIPLIERS` names the fields with coefficients; such a field may be None.
     """
 
     MULTIPLIERS: ClassVar[tuple[str, ...]] = ()
@@ -36,9 +36,9 @@ class ArrayRow(ABC):
         """Return what the row multiplies by."""
         return [getattr(self, name) for name in self._multipliers]
 
-    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
+    def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
-        return replace(self, **{name: next(found) for name in self._multipliers})  # type: ignore[type-var]
+        return replace(self, **{name: next(coefficients) for name in self._multipliers})  # type: ignore[type-var]
 
     @property
     def _multipliers(self) -> list[str]:
@@ -74,8 +74,8 @@ class EachRow(ArrayRow):
         """Give the operands what they have of the node's cotangents."""
         complete = self.target.first not in cotangents.partial
         for edge in self.edges:
-            found = cotangents.of(self.target)
-            terms = cotangents.times(edge.coefficient, found, self.target.shape, complete=complete)
+            cotangent = cotangents.of(self.target)
+            terms = cotangents.times(edge.coefficient, cotangent, self.target.shape, complete=complete)
             if edge.holds is not None:
                 terms = cotangents.where(edge.holds, terms)
             cotangents.add(edge.source, terms, complete=complete and edge.holds is None)
@@ -84,10 +84,12 @@ class EachRow(ArrayRow):
         """Return what the row multiplies by."""
         return [edge.coefficient for edge in self.edges if edge.coefficient is not None]
 
-    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
+    def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
-        edges = (edge if edge.coefficient is None else replace(edge, coefficient=next(found)) for edge in self.edges)
-        return replace(self, edges=tuple(edges))
+        edges = self.edges
+        return replace(
+            self, edges=tuple(e if e.coefficient is None else replace(e, coefficient=next(coefficients)) for e in edges)
+        )
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,9 @@ class SingleRow(ArrayRow):
         """Return what the row multiplies by."""
         return [coefficient for coefficient, _ in self.edges if coefficient is not None]
 
-    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
+    def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
-        return SingleRow(self.target, tuple([(None if c is None else next(found), s) for c, s in self.edges]))
+        return SingleRow(self.target, tuple([(None if c is None else next(coefficients), s) for c, s in self.edges]))
 
 
 @dataclass(frozen=True)
@@ -135,25 +137,25 @@ class SumRow(ArrayRow):
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
-        found = tangents.at(self.terms)
-        if found is not None:
+        values = tangents.at(self.terms)
+        if values is not None:
             complete = tangents.is_complete(self.terms)
-            total = tangents.summed(spread(found, self.terms.shape), complete=complete)
+            total = tangents.summed(spread(values, self.terms.shape), complete=complete)
             tangents.put(self.target, total, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
         """Give the terms what they have of the node's cotangents."""
-        found = cotangents.of(self.target)
-        if found is not None:
+        cotangent = cotangents.of(self.target)
+        if cotangent is not None:
             complete = self.target.first not in cotangents.partial
-            cotangents.add(self.terms, spread(found, self.terms.shape), complete=complete)
+            cotangents.add(self.terms, spread(cotangent, self.terms.shape), complete=complete)
 
 
 @dataclass(frozen=True)
 class ExtremumRow(ArrayRow):
-    """The largest or smallest elements along the first axis: `shares` says by how much each term counts.
+    """The largest or smallest elements along the first axis: `shares` are the weights of the terms.
 
-    Where it does not hold that a term is among them, it is a structural zero; None: the numbers of shares say so.
+    A term where `holds` is false is a structural zero; without `holds`, the numbers of `shares` decide.
     """
 
     MULTIPLIERS: ClassVar[tuple[str, ...]] = ("shares",)
@@ -164,16 +166,16 @@ class ExtremumRow(ArrayRow):
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
-        found = self._shared(tangents, tangents.at(self.terms))
-        tangents.put(self.target, tangents.summed(found))
+        shared = self._shared(tangents, tangents.at(self.terms))
+        tangents.put(self.target, tangents.summed(shared))
 
     def pull(self, cotangents: Carried) -> None:
         """Give the terms what they have of the node's cotangents."""
         cotangents.add(self.terms, self._shared(cotangents, cotangents.of(self.target)))
 
     def _shared(self, carried: Carried, values: Carriers | None) -> Carriers | None:
-        found = carried.times(self.shares, values, self.terms.shape)
-        return found if self.holds is None else carried.where(self.holds, found)
+        shared = carried.times(self.shares, values, self.terms.shape)
+        return shared if self.holds is None else carried.where(self.holds, shared)
 
 
 @dataclass(frozen=True)
@@ -207,17 +209,17 @@ class ScatterRow(ArrayRow):
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
-        found = tangents.at(self.terms)
-        if found is not None:
-            found = spread(found, self.places.shape)
-            there = tangents.by.there(found)
+        values = tangents.at(self.terms)
+        if values is not None:
+            values = spread(values, self.places.shape)
+            there = tangents.by.there(values)
             different, numbers = np.unique(self.places[there], return_inverse=True)
-            tangents.put_some(self.target, tangents.by.scattered(found[there], numbers, len(different)), different)
+            tangents.put_some(self.target, tangents.by.scattered(values[there], numbers, len(different)), different)
 
     def pull(self, cotangents: Carried) -> None:
         """Give the terms what they have of the node's cotangents."""
-        found = cotangents.of(self.target)
-        cotangents.add(self.terms, None if found is None else found.ravel()[self.places])
+        cotangent = cotangents.of(self.target)
+        cotangents.add(self.terms, None if cotangent is None else cotangent.ravel()[self.places])
 
 
 @dataclass(frozen=True)
@@ -245,18 +247,18 @@ class ProductRow(ArrayRow):
             tangents.put(self.target, product, complete=True)
 
     def _inner(self, there: NDArray[np.bool_], axis: int) -> Nodes | slice:
-        """Return the terms in which any tangent is not a structural zero."""
+        """Return the terms in which any tangent is present."""
         if there.all():
             return slice(None)
         return np.flatnonzero(there.any(axis=tuple(k for k in range(there.ndim) if k != there.ndim + axis)))
 
     def pull(self, cotangents: Carried) -> None:
         """Give the sides what they have of the node's cotangents."""
-        found = cotangents.of(self.target)
-        if found is None:
+        own, by = cotangents.of(self.target), cotangents.by
+        if own is None:
             return
-        found = cotangents.filled(found, complete=self.target.first not in cotangents.partial)
+        own = cotangents.filled(own, complete=self.target.first not in cotangents.partial)
         if self.right is not None:
-            cotangents.add(self.sides[0], cotangents.by.product(found, np.swapaxes(self.right, -1, -2)), complete=True)
+            cotangents.add(self.sides[0], by.product(own, np.swapaxes(self.right, -1, -2)), complete=True)
         if self.left is not None:
-            cotangents.add(self.sides[1], cotangents.by.product(np.swapaxes(self.left, -1, -2), found), complete=True)
+            cotangents.add(self.sides[1], by.product(np.swapaxes(self.left, -1, -2), own), complete=True)

@@ -30,9 +30,9 @@ MultiIndex = tuple[int, ...]
 class MixedPartials:
     """All partial derivatives of one order, by two routes.
 
-    `interpolated[p]` and `exact[p]` are the derivative of multi-index `multi_indices[p]`: the first solves
-    `matrix @ partials = coefficients`, where `coefficients[q]` is the Taylor coefficient along `directions[q]`, the
-    second is an entry of the derivative tensor. `operations` counts what each route needs (without the solution).
+    `interpolated[p]` and `exact[p]` are the derivative of multi-index `multi_indices[p]`. The first solves `matrix @
+    partials = coefficients`, where `coefficients[q]` is the Taylor coefficient along `directions[q]`; the second is an
+    entry of the derivative tensor. `operations` counts both routes (without the linear solve).
     """
 
     multi_indices: tuple[MultiIndex, ...]

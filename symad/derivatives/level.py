@@ -205,11 +205,11 @@ class Level:
             return lift_result(scope, result, name_of(f))
 
         if getattr(f, ONE_PATH, False):
-            found = lift_of(f(*wrap(scope, self.parameters)))
+            output = lift_of(f(*wrap(scope, self.parameters)))
         else:
-            found = followed(scope, f, lambda: call(f, lambda: wrap(scope, self.parameters)), lift_of)
-        note("called", self.scope.graph, self.scope.depth, start, name_of(f), found)
-        return found
+            output = followed(scope, f, lambda: call(f, lambda: wrap(scope, self.parameters)), lift_of)
+        note("called", self.scope.graph, self.scope.depth, start, name_of(f), output)
+        return output
 
     def close(self, *trees: Tree) -> tuple[Any, ...]:
         """Return trees of nodes as values for the code around the level."""
@@ -217,9 +217,8 @@ class Level:
 
 
 def _aliases(scope: Scope, nodes: Nodes) -> Nodes:
-    """Return nodes of a level's own with the values of others."""
-    if scope.arrays is not None and (made := scope.arrays.aliases(nodes)) is not None:
-        return made  # type: ignore[no-any-return]
+    if scope.arrays is not None and (aliases := scope.arrays.aliases(nodes)) is not None:
+        return aliases  # type: ignore[no-any-return]
     return np.array(list(map(scope.graph.alias, nodes.ravel().tolist())), dtype=np.int64).reshape(nodes.shape)
 
 
@@ -285,8 +284,8 @@ def open_level(
 def deliver(scope: Scope, tree: Tree) -> Any:
     """Return a tree of nodes as the code outside `scope` sees it: numbers, SymPy expressions or traced values.
 
-    Inside another level the values stay traced if they depend on that level's parameters; if they do not, they
-    are numbers, and their derivative there is a structural zero.
+    Inside another level only values that depend on its parameters stay traced. The others become numbers, and their
+    derivative there is a structural zero.
     """
     scope.graph.place_all(len(scope.graph.marks), user_frame)  # the rest was made for the user's line at this moment
     if scope.parent is not None:
@@ -307,7 +306,6 @@ def carry(scope: Scope, nodes: Sequence[int], graph: Graph) -> dict[int, int]:
 
 
 def _has_symbols(graph: Graph, nodes: Sequence[int]) -> bool:
-    """Return whether nodes depend on free symbols."""
     return any(isinstance(graph.atoms.get(node), sp.Symbol) for node in reachable(graph, nodes))
 
 

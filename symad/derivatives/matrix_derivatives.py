@@ -29,13 +29,13 @@ def pushed(
     operation: MatrixOperation,
     read: Sequence[Value],
     tangents: Mapping[int, Value],
-    wanted: Collection[int],
+    targets: Collection[int],
 ) -> dict[int, Value]:
     """Return the tangents of some results, by their numbers, from those of operands."""
     if len(operation.operands) > 1:
         return {0: algebra.solution_forward(by, operation, read, tangents)}
-    found: dict[int, Value] = _FORWARD[operation.kind](by, operation, read, tangents[0], wanted)
-    return found
+    tangents_out: dict[int, Value] = _FORWARD[operation.kind](by, operation, read, tangents[0], targets)
+    return tangents_out
 
 
 def pulled(
@@ -43,11 +43,11 @@ def pulled(
     operation: MatrixOperation,
     read: Sequence[Value],
     cotangents: Mapping[int, Value],
-    wanted: Collection[int],
+    targets: Collection[int],
 ) -> dict[int, tuple[Value, Places]]:
     """Return the cotangents of some operands, by their numbers, and which of their entries have these."""
     if len(operation.operands) > 1:
-        return algebra.solution_backward(by, operation, read, cotangents[0], wanted)
+        return algebra.solution_backward(by, operation, read, cotangents[0], targets)
     return {0: _BACKWARD[operation.kind](by, operation, read, cotangents)}
 
 

@@ -1,8 +1,8 @@
 """The roles of nodes in each level, read from the steps that `symad.derivatives.level` recorded.
 
 A node may have several roles: in reverse mode x * 1 is x, so a primal is the cotangent of another node, and a residual
-of a third. A node that the user's function wrote is primal to the level around it; so is one that a level wrote on the
-way to a residual. Nodes written outside of all levels have no role and are primal too.
+of a third. Nodes of the user's function are primal to the level around it, as are those that a level wrote on the way
+to a residual. Nodes written outside of all levels have no role and are primal too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _role(level: int, kind: RoleKind) -> Role:
 class Way:
     """One use of a level's linear map: a pass that carries tangents or cotangents, or an elimination of all nodes.
 
-    `values` has what a pass carried for each node, `seeds` what it began with, `entries` the results of an elimination.
+    `values` are those of each node, `seeds` those at the start, `entries` the results of an elimination.
     """
 
     name: str
@@ -113,8 +113,8 @@ class History:
 
     def roles(self, node: int) -> tuple[Role, ...]:
         """Return the roles of a node, sorted; none for what was written outside of all levels."""
-        found = tuple(sorted(self._roles.get(node, ())))
-        return tuple(role for role in found if role in self._taken or role not in self._tried) or found
+        all_roles = tuple(sorted(self._roles.get(node, ())))
+        return tuple(role for role in all_roles if role in self._taken or role not in self._tried) or all_roles
 
     def keep(self, level: Opened, taken: list[Way]) -> None:
         """Forget the ways of a level that were not taken, with their maps and roles."""
@@ -176,7 +176,7 @@ class History:
         event: Event,
         linear: Linear,
         values: dict[int, Term],
-        found: list[int | None],
+        carried: list[int | None],
         seeds: Sequence[int | None],
     ) -> None:
         level = self._by_parameters.get(linear.outputs if linear.transposed else linear.inputs)
@@ -187,7 +187,7 @@ class History:
         self._mark_region(event.start, event.end, linear.level, kind, ())
         if level is not None and linear.level:
             began = tuple((node, seed) for node, seed in zip(linear.inputs, seeds, strict=True) if seed is not None)
-            results = tuple(node for node in found if node is not None)
+            results = tuple(node for node in carried if node is not None)
             name = "pullback" if linear.transposed else "pushforward"
             outputs = linear.inputs if linear.transposed else linear.outputs
             level.ways.append(Way(name, kind, linear, outputs, results, began, values))
@@ -195,7 +195,9 @@ class History:
     def _residual(self, event: Event, node: int) -> None:
         self._residuals.append(node)
 
-    def _eliminated(self, event: Event, linear: Linear | None, name: str, kind: Kind, found: Any, *more: Any) -> None:
+    def _eliminated(
+        self, event: Event, linear: Linear | None, name: str, kind: Kind, eliminated: Any, *more: Any
+    ) -> None:
         residuals = [node for node in self._residuals if node >= event.start] if self._residuals else []
         level = self._owner(event, linear)
         if level is None or (name == "gradients" and linear and linear.outputs not in (level.results, ())):
@@ -203,17 +205,17 @@ class History:
         self._residuals.clear()
         primal: Iterable[int] = ()
         if name == "taylor":
-            primal, residuals = found, more[0]
-            found = {node: dict(enumerate(series[1:])) for node, series in found.items()}
+            primal, residuals = eliminated, more[0]
+            eliminated = {node: dict(enumerate(series[1:])) for node, series in eliminated.items()}
         if name == "second forward":
             residuals = [node for local in more[0].values() for node in local.values() if node >= event.start]
         self._mark(residuals, level.depth, "residual")
         carried = [term[0] for term in more[0].values()] if name in ("edge", "dyadic") else []
-        results = tuple(_values(found))
+        results = tuple(_values(eliminated))
         self._mark([*carried, *results], level.depth, kind)
         self._mark_region(event.start, event.end, level.depth, kind, [*residuals, *primal])
         if name != "gradients":
-            entries = found if results and name in ("fwd", "rev", "cross-country", "edge", "dyadic") else {}
+            entries = eliminated if results and name in ("fwd", "rev", "cross-country", "edge", "dyadic") else {}
             outputs = tuple(more[1]) if linear is None else linear.outputs
             level.ways.append(Way(name, kind, linear, outputs, results, (), {}, entries))
 
@@ -250,9 +252,9 @@ class History:
                 roles[node] = (*before, role)
 
 
-def _values(found: Any) -> list[int]:
+def _values(eliminated: Any) -> list[int]:
     """Return the nodes in what an elimination found: nodes, terms, or tables of them."""
-    stack, nodes = [found], list[int]()
+    stack, nodes = [eliminated], list[int]()
     while stack:
         item = stack.pop()
         if isinstance(item, dict):

@@ -34,9 +34,9 @@ FIRST = _Default(0)
 
 @dataclass(frozen=True)
 class Selection:
-    """A function restricted to what is differentiated; those arguments, their names, whether a tuple was asked for.
+    """A function restricted to the differentiated arguments; their names, and whether a tuple was asked for.
 
-    `others` are the arguments that are not, None where they are parts of arguments.
+    `others` are the other arguments, None where parts of arguments are differentiated.
     """
 
     function: Function
@@ -57,8 +57,8 @@ def select_arguments(
     if wrt is None:
         selection = _by_position(f, args, argnums, keywords)
         if not containers.flatten(selection.arguments)[0]:
-            what = ", ".join(type(args[k]).__name__ for k in positions_of(argnums, len(args)))
-            why = f"there are no numbers in it (it is of type {what})"
+            type_names = ", ".join(type(args[k]).__name__ for k in positions_of(argnums, len(args)))
+            why = f"there are no numbers in it (it is of type {type_names})"
             raise ArgumentError(f"argnums={argnums!r}", why=why, do="pass numbers, or choose another argument")
         return selection
     if argnums is not FIRST:

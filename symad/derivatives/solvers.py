@@ -44,9 +44,9 @@ class Matrix:
 
     def dense(self) -> Vector:
         """Return the matrix as an array."""
-        made = np.zeros(self.shape)
-        made[self.rows, self.columns] = self.values
-        return made
+        matrix = np.zeros(self.shape)
+        matrix[self.rows, self.columns] = self.values
+        return matrix
 
     def solve(self, right: Vector) -> Vector:
         """Return the solution of a linear system; LinAlgError when the matrix is singular.

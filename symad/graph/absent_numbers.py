@@ -30,8 +30,8 @@ def there(values: Any) -> NDArray[np.bool_]:
 
 def present_where(holds: Any, values: Any) -> Numbers:
     """Return values where something holds, absent elsewhere."""
-    found: Numbers = select(holds, values, ABSENT)
-    return found
+    numbers: Numbers = select(holds, values, ABSENT)
+    return numbers
 
 
 def plus(left: Any, right: Any) -> Numbers:
@@ -41,8 +41,8 @@ def plus(left: Any, right: Any) -> Numbers:
     [3.0, 2.0]
     """
     first, second = there(left), there(right)
-    found: Numbers = np.where(first & second, np.add(left, right), np.where(first, left, right))
-    return found
+    sums: Numbers = np.where(first & second, np.add(left, right), np.where(first, left, right))
+    return sums
 
 
 def times(left: Any, right: Any) -> Numbers:
@@ -51,16 +51,16 @@ def times(left: Any, right: Any) -> Numbers:
     >>> there(times(np.array([np.inf, 2.0]), np.array([ABSENT, 3.0])))
     array([False,  True])
     """
-    found: Numbers = np.multiply(left, right)
-    if (np.isnan(found) == (found.view(np.int64) == _MARK)).all():
-        return found  # a product with NaN has the bits of that NaN, here the mark: so it is nearly everywhere
-    return present_where(there(left) & there(right), found)
+    products: Numbers = np.multiply(left, right)
+    if (np.isnan(products) == (products.view(np.int64) == _MARK)).all():
+        return products  # a product with NaN has the bits of that NaN, here the mark: so it is nearly everywhere
+    return present_where(there(left) & there(right), products)
 
 
 def settled(values: Any) -> Numbers:
     """Return values with the number 0 for what is absent."""
-    found: Numbers = select(there(values), values, 0.0)
-    return found
+    numbers: Numbers = select(there(values), values, 0.0)
+    return numbers
 
 
 def shares(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> Numbers:
@@ -71,8 +71,8 @@ def shares(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> Numbers:
     >>> shares(np.array([1.0, 3.0, 3.0]), np.array(3.0)).tolist()[1:]
     [0.5, 0.5]
     """
-    equal, found = ties(terms, best, reduction)
-    return present_where(equal, 1.0 if found is None else found)
+    equal, shared = ties(terms, best, reduction)
+    return present_where(equal, 1.0 if shared is None else shared)
 
 
 def ties(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> tuple[NDArray[np.bool_], Numbers | None]:
@@ -87,8 +87,8 @@ def ties(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> tuple[NDArr
     worst = -np.inf if reduction is np.maximum else np.inf
     before = reduction.reduce(np.where(np.isnan(running), worst, running), axis=0)
     equal = equal | (invalid & (np.isnan(running) | (terms == before)))
-    found = _shares(equal)
-    return equal, np.where(invalid, np.nan, 1.0 if found is None else found)
+    shared = _shares(equal)
+    return equal, np.where(invalid, np.nan, 1.0 if shared is None else shared)
 
 
 def _shares(equal: NDArray[np.bool_]) -> Numbers | None:
@@ -98,7 +98,7 @@ def _shares(equal: NDArray[np.bool_]) -> Numbers | None:
     several = np.add.reduce(equal, axis=0, dtype=np.uint8 if len(equal) < 256 else np.intp) > 1
     if not several.any():
         return None
-    found = np.ones(equal.shape)
+    shared = np.ones(equal.shape)
     before = np.cumsum(equal[:, several], axis=0)
-    found[:, several] = 0.5 ** (before[-1:] - np.maximum(before - 1, 1))
-    return found
+    shared[:, several] = 0.5 ** (before[-1:] - np.maximum(before - 1, 1))
+    return shared

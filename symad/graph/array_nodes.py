@@ -94,9 +94,9 @@ class ArrayNodes:
     @property
     def graph(self) -> GraphRows:
         """The graph."""
-        found = self.of_graph()
-        assert found is not None
-        return found
+        graph = self.of_graph()
+        assert graph is not None
+        return graph
 
     def add(
         self,
@@ -119,7 +119,7 @@ class ArrayNodes:
         read = tuple(map(self.reading, operands))
         whole = self.made(ArrayNode("matrix", (sum(operation.results),), Element, read, matrix=operation))
         parts = (*read, result_of(whole))
-        found = (
+        nodes = (
             [
                 self.made(ArrayNode("result", (size,), Element, parts, matrix=operation, number=k))
                 for k, size in enumerate(operation.results)
@@ -127,9 +127,9 @@ class ArrayNodes:
             if len(operation.results) > 1
             else [whole]
         )
-        for node in found:
-            node.results = tuple([each.first for each in found])
-        return list(map(self.handed_out, found))
+        for node in nodes:
+            node.results = tuple([result.first for result in nodes])
+        return list(map(self.handed_out, nodes))
 
     def made(self, node: ArrayNode) -> ArrayNode:
         """Add an array node, and let it have nodes of the graph."""
@@ -154,17 +154,17 @@ class ArrayNodes:
 
     def joined(self, parts: Sequence[Nodes], axis: int) -> Nodes:
         """Return `np.concatenate(parts, axis)`; where they are from array nodes, it need not be looked for later."""
-        made = np.concatenate(parts, axis)
+        joined_ids = np.concatenate(parts, axis)
         blocks, start = list[OperandBlock](), 0
         for part in parts:
             view = self.untouched_view(part) if self.nodes else None
             if view is None:
-                return made
+                return joined_ids
             where = (slice(None),) * axis + (slice(start, start + part.shape[axis]),)
             blocks.append(OperandBlock(where, view, part.shape))
             start += part.shape[axis]
-        self.composed[id(made)] = ref(made), tuple(blocks)
-        return made
+        self.composed[id(joined_ids)] = ref(joined_ids), tuple(blocks)
+        return joined_ids
 
     def head_of(self, node: int) -> Head:
         """Return the head of a node that is an element."""
@@ -189,27 +189,27 @@ class ArrayNodes:
         changed = [ids]
         self._touched(ids)
         yield
-        for owner, shape, bases, again in self.views:
+        for owner, shape, bases, pick in self.views:
             shown = owner()
-            if shown is None or not any(np.may_share_memory(base, each) for base in bases for each in changed):
+            if shown is None or not any(np.may_share_memory(base, array) for base in bases for array in changed):
                 continue
-            now = again()
+            now = pick()
             if now is not None:
                 self._touched(shown)
                 shown.reshape(shape)[...] = now
                 changed.append(shown)
 
-    def shown(self, ids: Nodes, bases: Sequence[Nodes], again: Callable[[], Nodes | None]) -> Nodes:
+    def shown(self, ids: Nodes, bases: Sequence[Nodes], pick: Callable[[], Nodes | None]) -> Nodes:
         """Return the node ids that a view of arrays at computed places shows.
 
-        `again` picks them after a store, and does not hold them: a view that nobody has is forgotten. None
+        `pick` picks them after a store, and does not hold them: a view that nobody has is forgotten. None
         leaves them as they are.
         """
         owner = _owner(ids)
         if owner.size != ids.size or not (owner.flags.c_contiguous and ids.flags.c_contiguous):
             ids = owner = ids.copy()
         self.views = [view for view in self.views if view[0]() is not None]
-        self.views.append((ref(owner), ids.shape, bases, again))
+        self.views.append((ref(owner), ids.shape, bases, pick))
         view = ids.view()
         view.flags.writeable = False
         return view
@@ -223,8 +223,8 @@ class ArrayNodes:
         k = bisect_right(self.firsts, node) - 1
         if k < 0:
             return None
-        found = self.nodes[k]
-        return found if node < found.first + found.size else None
+        array = self.nodes[k]
+        return array if node < array.first + array.size else None
 
     def roots(self, ids: Nodes) -> list[int]:
         """Return nodes, the first one of its array node in place of an element; each once."""
@@ -238,8 +238,8 @@ class ArrayNodes:
         array = self.at(node)
         if array is None:
             return list(map(self._root, self.graph.operands[node])) if self.nodes else list(self.graph.operands[node])
-        found = dict.fromkeys(node.first for reading in array.operands for node in reading.array_nodes)
-        return [*found, *(node for reading in array.operands for node in reading.single_nodes)]
+        roots = dict.fromkeys(node.first for reading in array.operands for node in reading.array_nodes)
+        return [*roots, *(node for reading in array.operands for node in reading.single_nodes)]
 
     def _root(self, node: int) -> int:
         array = self.at(node)
@@ -287,26 +287,26 @@ class ArrayNodes:
     def untouched_view(self, ids: Nodes) -> View | None:
         """Return where ids are that are a part of an array that was handed out and not stored into; O(1)."""
         owner = ids if ids.base is None else _owner(ids)
-        found = self.untouched.get(id(owner))
-        if found is None or found[0]() is not owner or not ids.size:
+        entry = self.untouched.get(id(owner))
+        if entry is None or entry[0]() is not owner or not ids.size:
             return None
         if ids.size == owner.size and ids.flags.c_contiguous:
-            view = View(found[1], 0, (), None, True)
+            view = View(entry[1], 0, (), None, True)
         else:
             size = ids.itemsize
-            view = View(found[1], ids.item(0) - found[1].first, tuple([step // size for step in ids.strides]))
-        if self._checks and not np.array_equal(view.of(found[1].ids.ravel(), ids.shape), ids):
+            view = View(entry[1], ids.item(0) - entry[1].first, tuple([step // size for step in ids.strides]))
+        if self._checks and not np.array_equal(view.of(entry[1].ids.ravel(), ids.shape), ids):
             raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
         return view
 
     def _composed_of(self, ids: Nodes) -> tuple[OperandBlock, ...] | None:
-        found = self.composed.get(id(ids))
-        if found is None or found[0]() is not ids:
+        entry = self.composed.get(id(ids))
+        if entry is None or entry[0]() is not ids:
             return None
-        for block in found[1]:
+        for block in entry[1]:
             if self._checks and not np.array_equal(ids[block.where], block.view.ids(block.shape)):
                 raise InvariantError("a joined array of node ids was stored into without a word", do="report it")
-        return found[1]
+        return entry[1]
 
     def _view(self, ids: Nodes) -> View | None:
         """Return where nodes are that are evenly spaced in one array node."""
@@ -334,9 +334,9 @@ class ArrayNodes:
         if 4 * len(begins) < len(flat):
             runs = np.concatenate([[0], begins])
             lengths = np.diff(runs, append=len(flat))
-            found = self._number_of(flat[runs])
-            if ((found == self._number_of(flat[runs + lengths - 1])) & ((found >= 0) | (lengths == 1))).all():
-                return np.repeat(found, lengths)
+            numbers = self._number_of(flat[runs])
+            if ((numbers == self._number_of(flat[runs + lengths - 1])) & ((numbers >= 0) | (lengths == 1))).all():
+                return np.repeat(numbers, lengths)
         return self._number_of(flat)
 
     def _number_of(self, nodes: Nodes) -> Nodes:
@@ -381,9 +381,9 @@ class ArrayNodes:
 
 def _owner(ids: Nodes) -> Nodes:
     """Return the array whose memory an array of node ids has; NumPy's views by strides have another object between."""
-    found: Any = ids
-    while found is not None:
-        ids, found = found if isinstance(found, np.ndarray) else ids, getattr(found, "base", None)
+    base: Any = ids
+    while base is not None:
+        ids, base = base if isinstance(base, np.ndarray) else ids, getattr(base, "base", None)
     return ids
 
 

@@ -57,10 +57,10 @@ class View:
             return self.places + self.node.first
         if self.whole:
             return self.node.ids.reshape(shape)
-        found = np.array(self.node.first + self.offset)
+        ids = np.array(self.node.first + self.offset)
         for step, n in zip(self.steps, shape, strict=True):
-            found = found[..., None] + step * np.arange(n)
-        return found
+            ids = ids[..., None] + step * np.arange(n)
+        return ids
 
     def is_distinct(self, shape: tuple[int, ...]) -> bool:
         """Whether no element can be there twice; of a copy it is not known."""
@@ -171,11 +171,11 @@ class OperandAccess:
         if self.kept != other.kept:
             return False
         if self.view is not None and other.view is not None:
-            one, two = self.view, other.view
-            if one.node is not two.node:
+            view, two = self.view, other.view
+            if view.node is not two.node:
                 return False
-            if one.places is None and two.places is None:
-                return (one.whole, one.offset, one.steps) == (two.whole, two.offset, two.steps)
+            if view.places is None and two.places is None:
+                return (view.whole, view.offset, view.steps) == (two.whole, two.offset, two.steps)
         if (self.view is None) != (other.view is None) or bool(self.blocks) != bool(other.blocks):
             return False
         return np.array_equal(self.ids, other.ids)

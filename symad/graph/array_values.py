@@ -32,7 +32,7 @@ Step = tuple[
 Part = tuple[list[int], Step | None, list[int]]  # nodes, then an array node, and elements of it that nodes read
 
 
-def values_of_nodes(graph: Graph, wanted: Sequence[int], values: Values) -> list[Any]:
+def values_of_nodes(graph: Graph, nodes: Sequence[int], values: Values) -> list[Any]:
     """Return the numbers of nodes; `values` (node -> number) is filled further.
 
     UnboundSymbolError for a symbol without a value.
@@ -44,11 +44,11 @@ def values_of_nodes(graph: Graph, wanted: Sequence[int], values: Values) -> list
     [49.0]
     """
     if graph.arrays.nodes:
-        schedule(graph, wanted, (), values).carry_out(graph, values)
-    found = evaluate(graph, wanted, values)
+        schedule(graph, nodes, (), values).carry_out(graph, values)
+    numbers = evaluate(graph, nodes, values)
     if graph.arrays.asked is not None:
-        graph.arrays.asked.append((np.array(wanted, dtype=np.int64), None, np.array(found)))
-    return found
+        graph.arrays.asked.append((np.array(nodes, dtype=np.int64), None, np.array(numbers)))
+    return numbers
 
 
 def values_of_array(graph: Graph, nodes: Nodes, values: Values, question: Question | None = None) -> NDArray[Any]:
@@ -56,21 +56,21 @@ def values_of_array(graph: Graph, nodes: Nodes, values: Values, question: Questi
 
     With a question, its answer for these numbers: all that the caller wants to know.
     """
-    found = _values_of_array(graph, nodes, values)
+    numbers = _values_of_array(graph, nodes, values)
     if question is not None:
-        found = np.array(question(found))
+        numbers = np.array(question(numbers))
     if graph.arrays.asked is not None:
-        graph.arrays.asked.append((nodes.copy(), question, found.copy()))
-    return found
+        graph.arrays.asked.append((nodes.copy(), question, numbers.copy()))
+    return numbers
 
 
 def _values_of_array(graph: Graph, nodes: Nodes, values: Values) -> NDArray[Any]:
     if not graph.arrays.nodes or not nodes.size:
         asked = nodes.ravel().tolist()
         known = [values.get(node) for node in asked]
-        found = evaluate(graph, asked, values) if None in known else known
-        truths = bool(found) and all(isinstance(value, (bool, np.bool_)) for value in found)
-        return np.array(found, dtype=bool if truths else np.float64).reshape(nodes.shape)
+        numbers = evaluate(graph, asked, values) if None in known else known
+        truths = bool(numbers) and all(isinstance(value, (bool, np.bool_)) for value in numbers)
+        return np.array(numbers, dtype=bool if truths else np.float64).reshape(nodes.shape)
     reading = graph.arrays.reading(nodes)
     compute(graph, [reading], values)
     return np.array(np.broadcast_to(read(graph, reading, values), nodes.shape))
@@ -120,17 +120,17 @@ class Schedule:
 
 def schedule(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values) -> Schedule:
     """Return what computes array nodes, and what of nodes depends on them, as far as they have no numbers yet."""
-    single, wanted, elements = _needed(graph, nodes, arrays, values)
+    single, steps, elements = _needed(graph, nodes, arrays, values)
     computed = [array for first in elements.keys() & graph.arrays.values if (array := graph.arrays.at(first))]
     known = [(array, sorted(elements.pop(array.first))) for array in computed]
     parts = list[Part]()
     before = list[int]()
-    for item in sorted(single | wanted.keys()):
-        if item not in wanted:
+    for item in sorted(single | steps.keys()):
+        if item not in steps:
             before.append(item)
             continue
         asked = elements.pop(item, set()) | ({item} & single)  # a constant is itself or all of its array
-        parts.append((before, wanted[item], sorted(asked)))
+        parts.append((before, steps[item], sorted(asked)))
         before = []
     assert not elements
     return Schedule(known, [*parts, (before, None, [])] if before else parts)
@@ -141,13 +141,13 @@ def _needed(
 ) -> tuple[set[int], dict[int, Step], dict[int, set[int]]]:
     """Return what is still to be computed: nodes, array nodes by their first, and elements of these that nodes read."""
     operands, computed = graph.operands, graph.arrays.values
-    single, wanted, elements = set[int](), dict[int, Step](), dict[int, set[int]]()
+    single, steps, elements = set[int](), dict[int, Step](), dict[int, set[int]]()
     stack, waiting = list(nodes), list(arrays)
     while stack or waiting:
         while waiting:
             array = waiting.pop()
-            if array.first not in computed and array.first not in wanted:
-                wanted[array.first] = step = _step(graph, array)
+            if array.first not in computed and array.first not in steps:
+                steps[array.first] = step = _step(graph, array)
                 for reading in step[2]:
                     if reading.view is not None:
                         waiting.append(reading.view.node)
@@ -165,7 +165,7 @@ def _needed(
             else:
                 elements.setdefault(its.first, set()).add(node)
                 waiting.append(its)
-    return single, wanted, elements
+    return single, steps, elements
 
 
 def _step(graph: Graph, array: ArrayNode) -> Step:
@@ -181,16 +181,16 @@ def _function(graph: Graph, array: ArrayNode) -> tuple[Callable[..., Any] | None
     since = graph.arrays.derivative_from
     if array.head is sp.Add or array.head is sp.Mul:
         left, right = array.operands
-        for one, other in ((left, right), (right, left)):
+        for term, other in ((left, right), (right, left)):
             inner = None if other.view is None or not other.view.whole else other.view.node
             if inner is None or inner.shape != other.kept or inner.kind != "each" or inner.first < since <= array.first:
                 continue
             if array.head is sp.Add and inner.head is sp.Mul:
                 factors = [part for part in inner.operands if not _is_minus_one(graph, part)]
                 if len(factors) == 1:
-                    return np.subtract, (one, factors[0])
+                    return np.subtract, (term, factors[0])
             if array.head is sp.Mul and inner.head is sp.Pow and _is_minus_one(graph, inner.operands[1]):
-                return np.divide, (one, inner.operands[0])
+                return np.divide, (term, inner.operands[0])
     return FUNCTIONS[array.head] if array.kind == "each" else None, array.operands  # type: ignore[index]
 
 
@@ -203,10 +203,10 @@ def _call(
     operands = [_reader(graph, reading, whole=not of_each) for reading in readings]
 
     def call(values: Values) -> NDArray[Any]:
-        found = np.asarray(carried_out(*[operand(values) for operand in operands]))
-        if found.dtype != bool and found.dtype != np.float64:
-            found = found.astype(np.float64)
-        return spread(found, shape).ravel()
+        numbers = np.asarray(carried_out(*[operand(values) for operand in operands]))
+        if numbers.dtype != bool and numbers.dtype != np.float64:
+            numbers = numbers.astype(np.float64)
+        return spread(numbers, shape).ravel()
 
     return call, readings
 
@@ -253,13 +253,13 @@ def read(graph: Graph, reading: OperandAccess, values: Values) -> Any:
         assert singles is not None
         assert numbers is not None
         return numbers[singles.numbers].reshape(reading.kept)
-    found = np.empty(reading.size, dtype=bool if truths else np.float64)
+    result = np.empty(reading.size, dtype=bool if truths else np.float64)
     if singles is not None and numbers is not None:
-        found[singles.where] = numbers[singles.numbers]
+        result[singles.where] = numbers[singles.numbers]
     for part in reading.parts:
         where, places = part.spans or (part.where, part.places)
-        found[where] = computed[part.node.first][places]
-    return found.reshape(reading.kept)
+        result[where] = computed[part.node.first][places]
+    return result.reshape(reading.kept)
 
 
 def _extremum(array: ArrayNode, terms: NDArray[Any]) -> Any:
@@ -276,12 +276,12 @@ def _scattered(array: ArrayNode, terms: NDArray[Any]) -> NDArray[Any]:
 
 def _matrix(array: ArrayNode, *operands: NDArray[Any]) -> NDArray[Any]:
     assert array.matrix is not None
-    found = existing_numbers(array.matrix, [operand.ravel() for operand in operands])
-    if array.matrix.kind == "singular" and np.isnan(found[1]).any():
-        given = operands[0]
-        if np.isnan(given).any() or np.isfinite(given).all():  # of infinite numbers NumPy's are NaN
+    results = existing_numbers(array.matrix, [operand.ravel() for operand in operands])
+    if array.matrix.kind == "singular" and np.isnan(results[1]).any():
+        matrix = operands[0]
+        if np.isnan(matrix).any() or np.isfinite(matrix).all():  # of infinite numbers NumPy's are NaN
             raise np.linalg.LinAlgError("SVD did not converge")
-    return found[0] if len(found) == 1 else np.concatenate(found)
+    return results[0] if len(results) == 1 else np.concatenate(results)
 
 
 def _result(array: ArrayNode, *operands: NDArray[Any]) -> NDArray[Any]:

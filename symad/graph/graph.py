@@ -117,9 +117,9 @@ class Graph(RowTable):
         >>> graph.like(graph.node(sp.sin, x), (y,)) == graph.node(sp.sin, y)
         True
         """
-        made = self.canonical(self.heads[node], operands)
+        copy = self.canonical(self.heads[node], operands)
         self.place_at(self.instruction_of(node))
-        return made
+        return copy
 
     def node(self, head: Head, *operands: int) -> int:
         """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
@@ -133,11 +133,11 @@ class Graph(RowTable):
         [2, 2.00000000000000, 1/3, True, -0.0]
         """
         key = (type(value), value, value == 0 and math.copysign(1.0, value))
-        found = self._leaves.get(key)
-        if found is None:
-            found = self._float(value) if isinstance(value, float) and value else self.leaf(_atom(value))
-            self._leaves[key] = found
-        return found
+        leaf = self._leaves.get(key)
+        if leaf is None:
+            leaf = self._float(value) if isinstance(value, float) and value else self.leaf(_atom(value))
+            self._leaves[key] = leaf
+        return leaf
 
     def _float(self, value: float) -> int:
         """Return the leaf of a float that is not 0; the Float is made as SymPy makes it, at a fifth of the cost."""
@@ -243,9 +243,9 @@ class Graph(RowTable):
 
     def given_atoms(self) -> list[sp.Basic]:
         """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""
-        made = dict.items(self.atoms)  # of those that are made later, none came in
+        atoms = dict.items(self.atoms)  # of those that are made later, none came in
         return [
-            atom for node, atom in made if not isinstance(atom, sp.Float) and self._leaves.get(atom_key(atom)) == node
+            atom for node, atom in atoms if not isinstance(atom, sp.Float) and self._leaves.get(atom_key(atom)) == node
         ]
 
     def alias(self, operand: int) -> int:
@@ -274,16 +274,16 @@ class Graph(RowTable):
             node = self.operands[node][0]
         return issubclass(self.heads[node], sp.logic.boolalg.Boolean) and not issubclass(self.heads[node], sp.Symbol)
 
-    def count_operations(self, nodes: Iterable[int], given: Iterable[int] = ()) -> int:
+    def count_operations(self, nodes: Iterable[int], known: Iterable[int] = ()) -> int:
         """Return how many operations the nodes need beyond the given ones: shared ones once, leaves and aliases not.
 
         >>> graph = Graph()
         >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
-        >>> graph.count_operations([graph.node(sp.Mul, s, s)]), graph.count_operations([s], given=[s])
+        >>> graph.count_operations([graph.node(sp.Mul, s, s)]), graph.count_operations([s], known=[s])
         (2, 0)
         """
         heads, operands_of = self.heads, self.operands
-        seen, stack, operations = set(given), list(nodes), 0
+        seen, stack, operations = set(known), list(nodes), 0
         while stack:
             node = stack.pop()
             if node not in seen:
@@ -360,11 +360,11 @@ class SharedCopy:
 
     def operations(self, nodes: Iterable[int], counted: set[int]) -> int:
         """Return how many operations nodes need beyond those that are counted already, which they join."""
-        stack, found = [self.there[node] for node in nodes], 0
+        stack, operations = [self.there[node] for node in nodes], 0
         while stack:
             node = stack.pop()
             if node not in counted:
                 counted.add(node)
-                found += bool(self.plain.operands[node])
+                operations += bool(self.plain.operands[node])
                 stack += self.plain.operands[node]
-        return found
+        return operations

@@ -13,7 +13,7 @@ from symad.graph.array_values import Part, Schedule, Step, Values, schedule
 from symad.graph.graph import Graph
 
 
-def schedule_again(graph: Graph, wanted: Sequence[Nodes], given: Sequence[Nodes], values: Values) -> Schedule:
+def schedule_again(graph: Graph, outputs: Sequence[Nodes], inputs: Sequence[Nodes], values: Values) -> Schedule:
     """Return what computes nodes from those that are given, which have numbers now.
 
     >>> import numpy as np
@@ -29,11 +29,11 @@ def schedule_again(graph: Graph, wanted: Sequence[Nodes], given: Sequence[Nodes]
     >>> values[y], [nodes for nodes, *_ in made.parts]
     (12.0, [[3]])
     """
-    readings = [graph.arrays.reading(nodes) for nodes in wanted if nodes.size]
+    readings = [graph.arrays.reading(nodes) for nodes in outputs if nodes.size]
     arrays = [array for reading in readings for array in reading.array_nodes]
     single = [node for reading in readings for node in reading.single_nodes]
-    made = schedule(graph, single, arrays, values)
-    still, moving = _split(graph, made, {node for nodes in given for node in graph.arrays.roots(nodes)})
+    whole = schedule(graph, single, arrays, values)
+    still, moving = _split(graph, whole, {node for nodes in inputs for node in graph.arrays.roots(nodes)})
     still.carry_out(graph, values)
     kept, last_reader = {array.first for array in arrays}, dict[int, int]()
     for number, (_, step, _) in enumerate(moving.parts):
@@ -49,11 +49,11 @@ def schedule_again(graph: Graph, wanted: Sequence[Nodes], given: Sequence[Nodes]
     return replace(moving, last=last, constants=(numbers, of_arrays))
 
 
-def _split(graph: Graph, made: Schedule, moving: set[int]) -> tuple[Schedule, Schedule]:
+def _split(graph: Graph, whole: Schedule, moving: set[int]) -> tuple[Schedule, Schedule]:
     """Return what depends on none of some nodes, and the rest; `moving` has these, an array node by its first."""
-    moving.update(node for array, elements in made.known if array.first in moving for node in elements)
+    moving.update(node for array, elements in whole.known if array.first in moving for node in elements)
     still, rest = list[Part](), list[Part]()
-    for nodes, step, elements in made.parts:
+    for nodes, step, elements in whole.parts:
         for node in nodes:
             if not moving.isdisjoint(graph.operands[node]):
                 moving.add(node)
@@ -64,7 +64,7 @@ def _split(graph: Graph, made: Schedule, moving: set[int]) -> tuple[Schedule, Sc
         still.append(
             ([node for node in nodes if node not in moving], None if moves else step, [] if moves else elements)
         )
-    return Schedule([], list(filter(any, still))), Schedule(made.known, list(filter(any, rest)))
+    return Schedule([], list(filter(any, still))), Schedule(whole.known, list(filter(any, rest)))
 
 
 def _arrays_read(step: Step) -> Iterable[int]:

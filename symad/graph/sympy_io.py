@@ -134,8 +134,8 @@ def from_let(graph: Graph, replacements: Iterable[tuple[sp.Symbol, sp.Expr]], re
     bound: dict[sp.Basic, int] = {}
 
     def leaf(atom: sp.Basic) -> int:
-        found = bound.get(atom)
-        return graph.leaf(atom) if found is None else found
+        node = bound.get(atom)
+        return graph.leaf(atom) if node is None else node
 
     for symbol, expression in replacements:
         (bound[symbol],) = walk([expression], leaf, lambda head, operands: graph.node(head, *operands))

@@ -69,13 +69,13 @@ def leading_axes(arrays: Sequence[Shaped], declared: Sequence[Input]) -> tuple[i
     (4, 5)
     """
     leading = []
-    for k, (array, given) in enumerate(zip(arrays, declared, strict=True)):
-        axes = array.ndim - len(given.shape)
-        if axes < 0 or array.shape[axes:] != given.shape:
+    for k, (array, form) in enumerate(zip(arrays, declared, strict=True)):
+        axes = array.ndim - len(form.shape)
+        if axes < 0 or array.shape[axes:] != form.shape:
             raise ArgumentError(
                 f"shape {array.shape}",
-                where=f"argument {k} ({given.name})",
-                why=f"its last axes are not {given.shape}, which the kernel was compiled for",
+                where=f"argument {k} ({form.name})",
+                why=f"its last axes are not {form.shape}, which the kernel was compiled for",
             )
         leading.append(array.shape[:axes])
     if leading and all(axes in ((), leading[0]) for axes in leading):
@@ -128,7 +128,7 @@ def batch_arrays(
     inputs, outputs = program.arguments, program.outputs
     if len(args) != len(inputs):
         raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
-    arrays = [as_numbers(given, array, k, number) for k, (given, array) in enumerate(zip(args, inputs, strict=True))]
+    arrays = [as_numbers(value, array, k, number) for k, (value, array) in enumerate(zip(args, inputs, strict=True))]
     leading = leading_axes(arrays, inputs)
     shapes = [leading + output.shape for output in outputs]
     return arrays, results_of(out, shapes, number, f"{prod(leading)} points of {program.name}"), leading
@@ -146,12 +146,12 @@ def in_points(
 
     And those results that have no such view or may overlap with others, each with what is computed in its place.
     """
-    inputs = [input_points(array, given, leading) for array, given in zip(arrays, program.arguments, strict=True)]
+    inputs = [input_points(array, form, leading) for array, form in zip(arrays, program.arguments, strict=True)]
     outputs, beside = [], []
-    for k, (array, given) in enumerate(zip(results, program.outputs, strict=True)):
-        points = None if not fresh and overlaps(array, [*arrays, *results[:k]]) else points_of(array, given, leading)
+    for k, (array, form) in enumerate(zip(results, program.outputs, strict=True)):
+        points = None if not fresh and overlaps(array, [*arrays, *results[:k]]) else points_of(array, form, leading)
         if points is None:
-            points = points_of(np.empty(array.shape, array.dtype), given, leading)
+            points = points_of(np.empty(array.shape, array.dtype), form, leading)
             assert points is not None
             beside.append((array, points))
         outputs.append(points)
@@ -223,14 +223,14 @@ class Batch:
         options: Options,
         operations: Mapping[str, int],
         program_cache: ProgramCache,
-        again: Callable[[str], AbstractContextManager[object]],
+        listing: Callable[[str], AbstractContextManager[object]],
     ) -> None:
         self.program, self.options, self.program_cache = program, options, program_cache
         self.nanoseconds: float = nanoseconds_alone(program, operations)
         self._lanes: Lanes | None = None
         if not isinstance(program, RolledProgram):
             self._lanes = choose_lanes(program, options, operations)
-        self._again, self._lock = again, threading.Lock()
+        self._again, self._lock = listing, threading.Lock()
         self._code: Code | None = None
         self._layouts: dict[Hashable, BatchLayout] = {}
         at_once = options.lanes is not None or options.accuracy == "fast"

@@ -35,14 +35,14 @@ def block_arrays(
     inputs, outputs = program.arguments, program.outputs
     if len(args) != len(inputs):
         raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
-    arrays = [as_numbers(given, array, k, number) for k, (given, array) in enumerate(zip(args, inputs, strict=True))]
-    counts = {_blocks(array, given, k, width) for k, (array, given) in enumerate(zip(arrays, inputs, strict=True))}
-    found = sorted(counts - {-1})
-    if len(found) != 1:
-        why = f"they have {' and '.join(map(str, found)) or 'none'}"
+    arrays = [as_numbers(value, array, k, number) for k, (value, array) in enumerate(zip(args, inputs, strict=True))]
+    counts = {_blocks(array, form, k, width) for k, (array, form) in enumerate(zip(arrays, inputs, strict=True))}
+    numbers = sorted(counts - {-1})
+    if len(numbers) != 1:
+        why = f"they have {' and '.join(map(str, numbers)) or 'none'}"
         raise ArgumentError("numbers of blocks of the arguments", why=why, do="give one number of blocks")
-    shapes = [(found[0], *output.shape, width) for output in outputs]
-    return arrays, results_of(out, shapes, number, f"{found[0]} blocks of {program.name}"), found[0]
+    shapes = [(numbers[0], *output.shape, width) for output in outputs]
+    return arrays, results_of(out, shapes, number, f"{numbers[0]} blocks of {program.name}"), numbers[0]
 
 
 def _blocks(array: Array, declared: Input, position: int, width: int) -> int:
@@ -66,15 +66,15 @@ def in_blocks(
     And those results that do not lie together or may overlap with others, each with what is computed in its place.
     """
     inputs = []
-    for array, given in zip(arrays, program.arguments, strict=True):
+    for array, form in zip(arrays, program.arguments, strict=True):
         together = np.require(array, requirements=("C", "A"))
-        if array.shape == given.shape:
-            inputs.append(np.broadcast_to(together.reshape(-1), (count * width, given.size)))
+        if array.shape == form.shape:
+            inputs.append(np.broadcast_to(together.reshape(-1), (count * width, form.size)))
         else:
-            inputs.append(_placed(together, given.size, width))
-    made = [array if fresh else writable(array, [*arrays, *results[:k]]) for k, array in enumerate(results)]
-    outputs = [_placed(array, given.size, width) for array, given in zip(made, program.outputs, strict=True)]
-    pairs = zip(results, made, outputs, strict=True)
+            inputs.append(_placed(together, form.size, width))
+    written = [array if fresh else writable(array, [*arrays, *results[:k]]) for k, array in enumerate(results)]
+    outputs = [_placed(array, form.size, width) for array, form in zip(written, program.outputs, strict=True)]
+    pairs = zip(results, written, outputs, strict=True)
     return inputs, outputs, [(array, points) for array, computed, points in pairs if computed is not array]
 
 

@@ -102,8 +102,8 @@ def _called_one_by_one(program: Program, operations: Mapping[str, int]) -> int:
     calls = operations.get("call", 0)
     if not calls or not has_fma():
         return calls
-    found = priced(kinds(program, range(len(program))))
-    return min(calls, found["call"] + found["scipy"])
+    costs = priced(kinds(program, range(len(program))))
+    return min(calls, costs["call"] + costs["scipy"])
 
 
 def nanoseconds_alone(program: Program | RolledProgram, operations: Mapping[str, int]) -> float:

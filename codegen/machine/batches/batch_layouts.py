@@ -111,7 +111,7 @@ def layout_of(
 ) -> BatchLayout | None:
     """Return the layout of a batch on up to so many threads; None where numbers were copied, or memory is not kept."""
     where = zip(task.points, arrays, strict=True)
-    if not objects_known() or any(made.ctypes.data != array.ctypes.data for made, array in where):
+    if not objects_known() or any(copied.ctypes.data != array.ctypes.data for copied, array in where):
         return None
     room = task.room(most_threads(task, threads))
     if room.memory.nbytes > KEPT * room.threads:

@@ -105,10 +105,7 @@ class Task:
 
     def __init__(self, code: Code, inputs: list[Array], outputs: list[Array], count: int) -> None:
         self.code, self.count = code, count
-        self.points: tuple[Array, ...] = (
-            *inputs,
-            *outputs,
-        )
+        self.points: tuple[Array, ...] = (*inputs, *outputs)
         self.shape: tuple[int, int] = (len(inputs), len(outputs))
         self.words: list[int] = []
         self.bytes: int = _up(8 * len(self.points), ALIGNMENT)

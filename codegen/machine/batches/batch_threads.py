@@ -56,8 +56,8 @@ class Timing:
         """Write down what so many points took."""
         if count > 2 * self._largest:
             self._looks = 0
-        found = 1e9 * seconds / count
-        self.nanoseconds = min(self.nanoseconds, found) if self.known else found
+        measured = 1e9 * seconds / count
+        self.nanoseconds = min(self.nanoseconds, measured) if self.known else measured
         self._largest, self._looks = max(self._largest, count), self._looks + 1
 
     def threads(self, count: int, most: int) -> int:

@@ -126,8 +126,8 @@ def _converted(value: Any, where: str, do: str) -> Array:
         why = str(error).partition("\n")[0]
         raise ArgumentError(f"a value of type {kind.__name__}", where=where, why=why, do=way_out(kind)) from error
     if array.dtype == object:
-        what = "an array of objects" if isinstance(value, np.ndarray) else f"a value of type {kind.__name__}"
-        raise ArgumentError(what, where=where, why="it is no array of numbers", do=do)
+        subject = "an array of objects" if isinstance(value, np.ndarray) else f"a value of type {kind.__name__}"
+        raise ArgumentError(subject, where=where, why="it is no array of numbers", do=do)
     return array
 
 
@@ -171,8 +171,8 @@ def split_out(out: Any, count: int) -> Sequence[Any]:
     if count == 1 and not isinstance(out, tuple | list):
         return (out,)
     if not isinstance(out, tuple | list) or len(out) != count:
-        given = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
-        raise ArgumentError(given, where="out", why=f"the kernel has {count} outputs", do=f"give a tuple of {count}")
+        subject = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
+        raise ArgumentError(subject, where="out", why=f"the kernel has {count} outputs", do=f"give a tuple of {count}")
     return out
 
 
@@ -190,11 +190,11 @@ def values_of(out: Any, outputs: Sequence[Output]) -> Any:
 
     ArgumentError for a matrix that has not the pattern of its output.
     """
-    values, found = list(split_out(out, len(outputs))), False
+    values, has_matrix = list(split_out(out, len(outputs))), False
     for k, (value, output) in enumerate(zip(values, outputs, strict=True)):
         if output.pattern is not None and not isinstance(value, np.ndarray):
-            values[k], found = output.pattern.data_of(value, "out" if len(outputs) == 1 else f"out[{k}]"), True
-    return None if not found else values[0] if len(values) == 1 else tuple(values)
+            values[k], has_matrix = output.pattern.data_of(value, "out" if len(outputs) == 1 else f"out[{k}]"), True
+    return None if not has_matrix else values[0] if len(values) == 1 else tuple(values)
 
 
 def writable(array: Array, others: Sequence[Array]) -> Array:

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from codegen.machine.exports.export import Exported, Material
 
 
-def again(compiled: Compiled, what: str) -> AbstractContextManager[Compilation]:
+def again(compiled: Compiled, purpose: str) -> AbstractContextManager[Compilation]:
     """Open the stages of more code for a program, with the same optional passes as the first."""
     kept = None if compiled.bisection is None else compiled.bisection.copy()
-    return compilation(f"{compiled.declared.name} {what}", forms.LISTING, kept)
+    return compilation(f"{compiled.declared.name} {purpose}", forms.LISTING, kept)
 
 
 def plain_library(compiled: Compiled) -> Library:

@@ -175,9 +175,9 @@ def _convention(program: Declared, signature: str | None, bound: int) -> Convent
     canonical = signature if any(signature == one.signature for one in CONVENTIONS) else _canonical(signature)
     known = [convention for convention in CONVENTIONS if convention.signature == canonical]
     wrong = {convention: convention.fits(inputs, outputs, bound) for convention in known}
-    found = next((convention for convention, why in wrong.items() if not why), None)
-    if found is not None:
-        return found
+    fitting = next((convention for convention, why in wrong.items() if not why), None)
+    if fitting is not None:
+        return fitting
     why = next(iter(wrong.values()), "no convention of SciPy's or Ipopt's")
     suited = [
         f"{convention.signature!r}{f' with {k} arrays as user data' if k else ''} ({convention.use})"

@@ -78,8 +78,8 @@ def gate_symbols(base: type, number: NumberType = FLOAT64) -> dict[str, int]:
 
 def _addresses(number: NumberType) -> dict[str, int]:
     api = ctypes.pythonapi
-    found = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_FUNCTIONS}
-    found |= {
+    addresses = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_FUNCTIONS}
+    addresses |= {
         "PyFloat_Type": id(float),
         "PyTuple_Type": id(tuple),
         "PyArray_Type": id(np.ndarray),
@@ -89,7 +89,7 @@ def _addresses(number: NumberType) -> dict[str, int]:
         "name_slow": id(NAME_SLOW),
         "PyArray_Empty": _numpy_function(NUMPY_EMPTY),
     }
-    return found
+    return addresses
 
 
 def _numpy_function(index: int) -> int:
@@ -197,5 +197,5 @@ def _make_type(base: type) -> type:
     spec = _Spec(name, offset + 2 * POINTER, 0, HAVE_VERSION_TAG | HAVE_VECTORCALL, slots)
     prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_Spec), ctypes.py_object)
     make = prototype(("PyType_FromSpecWithBases", ctypes.pythonapi))
-    made: type = make(ctypes.byref(spec), (base,))
-    return made
+    kernel_type: type = make(ctypes.byref(spec), (base,))
+    return kernel_type

@@ -32,7 +32,7 @@ class KeptKernel(CFunction):
         if self._compiled.source.file is not None:
             return self._compiled.source.file
         containers = forms.containers_of(self.pack, self.unpack)
-        texts = {label_of(*each): adapter_text(self._compiled.declared, *each) for each in adapters}
+        texts = {label_of(*adapter): adapter_text(self._compiled.declared, *adapter) for adapter in adapters}
         return forms.with_code(self.portable(), self._compiled, containers, texts)
 
     def portable(self) -> bytes:

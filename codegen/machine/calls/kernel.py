@@ -114,11 +114,11 @@ class Kernel(KeptKernel):
         declared = self.declared.arguments
         if len(args) != len(declared):
             names = ", ".join(array.name for array in declared)
-            given = f"{len(args)} argument{'s' * (len(args) != 1)}"
-            raise ArgumentError(given, why=f"the kernel takes {len(declared)}: {names}")
+            value = f"{len(args)} argument{'s' * (len(args) != 1)}"
+            raise ArgumentError(value, why=f"the kernel takes {len(declared)}: {names}")
         number = self.options.number
         inputs = [
-            as_input(given, array, k, number) for k, (given, array) in enumerate(zip(args, declared, strict=True))
+            as_input(value, array, k, number) for k, (value, array) in enumerate(zip(args, declared, strict=True))
         ]
         results = self._fresh(inputs) if out is None else self._into(inputs, out)
         return out if out is not None else results[0] if len(results) == 1 else tuple(results)
@@ -221,7 +221,7 @@ class Kernel(KeptKernel):
             program_cache, operations = compiled.source.program_cache, compiled.stats.machine_operations
             assert program_cache is not None
             self._batch = forms.Batch(
-                compiled.program, compiled.options, operations, program_cache, lambda what: again(compiled, what)
+                compiled.program, compiled.options, operations, program_cache, lambda purpose: again(compiled, purpose)
             )
         return self._batch
 
@@ -233,16 +233,16 @@ class Kernel(KeptKernel):
 
     def _into(self, inputs: list[Array], out: Any) -> list[Any]:
         outputs = self.declared.outputs
-        given = [
+        arrays = [
             check_output(value, output, "out" if len(outputs) == 1 else f"out[{k}]", self.options.number)
             for k, (value, output) in enumerate(zip(split_out(out, len(outputs)), outputs, strict=True))
         ]
-        direct = [writable(array, [*inputs, *given[:k]]) for k, array in enumerate(given)]
+        direct = [writable(array, [*inputs, *arrays[:k]]) for k, array in enumerate(arrays)]
         self._run(inputs, direct)
-        for array, result in zip(given, direct, strict=True):
+        for array, result in zip(arrays, direct, strict=True):
             if array is not result:
                 array[...] = result
-        return list(given)
+        return list(arrays)
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         if self._entry(pointers(inputs), pointers(outputs)):
@@ -356,8 +356,8 @@ class Kernel(KeptKernel):
         """Assembly of the kernel on this machine, by the tier that answers now (generated anew, or what is run)."""
         code, source = self._compiled.library, self._compiled.source
         if source.file is not None and source.revive is not None:
-            again: Kernel = source.revive(self.portable(), None, None)
-            return again.assembly
+            kernel: Kernel = source.revive(self.portable(), None, None)
+            return kernel.assembly
         return forms.mapped_listing(code) if isinstance(code, MappedCode) else assembly(self.llvm, LEVELS[self.tier])
 
     @property
@@ -381,14 +381,14 @@ class Kernel(KeptKernel):
 
 def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
     """Return a kernel with native calls where the interpreter allows them, a plain Python object otherwise."""
-    made = native_type(Kernel)
-    if made is None or not _native_calls_work(made):
+    kernel_type = native_type(Kernel)
+    if kernel_type is None or not _native_calls_work(kernel_type):
         return Kernel(compiled, pack, unpack)
-    return _attached(made, compiled, pack, unpack)
+    return _attached(kernel_type, compiled, pack, unpack)
 
 
-def _attached(made: type, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
-    kernel: Kernel = made(compiled, pack, unpack)
+def _attached(kernel_type: type, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
+    kernel: Kernel = kernel_type(compiled, pack, unpack)
     number = compiled.options.number
     attach(kernel, Kernel, kernel._table, number if number.parts == 1 else FLOAT64)
     return kernel
@@ -404,13 +404,13 @@ class _Trial:
 
 
 @cache
-def _native_calls_work(made: type) -> bool:
+def _native_calls_work(kernel_type: type) -> bool:
     """Try the gate once on a kernel that adds a number to an array, in every form of call."""
     program = Program([], [], {}, (Input("x", (2,)), Input("s", ())), (Output((2,), ()), Output((), ())))
     library, source = _Trial(gate_of(Kernel)), Built(program)
     results: list[Any] = []
     for release in (False, True):
-        kernel = _attached(made, Compiled(program, library, Options(), Stats(0, 0.0, 0, {}, 0), release, source))
+        kernel = _attached(kernel_type, Compiled(program, library, Options(), Stats(0, 0.0, 0, {}, 0), release, source))
         x, out = np.array([1.0, 2.0]), (np.zeros(2), np.zeros(()))
         for call in (kernel, kernel._call_slow):
             results += [call(x, 0.5), call(x, 0.5, out=out)]

@@ -82,7 +82,7 @@ def figures(stats: Stats) -> list[tuple[str, str]]:
     """Return the statistics of a compilation, each with its name."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(stats.machine_operations.items()))
     stages = ", ".join(f"{stage} {_milliseconds(seconds)}" for stage, seconds in stats.seconds.items())
-    found = [
+    rows = [
         ("operations as written", f"{stats.operations_before:,.0f}, shared {stats.operations_after:,}"),
         ("machine operations", f"{stats.total:,} ({kinds})" if kinds else f"{stats.total:,}"),
         ("of a call", f"{stats.executed:,}"),
@@ -94,7 +94,7 @@ def figures(stats: Stats) -> list[tuple[str, str]]:
         ("workspace", f"{stats.workspace:,} numbers" if stats.workspace else ""),
         ("plan", "" if stats.plan is None else str(stats.plan)),
     ]
-    return [(name, value) for name, value in found if value]
+    return [(name, value) for name, value in rows if value]
 
 
 def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:

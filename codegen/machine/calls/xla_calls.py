@@ -36,10 +36,10 @@ def handler_text(program: Declared, name: str) -> str:
     text.label("extended")
     text.branch(f"icmp eq i32 {text.loaded('i32', extension, KIND)},{METADATA}", "metadata", "run")
     text.label("metadata")
-    made = text.loaded("ptr", extension, MADE)
+    result = text.loaded("ptr", extension, MADE)
     minor = text.loaded("i32", text.loaded("ptr", "%frame", API), API_MINOR)
     for value, place in (("0", MAJOR), (minor, MINOR), ("0", TRAITS)):
-        text.stored("i32", value, made, place)
+        text.stored("i32", value, result, place)
     text.lines.append("ret ptr null")
     text.label("run")
     inputs = _buffers(text, ARGUMENTS, program.arguments)
@@ -105,10 +105,10 @@ class _FunctionLines:
     def branch(self, test: str, yes: str, no: str) -> None:
         self.lines.append(f"br i1 {self.name(test)},label %{yes},label %{no}")
 
-    def require(self, found: str, wanted: int, kind: str = "i64") -> None:
+    def require(self, operand: str, expected: int, kind: str = "i64") -> None:
         """Go on where a number is the wanted one."""
         good = f"good{self.names}"
-        self.branch(f"icmp eq {kind} {found},{wanted}", good, "refused")
+        self.branch(f"icmp eq {kind} {operand},{expected}", good, "refused")
         self.label(good)
 
     def error(self, constant: str, message: str, code: int) -> None:

@@ -120,10 +120,10 @@ class SourceWriter(LaneOperationWriter):
 
     def helper(self, name: str, text: str) -> str:
         """Return the name of a helper, which is written once."""
-        found = f"{self.prefix}_{name}_"
+        full_name = f"{self.prefix}_{name}_"
         size, word = self.format.bits, self.word_type
-        self.helpers[found] = text.format(prefix=self.prefix, scalar=self.scalar, word=word, size=size)
-        return found
+        self.helpers[full_name] = text.format(prefix=self.prefix, scalar=self.scalar, word=word, size=size)
+        return full_name
 
     def write(self, kind: str, text: str) -> str:
         name = f"v{len(self.lines)}"
@@ -138,12 +138,12 @@ class SourceWriter(LaneOperationWriter):
 
     def used(self, end: Sequence[str]) -> list[str]:
         """The statements whose values are used: of sine and cosine one may not be, and compilers warn."""
-        kept, wanted = list(end), {name for line in end for name in NAME.findall(line)}
+        kept, needed = list(end), {name for line in end for name in NAME.findall(line)}
         for line in reversed(self.lines):
             name, *read = NAME.findall(line)
-            if name in wanted:
+            if name in needed:
                 kept.insert(0, line)
-                wanted.update(read)
+                needed.update(read)
         return kept
 
 
@@ -158,16 +158,16 @@ def own_function(
     >>> name, list(texts)
     ('f_own_log_', ['f_bits_64_', 'f_of_bits_64_', 'f_hard_log_', 'f_own_log_'])
     """
-    found, plain = FORMULAS[function], function.removeprefix("llvm.").removesuffix(".f64")
+    formula, plain = FORMULAS[function], function.removeprefix("llvm.").removesuffix(".f64")
     name, texts = f"{prefix}_own_{plain}_", dict[str, str]()
-    writer = SourceWriter(prefix, scalar, found.operands, number)
-    end = [f"    return {found.formula(*writer.operands).text};"]
-    if found.hard is not None:
-        kind = "double" if found.hard.alone else scalar
-        hard = SourceWriter(prefix, kind, found.operands, number)
-        value = found.hard.formula(*hard.operands).text
+    writer = SourceWriter(prefix, scalar, formula.operands, number)
+    end = [f"    return {formula.formula(*writer.operands).text};"]
+    if formula.hard is not None:
+        kind = "double" if formula.hard.alone else scalar
+        hard = SourceWriter(prefix, kind, formula.operands, number)
+        value = formula.hard.formula(*hard.operands).text
         texts |= hard.function(f"{prefix}_hard_{plain}_", [f"    return {value};"])
         arguments = ", ".join(operand.text for operand in writer.operands)
         asked = f"({scalar}){prefix}_hard_{plain}_({arguments})"
-        end.insert(0, f"    if ({found.hard.test(*writer.operands).text}) return {asked};")
+        end.insert(0, f"    if ({formula.hard.test(*writer.operands).text}) return {asked};")
     return name, {**texts, **writer.function(name, end)}

@@ -124,7 +124,7 @@ def own_operation(
         raise LoweringError(f"the {operation.description} in C source", do="export the object file")
     marked = [] if kind == "order" else [str(int(adds or operation.kind.endswith("_right")))]
     arguments = [*arrays, *map(str, operation.sizes), *marked]
-    helper, text = (each.format(prefix=prefix, scalar=scalar, few=FEW) for each in TEXTS[kind])
+    helper, text = (text_part.format(prefix=prefix, scalar=scalar, few=FEW) for text_part in TEXTS[kind])
     name = f"{prefix}_{kind}_"
     names = f"{prefix}_{'before' if kind in ('order', 'insertion') else 'place'}_", name
     return f"{name}({', '.join(arguments)})", dict(zip(names, (helper, text), strict=True))

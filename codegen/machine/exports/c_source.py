@@ -123,7 +123,7 @@ class Called:
             return f"{self.prefix}_{name}_({arguments})"
         if self.own and function in FORMULAS:
             name, texts = own_function(function, self.prefix, self.scalar, hexadecimal)
-            self.helpers |= {each: text for each, text in texts.items() if each not in self.helpers}
+            self.helpers |= {helper: text for helper, text in texts.items() if helper not in self.helpers}
             return f"{name}({arguments})"
         plain = ROUNDED.get(function, function)
         if MATH.get(plain) != len(operands) and plain not in BESSEL:
@@ -144,27 +144,27 @@ class Called:
         return feature + includes + PREAMBLE + (reason if pointers else "") + "".join(pointers) + helpers
 
 
-def routine(given: Routine, called: Called) -> str:
+def routine(source: Routine, called: Called) -> str:
     """Return the C text of a routine: a function for each chunk, and one that calls them in order.
 
     The function returns 0, or 1 when the workspace could not be allocated.
     """
-    writer = _CFunctionWriter(given, called)
-    parts = [writer.chunk(number, chunk) for number, chunk in enumerate(given.plan.order.chunks)]
+    writer = _CFunctionWriter(source, called)
+    parts = [writer.chunk(number, chunk) for number, chunk in enumerate(source.plan.order.chunks)]
     return "\n".join([*parts, writer.driver()])
 
 
 class _CFunctionWriter:
     """Writes the functions of one routine."""
 
-    def __init__(self, given: Routine, called: Called) -> None:
-        self.given, self.called = given, called
-        self.places = [(name, k) for name, size in given.inputs for k in range(size)]
+    def __init__(self, source: Routine, called: Called) -> None:
+        self.given, self.called = source, called
+        self.places = [(name, k) for name, size in source.inputs for k in range(size)]
         self.stores: dict[int, list[tuple[str, int]]] = {}
-        for array, position, row in given.plan.lowered.stores:
-            self.stores.setdefault(row, []).append((given.outputs[array], position))
-        self.parameters = {name: f"const {called.scalar} *restrict {name}" for name, _ in given.inputs}
-        self.parameters |= {name: f"{called.scalar} *restrict {name}" for name in given.outputs}
+        for array, position, row in source.plan.lowered.stores:
+            self.stores.setdefault(row, []).append((source.outputs[array], position))
+        self.parameters = {name: f"const {called.scalar} *restrict {name}" for name, _ in source.inputs}
+        self.parameters |= {name: f"{called.scalar} *restrict {name}" for name in source.outputs}
         self.calls: list[str] = []  # of the chunks, in order
         self.used: set[str] = set()  # arrays that the chunk uses
         self.names: dict[int, str] = {}  # values that the chunk has computed
@@ -212,9 +212,9 @@ class _CFunctionWriter:
 
     def operand(self, index: int) -> str:
         """Return the C expression of an operand: a value of this chunk, a constant, an input or a workspace value."""
-        found = self.names.get(index)
-        if found is not None:
-            return found
+        name = self.names.get(index)
+        if name is not None:
+            return name
         row = self.given.plan.lowered.rows[index]
         if row[0] == "const":
             (value,) = struct.unpack(">d", row[1])

@@ -76,8 +76,8 @@ def in_two_versions(text: str, kernel: str = "kernel", asked: str = ASKED) -> st
     }
     define internal i32 @kernel.avx2(ptr %in,ptr %out) nounwind
     """
-    found = [(match[1], match[0]) for match in DEFINITION.finditer(text)]
-    defined = {name for name, _ in found}
+    definitions = [(match[1], match[0]) for match in DEFINITION.finditer(text)]
+    defined = {name for name, _ in definitions}
     rest = DEFINITION.sub("", text)
 
     def version(body: str, suffix: str, attribute: str) -> str:
@@ -85,6 +85,6 @@ def in_two_versions(text: str, kernel: str = "kernel", asked: str = ASKED) -> st
         head, brace, lines = named.partition("{\n")
         return f"{re.sub('^define (?!internal )', 'define internal ', head)}{attribute}{brace}{lines}"
 
-    copies = [version(body, "baseline", "") for _, body in found]
-    copies += [version(body, "avx2", f"{FEATURES} ") for _, body in found]
+    copies = [version(body, "baseline", "") for _, body in definitions]
+    copies += [version(body, "avx2", f"{FEATURES} ") for _, body in definitions]
     return "".join([*copies, (DISPATCH + asked).replace("KERNEL", kernel), rest])

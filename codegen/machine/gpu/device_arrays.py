@@ -72,12 +72,12 @@ class View:
                      "strides": self.strides, "version": 3}  # fmt: skip
         try:
             rows = np.asarray(_Described(described)).reshape(*self.shape[:axes], prod(own), copy=False)
-            found = np.broadcast_to(rows, (*leading, prod(own))).reshape(prod(leading), prod(own), copy=False)
+            view = np.broadcast_to(rows, (*leading, prod(own))).reshape(prod(leading), prod(own), copy=False)
         except ValueError:
             return None
-        if (prod(own) > 1 and found.strides[1] != size) or found.strides[0] < 0:
+        if (prod(own) > 1 and view.strides[1] != size) or view.strides[0] < 0:
             return None
-        return Place(found.__array_interface__["data"][0], found.strides[0])
+        return Place(view.__array_interface__["data"][0], view.strides[0])
 
 
 class _Described:
@@ -99,16 +99,16 @@ def view_of(value: Any, where: str) -> View:
     """
     if isinstance(value, DeviceArray):
         return View(value.address, value.shape, None, value.dtype.str, value.device, value.stream, False, value)
-    found = value.__cuda_array_interface__
-    if found.get("mask") is not None:
+    interface = value.__cuda_array_interface__
+    if interface.get("mask") is not None:
         raise ArgumentError("a masked array", where=where, why="kernels know no masks", do="fill it first")
-    (address, read_only), shape, stream = found["data"], tuple(found["shape"]), found.get("stream")
+    (address, read_only), shape, stream = interface["data"], tuple(interface["shape"]), interface.get("stream")
     if stream == 0:
         raise ArgumentError("stream 0", where=where, why="the interface leaves open which one that is", do="use 1 or 2")
-    strides = None if found.get("strides") is None else tuple(found["strides"])
+    strides = None if interface.get("strides") is None else tuple(interface["strides"])
     device = device_of(address, where) if prod(shape) else EMPTY
     stream = 0 if stream == LEGACY else stream
-    return View(address, shape, strides, found["typestr"], device, stream, read_only, value)
+    return View(address, shape, strides, interface["typestr"], device, stream, read_only, value)
 
 
 class DeviceArray:

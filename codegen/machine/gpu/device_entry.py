@@ -129,18 +129,18 @@ class KernelEntry:
     @property
     def parameters(self) -> list[tuple[str, str]]:
         """Types and names."""
-        found = [("i64", "%count")]
+        parameters = [("i64", "%count")]
         for letter, attribute, count in (("i", " readonly", self.inputs), ("o", "", self.outputs)):
             for k in range(count):
-                found += [(f"ptr noalias{attribute} align 8", f"%{letter}{k}"), ("i64", f"%{letter}{k}.step")]
-        return found
+                parameters += [(f"ptr noalias{attribute} align 8", f"%{letter}{k}"), ("i64", f"%{letter}{k}.step")]
+        return parameters
 
     @property
     def found(self) -> list[tuple[str, str]]:
         """Types and names of what code in the entry finds: its point, its row of the tile, and the outputs."""
-        found = [("i64", "%count"), ("i64", "%point"), ("i32", "%lane")]
-        found += [("ptr", f"%{name}{k}") for k in range(len(self.rows)) for name in ("tile", "row")]
-        return found + [pair for k in range(self.outputs) for pair in (("ptr", f"%o{k}"), ("i64", f"%o{k}.step"))]
+        parameters = [("i64", "%count"), ("i64", "%point"), ("i32", "%lane")]
+        parameters += [("ptr", f"%{name}{k}") for k in range(len(self.rows)) for name in ("tile", "row")]
+        return parameters + [pair for k in range(self.outputs) for pair in (("ptr", f"%o{k}"), ("i64", f"%o{k}.step"))]
 
     def flush(self, row: int, output: int, begin: int, size: int) -> list[str]:
         """Return the lines that copy so many numbers from the beginning of a row to an output, from a position on."""

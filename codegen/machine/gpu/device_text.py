@@ -111,7 +111,7 @@ def called_text(name: str, emitted: Emitted, entry: KernelEntry, body: Sequence[
     _refuse(name, emitted.symbols, bodies)
     clearing = CLEARING.replace("SCALAR", entry.scalar).replace("BYTES", str(entry.bytes))
     text = "\n".join([*_inlined(emitted), *_declared(emitted.symbols, bodies), clearing, entry.text(body, "")])
-    return MEMSET.sub(lambda found: f"@clear({found[1]},i64 {int(found[2]) // entry.bytes})", text)
+    return MEMSET.sub(lambda match: f"@clear({match[1]},i64 {int(match[2]) // entry.bytes})", text)
 
 
 def _refuse(name: str, symbols: Mapping[str, Symbol], text: str) -> None:
@@ -121,7 +121,7 @@ def _refuse(name: str, symbols: Mapping[str, Symbol], text: str) -> None:
             f"{name} on a GPU", why=f"a point of it needs more than {STACK_BYTES} bytes of workspace",
             do="use kernel.batch, or a function of fewer numbers",
         )  # fmt: skip
-    missing = sorted(_plain(found) for found, symbol in symbols.items() if symbol.addresses)
+    missing = sorted(_plain(symbol_name) for symbol_name, symbol in symbols.items() if symbol.addresses)
     if missing:
         raise LoweringError(f"{', '.join(missing)} on a GPU", why="there is no formula for it", do="use kernel.batch")
 
@@ -143,9 +143,9 @@ def _where_called(text: str) -> str:
 def _declared(symbols: Mapping[str, Symbol], text: str) -> list[str]:
     """Declarations, and the functions that have formulas."""
     return [
-        _where_called(found.text) if text.count(f"@{found.name}(") <= CALLS else found.text
-        for found in symbols.values()
-        if found.name not in ("malloc", "free")
+        _where_called(symbol.text) if text.count(f"@{symbol.name}(") <= CALLS else symbol.text
+        for symbol in symbols.values()
+        if symbol.name not in ("malloc", "free")
     ]
 
 

@@ -70,21 +70,21 @@ class PointSums:
     def __init__(self, kernel: Module, adding: Module, widths: Sequence[int], scalar: Lanes) -> None:
         self.kernel, self.adding, self.widths, self.scalar = kernel, adding, widths, scalar
 
-    def __call__(self, inputs: Sequence[Place], targets: Sequence[Memory], count: int, stream: int, what: str) -> None:
+    def __call__(self, inputs: Sequence[Place], targets: Sequence[Memory], count: int, stream: int, use: str) -> None:
         """Add up the results of all points into `targets`; the context must be current."""
         size, owner = self.scalar.size, self.kernel.device
         part = max(1, min(count, PART_BYTES // (size * max(sum(self.widths), 1))))
         parts = -(-count // part)
-        results = [Memory(owner, size * width * part, what) for width in self.widths]
-        totals = [Memory(owner, size * width * parts, what) for width in self.widths]
-        rooms = [[Memory(owner, size * max(width, STAGES[0]), what) for _ in STAGES[:-1]] for width in self.widths]
+        results = [Memory(owner, size * width * part, use) for width in self.widths]
+        totals = [Memory(owner, size * width * parts, use) for width in self.widths]
+        rooms = [[Memory(owner, size * max(width, STAGES[0]), use) for _ in STAGES[:-1]] for width in self.widths]
         for number, first in enumerate(range(0, count, part)):
             points = min(part, count - first)
             places = [(place.address + first * place.step, place.step // size) for place in inputs]
             places += [(memory.address, width) for memory, width in zip(results, self.widths, strict=True)]
-            self.kernel.launch(points, places, stream, what)
-            for width, found, total, room in zip(self.widths, results, totals, rooms, strict=True):
-                self._add(found.address, points, width, room, total.address + size * width * number, stream)
+            self.kernel.launch(points, places, stream, use)
+            for width, result, total, room in zip(self.widths, results, totals, rooms, strict=True):
+                self._add(result.address, points, width, room, total.address + size * width * number, stream)
         for width, total, room, target in zip(self.widths, totals, rooms, targets, strict=True):
             self._add(total.address, parts, width, room, target.address, stream)
 
@@ -92,7 +92,7 @@ class PointSums:
         """Add up the numbers of points, stage by stage."""
         if not width:
             return
-        wanted = [max(1, min(points, STAGES[0] // width)), min(points, STAGES[1]), STAGES[2]]
-        for sums, room in zip(wanted, [*(memory.address for memory in rooms), target], strict=True):
+        counts = [max(1, min(points, STAGES[0] // width)), min(points, STAGES[1]), STAGES[2]]
+        for sums, room in zip(counts, [*(memory.address for memory in rooms), target], strict=True):
             self.adding.launch(sums * width, [(source, width), (room, points)], stream, "adding up")
             source, points = room, min(sums, points)

@@ -109,8 +109,8 @@ def _sources(folder: Path) -> str:
 
 def sources() -> str:
     """Return a digest of what this package was imported from: of no other process's, if it was edited since then."""
-    found = _sources(FOLDER)
-    return found if times_of(FOLDER) == SOURCES else f"{found} edited {os.getpid()} {time.time_ns()}"
+    checksum = _sources(FOLDER)
+    return checksum if times_of(FOLDER) == SOURCES else f"{checksum} edited {os.getpid()} {time.time_ns()}"
 
 
 def key_of(portable: bytes) -> str:
@@ -263,7 +263,7 @@ class Cache:
 
     def _files(self, suffix: str) -> list[tuple[Path, os.stat_result]]:
         """Return the cache's own files with a suffix, the least recently used first."""
-        return sorted(_stats(self.folder, suffix), key=lambda found: found[1].st_mtime)
+        return sorted(_stats(self.folder, suffix), key=lambda file: file[1].st_mtime)
 
 
 def _stats(folder: Path, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
@@ -274,10 +274,10 @@ def _stats(folder: Path, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _described(path: Path, info: os.stat_result) -> CacheEntry:
-    name, made, hits = "", info.st_mtime, 0
+    name, created, hits = "", info.st_mtime, 0
     with contextlib.suppress(OSError, ArgumentError, ValueError, TypeError, KeyError):
         data = read_own(path)
         header, _ = unseal(data[: -_HITS.size], KIND, VERSION, str(path))
-        name, made = str(header["content"]["name"]), float(header["made"])
+        name, created = str(header["content"]["name"]), float(header["made"])
         (hits,) = _HITS.unpack(data[-_HITS.size :])
-    return CacheEntry(path, name, info.st_size, made, info.st_mtime, hits)
+    return CacheEntry(path, name, info.st_size, created, info.st_mtime, hits)

@@ -107,9 +107,9 @@ def _linked(
 ) -> MappedCode:
     """Return code that can be run; LoweringError for a function that this machine lacks."""
     known, written = {**addresses_of(header["symbols"]), **known}, bytearray(code.tobytes())
-    for name, wanted in header["called"].items():
+    for name, offsets in header["called"].items():
         address = (known[name] if name in known else c_address(name)).to_bytes(8, "little")
-        for place in wanted:
+        for place in offsets:
             written[place : place + 8] = address
     inside = dict(zip(places.tolist(), targets.tolist(), strict=True))
     return MappedCode(bytes(written), {}, {}, header["entries"], inside)
@@ -150,7 +150,7 @@ def times_of(folder: Path) -> str:
     while waiting:
         at, name = waiting.pop()
         with os.scandir(at) as entries:
-            for entry in sorted(entries, key=lambda found: found.name):
+            for entry in sorted(entries, key=lambda entry: entry.name):
                 if entry.is_dir():
                     waiting += [(Path(entry.path), f"{name}/{entry.name}")] if entry.name != "__pycache__" else []
                 elif entry.name.endswith(".py"):

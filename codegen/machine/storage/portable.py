@@ -156,8 +156,8 @@ class _Reader:
         return Buffer(kind, _whole(size, LARGEST), numbers_of(self.arrays) if kind == "constant" else None)
 
     def output(self, shape: Any, pattern: Any) -> Output:
-        found = shape_of(shape)
-        return Output(found, (), None, pattern_of(pattern, self.arrays, found))
+        sizes = shape_of(shape)
+        return Output(sizes, (), None, pattern_of(pattern, self.arrays, sizes))
 
     def table(self, place: Any, shifts: Any) -> Table:
         moves = tuple(_whole(shift, FARTHEST, -FARTHEST) for shift in shifts)
@@ -190,7 +190,7 @@ class _Reader:
 
     def matrix(self, kind: Any, sizes: Any, transposed: Any) -> MatrixOperation:
         require(kind in MATRIX_KINDS, f"a matrix operation {kind!r}")
-        first, second = (bool(_whole(each, 1)) for each in transposed)
+        first, second = (bool(_whole(flag, 1)) for flag in transposed)
         return MatrixOperation(kind, tuple(_whole(size, LARGEST) for size in sizes), (first, second))
 
     def gather(self, buffer: Any, table: Any) -> Gather:
@@ -292,13 +292,13 @@ def decode_rows(state: dict[str, Any]) -> Columns:
     return heads_of(heads, state["kinds"], rows, atoms), rows, atoms
 
 
-def _options(given: dict[str, Any]) -> Options:
+def _options(options: dict[str, Any]) -> Options:
     known = {field.name: field for field in fields(Options)}
-    for name, value in given.items():  # an option that an older version had not is what it is by default
+    for name, value in options.items():  # an option that an older version had not is what it is by default
         field = known[name]
         number = field.default is None and type(value) is int and value > 0
         require(number or type(value) is type(field.default), f"option {name}={value!r}")
-    return Options(**given)
+    return Options(**options)
 
 
 def _encode_head(head: Head) -> Any:

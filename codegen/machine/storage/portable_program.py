@@ -112,10 +112,10 @@ def _encode(atom: sp.Basic) -> list[Any]:
 
 
 def _rational(p: str, q: str) -> sp.Basic:
-    made = sp.Rational(_whole(p), _whole(q))
-    if not isinstance(made, sp.Rational) or made.q == 1:
+    number = sp.Rational(_whole(p), _whole(q))
+    if not isinstance(number, sp.Rational) or number.q == 1:
         raise ValueError("a rational number that is an integer, or none")
-    return made
+    return number
 
 
 def _float(mantissa: str, exponent: int, precision: int) -> sp.Basic:
@@ -132,12 +132,12 @@ def _root(coefficients: list[str], index: int) -> sp.Basic:
         raise ValueError(f"a root of a polynomial with {len(coefficients)} coefficients")
     polynomial = sp.Poly([_whole(number) for number in coefficients], sp.Symbol("x"))
     try:
-        made = sp.CRootOf(polynomial, index, radicals=False)
+        root = sp.CRootOf(polynomial, index, radicals=False)
     except (sp.PolynomialError, NotImplementedError) as error:
         raise ValueError("a root of a polynomial that has none") from error
-    if not isinstance(made, sp.CRootOf) or not made.is_real:
+    if not isinstance(root, sp.CRootOf) or not root.is_real:
         raise ValueError("a root that is no real number of its own")
-    return made
+    return root
 
 
 def _whole(text: str) -> int:

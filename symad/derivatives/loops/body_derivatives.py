@@ -1,8 +1,8 @@
 """Derivatives of the bodies of regions, which are bodies again.
 
-A body is a program of scalars: some ten operations, differentiated once whatever the number of repetitions is. Its
-rows are replayed on traced values, so every transform works on it; the two that regions need, the pushforward and the
-pullback, ask the linear map itself, which knows what is structurally zero.
+A body is a program of some ten scalar operations, differentiated once for all repetitions. Its rows are replayed on
+traced values, so every transform works on it. Pushforward and pullback use the linear map itself, which knows the
+structural zeros.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Replay:
         self.graph: Graph = Graph(lines=False)
         self.build: Builder = Builder(self.graph)
         self.slots: list[int] = []
-        given = [self.slot() for _ in body.inputs]
-        self.parameters: dict[int, int] = {slot: self.graph.alias(given[slot]) for slot in active}
-        nodes = {slot: self.parameters.get(slot, node) for slot, node in enumerate(given)}
+        leaves = [self.slot() for _ in body.inputs]
+        self.parameters: dict[int, int] = {slot: self.graph.alias(leaves[slot]) for slot in active}
+        nodes = {slot: self.parameters.get(slot, node) for slot, node in enumerate(leaves)}
         self.outputs: list[int] = copied(
             body, [row_of(body, output) for output in range(len(body.outputs))], self.graph, nodes
         )

@@ -1,8 +1,7 @@
 """Columns side by side: a pushforward along all unit vectors, as repetitions of every loop.
 
-A loop that carries numbers from step to step, such as a recurrence or steps in time, has no repetitions that could run
-side by side; its columns have. Step k of a loop becomes round k of a nest, in which one body runs over some columns.
-What is carried is in a buffer with the numbers of every step.
+A recurrence has no repetitions that could run side by side, but its columns could. Step k of a loop becomes round k of
+a nest, in which one body runs over some columns. Carries are in a buffer with the numbers of every step.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ WIDTHS = range(16, 49)  # columns that are computed side by side: what they leav
 def in_lanes(program: RolledProgram, seed: int, shape: tuple[int, ...], *, across: bool) -> RolledProgram | None:
     """Return the second output at every unit vector of an input, the seed, as rows or as columns (`across`).
 
-    None for a program of another form: with matrix operations, loops that end by a condition, or long tables of places;
-    and for one whose columns leave more than MOST_NUMBERS for each other.
+    None for programs with matrix operations, loops with a stop condition or long tables of places, and for columns that
+    store more than MOST_NUMBERS numbers.
     """
     target, count = program.first_output + 1, program.inputs[seed].size
     active, draft = dependent(program.steps, seed), Draft(program)
@@ -54,7 +53,7 @@ def in_lanes(program: RolledProgram, seed: int, shape: tuple[int, ...], *, acros
         draft.steps.append(Nest(rounds, (*clears, *lanes.steps(within, 1))))
     if sum(buffer.size for buffer in draft.added if buffer.kind == "workspace") > MOST_NUMBERS:
         return None
-    inputs = [found for found in draft.arrays[0] if found[1] != seed]
+    inputs = [array for array in draft.arrays[0] if array[1] != seed]
     return draft.finish(inputs, [(Output(shape, ()), target)], "columns in lanes")
 
 
@@ -79,7 +78,7 @@ def _has_columns(region: Region) -> bool:
 class _LaneColumns:
     """Steps for some columns, from a first one on, in the rounds of a nest: each round has the next columns.
 
-    A number of an active buffer has as many places side by side as there are columns.
+    An active buffer has each number once for every column, side by side.
     """
 
     draft: Draft
@@ -94,13 +93,13 @@ class _LaneColumns:
 
     def steps(self, steps: Sequence[Step], depth: int) -> list[Step]:
         """Return what runs in so many nests."""
-        found: list[Step] = []
+        steps_in_lanes: list[Step] = []
         for step in steps:
             if isinstance(step, Nest):
-                found.append(Nest(step.count, tuple(self.steps(step.steps, depth + 1))))
+                steps_in_lanes.append(Nest(step.count, tuple(self.steps(step.steps, depth + 1))))
             else:
-                found += self.region(step, depth)
-        return found
+                steps_in_lanes += self.region(step, depth)
+        return steps_in_lanes
 
     def region(self, region: Region, depth: int) -> list[Step]:
         """Return a loop as rounds of a loop over the columns; with places in a table, as one loop after the other."""
@@ -141,7 +140,7 @@ class _LaneColumns:
         return [*before, *([Nest(region.count, tuple(steps))] if rolled else steps), *after]
 
     def gather(self, use: Gather, k: int, depth: int, rolled: bool = False) -> Gather:
-        """Return what the columns read at a step: of an active buffer each its number, of another one all the same."""
+        """Return the places that the columns read at a step: each its own of an active buffer, all the same of another."""
         return Gather(*self.where(use, k, depth, rolled))
 
     def where(self, use: Gather | Result, k: int, depth: int, rolled: bool = False) -> tuple[int, Table]:

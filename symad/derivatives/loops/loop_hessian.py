@@ -1,9 +1,9 @@
 """Hessians of rolled programs: differentiate each body twice, and scatter its entries by loops.
 
-The pieces (see `pieces`) are visited from the last to the first, as in reverse mode: the adjoint of what a
-piece is added to is there when the piece is reached, and gives its terms their weights. The second derivatives of the
-weighted sum of its terms in the input are entries of the Hessian, in each repetition at a place of their own; those in
-inner values go on to `outer`. Edge pushing on the body finds the pattern, and what entries share.
+The pieces (see `pieces`) are visited from the last to the first, as in reverse mode: the adjoints of the sums that a
+piece adds to are the weights of its terms. The second derivatives of the weighted sum in the input are entries of the
+Hessian, in each repetition at another place; those in inner values go on to `outer`. Edge pushing on the body finds the
+pattern and shares common parts.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ def hessian(
     """
     if len(program.outputs) != 1 or program.outputs[0].size != 1:
         return None
-    found = None if columns and triangle is None else _scattered(program, wrt, triangle, format)
-    if found is not None or triangle is not None or not worth_columns(program):
-        return found
+    program_of_entries = None if columns and triangle is None else _scattered(program, wrt, triangle, format)
+    if program_of_entries is not None or triangle is not None or not worth_columns(program):
+        return program_of_entries
     return hessian_by_columns(program, wrt)
 
 
 def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
-    found = pieces_of(program, wrt, packed=triangle is not None)
-    if found is None:
+    split = pieces_of(program, wrt, packed=triangle is not None)
+    if split is None:
         return None
-    sweep = _Sweep(*found, wrt)
+    sweep = _Sweep(*split, wrt)
     sweep.run()
     entry = sweep.low_rank_entry(triangle)
     return None if entry is None else sweep.matrix(entry, program.inputs[wrt].shape, triangle, format)
@@ -122,12 +122,11 @@ class _Sweep:
         self.found: list[_Second] = []
 
     def run(self) -> None:
-        """Differentiate all pieces twice."""
         for piece in reversed(self.pieces):
             self.visit(piece)
 
     def low_rank_entry(self, triangle: Triangle | None) -> list[WrittenEntry] | None:
-        """Return what inner values add, a list of one entry or none; None where they fill too much."""
+        """Return the contribution of inner values, a list of one entry or none; None where they fill too much."""
         jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
         jacobian.write(self.low_rank.numbers)
         return self.low_rank.entry(jacobian, triangle)

@@ -1,7 +1,7 @@
 """Jacobians of rolled programs: scatter the partial derivatives of each body by loops.
 
-The row of an entry is where the result goes, its column is where the slot reads. What goes through inner values z (see
-`pieces`) is S_z Z, where S_z are the partial derivatives in them, and Z = dz/dx.
+The row of an entry is the place of the result, its column the place that the slot reads. Through inner values z (see
+`pieces`) comes S_z Z, with the partial derivatives S_z in them and Z = dz/dx.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ def jacobian(
     >>> found.outputs[0].pattern.rows.tolist(), found.outputs[0].pattern.columns.tolist()
     ([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 3])
     """
-    found = None if columns and not sparse else _scattered(program, wrt, sparse, format)
-    if found is not None or sparse or not worth_columns(program):
-        return found
+    program_of_entries = None if columns and not sparse else _scattered(program, wrt, sparse, format)
+    if program_of_entries is not None or sparse or not worth_columns(program):
+        return program_of_entries
     return jacobian_by_columns(program, wrt)
 
 
 def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
     """Return the Jacobian of a program of sums and maps; None for any other."""
-    found = pieces_of(program, wrt, packed=sparse)
-    if found is None:
+    split = pieces_of(program, wrt, packed=sparse)
+    if split is None:
         return None
     width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape
-    writer = _EntryWriter(*found, width)
+    writer = _EntryWriter(*split, width)
     entries = writer.entries()
     if entries is None:
         return None
@@ -104,7 +104,7 @@ class _EntryWriter:
             if terms:
                 self.visit(piece, terms)
         jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
-        jacobian.write({int(n) for support in self.through for found in support.columns.values() for n in found})
+        jacobian.write({int(n) for support in self.through for places in support.columns.values() for n in places})
         for number in range(len(self.found)):
             if not self.through_inner(number, jacobian):
                 return None
@@ -120,10 +120,10 @@ class _EntryWriter:
             )
         )
         for (term, slot), node, part, chosen in parts:
-            found = (
+            pair = (
                 (terms[term], slots[slot]) if chosen is None else (terms[term].part(chosen), slots[slot].part(chosen))
             )
-            self.note(part, node, *found)
+            self.note(part, node, *pair)
         self.assembly.pieces += dict.fromkeys([draft, *(part for _, _, part, _ in parts)])
 
     def note(self, draft: RegionDraft, node: int, term: Term, slot: Slot) -> None:
@@ -141,11 +141,11 @@ class _EntryWriter:
         support = self.through[number]
         parts = [(np.array(rows), support.of(rows[0])) for rows in alike(support.columns)]
         columns = [distinct(np.concatenate([jacobian.support.of(v) for v in values.tolist()])) for _, values in parts]
-        if sum(len(rows) * len(found) for (rows, _), found in zip(parts, columns, strict=True)) > MOST_PLACES:
+        if sum(len(rows) * len(places) for (rows, _), places in zip(parts, columns, strict=True)) > MOST_PLACES:
             return False
-        for (rows, values), found in zip(parts, columns, strict=True):
-            if len(found):
-                self.product(number, rows, values, found, jacobian.buffer)
+        for (rows, values), places in zip(parts, columns, strict=True):
+            if len(places):
+                self.product(number, rows, values, places, jacobian.buffer)
         return True
 
     def product(self, number: int, rows: Places, values: Places, columns: Places, jacobian: int) -> None:
