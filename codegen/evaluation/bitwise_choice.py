@@ -1,7 +1,6 @@
 """`np.where` on many floats by bit operations, without a branch for each element.
 
-What a mask is at random, no processor foresees: for each element that `np.where` takes, it begins anew every third
-time. With masks of 64 bits there is nothing to foresee.
+No processor predicts a random mask: `np.where` pays for every third element. Masks of 64 bits need no prediction.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ FEW = 4096  # elements, for which a call of NumPy counts more
 
 
 def select(holds: Any, first_choice: Any, other: Any) -> Any:
-    """Return one where something holds, else the other: the elements of `np.where`, to the bit.
+    """Return the first choice where something holds, else the other: the elements of `np.where`, to the bit.
 
     >>> select(np.array([True, False]), 1.0, np.nan)
     array([ 1., nan])
@@ -35,5 +34,5 @@ def select(holds: Any, first_choice: Any, other: Any) -> Any:
 
 
 def _room(indices: NDArray[np.int64], other: NDArray[Any]) -> NDArray[np.int64] | None:
-    """Return an array if it has room for what is made of it and another one."""
+    """Return an array if its shape has room for both arrays, else None."""
     return indices if other.ndim == 0 or np.broadcast_shapes(indices.shape, other.shape) == indices.shape else None

@@ -1,7 +1,7 @@
 """Evaluate rows at many points at once with NumPy. A value is an array with one number for each point.
 
 The conventions are those of `codegen.evaluation.interpret`. Sums, products and choices have its bits; functions of
-NumPy may differ from those of the C library in the last one.
+NumPy may differ in the last one.
 """
 
 from __future__ import annotations
@@ -52,17 +52,12 @@ def _one_by_one(head: Head) -> Callable[..., Any]:
 
 
 def _numbers(columns: Sequence[Any]) -> list[Any]:
-    """Truth values as 0 and 1."""
     return [np.multiply(column, 1.0) if np.asarray(column).dtype == bool else column for column in columns]
 
 
 def _plain(columns: Sequence[Any]) -> list[Any]:
     """Columns of Python's numbers, which functions of floats expect."""
     return [np.asarray(column).astype(object) for column in columns]
-
-
-def _hypot(u: Any, *others: Any) -> Any:
-    return reduce(np.hypot, others, np.abs(u))
 
 
 def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,8 +71,8 @@ def _folded(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 def _in_blocks(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of elements that takes long columns in blocks.
 
-    What it computes on the way then stays in the cache; as long as the columns, each step of a formula would be new
-    memory, which costs more than computing.
+    Intermediate results of a block stay in the cache. For whole columns each step would take new memory, which costs
+    more than computing.
 
     >>> column = np.linspace(-3.0, 3.0, 100_000).reshape(2, -1)
     >>> bool(np.all(_in_blocks(lambda u, v: u * v)(column, 2.0) == column * 2.0))
@@ -105,9 +100,9 @@ def _alike(column: Any, first: Any) -> bool:
 
 
 def _log1p(t: Any) -> Any:
-    """log(1 + t) for 0 <= t <= 1, which is all that formulas ask for: 1.1 ULP, a third of the time of `np.log1p`.
+    """log(1 + t) for 0 <= t <= 1, the range of our formulas: 1.1 ULP, a third of the time of `np.log1p`.
 
-    What rounding takes from 1 + t comes back as the first term of a series.
+    A series returns the part of t that 1 + t rounds away.
     """
     total = np.add(1.0, t)
     return np.log(total) + (t - (total - 1.0)) / total
@@ -116,7 +111,7 @@ def _log1p(t: Any) -> Any:
 def _expit(u: Any) -> Any:
     """1/(1 + exp(-u)); where that may overflow, the formula of `elementary_formulas.expit` with a second exponential.
 
-    NumPy has an exponential sooner than a choice.
+    For NumPy a second exponential is cheaper than a choice.
     """
     if np.min(u, initial=0.0) > -700.0:
         return 1.0 / (1.0 + np.exp(np.negative(u)))
@@ -180,7 +175,7 @@ FUNCTIONS = Functions(_one_by_one, {
     sp.Max: _folded(np.maximum),
     sp.Min: _folded(np.minimum),
     sp.Piecewise: _in_blocks(_piecewise),
-    h.hypot: _of_numbers(_hypot),
+    h.hypot: _of_numbers(lambda u, *others: reduce(np.hypot, others, np.abs(u))),
     sp.ITE: np.where,
     sp.Not: np.logical_not,
     sp.And: lambda *columns: reduce(np.logical_and, columns),

@@ -1,7 +1,7 @@
 """Evaluate a rolled program with NumPy. Tests check kernels and derivatives against it.
 
-Repetitions that know nothing of each other are computed side by side. Of a loop with carries, only what the carries
-and the stop need is computed one repetition after the other, and then all the rest side by side.
+Independent repetitions are computed side by side. In a loop with carries, only the rows that the carries and the stop
+need are computed one repetition after the other.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ class Functions(dict[Head, Function]):
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What rows of each head are in one kind of numbers; `pairs` are those of two operands, for which `+` will do.
+    """The functions of each head in one kind of numbers; `pairs` are those of two operands, such as `+`.
 
-    `quotient` is u / v for rows u * v**-1, which is rounded once; without it they are products.
+    `quotient` computes rows u * v**-1, rounded once; without it they are products.
     """
 
     functions: Mapping[Head, Function]
@@ -110,9 +110,9 @@ def _quotient_of(rows: Rows, left: int, right: int) -> tuple[int, int] | None:
 def evaluate(
     rows: Rows, results: Sequence[int], values: dict[int, Any], arithmetic: str = "float64", digits: int = 50
 ) -> list[Any]:
-    """Return the values of the wanted rows; `values` (row -> number) holds the inputs and is filled further.
+    """Return the values of rows; `values` (row -> number) holds the inputs and is filled further.
 
-    Only rows that are needed and not yet in `values` are visited, so a growing graph is evaluated step by step.
+    Only needed rows that are not in `values` are visited, so a growing graph is evaluated step by step.
     `arithmetic="reference"` works with mpmath at `digits` decimal digits (give the inputs as exact numbers). A
     Piecewise evaluates all its branches. UnboundSymbolError for a symbol without a value, LoweringError for a head
     without a row in the table of intrinsics, LimitError for a function of a number beyond 2**65536 (reference only),

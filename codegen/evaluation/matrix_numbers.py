@@ -57,18 +57,9 @@ def _solve(operation: MatrixOperation, matrix: Numbers, right: Numbers) -> list[
     return [np.asarray(solved.T, dtype=np.float64)]
 
 
-def _determinant(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
-    return [np.linalg.det(matrix.reshape(operation.sizes * 2))]
-
-
 def _log_determinant(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
     sign, logarithm = np.linalg.slogdet(matrix.reshape(operation.sizes * 2))
     return [logarithm, sign]
-
-
-def _qr(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
-    m, n = operation.sizes
-    return [part.T for part in np.linalg.qr(matrix.reshape(n, m).T)]
 
 
 def _eigen(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
@@ -93,7 +84,7 @@ def _of_finite(
 def _exponential(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
     """Return exp A by scaling, a Padé approximant of degree 13, and squaring, as kernels do.
 
-    Powers of A say how much it has to be scaled: their norms may be far smaller than those of A are.
+    Norms of powers of A decide how much it is scaled: they may be far smaller than powers of its norm.
     """
     square = matrix.reshape(operation.sizes * 2)
     norm = _largest_row(square)
@@ -123,7 +114,7 @@ def _largest_row(matrix: Numbers) -> float:
 
 
 def _power(matrix: Numbers) -> float:
-    """Return the largest sum of a row of a matrix to the 27th."""
+    """Return the largest row sum of the 27th power of a matrix."""
     row_sums = np.ones(len(matrix))
     for _ in range(27):
         row_sums = matrix @ row_sums
@@ -160,7 +151,7 @@ def _scatter(operation: MatrixOperation, numbers: Numbers, places: Numbers) -> l
 
 
 def _places(operation: MatrixOperation, places: Numbers) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return where the places of all rows are in their numbers, and which of them are there at all."""
+    """Return where the places of all rows are in their numbers, and which of them exist."""
     rows, n, m = operation.sizes
     turned = np.where(places < 0, places + n, places)
     inside = (turned >= 0) & (turned < n)
@@ -172,9 +163,9 @@ _NUMBERS: dict[MatrixKind, Callable[..., list[Numbers]]] = {
     "cholesky": _cholesky,
     "triangular": _solve,
     "solve": _solve,
-    "determinant": _determinant,
+    "determinant": lambda operation, matrix: [np.linalg.det(matrix.reshape(operation.sizes * 2))],
     "log_determinant": _log_determinant,
-    "qr": _qr,
+    "qr": lambda operation, matrix: [part.T for part in np.linalg.qr(matrix.reshape(operation.sizes[::-1]).T)],
     "eigen": _eigen,
     "singular": _singular,
     "exponential": _exponential,

@@ -227,7 +227,7 @@ def _let(body: Program, slots: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _last(region: Region, use: Result, carried: Sequence[str]) -> str:
-    """A carry has the last value of its output when the loop is over."""
+    """The last value of a carry is that of its output after the loop."""
     pairs = zip(carried, region.carries, strict=True)
     return next(name for name, carry in pairs if carry.output == use.output and carry.lag == 1)
 

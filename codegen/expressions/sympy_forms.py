@@ -32,7 +32,7 @@ _NUMBERS = (sp.Symbol, sp.Number, sp.NumberSymbol, sp.logic.boolalg.BooleanAtom,
 def read_form(expression: sp.Basic) -> Form | None:
     """Return how an object is read where SymPy has a form of its own, None for an ordinary head or atom.
 
-    LoweringError, with what to do, for what has no value as a real number.
+    LoweringError, with advice, for an object without a value as a real number.
 
     >>> i, x = sp.symbols("i x")
     >>> read_form(sp.Sum(x**i, (i, 1, 3)))
@@ -100,7 +100,7 @@ def is_array_symbol(value: Any) -> bool:
 
 
 def refuse(what: str, why: str, do: str = "") -> NoReturn:
-    """Raise the LoweringError for what cannot be read."""
+    """Raise the LoweringError for an object that cannot be read."""
     raise LoweringError(what, why=why, do=do or "keep the expression real, made of functions of numbers and symbols")
 
 
@@ -177,7 +177,7 @@ def _count(expression: Any, low: sp.Expr, high: sp.Expr) -> int:
 
 
 def _substituted(body: sp.Basic, index: sp.Basic, values: list[sp.Basic]) -> Iterator[sp.Basic]:
-    """Yield the body with each value for the index; only what depends on the index is made anew."""
+    """Yield the body with each value for the index; only parts that depend on the index are rebuilt."""
     order = _dependent(body, index)
     for value in values:
         copies: dict[int, sp.Basic] = {}

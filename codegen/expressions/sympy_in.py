@@ -106,7 +106,6 @@ class _Bound(RowTable):
         self.let: dict[sp.Basic, int] = {}
 
     def add_input(self, symbol: sp.Basic, position: int) -> None:
-        """Add the leaf of an argument."""
         if not can_be_input(symbol) or self.has(symbol):
             raise ArgumentError(
                 f"{symbol} in argument {position}", why="an argument is made of distinct symbols", do="use sp.Symbol"

@@ -1,7 +1,7 @@
 """The `modules` parameter of `sympy.lambdify`: native code, or SymPy's own Python code.
 
-Machine code computes what NumPy, SciPy and `math` compute. Other number types (mpmath, SymPy), functions of the user's
-own and printers are Python, and SymPy writes that.
+Machine code replaces NumPy, SciPy and `math`. For other number types (mpmath, SymPy), functions of the user and
+printers, SymPy writes Python code.
 """
 
 from __future__ import annotations

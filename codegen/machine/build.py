@@ -191,7 +191,7 @@ def _compiled(
 
 
 def _why_llvm(prepared: Prepared, options: Options) -> tuple[str, str]:
-    """Return why LLVM writes the code and not the encoder, and why it would write better code; "" for no reason."""
+    """Return why LLVM writes the code and not the encoder, and why its code would be better; "" for no reason."""
     reason = "it was asked for" if options.tier == "llvm" else why_not(prepared)
     better = why_not_best(prepared) if not reason and options.tier in ("default", "auto") else ""
     return reason or (better if options.tier == "default" else ""), better
@@ -269,13 +269,13 @@ def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
 
 
 def _written_later(prepared: Prepared) -> Write:
-    """Return what writes the IR of code that the encoder has written for the time being."""
+    """Return the writer of the IR of code that the encoder has written for now."""
     emitted = plan(prepared).emit() if watched() else None  # as long as it is open
     return lambda: emitted or plan(prepared).emit()
 
 
 def _told(program: Program | RolledProgram, code: ObjectCode, stats: Stats, executed: Mapping[str, int]) -> ObjectCode:
-    """Say what was built, and keep it with the code."""
+    """Note what was built, and keep it with the code."""
     seconds = stats.seconds
     built = 1000 * sum(seconds.values())
     LOG.info("%s: %s, %d operations a call, built in %.1f ms", program.name, stats.strategy, stats.executed, built)

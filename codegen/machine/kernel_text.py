@@ -196,7 +196,6 @@ def sizes(plan: RolledPlan) -> Stats:
 
 
 def _effects(bodies: Sequence[Prepared]) -> tuple[Effect, ...]:
-    """What each pass did to all bodies together."""
     effects: dict[str, Effect] = {}
     for effect in (effect for body in bodies for effect in body.effects):
         before = effects.get(effect.name, Effect(effect.name, 0, 0))

@@ -57,7 +57,7 @@ def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore:
 def kernel_in(data: bytes, where: str, *, cache: Setting = None, restore: Restore | None = None) -> Kernel:
     """Return the kernel of a file's bytes.
 
-    Its program is compiled where limits may forbid that, where stages are dumped, and where a cache is to have it.
+    Its program is compiled where limits, a dump or a cache ask for a compilation.
     """
     start = time.perf_counter()
     native = None if cache or are_given() or asked_for() else native_of(data, where, gate_symbols(Kernel))

@@ -1,8 +1,8 @@
 """Candidate programs of a plan beside straight lines: loops, and a sweep over columns.
 
 Loops are found in the trace of the innermost function, or written down. Each transform around the function, from the
-inside out, differentiates the rolled program. So a body is differentiated once, and nothing grows with the number of
-repetitions. What has no loops has a reason, a `StraightError`. A sweep is a dense matrix as its columns, each one
+inside out, differentiates the rolled program: a body is differentiated once, and nothing grows with the number of
+repetitions. A `StraightError` says why there are no loops. A sweep is a dense matrix as its columns, each one
 pushforward, several side by side.
 """
 
@@ -67,7 +67,7 @@ RULES = "a custom or implicit derivative belongs to one node, and not to a loop"
 
 @dataclass(frozen=True, eq=False)
 class Primal:
-    """The innermost function: its trace, the rows of it that are needed, and the loops between them."""
+    """The innermost function: its trace, the rows that it needs, and the loops between them."""
 
     traced: StructuredTrace
     rows: PlainRows
@@ -93,7 +93,7 @@ class Rolled:
 
 
 def written_operations(loop: Loop) -> int:
-    """Return how many operations a loop that was written down has in its body."""
+    """Return the operations in the body of a loop that was written down."""
     return loop.program.operations if isinstance(loop, RolledBlock) else operations_of(loop.body)
 
 
@@ -126,8 +126,8 @@ def traced_with_loops(
 ) -> StructuredTrace:
     """Return the trace of a function with its loops, and with the derivatives of loops that are taken in its code.
 
-    Operations on large arrays are loops too, unless they are to be written out, and `at_once` those on smaller ones
-    that are arguments in even steps; where a `matrix` of derivatives is taken, smaller products of matrices too.
+    With `arrays`, operations on large arrays are loops too; with `at_once`, also those on smaller evenly spaced
+    arguments; for a `matrix` of derivatives, also smaller products of matrices.
     """
     writers: list[ArrayLoops] = []
 
@@ -178,18 +178,19 @@ def _differentiated(
 
 
 def few_bodies(program: RolledProgram) -> bool:
-    """Return whether a program is a few loops one after the other, whose matrices of derivatives have their pattern.
+    """Return whether a program is a few loops one after the other, whose matrices of derivatives keep their pattern.
 
-    Those of others, which are operations on large arrays, are taken column by column.
+    The matrices of others, which are operations on large arrays, are computed column by column.
     """
     regions = list(regions_of(program.steps))
     return len(regions) <= FEW_BODIES and not any(counts for _, counts in regions)
 
 
 def in_rounds(program: RolledProgram) -> bool:
-    """Return whether loops repeat in rounds, as steps in time of a small grid, so that all rows should be written out.
+    """Return whether loops repeat in rounds, such as time steps on a small grid, so that writing out all rows is
+    better.
 
-    What is found of these is one long body, whose numbers stay in registers: up to three times as quick to call.
+    These become one long body whose numbers stay in registers: up to three times as quick to call.
     """
     return program.executed < WRITTEN_OUT and any(counts for _, counts in regions_of(program.steps))
 
@@ -215,7 +216,7 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
 
 
 def _repeated(program: RolledProgram, nested: RolledProgram) -> tuple[str, ...]:
-    """Return a sentence on many loops one after the other, as Python loops around arrays leave them."""
+    """Return a sentence on many loops one after the other, the result of Python loops around arrays."""
     before, after = (sum(1 for _ in regions_of(version.steps)) for version in (program, nested))
     if after < before:
         return (f"{before} loops one after the other repeat in rounds: {after} are compiled",)
@@ -223,9 +224,9 @@ def _repeated(program: RolledProgram, nested: RolledProgram) -> tuple[str, ...]:
 
 
 def _with_factor(traced: StructuredTrace) -> StructuredTrace:
-    """Return a trace of any numbers where a function has no value, and last of a factor: NaN there, elsewhere 1.
+    """Return a trace with any numbers outside the domain of a function, and with a last output: NaN there, elsewhere 1.
 
-    StraightError where the body of a loop has none for some repetitions.
+    StraightError where the body of a loop has no value for some repetitions.
     """
     if traced.in_body or traced.raised is None:
         raise StraightError(RAISES)
@@ -265,7 +266,7 @@ def differentiated_loops(
 
 
 def _leaves(args: tuple[Any, ...], position: int) -> range:
-    """Numbers of the input arrays that an argument consists of."""
+    """Return the numbers of the input arrays of an argument."""
     before = sum(len(containers.flatten(arg)[0]) for arg in args[:position])
     return range(before, before + len(containers.flatten(args[position])[0]))
 

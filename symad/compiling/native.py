@@ -25,10 +25,9 @@ from codegen.machine.kernel_text import LISTING
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields, check_names
 from codegen.stages import carried_out, compilation, stage
-from symad.compiling.asked import Strategy
 from symad.compiling.candidates import Rolled
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
-from symad.compiling.plan import CompilationPlan
+from symad.compiling.plan import CompilationPlan, Strategy
 from symad.compiling.planning import plan
 from symad.compiling.static_arguments import STATIC, Instances, Roots, Variants
 from symad.derivatives.loops.checkpoints import Checkpoints
@@ -309,7 +308,7 @@ def _plain_key(args: tuple[Any, ...]) -> Any:
 
 
 def _kind(leaf: Any) -> Any:
-    """What `compile` asks of a leaf: its shape, and whether it is a number, or an array of what."""
+    """The key of a leaf for `compile`: its shape, and its type."""
     if type(leaf) in _NUMBERS:
         return ()
     return containers.shape_of(leaf), type(leaf), leaf.dtype.kind if isinstance(leaf, np.ndarray) else ""
@@ -329,9 +328,9 @@ def _warn(function: Callable[..., Any], read: ReachableState) -> None:
 
 
 def _containers(traced: Trace, result: Any) -> tuple[Pack | None, Unpack | None]:
-    """Return how a kernel takes its arguments and result apart; None where they are plain arrays or floats.
+    """Return how a kernel packs its arguments and unpacks its result; None where they are plain arrays or floats.
 
-    A SparseMatrix is one leaf of the result, in whose place the kernel has the packed data.
+    A SparseMatrix is one leaf of the result: the kernel returns its packed data there.
     """
     plain_inputs = traced.inputs.structure == containers.flatten((0,) * len(traced.names))[1]
     structure = sparse_leaves(result)[1]

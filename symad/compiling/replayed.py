@@ -1,7 +1,7 @@
 """A traced function as a function again. It copies nodes instead of running the user's code.
 
-So the ways in which a function may be compiled share one trace of it: a transform of the replayed function sees the
-nodes, aliases included, in the order in which the user's code made them, and the same lines stand behind them.
+So all ways to compile a function share one trace of it: a transform of the replayed function sees the nodes, aliases
+included, in the order in which the user's code made them, with the same source lines.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def can_be_replayed(traced: Trace) -> bool:
 def replayed(traced: Trace, name: str) -> Function:
     """Return a traced function as a function of traced values, under the names of its arguments.
 
-    It has one path; the paths of its user's code are merged in it.
+    It has one path, in which the paths of the user's code are merged.
 
     >>> from symad.tracing.trace import trace
     >>> calls = []

@@ -43,7 +43,7 @@ def traces() -> SharedTraces:
 
 @contextmanager
 def shared_traces() -> Iterator[None]:
-    """Take one trace of each function for all that is compiled of it inside, at the same arguments and options.
+    """Share one trace of each function among all compilations inside, for the same arguments and options.
 
     Matrices have a trace of their own, with whole products of matrices.
 

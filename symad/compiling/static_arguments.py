@@ -1,6 +1,6 @@
 """Static arguments of jitted functions: truth values, enumerations, classes, the object of a method.
 
-For each of them it is another function.
+Each static value makes another function.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Variants:
         self._lock = Lock()
 
     def of(self, static: Mapping[int, Any]) -> Function:
-        """Return what is made of the function with arguments at these positions."""
+        """Return the variant with static arguments at these positions."""
         key = tuple((position, StrictKey(value)) for position, value in sorted(static.items()))
         with self._lock:
             variant = self._made.get(key)
@@ -56,9 +56,9 @@ class Variants:
 
 
 class Instances:
-    """What a maker makes of a method with its object bound, which is not kept alive by it.
+    """The variants of a method by the object that it is bound to, which they do not keep alive.
 
-    The maker gets the method without the object, and what the object has: its class and its attributes.
+    The maker gets the method without the object, and the object's class and attributes.
 
     >>> class Model:
     ...     def times(self, x):
@@ -86,7 +86,7 @@ class Instances:
         return is_one
 
     def of(self, instance: Any) -> Function:
-        """Return what is made of the method of an object; ArgumentError where its attributes cannot be compared."""
+        """Return the variant for an object; ArgumentError where its attributes cannot be compared."""
         key = id(instance)
         with self._lock:
             reference, roots, variant = self._made.get(key, (None, (), None))
@@ -118,7 +118,7 @@ class Instances:
 
 
 def _are(roots: tuple[Any, ...], instance: Any) -> bool:
-    """Whether these are the class and the attributes of an object, which may have been given others."""
+    """Whether these are the class and the attributes of an object, which may have been replaced."""
     return roots[0] is type(instance) and roots[1] is vars(instance)
 
 
@@ -164,7 +164,7 @@ def bound(function: Function, static: Mapping[int, Any]) -> Function:
 
 
 def _with_signature(call: Function, function: Function, static: Container[int]) -> None:
-    """Give a function the signature of another one without some of its parameters."""
+    """Give a function the signature of another one without its static parameters."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # a builtin does not always have one

@@ -116,7 +116,8 @@ class NodeArithmetic(ArrayArithmetic):
 
     def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
         """Return as many sums, to which each value is added at its place."""
-        if len(values) >= LEAST and self._adds_arrays():
+        writer = loops_on(self.graph)
+        if len(values) >= LEAST and writer is not None and writer.on_numbers:
             return self.graph.arrays.add("scatter", (count,), [values], places=places)
         sums: list[int | None] = [None] * count
         for value, place in zip(values.tolist(), places.tolist(), strict=True):
@@ -145,10 +146,6 @@ class NodeArithmetic(ArrayArithmetic):
     def known(self, numbers: NDArray[Any]) -> Carriers:
         """Return constants."""
         return constants(self.graph, numbers)
-
-    def _adds_arrays(self) -> bool:
-        writer = loops_on(self.graph)
-        return writer is not None and writer.on_numbers
 
 
 class GuardedArithmetic(NodeArithmetic):

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from codegen.limits import check
 from symad.derivatives.array_arithmetic import NodeArithmetic, NumberArithmetic
-from symad.derivatives.array_linear import ArrayLinear, Linearization
-from symad.derivatives.array_linearizations import InNumbers
+from symad.derivatives.array_linear import ArrayLinear, InNumbers, Linearization
 from symad.derivatives.level import Level
 from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_trees import Nodes, Tree

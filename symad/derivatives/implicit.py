@@ -148,14 +148,9 @@ def is_symbolic_call(f: Function, start: Any, args: Sequence[Any], *others: Any)
     if not in_kernel():
         return False
     with open_scope() as scope:
-        begin, arguments, more = (
-            lift(scope, value, containers.paths(value, "")) for value in (start, tuple(args), [*_without_none(others)])
-        )
+        known = [value for value in others if value is not None]
+        begin, arguments, more = (lift(scope, v, containers.paths(v, "")) for v in (start, tuple(args), known))
         return has_symbols(scope, more.flat) or _is_symbolic(scope, f, begin, arguments)
-
-
-def _without_none(values: Sequence[Any]) -> list[Any]:
-    return [value for value in values if value is not None]
 
 
 def _is_symbolic(scope: Scope, f: Function, start: Tree, arguments: Tree) -> bool:

@@ -32,8 +32,7 @@ from symad.derivatives.live_arrays import LiveArrays
 from symad.derivatives.selection import Selection
 from symad.errors import InvariantError, RuleError
 from symad.graph.array_operands import Asked, Nodes, OperandAccess
-from symad.graph.array_values import read, values_of_array
-from symad.graph.repeated_schedules import schedule_again
+from symad.graph.array_values import read, schedule_again, values_of_array
 from symad.reach.reachable_state import ReachableState, generator_states
 from symad.reach.strict_key import same_bytes
 from symad.tracing.calling.function_names import name_of

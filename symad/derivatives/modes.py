@@ -19,8 +19,7 @@ import numpy as np
 from codegen.bound import bound
 from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import GuardedArithmetic, NodeArithmetic, NumberArithmetic
-from symad.derivatives.array_linear import ArrayLinear, Linearization
-from symad.derivatives.array_linearizations import ForAnyNumbers, InNumbers
+from symad.derivatives.array_linear import ArrayLinear, ForAnyNumbers, InNumbers, Linearization
 from symad.derivatives.elimination import Entries, cross_country, forward, forward_operations, reverse
 from symad.derivatives.level import Level
 from symad.derivatives.linear import Linear, linearize

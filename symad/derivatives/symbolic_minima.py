@@ -105,7 +105,7 @@ def is_positive(matrix: Any) -> Any:
 
 
 def _held_at(y: Any, slope: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
-    """Return which components are at their lower and upper bound, and whether the slope decides that for all of them."""
+    """Return the components at their lower and upper bound, and whether the slope decides that for all of them."""
     at_low = np.isfinite(low) & (y - low <= AT_BOUND * (1 + np.abs(np.where(np.isfinite(low), low, 0.0))))
     at_high = np.isfinite(high) & (high - y <= AT_BOUND * (1 + np.abs(np.where(np.isfinite(high), high, 0.0))))
     pushes = np.abs(slope) > PUSHES * np.max(np.abs(slope))

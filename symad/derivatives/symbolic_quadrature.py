@@ -61,28 +61,26 @@ def integral_on_symbols(
         node = _at(scope, f, arguments, variable, inside=True)
         _check_paths(scope, node, variable, name_of(f))
         at_ends = [_at_end(scope, f, arguments, end) for end in ends]
-        present = [delivered[1] for delivered in at_ends if delivered[1] is not None]
+        present = [at_end for _, at_end in at_ends if at_end is not None]
         reached = dependencies(graph, [node, *present], _active(scope, arguments), elements=True)
         operands = sorted(reached - {place for place, _ in at_ends} - {variable})
         family = _Family(graph, name_of(f), variable, ends, tuple(points), operands, scope.gather is not None)
         (value,), error, factor = family.integrated([node])
         outputs = [family.made(value, factor, node, at_ends), error]
         structure = lift(scope, (0.0, 0.0), ["", ""]).structure
-        delivered: tuple[Any, Any] = deliver(
-            scope, Tree(structure, [np.array(part, dtype=np.int64) for part in outputs])
-        )
-        return delivered
+        result: tuple[Any, Any] = deliver(scope, Tree(structure, [np.array(part, dtype=np.int64) for part in outputs]))
+        return result
 
 
 def _at(scope: Scope, f: Function, arguments: Tree, place: int, *, inside: bool = False) -> int:
     """Return the node of the integrand at a place; `inside`, nothing in it may be a loop."""
 
-    def given(inner: Scope) -> Sequence[Any]:
+    def values(inner: Scope) -> Sequence[Any]:
         if inside:
-            inner.gather = _is_not_known
+            inner.gather = lambda nodes, key: None  # no number is known
         return from_nodes(np.array(place, dtype=np.int64), inner), *wrap(scope, arguments)
 
-    nodes = called(f, given).flat
+    nodes = called(f, values).flat
     if len(nodes) != 1:
         raise ArgumentError(
             f"the integrand {name_of(f)} returned {len(nodes)} numbers", where=user_place(), do="return one"
@@ -90,19 +88,9 @@ def _at(scope: Scope, f: Function, arguments: Tree, place: int, *, inside: bool 
     return nodes[0]
 
 
-def _is_not_known(nodes: Any, key: Any) -> None:
-    return None
-
-
 def _at_end(scope: Scope, f: Function, arguments: Tree, end: int) -> tuple[int, int | None]:
-    place = scope.graph.alias(end)
-    return place, None if end in scope.graph.atoms and not _is_symbol(scope.graph, end) else _at(
-        scope, f, arguments, place
-    )
-
-
-def _is_symbol(graph: Graph, node: int) -> bool:
-    return isinstance(graph.atoms.get(node), sp.Symbol)
+    place, atom = scope.graph.alias(end), scope.graph.atoms.get(end)
+    return place, None if atom is not None and not isinstance(atom, sp.Symbol) else _at(scope, f, arguments, place)
 
 
 def _active(scope: Scope, arguments: Tree) -> set[int]:
@@ -298,17 +286,14 @@ class _SymbolicIntegralRule:
             k: [entries.get((row, k), build.zero) for row in range(len(outputs))] for k in range(len(family.operands))
         }
         moving_columns = {k: column for k, column in columns.items() if any(node != build.zero for node in column)}
-        values, _, factor = family.integrated(_firsts(moving_columns), smooth=True) if moving_columns else ([], 0, 0)
+        firsts = [column[0] for column in moving_columns.values()]
+        values, _, factor = family.integrated(firsts, smooth=True) if firsts else ([], 0, 0)
         derivatives: dict[int, int] = {}
         for (k, column), value in zip(moving_columns.items(), values, strict=True):
             last = iter(column[1:])
             ends = [(place, None if node is None else next(last)) for place, node in self.at_ends]
             derivatives[k] = build.mul(family.made(value, factor, column[0], ends), self.factor)
         return derivatives
-
-
-def _firsts(columns: dict[int, list[int]]) -> list[int]:
-    return [column[0] for column in columns.values()]
 
 
 def _check_paths(scope: Scope, node: int, variable: int, name: str) -> None:

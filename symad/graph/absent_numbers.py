@@ -1,7 +1,7 @@
 """Structural zeros among the elements of tangent and cotangent arrays.
 
-Whether an element is one may depend on numbers: the derivative of a branch that is not taken is absent, and stays so in
-products, where a number 0 would meet an infinite coefficient.
+Whether an element is one may depend on numbers: the derivative of a branch not taken is absent, and stays absent in
+products, where a number 0 could meet an infinite coefficient.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ def settled(values: Any) -> Numbers:
 
 
 def shares(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> Numbers:
-    """Return by how much each term counts for the largest or smallest one along the first axis, absent for others.
+    """Return the weights of terms for the largest or smallest one along the first axis, absent for all others.
 
-    Of equal ones each takes half of those before it.
+    Each of several equal terms takes half of those before it.
 
     >>> shares(np.array([1.0, 3.0, 3.0]), np.array(3.0)).tolist()[1:]
     [0.5, 0.5]
@@ -76,9 +76,9 @@ def shares(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> Numbers:
 
 
 def ties(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> tuple[NDArray[np.bool_], Numbers | None]:
-    """Return which terms are the largest or smallest ones, and the shares of these; None where each is alone.
+    """Return which terms are the largest or smallest ones, and their shares; None where each is alone.
 
-    A NaN takes shares of NaN for itself, for the best term before it, and for all after it, as a chain of pairs does.
+    A NaN takes shares of NaN for itself, for the best term before it, and for all after it, like a chain of pairs.
     """
     equal, invalid = np.asarray(terms == best), np.isnan(best)
     if not invalid.any():

@@ -1,9 +1,9 @@
 """Array nodes: operations on whole arrays, whose elements are leaves of the graph.
 
 An array node owns a range of the graph's nodes, one for each element of its result. So slices, transposed and reshaped
-forms of a result are NumPy's own, of an array of node ids; an element that is asked for is a node like any other. What
-computes it, only the array node knows: `symad.graph.array_values` carries it out, `symad.derivatives.array_linear`
-differentiates it.
+forms of a result are NumPy's own, of an array of node ids, and a single element is a node like any other. Only the
+array node knows its operation: `symad.graph.array_values` computes it, `symad.derivatives.array_linear` differentiates
+it.
 """
 
 from __future__ import annotations
@@ -68,10 +68,9 @@ ShownView: TypeAlias = tuple[ReferenceType[Nodes], tuple[int, ...], Sequence[Nod
 class ArrayNodes:
     """The array nodes of a graph in their order, and the values of those that were computed.
 
-    `closed` says that none is to be added: symbols have entered the graph, so its nodes have no numbers.
-
-    `untouched` are the arrays of node ids that were handed out, and not stored into since: where a part of one is in
-    its array node follows from its memory, and need not be looked for. `views` are those at computed places.
+    `closed` forbids new ones: symbols have entered the graph, so its nodes have no numbers. `untouched` are the arrays
+    of node ids that were handed out and not stored into since: the memory of a part of one says where it is in its
+    array node. `views` are those at computed places.
     """
 
     of_graph: ReferenceType[GraphRows]  # weak, so that a graph and what was computed in it is gone with its last user
@@ -202,8 +201,8 @@ class ArrayNodes:
     def shown(self, ids: Nodes, bases: Sequence[Nodes], pick: Callable[[], Nodes | None]) -> Nodes:
         """Return the node ids that a view of arrays at computed places shows.
 
-        `pick` picks them after a store, and does not hold them: a view that nobody has is forgotten. None
-        leaves them as they are.
+        `pick` returns them after a store, or None if they stay; it must not hold them, so that unused views are
+        forgotten.
         """
         owner = _owner(ids)
         if owner.size != ids.size or not (owner.flags.c_contiguous and ids.flags.c_contiguous):
@@ -380,7 +379,7 @@ class ArrayNodes:
 
 
 def _owner(ids: Nodes) -> Nodes:
-    """Return the array whose memory an array of node ids has; NumPy's views by strides have another object between."""
+    """Return the array that owns the memory of node ids; NumPy's views by strides have another object between."""
     base: Any = ids
     while base is not None:
         ids, base = base if isinstance(base, np.ndarray) else ids, getattr(base, "base", None)
@@ -388,7 +387,7 @@ def _owner(ids: Nodes) -> Nodes:
 
 
 def _spans(where: Nodes, places: Nodes) -> tuple[slice, slice] | None:
-    """Return places as slices, where they are one after the other."""
+    """Return consecutive places as slices, None for others."""
     n = len(where)
     if where[-1] - where[0] != n - 1 or places[-1] - places[0] != n - 1 or (places[1:] <= places[:-1]).any():
         return None

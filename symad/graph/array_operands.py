@@ -1,7 +1,7 @@
 """Operands of array operations: where in an array node the elements are.
 
 An operand is an array of node ids that is not broadcast. Its `OperandAccess` says where the values of these nodes are:
-in one array node (a view of its values, or places in it), in several, or in nodes that are none's.
+in one array node (a view of its values, or places in it), in several, or among single nodes.
 """
 
 from __future__ import annotations
@@ -107,9 +107,8 @@ class Singles:
 class OperandAccess:
     """An operand: its shape, and where the values of its nodes are.
 
-    `view` says it for those of one array node, `blocks` for a few blocks of evenly spaced ones; else `parts` for those
-    in array nodes, and `singles` for those that are in none. `kept` is the shape of what is read: along what is
-    broadcast, it has length 1.
+    `view` is set for nodes of one array node, `blocks` for a few blocks of evenly spaced ones; else `parts` are those
+    in array nodes, and `singles` the others. `kept` is the shape of the access: 1 along broadcast axes.
     """
 
     __slots__ = ("_ids", "blocks", "kept", "parts", "shape", "singles", "size", "view")

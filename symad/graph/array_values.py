@@ -1,12 +1,12 @@
 """Compute the numbers of nodes and of array elements, by one NumPy call for each array node.
 
-Only what is needed, and was not computed before, is computed, in the order in which it was traced.
+Only numbers that are needed and not yet known are computed, in the order of the trace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -52,9 +52,9 @@ def values_of_nodes(graph: Graph, nodes: Sequence[int], values: Values) -> list[
 
 
 def values_of_array(graph: Graph, nodes: Nodes, values: Values, question: Question | None = None) -> NDArray[Any]:
-    """Return the numbers of an array of nodes, float64 or bool, in its shape; the array is the caller's own.
+    """Return the numbers of an array of nodes, float64 or bool, in its shape; the caller owns the array.
 
-    With a question, its answer for these numbers: all that the caller wants to know.
+    With a question, return its answer for these numbers, which is all that the caller uses.
     """
     numbers = _values_of_array(graph, nodes, values)
     if question is not None:
@@ -86,10 +86,10 @@ def compute(graph: Graph, readings: Iterable[OperandAccess], values: Values, nod
 
 @dataclass(frozen=True)
 class Schedule:
-    """What computes numbers from those that are known, in order.
+    """A computation of numbers from known ones, in order.
 
-    `known` are array nodes that have numbers, with the elements that nodes read. Each part has nodes; then an array
-    node, if any, and the elements of it that nodes read.
+    `known` are array nodes that have numbers, with the elements that single nodes read. Each part has single nodes,
+    then an array node, if any, and the elements of it that single nodes read.
     """
 
     known: list[tuple[ArrayNode, list[int]]]
@@ -171,7 +171,7 @@ def _needed(
 def _step(graph: Graph, array: ArrayNode) -> Step:
     """Return how an array node is computed; u + (-1) * v is a difference, u * v**-1 a quotient, rounded once.
 
-    What a derivative makes of a power of the function is a product, as it is in numbers.
+    In a derivative, a power that the function wrote stays a factor of a product, as on single nodes.
     """
     return array, *_call(graph, array, *_function(graph, array))
 
@@ -312,3 +312,65 @@ _CARRIED_OUT: dict[str, Callable[..., Any]] = {
     "settled": lambda array, values: settled(values),
     "shares": lambda array, terms, best: shares(terms, best, _REDUCTIONS[array.head]),
 }
+
+
+def schedule_again(graph: Graph, outputs: Sequence[Nodes], inputs: Sequence[Nodes], values: Values) -> Schedule:
+    """Return the schedule that computes nodes from the inputs, which have numbers now.
+
+    >>> import numpy as np
+    >>> import sympy as sp
+    >>> graph, values = Graph(), dict[int, float]()
+    >>> x, c = graph.own_leaf(sp.Symbol("x")), graph.leaf(sp.Float(2.0))
+    >>> y = graph.node(sp.Mul, x, graph.node(sp.Mul, c, c))
+    >>> values[x] = 1.0
+    >>> made = schedule_again(graph, [np.array([y])], [np.array([x])], values)
+    >>> values.clear()
+    >>> values[x] = 3.0
+    >>> made.carry_out(graph, values)
+    >>> values[y], [nodes for nodes, *_ in made.parts]
+    (12.0, [[3]])
+    """
+    readings = [graph.arrays.reading(nodes) for nodes in outputs if nodes.size]
+    arrays = [array for reading in readings for array in reading.array_nodes]
+    single = [node for reading in readings for node in reading.single_nodes]
+    whole = schedule(graph, single, arrays, values)
+    still, moving = _split(graph, whole, {node for nodes in inputs for node in graph.arrays.roots(nodes)})
+    still.carry_out(graph, values)
+    kept, last_reader = {array.first for array in arrays}, dict[int, int]()
+    for number, (_, step, _) in enumerate(moving.parts):
+        if step is not None:
+            last_reader.update(dict.fromkeys([step[0].first, *_arrays_read(step)], number))
+    constants = {step[0].first for _, step, _ in still.parts if step is not None}
+    last: dict[int, list[int]] = {}
+    for first, number in last_reader.items():
+        if first not in kept and first not in constants:
+            last.setdefault(number, []).append(first)
+    numbers = {node: values[node] for nodes, _, elements in still.parts for node in (*nodes, *elements)}
+    of_arrays = {first: graph.arrays.values[first] for first in constants & (last_reader.keys() | kept)}
+    return replace(moving, last=last, constants=(numbers, of_arrays))
+
+
+def _split(graph: Graph, whole: Schedule, moving: set[int]) -> tuple[Schedule, Schedule]:
+    """Return what depends on none of some nodes, and the rest; `moving` has these, an array node by its first."""
+    moving.update(node for array, elements in whole.known if array.first in moving for node in elements)
+    still, rest = list[Part](), list[Part]()
+    for nodes, step, elements in whole.parts:
+        for node in nodes:
+            if not moving.isdisjoint(graph.operands[node]):
+                moving.add(node)
+        if step is not None and not moving.isdisjoint(_read(step)):
+            moving.update([step[0].first, *elements])
+        moves = step is not None and step[0].first in moving
+        rest.append(([node for node in nodes if node in moving], step if moves else None, elements if moves else []))
+        still.append(
+            ([node for node in nodes if node not in moving], None if moves else step, [] if moves else elements)
+        )
+    return Schedule([], list(filter(any, still))), Schedule(whole.known, list(filter(any, rest)))
+
+
+def _arrays_read(step: Step) -> Iterable[int]:
+    return [array.first for reading in step[2] for array in reading.array_nodes]
+
+
+def _read(step: Step) -> Iterable[int]:
+    return [*_arrays_read(step), *(node for reading in step[2] for node in reading.single_nodes)]

@@ -1,8 +1,8 @@
 """Constructors that rules and derivative passes grow a graph with.
 
-A trace is kept as written; what a derivative pass adds is ours to write well. So these constructors fold numbers,
-drop factors of one and powers of one, and sort commutative pairs: rewrites that never change a bit of the value.
-They never drop a zero: a structural zero is an absent entry, and the number 0 stays a number.
+A trace is kept as written; derivative passes may write better. So these constructors fold numbers, drop factors of one
+and powers of one, and sort commutative pairs: rewrites that never change a bit of the value. They never drop a zero: a
+structural zero is an absent entry, and the number 0 stays a number.
 
 Guards are conditions, alone or joined; None is the guard that always holds, `never` the one that holds nowhere.
 """
@@ -164,7 +164,7 @@ class Builder:
         return left if left == right else self.graph.pair(sp.Or, left, right)
 
     def _are_sides(self, left: int, right: int) -> bool:
-        """Whether two guards are not u < v and not v < u, of which one always holds: the sides of an extremum."""
+        """Whether two guards are not u < v and not v < u, one of which always holds: the sides of an extremum."""
         heads, operands = self.graph.heads, self.graph.operands
         if heads[left] is not sp.Not or heads[right] is not sp.Not:
             return False
@@ -215,7 +215,7 @@ class Builder:
 
 
 def _exclude(left: Literals, right: Literals) -> bool:
-    """Whether a condition that one conjunction needs is one whose opposite the other needs."""
+    """Whether one conjunction needs a condition whose opposite the other needs."""
     return any((node, not holds) in right for node, holds in left)
 
 

@@ -80,7 +80,7 @@ class Graph(RowTable):
         self.marks.append((end, frame.f_code, frame.f_lasti))
 
     def place_all(self, start: int, find_frame: Callable[[], FrameType | None]) -> None:
-        """Let one mark stand for those from number `start` on: for what a library did inside one call of the user's."""
+        """Set one mark for the nodes from number `start` on, which a library made inside one call of the user's."""
         if len(self.marks) > start or self.placed < len(self.heads):
             frame = find_frame()
             if frame is not None:
@@ -189,7 +189,7 @@ class Graph(RowTable):
     def elements(self, count: int, numbers: NDArray[Any] | None = None) -> int:
         """Return the first of new leaves that stand for the elements of an array; of numbers, they have atoms.
 
-        They are not stored: `arrays` says what their heads are.
+        They are not stored: `arrays` knows their heads.
 
         >>> graph = Graph()
         >>> graph.elements(2, np.array([0.5, -0.0])), graph.atoms[1], len(graph)
@@ -216,10 +216,10 @@ class Graph(RowTable):
             return first
 
     def _leave_out(self, count: int) -> None:
-        """Let the next rows be elements of arrays; a list, which has entries for all rows, becomes a sparse column."""
+        """Make the next rows elements of arrays; a list, which has entries for all rows, becomes a sparse column."""
         if isinstance(self.heads, list):
             self.heads = SparseColumn(self.heads, self.arrays.head_of)  # type: ignore[assignment]
-            self.operands = SparseColumn(self.operands, _no_operands)  # type: ignore[assignment]
+            self.operands = SparseColumn(self.operands, lambda row: ())  # type: ignore[assignment]
         self.heads.leave_out(count)  # type: ignore[attr-defined]
         self.operands.leave_out(count)  # type: ignore[attr-defined]
 
@@ -233,7 +233,7 @@ class Graph(RowTable):
         self.blocks.scanned = nodes.stop
 
     def _atoms_later(self, nodes: range, atom: AtomOf) -> None:
-        """Let the atoms of nodes be what a function makes of their places."""
+        """Create the atoms of nodes from their numbers when they are asked for."""
         self._lazy_atoms().later(nodes, atom)
 
     def _lazy_atoms(self) -> LazyAtoms:
@@ -253,10 +253,10 @@ class Graph(RowTable):
         return self._append(None, None, Alias, (operand,))
 
     def ruled(self, value: int, operands: Sequence[int], rule: Rule) -> int:
-        """Return an alias of `value` whose derivative in each of the operands is what a rule says.
+        """Return an alias of `value` whose derivative in each of the operands is given by a rule.
 
-        `rule(k)` returns the node of the partial derivative in operand k, None for a structural zero. The value's own
-        derivative is not looked at.
+        `rule(k)` returns the node of the partial derivative in operand k, None for a structural zero. The derivative of
+        the value itself is ignored.
 
         >>> graph = Graph()
         >>> x = graph.leaf(sp.Symbol("x"))
@@ -316,10 +316,6 @@ class Graph(RowTable):
                 self.ruled(operands[0], operands[1:], _rule_left_behind)
             else:
                 self.node(head, *operands)
-
-
-def _no_operands(row: int) -> tuple[int, ...]:
-    return ()
 
 
 def _rule_left_behind(position: int) -> int | None:

@@ -144,7 +144,7 @@ def in_points(
 ) -> tuple[list[Array], list[Array], list[tuple[Array, Array]]]:
     """Return inputs and outputs with one axis of points and one of machine numbers.
 
-    And those results that have no such view or may overlap with others, each with what is computed in its place.
+    The third list has results without such a view, or with a possible overlap, and the arrays computed in their place.
     """
     inputs = [input_points(array, form, leading) for array, form in zip(arrays, program.arguments, strict=True)]
     outputs, beside = [], []
@@ -170,7 +170,7 @@ def overlaps(value: Array, others: Sequence[Array]) -> bool:
 
 
 def _parts_together(flat: Array) -> bool:
-    """Whether the machine numbers of a point have one step: the parts of complex numbers are neighbours."""
+    """Whether the machine numbers of a point are evenly spaced: the parts of complex numbers are neighbours."""
     return flat.dtype.kind != "c" or flat.shape[-1] == 1 or flat.strides[-1] == flat.itemsize
 
 
@@ -195,7 +195,7 @@ PATIENCE = 0.1  # of the seconds to compile is spent on points one by one before
 
 
 class Batch:
-    """A kernel at many points; the code for several side by side is compiled once there have been enough points for it.
+    """A kernel at many points; the code for several side by side is compiled after enough points.
 
     Until then, points run one by one; with accuracy "fast", where that would change digits, it is compiled at once.
     """

@@ -1,7 +1,7 @@
 """Arrays in blocks: as many points as the code has lanes, one number of each point after the other.
 
-The kernel reads and writes such arrays itself: what points in rows cost, to bring their numbers into lanes and back, is
-not paid. A block has the shape of an array and then one axis of lanes; in front stands the axis of blocks.
+The kernel reads and writes such arrays itself, without moving numbers between rows and lanes. An array has an axis of
+blocks in front, then its own shape, then one axis of lanes.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def _blocks(array: Array, declared: Input, position: int, width: int) -> int:
 def in_blocks(
     program: Program | RolledProgram, width: int, arrays: list[Array], results: list[Array], count: int, *, fresh: bool
 ) -> tuple[list[Array], list[Array], list[tuple[Array, Array]]]:
-    """Return inputs and outputs with axes of blocks, numbers and lanes, of points and numbers where there is one lane.
+    """Return inputs and outputs with axes of blocks, numbers and lanes, or of points and numbers for one lane.
 
-    And those results that do not lie together or may overlap with others, each with what is computed in its place.
+    The third list has results that are scattered or may overlap, and the arrays computed in their place.
     """
     inputs = []
     for array, form in zip(arrays, program.arguments, strict=True):

@@ -1,6 +1,6 @@
 """Remember the layout of a short batch, so that the next one starts at once.
 
-What is left to find out is where they are: machine code does that, and sees whether they are aligned and apart.
+The rest is the addresses: machine code reads them, and checks that they are aligned and apart.
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class Task:
 
 
 def _element_step(points: Array, lanes: Lanes) -> int:
-    """Bytes from a number of a point to the next; single numbers are moved point by point, not as squares."""
+    """Bytes between numbers of a point; single numbers are moved point by point, not as squares."""
     if points.shape[1] == 1:
         return lanes.size if lanes.width == 1 else 0
     return points.strides[1]
@@ -176,7 +176,7 @@ def most_threads(task: Task, threads: int) -> int:
 
 
 def run_task(task: Task, threads: int = 1, progress: Progress | None = None) -> None:
-    """Compute all points on up to so many threads; no result depends on their number, nor on where slices end.
+    """Compute all points on up to `threads` threads; no result depends on their number, nor on the slices.
 
     Between slices, the calling thread reports `progress(points done, points)` and takes Ctrl-C.
     """

@@ -1,7 +1,7 @@
 """Share a batch among threads where measured times say that it pays.
 
-A batch is cut into units, which the calling thread and those of `codegen.functions.workers` take as they come to them.
-How many threads there are is decided by the time that points of the same code took before.
+A batch is cut into units, which the calling thread and those of `codegen.functions.workers` take one by one. Earlier
+times of the same code decide how many threads there are.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ SHARED: Numbers = {"UNITS": 9, "THREADS": 10, "FAILED": 11, "OWN": OWN}
 
 
 class Timing:
-    """Nanoseconds of a point on one thread: an estimate, and then the least that batches took.
+    """Nanoseconds of a point on one thread: an estimate at first, then the least measured time.
 
-    Batches on several threads may write down what they took at the same time: what is lost is one measurement.
+    Batches on several threads may write at the same time: one measurement is lost.
 
     >>> timing = Timing(50.0)
     >>> timing.note(1000, 20e-6)

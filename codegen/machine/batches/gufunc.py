@@ -37,10 +37,10 @@ class Pointwise(Protocol):
 
 
 class Gufunc:
-    """A kernel that takes arrays with leading axes, as a gufunc of NumPy does; `signature` says how.
+    """A kernel that takes arrays with leading axes, as a gufunc of NumPy does; `signature` has its axes.
 
-    It pickles, and a process compiles it once, however many parts of an array come to it. `sizes` has what
-    `dask.array.apply_gufunc` asks for beside the signature.
+    It pickles, and a process compiles it once for all parts of an array. `sizes` are the arguments that
+    `dask.array.apply_gufunc` needs beside the signature.
 
     >>> import sympy as sp
     >>> from codegen import lambdify

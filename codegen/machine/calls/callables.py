@@ -1,6 +1,6 @@
 """A kernel as a C function: addresses, adapters to other conventions, files for other languages.
 
-An adapter gets the kernel's address from the linker. Whatever holds the function holds the kernel.
+The linker gives an adapter the kernel's address. A function keeps its kernel alive.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class CFunction:
 
     @property
     def _numba_type_(self) -> Any:
-        """What numba asks an object for whose type it does not know: `kernel(x)` works in `numba.njit`."""
+        """The type that numba asks an unknown object for: `kernel(x)` works in `numba.njit`."""
         from codegen.machine.calls.numba_types import numba_type  # noqa: PLC0415 - numba is here when it asks
 
         compiled = self._compiled
@@ -205,7 +205,7 @@ class CFunction:
             return forms.export(self.material, directory, name, cpu=cpu, library=library, source=source, points=points)
 
     def _plain_library(self) -> tuple[Library, Compiled]:
-        """The entry in plain convention, and the code that it calls: that of the time when it was first asked for."""
+        """The entry in plain convention, and the code that it calls, as of its first use."""
         with _ONE_ENTRY:
             if self._plain is None:
                 compiled = self._compiled

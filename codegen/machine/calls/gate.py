@@ -1,16 +1,14 @@
 """The call gate: a vectorcall function in LLVM IR that takes arrays and floats.
 
-One gate serves every kernel of the process whose numbers are of one type: each instance of the native kernel type
-carries a pointer to the gate and one to a table of int64 that describes its kernel. The gate checks type, dtype, shape
-and flags of every argument, and the overlap of outputs with inputs; any surprise goes to the Python method
-`_call_slow`, which handles or refuses it.
+One gate serves all kernels of one number type: each instance of the native kernel type has a pointer to the gate and
+one to a table of int64 that describes its kernel. The gate checks type, dtype, shape and flags of every argument, and
+the overlap of outputs with inputs. For anything else it calls the Python method `_call_slow`, which handles or refuses
+it.
 
-The native kernel type: a subclass of `Kernel` whose instances are called through the vectorcall protocol. The type is
-made with `PyType_FromSpecWithBases`: two pointers are appended to each instance, the vectorcall function (the gate) and
-the table that describes the kernel to it. A Python class cannot do this, and so pays for argument tuples on every call.
-Where the interpreter is not the expected one, kernels stay plain Python objects.
-
-A surprise, for which `slow` is called, is what the gate does not know or refuses: that is `_call_slow`'s to say.
+The native kernel type is a subclass of `Kernel` whose instances are called by the vectorcall protocol. It is made with
+`PyType_FromSpecWithBases`, which appends two pointers to each instance: the vectorcall function (the gate) and the
+table. A Python class cannot do this, and pays for argument tuples on every call. On other interpreters kernels stay
+plain Python objects.
 """
 
 from __future__ import annotations

@@ -259,9 +259,9 @@ class Kernel(KeptKernel):
         return self._compiled.declared
 
     def improve_later(self, compile_again: Callable[[], MachineCode]) -> None:
-        """Compile again in the background, and go on with that machine code; calls go on meanwhile.
+        """Compile again in the background, and then use that machine code; calls go on meanwhile.
 
-        Where that fails the first code stays, which is told, and `wait` raises.
+        If that fails, a warning says so, the first code stays, and `wait` raises.
         """
         name = self.declared.name
 
@@ -329,8 +329,8 @@ class Kernel(KeptKernel):
     def sparsity(self) -> Any:
         """The pattern of a sparse result, whose packed data the kernel returns; None where the result is dense.
 
-        Of several results a tuple, with one pattern or None for each, or None where all are dense. To take a pattern
-        apart: `rows, columns = kernel.sparsity`.
+        For several results a tuple, with one pattern or None for each, or None if all are dense. A pattern unpacks:
+        `rows, columns = kernel.sparsity`.
         """
         patterns = tuple(output.pattern for output in self.declared.outputs)
         return patterns if len(patterns) > 1 and any(patterns) else next(iter(patterns), None)
@@ -395,7 +395,7 @@ def _attached(kernel_type: type, compiled: Compiled, pack: Pack | None = None, u
 
 
 class _Trial:
-    """The kernel that the gate is tried on."""
+    """The machine code of a kernel that tries the gate."""
 
     addresses: dict[str, int]
 

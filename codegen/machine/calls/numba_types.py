@@ -1,8 +1,8 @@
 """Call a kernel inside `numba.njit` without Python.
 
-This module needs numba: it is imported when numba asks a kernel for its type (`Kernel._numba_type_`). A kernel is an
-argument of the function, or a global: the first may be cached (`cache=True`), since the address comes with the call; of
-the second numba says that it cannot.
+This module needs numba, which imports it when it asks a kernel for its type (`Kernel._numba_type_`). A function whose
+argument is a kernel can be cached (`cache=True`), because the address comes with the call; numba refuses to cache one
+that uses a global kernel.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _called(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
 
 
 def _checked(context: Any, builder: Any, number: int, array: Any, shape: tuple[int, ...]) -> Any:
-    """Return the pointer to the numbers of an array, after lines that compare its shape."""
+    """Return the pointer to the numbers of an array, after lines that check its shape."""
     for size, expected in zip(cgutils.unpack_tuple(builder, array.shape, len(shape)), shape, strict=True):
         different = builder.icmp_unsigned("!=", size, ir.Constant(size.type, expected))
         with cgutils.if_unlikely(builder, different):

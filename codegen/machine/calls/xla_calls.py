@@ -1,8 +1,8 @@
 """Kernels as handlers of XLA's foreign function interface, called without Python.
 
-The layout is that of version 0 of `xla/ffi/api/c_api.h`, which JAX ships: a call frame has arrays of pointers to
-buffers, and a buffer its type, its numbers and its extents. A frame that asks what the handler is (the extension
-"metadata") is told the version of who asks; XLA refuses another major one than 0 when a handler is registered.
+The layout is version 0 of `xla/ffi/api/c_api.h`, which JAX ships: a call frame has arrays of pointers to buffers, and a
+buffer its type, its numbers and its extents. A frame with the extension "metadata" asks for the version; XLA refuses
+handlers of another major version than 0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DTYPE, NUMBERS, RANK, EXTENTS = 16, 24, 32, 40  # in XLA_FFI_Buffer
 def handler_text(program: Declared, name: str) -> str:
     """Return the IR of a handler that calls `kernel` with the buffers of a call frame.
 
-    Other numbers, types or shapes of buffers than those of the program, and a kernel without memory, are XLA's errors.
+    Buffers of other numbers, types or shapes than the program's, and a kernel without memory, are XLA's errors.
     """
     takes = f"{program.name} takes {_told(program.arguments)} and gives {_told(program.outputs)}, all of them float64"
     text = _FunctionLines()
@@ -106,7 +106,7 @@ class _FunctionLines:
         self.lines.append(f"br i1 {self.name(test)},label %{yes},label %{no}")
 
     def require(self, operand: str, expected: int, kind: str = "i64") -> None:
-        """Go on where a number is the wanted one."""
+        """Go on where a number is the expected one."""
         good = f"good{self.names}"
         self.branch(f"icmp eq {kind} {operand},{expected}", good, "refused")
         self.label(good)

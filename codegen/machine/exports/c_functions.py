@@ -152,7 +152,7 @@ def own_function(
 ) -> tuple[str, dict[str, str]]:
     """Return the name of a function that has a formula, and all texts that it needs, in order.
 
-    `number` is the text of a constant of a type.
+    `number` writes a constant of a type.
 
     >>> name, texts = own_function("log", "f", "double", lambda value, scalar: value.hex())
     >>> name, list(texts)

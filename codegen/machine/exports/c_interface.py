@@ -1,7 +1,7 @@
 """The C function of a kernel: name, parameters, and header.
 
-The entry of a kernel in plain C convention, as IR: a function of array pointers that calls the kernel. A kernel itself
-takes two tables of pointers; `int entry(const double *, ..., double *, ...)` makes the tables.
+The entry in plain C convention is IR: `int entry(const double *, ..., double *, ...)` makes the two tables of pointers
+that a kernel takes, and calls the kernel.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The C99 source file of a kernel: its routines and the function that calls them.
 
-C99 source of a rolled program: a static function for each body, and loops that call it. Tables of places and constants
-are static arrays. Sums are added up in the order of the repetitions; machine code carries out several repetitions side
-by side, so that the last bits may differ.
+A rolled program has a static function for each body, and loops that call it; tables of places and constants are static
+arrays. Sums are added up in the order of the repetitions, while machine code runs several repetitions side by side: the
+last bits may differ.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _CFileWriter:
         return f"status_ |= {call};" if operation.kind == "order" else f"{call};"
 
     def carry(self, c: int, carry: Carry) -> str:
-        """A carry with the values that its first repetitions read."""
+        """A carry, with the values for its first repetitions."""
         return f"{self.scalar} carry{c}_[{carry.lag}] = {{{', '.join(map(self.place, carry.initial))}}};"
 
     def move_on(self, c: int, carry: Carry) -> list[str]:
@@ -163,7 +163,7 @@ class _CFileWriter:
         return f"{self.place(use)} {'+=' if use.kind == 'add' else '='} values_[{use.output}];"
 
     def first(self, use: Gather | Result) -> str:
-        """The first of the places side by side of an operand."""
+        """The first of the contiguous places of an operand."""
         return self.place(replace(use, table=Affine(use.table.first, 1, 1, use.table.shifts)))
 
     def place(self, use: Gather | Result) -> str:
@@ -220,7 +220,7 @@ def kernel_source(api: Interface, plan: Plan) -> str:
 
 
 def _own(plan: Plan) -> bool:
-    """Whether the kernel has functions of ours (`codegen.emission.lane_functions`), when this processor runs it."""
+    """Whether this processor's kernel has functions of ours (`codegen.emission.lane_functions`)."""
     fast = plan.options.accuracy == "fast" if isinstance(plan, RolledPlan) else _half(plan).vector_libm
     return has_fma() and not fast and allowed("lane-functions")
 

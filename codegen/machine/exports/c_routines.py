@@ -1,7 +1,7 @@
 """C99 source of the matrix operations that a kernel computes itself: sorts, gathers, scatters.
 
-The results are those of `codegen.functions.matrix_routines`. An order is stable, so it does not depend on how it is
-sorted: few keys by insertion, more of them by merging.
+The results are those of `codegen.functions.matrix_routines`. An order is stable, so the algorithm does not matter: few
+keys are sorted by insertion, more of them by merging.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """C99 source of machine operations, for machines without LLVM: the same order, the same bits.
 
-Numbers are written in hexadecimal. Functions with formulas of ours are written out (`c_functions`). One of the C
-library is called through a volatile pointer, because compilers replace calls that they know (gcc makes `pow(x, 2.0)` a
-product), which changes bits.
+Numbers are hexadecimal. Functions with our formulas are written out (`c_functions`). Those of the C library are called
+through a volatile pointer, because compilers replace calls that they know (gcc makes `pow(x, 2.0)` a product), which
+changes bits.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class Routine:
 class Called:
     """Helpers and functions of the C library that the routines of a file call.
 
-    `prefix` begins all names, `scalar` is the C type of numbers. Functions of the C library that are rounded more than
-    once are always those of double; with `own`, functions that have a formula of ours are written out.
+    `prefix` begins all names, `scalar` is the C type of numbers. C functions that are rounded more than once are always
+    those of double; with `own`, functions with our formulas are written out.
     """
 
     prefix: str

@@ -51,11 +51,11 @@ def _pattern(prefix: str, pattern: SparsityPattern | None) -> str:
         ("csc_entry", "compressed columns: position of each value in the packed entries", by_column),
     ]
     sizes = f"enum {{ {prefix}_rows = {height}, {prefix}_columns = {width}, {prefix}_nnz = {pattern.nnz} }};\n"
-    return "\n".join([sizes, *[_indices(f"{prefix}_{name}", values, text) for name, text, values in tables]])
-
-
-def _indices(name: str, values: Any, comment: str) -> str:
-    return f"/** {comment} */\n{c_table(f'static const int {name}', values.tolist())}"
+    texts = [
+        f"/** {text} */\n{c_table(f'static const int {prefix}_{name}', values.tolist())}"
+        for name, text, values in tables
+    ]
+    return "\n".join([sizes, *texts])
 
 
 def c_table(declared: str, numbers: Sequence[Any]) -> str:

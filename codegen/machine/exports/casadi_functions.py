@@ -1,8 +1,8 @@
 """Functions of CasADi's C API (`casadi.external`) as C text.
 
-CasADi's matrices are stored column by column, its sparsities in compressed columns; a vector is a column. A null
-pointer among the arguments stands for zeros, one among the results for what is not asked for: a kernel of which no
-result is asked for is not called.
+CasADi stores matrices column by column, sparsities in compressed columns; a vector is a column. A null pointer among
+the arguments stands for zeros; one among the results means that it is not needed: a kernel without needed results is
+not called.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Writing:
 
 @dataclass(frozen=True, eq=False)
 class KernelStep:
-    """One kernel that a function calls where one of its results is asked for.
+    """One kernel, called if one of its results is needed.
 
     `factor` is an argument of one number, by which its one result is multiplied.
     """

@@ -224,7 +224,7 @@ def _source(api: Interface, plan: Plan, vector: list[str]) -> str:
 
 
 def libraries_of(name: str, text: str, cpu: str) -> list[str]:
-    """Return the vector functions of the C library that IR calls; LoweringError where a C library has not all it calls.
+    """Return the vector functions of the C library that IR calls; LoweringError where a C library lacks some.
 
     Functions of SciPy exist in this process only; vector functions take their arguments in this processor's registers.
     """

@@ -1,8 +1,8 @@
 """Two versions of exported code, for old and new x86-64 processors. A call selects one.
 
-`cpu="generic"` on x86-64 knows no fused multiply-add: each is a call of `fma`, and a function such as `exp` is some
-twenty of them. So each function is there twice, once for processors with AVX2 and FMA, and the kernel's own name is a
-function that asks the processor, at its first call, which one it is to be. Both give the same bits.
+Without fused multiply-add (`cpu="generic"`) each is a call of `fma`, and a function such as `exp` has some twenty. So
+each function has a second version for processors with AVX2 and FMA; the kernel's own name is a function that asks the
+processor at its first call, and selects one. Both give the same bits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """GPU arrays: other libraries' arrays are read in place, and they read results in place.
 
-Both ways are the CUDA array interface, version 3 (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html),
-which CuPy, PyTorch, JAX and Numba have; a result is also handed over by DLPack (https://dmlc.github.io/dlpack), as JAX
-asks for it.
+Both ways are the CUDA array interface, version 3
+(https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html), which CuPy, PyTorch, JAX and Numba have; JAX
+takes results by DLPack (https://dmlc.github.io/dlpack).
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class View:
         return self.address + sum(min(end, 0) for end in ends), self.address + size + sum(max(end, 0) for end in ends)
 
     def points(self, own: tuple[int, ...], leading: tuple[int, ...]) -> Place | None:
-        """Return where its points are; None where steps differ from point to point.
+        """Return the places of its points; None where steps differ from point to point.
 
-        A point has the shape `own`; its numbers lie side by side, or the answer is None, too.
+        A point has the shape `own`; None, too, where its numbers are not side by side.
         """
         axes, size = self.ndim - len(own), int(self.dtype[2:])
         if self.strides is None and (self.shape[:axes] == leading or axes == 0):
@@ -93,9 +93,9 @@ def is_on_device(value: Any) -> bool:
 
 
 def view_of(value: Any, where: str) -> View:
-    """Return an array of a GPU as it describes itself; ArgumentError for a description that cannot be followed.
+    """Return an array of a GPU from its own description; ArgumentError for one that is not supported.
 
-    `where` says which argument it is.
+    `where` names the argument.
     """
     if isinstance(value, DeviceArray):
         return View(value.address, value.shape, None, value.dtype.str, value.device, value.stream, False, value)
@@ -205,12 +205,12 @@ _NAME = b"dltensor"
 
 
 def _delete(tensor: Any) -> None:
-    """What others call when they are done."""
+    """Drop an array that its taker released."""
     _HANDED_OVER.pop(ctypes.addressof(tensor.contents), None)
 
 
 def _drop(capsule: int) -> None:
-    """A capsule that nobody took: it has its first name still."""
+    """Drop an array that nobody took: its capsule still has its first name."""
     if _is_valid(capsule, _NAME):
         _HANDED_OVER.pop(_pointer_of(capsule, _NAME), None)
 

@@ -1,12 +1,12 @@
 """The entry function on a GPU: a thread computes a point, and a warp stores results in order.
 
-Its parameters are the number of points, and for each array of inputs and then of outputs a pointer and the step from a
-point to the next in machine numbers (0 for an argument that all points share); a point's numbers lie side by side.
+Its parameters are the number of points, and for each array (inputs, then outputs) a pointer and the step between points
+in machine numbers (0 for an argument that all points share); a point's numbers lie side by side.
 
-Threads of a warp that store the numbers of their points one by one write far apart from each other, which takes a GPU
-eight times as long. So each thread puts numbers into its row of a tile in shared memory, and then the warp copies the
-tile, 32 numbers at a time that are neighbours in a point. Rows are an odd number apart, so that no two threads ask the
-same bank. Threads behind the last point compute that point again, for a warp copies together.
+Threads that store the numbers of their points one by one write far apart from each other, which is eight times as slow.
+So each thread fills its row of a tile in shared memory, and the warp copies the tile, 32 neighbouring numbers at a
+time. Rows are an odd number apart, so that no two threads use the same bank. Threads behind the last point compute that
+point again, because a warp copies together.
 
 Source of the method: M. Harris, An Efficient Matrix Transpose in CUDA C/C++ (NVIDIA 2013).
 """
@@ -103,7 +103,7 @@ def flush_text(text: str, numbers: str, scalar: str, size: int) -> str:
 class KernelEntry:
     """The entry of a kernel of some inputs and outputs, whose threads have rows of these lengths in the tile.
 
-    A row for each output, or one for all of them, or none: then results are stored where they belong, one by one.
+    There is a row for each output, or one for all, or none: then results are stored directly, one by one.
     """
 
     inputs: int

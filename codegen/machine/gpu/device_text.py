@@ -1,12 +1,10 @@
 """The IR of a kernel for a GPU, with the operations of the kernel on a processor.
 
-Straight lines and sweeps are written in windows (`windows`, `swept_windows`); what is longer, and loops, as for one
-point of a processor (`codegen.emission`, `codegen.loops.emit`). Around it is one entry, which finds the point of its
-thread and that point's numbers in every array. All of it becomes one function, in which pointers are known to be of
-global memory and values live in registers; long programs keep functions of their own, which pass values on through
-local memory. Nothing is contracted and nothing reordered, so that the bits are those of the same text on a processor.
-
-Functions are those of `codegen.functions.lane_table`: a GPU has no C library.
+Straight lines and sweeps are written in windows (`windows`, `swept_windows`); longer ones and loops like one point on a
+processor (`codegen.emission`, `codegen.loops.emit`). One entry finds the point of its thread and its numbers in every
+array. All becomes one function with pointers to global memory and values in registers; long programs keep functions of
+their own, which pass values through local memory. Nothing is contracted or reordered, so the bits are those of the same
+text on a processor. A GPU has no C library: functions are those of `codegen.functions.lane_table`.
 """
 
 from __future__ import annotations
@@ -24,8 +22,7 @@ from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.lowering.passes import prepare
 from codegen.machine.gpu.device_entry import KernelEntry
-from codegen.machine.gpu.swept_windows import SweptWindows
-from codegen.machine.gpu.windows import window_entry, windowed
+from codegen.machine.gpu.swept_windows import SweptWindows, window_entry, windowed
 from codegen.machine.kernel_text import planned
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
@@ -127,14 +124,14 @@ def _refuse(name: str, symbols: Mapping[str, Symbol], text: str) -> None:
 
 
 def _inlined(emitted: Emitted) -> list[str]:
-    """The functions of the kernel, to be written where they are called unless there are many."""
+    """The functions of the kernel, inlined unless they are too long."""
     whole = sum(map(len, emitted.chunks)) <= LONGEST
     chunks = [_where_called(chunk) if whole else chunk for chunk in emitted.chunks]
     return [*chunks, *(_where_called(text) for text in emitted.functions)]
 
 
 def _where_called(text: str) -> str:
-    """A function without linkage to others, written where it is called: it has no stack of its own."""
+    """An internal function that is always inlined: it has no stack of its own."""
     kept = text.replace("define i32 @kernel(", "define internal i32 @kernel(", 1)
     kept = re.sub(r"(?m)^(define internal .*) alignstack\(\d+\)(.*\{)$", r"\1\2", kept)
     return re.sub(r"(?m)^(define internal .*\))( noinline)?(.*\{)$", r"\1 alwaysinline\3", kept)
@@ -150,5 +147,4 @@ def _declared(symbols: Mapping[str, Symbol], text: str) -> list[str]:
 
 
 def _plain(name: str) -> str:
-    """A function's name as people know it."""
     return name.removeprefix("llvm.").removesuffix(".f64").removeprefix("scipy.").partition(".")[0]

@@ -253,7 +253,7 @@ class Module:
 
 
 def _released(library: Any, owner: Device, name: str, handle: Any) -> None:
-    """Give something back in a finalizer: nothing can be told there, and at the end of a process all is given back."""
+    """Release a handle in a finalizer: errors cannot be reported there, and the end of a process releases all."""
     if library.cuCtxPushCurrent_v2(ctypes.c_void_p(owner.context)):
         return
     getattr(library, name)(handle)

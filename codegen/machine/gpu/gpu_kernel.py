@@ -139,7 +139,6 @@ class GpuKernel:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _from_host(self, packed: Sequence[Any], out: Any) -> list[Any]:
-        """Compute from NumPy arrays to NumPy arrays."""
         arrays, results, leading = batch_arrays(self.program, self.options.number, packed, out)
         if prod(leading):
             inputs, outputs, beside = in_points(self.program, arrays, results, leading, fresh=out is None)
@@ -212,7 +211,6 @@ class GpuKernel:
         return [view_of(value, name) if is_on_device(value) else None for value, name in pairs]
 
     def _inputs(self, packed: Sequence[Any], known: Sequence[View | None], owner: Device, stream: int) -> list[View]:
-        """All arguments on the device."""
         number = self.options.number
         return [
             view or uploaded(as_numbers(value, array, k, number), owner, stream)
@@ -220,14 +218,12 @@ class GpuKernel:
         ]
 
     def _owner(self, views: Sequence[View]) -> Device:
-        """The one device that all arrays are on."""
         devices = {view.device for view in views} - {EMPTY}
         if len(devices) > 1:
             raise ArgumentError(f"arrays on GPUs {sorted(devices)}", why="a kernel runs on one", do="copy them to one")
         return device(devices.pop() if devices else self.device)
 
     def _fresh(self, leading: tuple[int, ...], owner: Device, stream: int) -> list[Any]:
-        """Arrays for results."""
         dtype, purpose = self.options.number.dtype, f"results of {self._what(prod(leading))}"
         shapes = [leading + output.shape for output in self.program.outputs]
         memories = [Memory(owner, dtype.itemsize * prod(shape), purpose) for shape in shapes]

@@ -1,7 +1,7 @@
 """Sum over the points of a batch on a GPU, in an order that only their number decides.
 
-Neighbouring threads add up neighbouring numbers, each thread those of every so many points: first some ten thousand
-sums, then 64, then one of each number. The results of all points are never there at once.
+Neighbouring threads add up neighbouring numbers, each thread those of every n-th point: first some ten thousand sums,
+then 64, then one of each number. The results of all points are never stored at once.
 """
 
 from __future__ import annotations
@@ -89,7 +89,6 @@ class PointSums:
             self._add(total.address, parts, width, room, target.address, stream)
 
     def _add(self, source: int, points: int, width: int, rooms: Sequence[Memory], target: int, stream: int) -> None:
-        """Add up the numbers of points, stage by stage."""
         if not width:
             return
         counts = [max(1, min(points, STAGES[0] // width)), min(points, STAGES[1]), STAGES[2]]

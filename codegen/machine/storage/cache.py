@@ -1,9 +1,9 @@
 """The disk cache of object code: one sealed file per kernel, named by a hash of all that decides its code.
 
 A file is found only by the same program, options, processor, compiler and sources of this package. It is written whole
-or not at all, and its checksum is compared before a byte of it is used: what is damaged or cut short is compiled anew.
-Its bytes are run, so it has to be this user's own, where nobody else can exchange it. A folder that cannot be read or
-written costs the cache, never the kernel.
+or not at all, and its checksum is compared before a byte is used: damaged code is compiled again. Its bytes are run, so
+it has to be this user's own, where nobody else can exchange it. A folder that cannot be read or written costs the
+cache, never the kernel.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class Cache:
         return self.folder / f"{key}{SUFFIX}"
 
     def _is_private(self) -> bool:
-        """Whether nobody else can exchange what is in the folder: it will be run."""
+        """Whether nobody else can exchange files of the folder, whose code will be run."""
         self.folder.stat()  # OSError where it is none
         why = distrusted(self.folder)
         if why:
@@ -232,14 +232,13 @@ class Cache:
         warnings.warn(said, CacheWarning, stacklevel=2)
 
     def _warn(self, why: str) -> None:
-        """Warn once."""
         if not self._warned:
             self._warned = True
             said = f"no cache in {self.folder}: {why}; kernels are compiled anew each time"
             warnings.warn(said, CacheWarning, stacklevel=2)
 
     def _count_hit(self, path: Path) -> None:
-        """Add one to the number behind the sealed bytes, which also makes the entry the most recently used."""
+        """Increment the number behind the sealed bytes, which makes the entry the most recently used."""
         with contextlib.suppress(OSError, struct.error), path.open("r+b") as file:
             file.seek(-_HITS.size, os.SEEK_END)
             (hits,) = _HITS.unpack(file.read(_HITS.size))

@@ -1,9 +1,9 @@
 """Read machine code behind the program of a kernel file, so that a process runs it at once.
 
-A file is a sealed program, and behind it, if its writer could, a sealed block of machine code and a mark
-(`codegen.machine.storage.own_key`). Code is run where the mark is this user's, the processor, the C library and the
-sources of this package are those that it was compiled with, and no limit or dump asks for a compilation; otherwise the
-program is compiled, and the log says why. So a stranger's file is what it was before: a program.
+A file is a sealed program, possibly followed by a sealed block of machine code and a mark
+(`codegen.machine.storage.own_key`). Code runs only if the mark is this user's, processor, C library and sources are
+those of its compilation, and no limit or dump asks for a new one; otherwise the program is compiled, and the log says
+why. So a stranger's file is only a program.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def native_of(data: bytes, where: str, known: Mapping[str, int]) -> Native | Non
 
 
 def _not_to_be_run(data: bytes) -> str:
-    """Return why the mark is none of this user's, "" where it is."""
+    """Return why the mark is not this user's, "" if it is."""
     key = own_key()
     if key is None:
         return "there is no key of this user's"

@@ -26,7 +26,7 @@ from codegen.stages import LOG
 def with_code(program: bytes, compiled: Compiled, containers: Any, adapters: Mapping[str, str]) -> bytes:
     """Return a file: a program and, if this machine's code can be written, the code and the mark of this user.
 
-    `adapters` are functions that call the kernel, IR text by name, each named `adapter` in it.
+    `adapters` are IR texts by name of functions that call the kernel, each named `adapter` in its text.
     """
     code, options = compiled.code, compiled.options
     bisected = compiled.bisection is not None and compiled.bisection.active

@@ -1,13 +1,12 @@
 """Programs and tables as plain data.
 
-A graph is pickled as columns, without a SymPy DAG. A program with its options becomes the bytes of a sealed file.
-Heads are names in the table of intrinsics, atoms are numbers and names, rows and tables of places are arrays. So a
-stranger's file can be loaded: nothing in it is looked up, imported or run, and whatever no program can have is refused.
+A graph is pickled as columns, without a SymPy DAG. A program with its options becomes the bytes of a sealed file. Heads
+are names in the table of intrinsics, atoms are numbers and names, rows and tables of places are arrays. So a stranger's
+file can be loaded: nothing in it is looked up, imported or run, and anything that no program can have is refused.
 
 Rolled programs are bodies as straight-line programs, and tables of places as arrays of whole numbers. The steps are a
-list: the number of a region, or `[count, steps]` for a nest. Bodies and tables that several regions
-share are written once. What is read goes through the constructor of `RolledProgram`, which refuses tables that leave
-their buffers.
+list: the number of a region, or `[count, steps]` for a nest. Shared bodies and tables are written once. Data goes
+through the constructor of `RolledProgram`, which refuses tables that leave their buffers.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def rolled_data(program: RolledProgram) -> tuple[dict[str, Any], Arrays]:
 def rolled_of(header: dict[str, Any], arrays: Arrays) -> RolledProgram:
     """Return the program of a header and of arrays, which are taken from the end of a list.
 
-    ValueError, or another of `codegen.machine.storage.portable.MALFORMED`, for what `rolled_data` has not written.
+    ValueError, or another of `codegen.machine.storage.portable.MALFORMED`, for data that `rolled_data` cannot write.
     """
     return _Reader(header, arrays).program()
 
@@ -236,7 +235,7 @@ class Portable:
 
 
 def encode(program: Program | RolledProgram, options: Options, containers: Any = None) -> bytes:
-    """Return a program as the bytes of a file; ArgumentError or LoweringError names what cannot be written.
+    """Return a program as the bytes of a file; ArgumentError or LoweringError names a part that cannot be written.
 
     The leaves of the inputs keep their names only.
 

@@ -1,9 +1,7 @@
 """Straight-line programs as plain data: a header and arrays.
 
-Heads are names in the table of intrinsics, atoms are numbers and names, rows are arrays: nothing is looked up, imported
-or run when they are read, and whatever no program can have is refused.
-
-The atoms of a program are exact numbers, and the few constants that have names.
+Heads are names in the table of intrinsics, rows are arrays, atoms are exact numbers and the few named constants.
+Reading them looks up, imports and runs nothing, and refuses anything that no program can have.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ LARGEST_EXPONENT = 2**31
 
 
 def encode_atoms(leaves: Sequence[sp.Basic]) -> tuple[list[list[Any]], NDArray[np.float64], list[int]]:
-    """Return the distinct atoms (data for JSON, and float64 for those that are), and which of them each leaf is.
+    """Return the distinct atoms (data for JSON, and the float64 among them), and the number of each leaf's atom.
 
     The float64 are numbered after the others. ArgumentError for an atom that is no real number.
 
@@ -89,7 +87,7 @@ def decode_atoms(atoms: Sequence[Any], doubles: NDArray[np.float64]) -> list[sp.
 
 
 def _double(leaf: sp.Basic) -> float | None:
-    """Return the float64 that a Float of 53 bits is, None for any other atom and where it is none."""
+    """Return the float64 of a Float of 53 bits, None for any other atom."""
     if not isinstance(leaf, sp.Float) or leaf._prec != DOUBLE:
         return None
     value = float(leaf)
@@ -141,7 +139,7 @@ def _root(coefficients: list[str], index: int) -> sp.Basic:
 
 
 def _whole(text: str) -> int:
-    """Return the integer of hexadecimal digits, of which there may be any number."""
+    """Return the integer of hexadecimal digits, of any length."""
     if not isinstance(text, str):
         raise TypeError(f"{type(text).__name__} instead of digits")
     return int(text, 16)
@@ -157,7 +155,7 @@ _DECODERS: dict[str, Callable[..., sp.Basic]] = {
 
 
 def program_data(program: Program) -> tuple[dict[str, Any], Arrays]:
-    """Return a program as a header and arrays; ArgumentError or LoweringError names what cannot be written.
+    """Return a program as a header and arrays; ArgumentError or LoweringError names a part that cannot be written.
 
     The leaves of the inputs keep their names only.
     """
@@ -172,7 +170,7 @@ def program_data(program: Program) -> tuple[dict[str, Any], Arrays]:
         arrays += _output_arrays(output)
     header = {
         "name": program.name,
-        "heads": [_head_name(head) for head in heads],
+        "heads": [intrinsic(head).head.__name__ for head in heads],
         "atoms": atoms,
         "inputs": [[array.name, list(array.shape)] for array in program.inputs],
         "leaves": [_leaf_name(program.atoms[row]) for row in range(first)],
@@ -185,7 +183,7 @@ def program_data(program: Program) -> tuple[dict[str, Any], Arrays]:
 def program_of(header: dict[str, Any], arrays: Arrays) -> Program:
     """Return the program of a header and of arrays, which are taken from the end of a list.
 
-    ValueError, or another of `codegen.machine.storage.portable.MALFORMED`, for what `program_data` has not written.
+    ValueError, or another of `codegen.machine.storage.portable.MALFORMED`, for data that `program_data` cannot write.
     """
     inputs = tuple(Input(text_of(name), shape_of(shape)) for name, shape in header["inputs"])
     names = [text_of(name) for name in header["leaves"]]
@@ -232,7 +230,7 @@ def _check_sweep(program: Program) -> None:
 
 
 def _check_kinds(heads: list[Head], kinds: NDArray[Any], counts: NDArray[Any]) -> None:
-    """Every row that is no leaf has a head, and as many operands as the head takes."""
+    """Check that every row that is no leaf has a head, and as many operands as the head takes."""
     taken = counts[counts > 0]
     require(len(kinds) == len(taken) and all_below(kinds, len(heads)), "rows without heads")
     for kind, count in set(zip(kinds.tolist(), taken.tolist(), strict=True)):
@@ -259,12 +257,8 @@ def takes(head: Head, count: int) -> bool:
 _HEADS = {head.__name__: head for head in INTRINSICS}
 
 
-def _head_name(head: Head) -> str:
-    return intrinsic(head).head.__name__
-
-
 def _flags(value: Any) -> dict[str, bool]:
-    """Return the fields of a dataclass that say yes or no."""
+    """Return the boolean fields of a dataclass."""
     return {field.name: getattr(value, field.name) for field in fields(value) if field.type == "bool"}
 
 

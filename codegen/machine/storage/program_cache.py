@@ -39,9 +39,9 @@ class Places:
 
 @dataclass(frozen=True)
 class ObjectCode:
-    """Object files, the functions that they call, by name and ours as text, and what else is kept (data for JSON).
+    """Object files, the functions that they call, by name and ours as text, and further data for JSON.
 
-    What was encoded here (`codegen.encoding`) is no object file, but the machine code itself, with its `places`.
+    Code of our encoder (`codegen.encoding`) is no object file, but machine code with its `places`.
     """
 
     image: Image

@@ -10,6 +10,7 @@ bodies choose between branches, where a slot meets active and other places, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -151,16 +152,10 @@ def dependent(steps: Sequence[Step], buffer: int) -> frozenset[int]:
     while len(dependents) > before:
         before = len(dependents)
         for region, _ in regions_of(steps):
-            dependents.update(_depending(region, _reading(region, dependents)))
+            slots = _reading(region, dependents)
+            _, outputs = _through_carries(region, slots, partial(outputs_depending, region.body))
+            dependents.update(use.buffer for use in region.results if {use.output, region.stop} & outputs)
     return frozenset(dependents)
-
-
-def _depending(region: Region, slots: set[int]) -> set[int]:
-    """Return the buffers that receive an output which depends on the slots."""
-    _, outputs = _through_carries(region, slots, lambda slots: outputs_depending(region.body, slots))
-    if region.stop in outputs:
-        return {use.buffer for use in region.results}
-    return {use.buffer for use in region.results if use.output in outputs}
 
 
 def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guarded: Iterable[int] = ()) -> Backward:

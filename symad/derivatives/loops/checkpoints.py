@@ -212,9 +212,7 @@ class _CutNest:
         self.parts: list[Known] = [(outer, frozenset(self.scratch.values())), *((step, frozenset()) for step in rest)]
 
     def ahead(self, step: Step) -> list[Step]:
-        """Return the replacement of a step before the nest; zeros of all places become those that the first segment
-        reads.
-        """
+        """Return the replacement of a step before the nest; zeros of all places become those of the first segment."""
         if not isinstance(step, Region) or not is_zeros(step):
             return list(all_readdressed([step], self.initial))
         rest, wide = wide_zeros(step, self.windows)

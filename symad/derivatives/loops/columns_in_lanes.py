@@ -6,19 +6,22 @@ a nest, in which one body runs over some columns. Carries are in a buffer with t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+from sympy.logic.boolalg import Boolean
 
-from codegen.ir.body_parts import copy
-from codegen.ir.program import Output
+from codegen.ir.body_parts import copy, outputs_of
+from codegen.ir.program import Output, reachable
+from codegen.ir.readdress import each_region
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine, Table
 from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft
+from codegen.loops.optimise.outlining import split
 from codegen.records import dataclass
 from symad.derivatives.loops.activity import dependent
-from symad.derivatives.loops.seed_parts import before_and_within
 
 MOST_UNROLLED = 64  # repetitions of a loop with a table of indices, each of which is a loop over the columns
 MOST_NUMBERS = 2**26  # in the buffers of all columns
@@ -140,7 +143,7 @@ class _LaneColumns:
         return [*before, *([Nest(region.count, tuple(steps))] if rolled else steps), *after]
 
     def gather(self, use: Gather, k: int, depth: int, rolled: bool = False) -> Gather:
-        """Return the places that the columns read at a step: each its own of an active buffer, all the same of another."""
+        """Return the places that columns read at a step: each its own of an active buffer, else all the same."""
         return Gather(*self.where(use, k, depth, rolled))
 
     def where(self, use: Gather | Result, k: int, depth: int, rolled: bool = False) -> tuple[int, Table]:
@@ -160,3 +163,35 @@ class _LaneColumns:
         if use.buffer in self.own:
             return self.own[use.buffer], Affine(start * columns, 1, columns, (0, *(move * columns for move in moves)))
         return use.buffer, Affine(start, 0, columns, (0, *moves))
+
+
+def before_and_within(
+    draft: Draft, steps: Sequence[Step], active: frozenset[int]
+) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """Return what steps compute once, and what they compute for each seed, on which the `active` buffers depend."""
+    parts = [part for step in steps for part in _split(draft, step, active)]
+    return _parts(parts, active, within=False), _parts(parts, active, within=True)
+
+
+def _split(draft: Draft, step: Step, active: Container[int]) -> list[Step]:
+    """Return a step in two: first the rows of its body that are the same in all rounds, which are kept."""
+    if not isinstance(step, Region) or not step.parallel:
+        return [step]
+    body, moving = step.body, {slot for slot, use in enumerate(step.gathers) if use.buffer in active}
+    for row, operands in enumerate(body.operands):
+        if not moving.isdisjoint(operands):
+            moving.add(row)
+    met = moving.intersection(reachable(body, [row for row, _ in outputs_of(step)]))
+    needed = {part for row in met for part in body.operands[row]}
+    rows = [row for row in sorted(needed - moving) if body.operands[row] and not issubclass(body.heads[row], Boolean)]
+    return list(split(step, rows, [draft.workspace(step.count) for _ in rows])) if rows else [step]
+
+
+def _parts(steps: Sequence[Step], active: frozenset[int], *, within: bool) -> tuple[Step, ...]:
+    """Return what steps compute in the rounds, or before them."""
+
+    def part(region: Region) -> Region | None:
+        results = tuple(use for use in region.results if (use.buffer in active) == within)
+        return replace(region, results=results) if results else None
+
+    return each_region(steps, part)

@@ -27,11 +27,10 @@ from codegen.matrices.product_loops import lower_products
 from codegen.pricing.price import rolled_work
 from codegen.records import dataclass
 from symad.derivatives.loops.activity import dependent
-from symad.derivatives.loops.columns_in_lanes import MOST_NUMBERS, in_lanes
+from symad.derivatives.loops.columns_in_lanes import MOST_NUMBERS, before_and_within, in_lanes
 from symad.derivatives.loops.layout_wide import CHUNKS, in_chunks
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from symad.derivatives.loops.seed_parts import before_and_within
 
 FEWEST_OPERATIONS = 5_000  # of one call, below which straight lines, or sweeps over columns, are faster
 MOST_ROUNDS = 4096

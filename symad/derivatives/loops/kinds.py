@@ -23,10 +23,6 @@ from symad.tracing.values.sparse_matrix import Triangle
 Kind = Callable[..., RolledProgram | None]
 
 
-def _value(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints) -> RolledProgram:
-    return program
-
-
 def _gradient(
     program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, value: bool = True
 ) -> RolledProgram | None:
@@ -34,11 +30,6 @@ def _gradient(
     if [output.shape for output in program.outputs] != [()]:
         return None
     return gradient(program, active, value=value, checkpoints=checkpoints)
-
-
-def _pushforward(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints) -> RolledProgram:
-    """Values and tangents; further inputs are the tangents of the arrays."""
-    return pushforward(program, active)
 
 
 def _pullback(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints) -> RolledProgram:
@@ -90,10 +81,10 @@ def _matrix(
 
 
 KINDS: dict[str, Kind] = {
-    "value": _value,
+    "value": lambda program, active, checkpoints: program,
     "gradient": _gradient,
     "derivative": _derivative,
-    "pushforward": _pushforward,
+    "pushforward": lambda program, active, checkpoints: pushforward(program, active),  # last inputs: tangents
     "pullback": _pullback,
     "directional derivatives": _along,
     "Jacobian": partial(_matrix, second=False),
