@@ -251,11 +251,11 @@ def _of_library(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     dtype = jax.numpy.result_type(*[value for value in args if isinstance(value, float | int | np.ndarray | jax.Array)])
     plain = tuple(np.asarray(value, float) if _is_of_jax(value, jax) else value for value in args)
 
-    def made(value: Any) -> Any:
+    def converted(value: Any) -> Any:
         array = np.asarray(value)
         return jax.numpy.asarray(array, dtype=None if array.dtype == bool else dtype)
 
-    return made, plain
+    return converted, plain
 
 
 def _numpys(value: Any) -> Any:

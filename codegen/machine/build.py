@@ -151,15 +151,15 @@ def _check_memory(program: Program | RolledProgram, size: int) -> None:
 
 def kernel_of(data: bytes, where: str, cache: Setting = None, restore: Restore | None = None) -> Kernel:
     """Return the kernel of a file's program, compiled for this machine; nothing of the file is run."""
-    return _again(*read_program(data, where, restore), cache)
+    return _recompiled(*read_program(data, where, restore), cache)
 
 
 def revive(data: bytes, pack: Pack | None, unpack: Unpack | None) -> Kernel:
     """Return a kernel from its portable bytes, compiled for this machine: what pickles of kernels call."""
-    return _again(decode(data, "a pickled kernel"), pack, unpack, None)
+    return _recompiled(decode(data, "a pickled kernel"), pack, unpack, None)
 
 
-def _again(portable: Portable, pack: Pack | None, unpack: Unpack | None, cache: Setting) -> Kernel:
+def _recompiled(portable: Portable, pack: Pack | None, unpack: Unpack | None, cache: Setting) -> Kernel:
     options = {field.name: getattr(portable.options, field.name) for field in fields(Options)}
     return compile_program(portable.program, pack=pack, unpack=unpack, cache=cache, **options)
 
@@ -235,7 +235,7 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
         executed=sum(planned.executed().values()),
         generator=generator,
     )
-    return _told(program, code, stats, planned.executed()), lambda: emitted
+    return _noted(program, code, stats, planned.executed()), lambda: emitted
 
 
 def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
@@ -265,7 +265,7 @@ def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
         generator=ENCODER,
         strategy="sweep" if program.seeded else "straight",
     )
-    return _told(program, code, stats, executed)
+    return _noted(program, code, stats, executed)
 
 
 def _written_later(prepared: Prepared) -> Write:
@@ -274,7 +274,7 @@ def _written_later(prepared: Prepared) -> Write:
     return lambda: emitted or plan(prepared).emit()
 
 
-def _told(program: Program | RolledProgram, code: ObjectCode, stats: Stats, executed: Mapping[str, int]) -> ObjectCode:
+def _noted(program: Program | RolledProgram, code: ObjectCode, stats: Stats, executed: Mapping[str, int]) -> ObjectCode:
     """Note what was built, and keep it with the code."""
     seconds = stats.seconds
     built = 1000 * sum(seconds.values())

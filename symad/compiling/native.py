@@ -222,7 +222,7 @@ def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Root
 
     def call(*args: Any, **keywords: Any) -> Any:
         if not keywords:
-            entry = kernels.at_hand.get(_met(args))
+            entry = kernels.at_hand.get(_types_of(args))
             if entry is not None and entry[1].unchanged():
                 return entry[0](*args)
         else:
@@ -253,7 +253,7 @@ class _Kernels:
 
     def __init__(self, function: Callable[..., Any], options: CompileFields, read_too: Roots) -> None:
         self._function, self._options, self._read_too = function, options, read_too
-        self._made: OrderedDict[Any, tuple[Callable[..., Any], ReachableState]] = OrderedDict()
+        self._kernels: OrderedDict[Any, tuple[Callable[..., Any], ReachableState]] = OrderedDict()
         self.at_hand: dict[Any, tuple[Callable[..., Any], ReachableState]] = {}  # what numbers and arrays have met
         self._lock = Lock()
         self._warns = not options.get("freeze", False)
@@ -261,7 +261,7 @@ class _Kernels:
     def of(self, key: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
         """Return the kernel for arguments of a kind, which is compiled where there is none or something has changed."""
         with self._lock:
-            entry = self._made.get(key)
+            entry = self._kernels.get(key)
         if entry is None or not entry[1].unchanged():
             kernel = compile(self._function, *args, **self._options)  # unlocked: it may call this function too
             read = ReachableState(self._function, *self._read_too(), *static_parts(args))
@@ -270,18 +270,18 @@ class _Kernels:
                 _warn(self._function, read)
             entry = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix), read
         with self._lock:
-            if key not in self._made or len(self.at_hand) >= KERNELS:
+            if key not in self._kernels or len(self.at_hand) >= KERNELS:
                 self.at_hand = {}  # what is used from now on comes here once, and so to the end
-            self._made[key] = entry
-            self._made.move_to_end(key)
-            if len(self._made) > KERNELS:
-                self._made.popitem(last=False)
+            self._kernels[key] = entry
+            self._kernels.move_to_end(key)
+            if len(self._kernels) > KERNELS:
+                self._kernels.popitem(last=False)
             if _plain_key(args) is not None:
-                self.at_hand[_met(args)] = entry
+                self.at_hand[_types_of(args)] = entry
         return entry[0]
 
 
-def _met(args: tuple[Any, ...]) -> tuple[Any, ...]:
+def _types_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return what tells plain arguments apart, and more than their key does, in no time."""
     met: list[Any] = []
     for arg in args:

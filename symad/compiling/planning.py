@@ -209,7 +209,7 @@ class _Search:
         return any(loop.stop is not None for loop in self.written_down)
 
     @cached_property
-    def again(self) -> Function:
+    def composition(self) -> Function:
         """The function with its transforms on the nodes of the trace; the user's own if the trace is incomplete."""
         if not self.recipes or self.written_down or not can_be_replayed(self.traced):
             return self.f
@@ -335,7 +335,7 @@ class _Search:
         if self.primal is not None and self.primal.program.executed > LARGEST_SWEEP and loops is not None:
             self.refuse("sweep", f"its function has more than {LARGEST_SWEEP} operations")
             return None
-        few = columns_of(self.again, self.args)
+        few = columns_of(self.composition, self.args)
         if self.options.strategy != "sweep" and few is not None and few < FEWEST_COLUMNS:
             self.refuse("sweep", f"{few} columns are too few")
             return None
@@ -346,7 +346,7 @@ class _Search:
                 return None
         try:
             with discarding_recorded_errors():
-                program = seeded_program(self.again, self.args, self.options.max_paths)
+                program = seeded_program(self.composition, self.args, self.options.max_paths)
         except (LimitError, InvariantError):
             raise
         except WorkbenchError as error:
@@ -382,9 +382,9 @@ class _Search:
     def written_straight(self) -> Candidate:
         if not self.recipes and not self.written_down:
             return self.counted(self.traced)
-        if self.again is self.f:
+        if self.composition is self.f:
             return self.counted(trace(self.f, *self.args, max_paths=self.options.max_paths, freeze=True))
-        return self.counted(trace_ours(self.again, self.args, self.traced.names, self.options.max_paths))
+        return self.counted(trace_ours(self.composition, self.args, self.traced.names, self.options.max_paths))
 
     def counted(self, traced: Trace) -> Candidate:
         program = to_program(traced, self.name)

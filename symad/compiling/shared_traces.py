@@ -16,7 +16,7 @@ class SharedTraces:
     """What has been made, by a key that has the id of what it was made of."""
 
     def __init__(self) -> None:
-        self._made: dict[Hashable, tuple[object, object]] = {}
+        self._traces: dict[Hashable, tuple[object, object]] = {}
 
     def once(self, origin: object, form: Hashable, make: Callable[[], Made]) -> Made:
         """Return what was made of an origin in a form, or make it; the origin stays, so that its id does.
@@ -27,9 +27,9 @@ class SharedTraces:
         True
         """
         key = id(origin), form
-        if key not in self._made:
-            self._made[key] = make(), origin
-        shared: Made = self._made[key][0]  # type: ignore[assignment]
+        if key not in self._traces:
+            self._traces[key] = make(), origin
+        shared: Made = self._traces[key][0]  # type: ignore[assignment]
         return shared
 
 

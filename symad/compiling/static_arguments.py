@@ -39,19 +39,19 @@ class Variants:
 
     def __init__(self, function: Function, make: Callable[[Function], Function], kept: int) -> None:
         self._function, self._make, self._kept = function, make, kept
-        self._made: OrderedDict[Any, Function] = OrderedDict()
+        self._variants: OrderedDict[Any, Function] = OrderedDict()
         self._lock = Lock()
 
     def of(self, static: Mapping[int, Any]) -> Function:
         """Return the variant with static arguments at these positions."""
         key = tuple((position, StrictKey(value)) for position, value in sorted(static.items()))
         with self._lock:
-            variant = self._made.get(key)
+            variant = self._variants.get(key)
             if variant is None:
-                variant = self._made[key] = self._make(bound(self._function, static))
-            self._made.move_to_end(key)
-            if len(self._made) > self._kept:
-                self._made.popitem(last=False)
+                variant = self._variants[key] = self._make(bound(self._function, static))
+            self._variants.move_to_end(key)
+            if len(self._variants) > self._kept:
+                self._variants.popitem(last=False)
         return variant
 
 
@@ -72,7 +72,7 @@ class Instances:
     def __init__(self, function: Function, make: Callable[[Function, Roots], Function], kept: int) -> None:
         self._function, self._make, self._kept = function, make, kept
         self._methods = WeakKeyDictionary[type, bool]()  # whether the function is a method of a class
-        self._made: OrderedDict[int, tuple[ReferenceType[Any], Any, Function]] = OrderedDict()  # by the object's id
+        self._variants: OrderedDict[int, tuple[ReferenceType[Any], Any, Function]] = OrderedDict()  # by the object's id
         self._lock = Lock()
 
     def takes(self, value: Any) -> bool:
@@ -89,16 +89,16 @@ class Instances:
         """Return the variant for an object; ArgumentError where its attributes cannot be compared."""
         key = id(instance)
         with self._lock:
-            reference, roots, variant = self._made.get(key, (None, (), None))
-            if variant is None or reference is None or reference() is not instance or not _are(roots, instance):
-                reference, roots, variant = self._made[key] = self._of_new(instance)
-            self._made.move_to_end(key)
-            if len(self._made) > self._kept:
-                self._made.popitem(last=False)
+            reference, roots, variant = self._variants.get(key, (None, (), None))
+            if variant is None or reference is None or reference() is not instance or not _are_current(roots, instance):
+                reference, roots, variant = self._variants[key] = self._of_new(instance)
+            self._variants.move_to_end(key)
+            if len(self._variants) > self._kept:
+                self._variants.popitem(last=False)
         return variant
 
     def _of_new(self, instance: Any) -> tuple[ReferenceType[Any], Any, Function]:
-        key, variants, function = id(instance), self._made, self._function
+        key, variants, function = id(instance), self._variants, self._function
         if not has_only_a_dict(instance):
             name = name_of(function)
             raise ArgumentError(
@@ -117,7 +117,7 @@ class Instances:
         return reference, roots, self._make(bound, lambda: roots)
 
 
-def _are(roots: tuple[Any, ...], instance: Any) -> bool:
+def _are_current(roots: tuple[Any, ...], instance: Any) -> bool:
     """Whether these are the class and the attributes of an object, which may have been replaced."""
     return roots[0] is type(instance) and roots[1] is vars(instance)
 

@@ -75,7 +75,7 @@ class ArrayArithmetic(ABC):
         """Return the only result of an operation on whole matrices, flat."""
 
     @abstractmethod
-    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+    def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element, in NumPy's words."""
 
     @abstractmethod
@@ -137,7 +137,7 @@ class NodeArithmetic(ArrayArithmetic):
         """Return the only result of an operation on whole matrices."""
         return self.graph.arrays.matrices(operation, operands)[0]
 
-    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+    def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element."""
         scope = innermost_scope()
         assert scope is not None
@@ -257,7 +257,7 @@ class NumberArithmetic(ArrayArithmetic):
         """Return the only result of an operation on whole matrices."""
         return existing_numbers(operation, operands)[0]
 
-    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+    def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element."""
         return np.asarray(function(*values))
 

@@ -75,7 +75,7 @@ def _numbers_of(
 ) -> dict[int, Part]:
     """Return the numbers of the rows of a rule."""
     values = dict(rule.constants)
-    for row, part in rule.given:
+    for row, part in rule.read:
         values[row] = number_of(result_of(array) if row == rule.result else described.readings[part])
     if rule.computed:
         with np.errstate(all="ignore"):
@@ -138,7 +138,7 @@ class _EdgeRule:
     result: int
     edges: list[tuple[int | None, Form, int | None]]  # coefficient, source, guard
     needed: list[int]
-    given: list[tuple[int, Form]]  # what these read of parts of the form, but constants
+    read: list[tuple[int, Form]]  # parts of the form that these read, without constants
     constants: dict[int, Any]  # those of `needed` that are, by their numbers
     computed: list[int]  # the others
 
@@ -151,7 +151,7 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Edge
     rows: dict[Form, int] = {}
     moving = {slot for slot, moves in zip(slots, active, strict=True) if moves}
 
-    def made(part: Form) -> int:
+    def row_of(part: Form) -> int:
         if part in rows:
             return rows[part]
         if part[0] == "slot":
@@ -159,14 +159,14 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Edge
         elif part[0] == "constant":
             row = template.leaf(part[1])
         else:
-            operands = tuple(rows[operand] if operand in rows else made(operand) for operand in part[1:])
+            operands = tuple(rows[operand] if operand in rows else row_of(operand) for operand in part[1:])
             row = template.canonical(part[0], operands)
             if moving.intersection(operands):
                 moving.add(row)
         rows[part] = row
         return row
 
-    result = made(form)
+    result = row_of(form)
     build = Builder(template)
     build.finite.update(dict.fromkeys(slots, False))  # what is computed elsewhere may be anything
     found_edges = edges(build, result, moving.__contains__)

@@ -35,7 +35,7 @@ from symad.derivatives.array_rows import (
     SumRow,
     check_values,
 )
-from symad.derivatives.matrix_derivatives import what_is_read
+from symad.derivatives.matrix_derivatives import values_read
 from symad.errors import RuleError
 from symad.graph.absent_numbers import ties
 from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, Question, result_of, spread
@@ -287,7 +287,7 @@ class Linearization:
         if vectors is not None and array.number in vectors[1]:
             self.ask(results[vectors[0]], partial(check_values, operation))
         self.active.note(array, self._moving_results(operation, operands))
-        read = [self.carriers(reading).ravel() for reading in what_is_read(operation, operands, results)]
+        read = [self.carriers(reading).ravel() for reading in values_read(operation, operands, results)]
         return MatrixRow(array, operands, tuple(map(self.active.any_of, operands)), tuple(read))
 
     def _moving_results(self, operation: MatrixOperation, operands: Sequence[OperandAccess]) -> NDArray[np.bool_]:

@@ -335,8 +335,8 @@ class _Entries(Algebra[Carriers]):
         second = right.reshape(columns, inner).T if turned[1] else right.reshape(inner, columns)
         return self.by.product(first, second).ravel()
 
-    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
-        return self.by.each(function, *values)
+    def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+        return self.by.map(function, *values)
 
     def picked(self, value: Carriers, places: Places) -> Carriers:
         return value[places]

@@ -180,10 +180,10 @@ class _CustomRule:
     def partial(self, number: int, position: int) -> int | None:
         """Return the partial derivative of result `number` in an operand."""
         if self._partials is None:
-            self._partials = self._made()
+            self._partials = self._derivatives()
         return self._partials[number].get(self._operands[position])
 
-    def _made(self) -> list[dict[int, int]]:
+    def _derivatives(self) -> list[dict[int, int]]:
         if self._derivative is None:
             raise RuleError(
                 f"{self._name} has no derivative",

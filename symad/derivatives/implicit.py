@@ -293,11 +293,11 @@ class _ImplicitRule:
     def partial(self, row: int, position: int) -> int | None:
         """Return the derivative of component `row` of y in an operand."""
         if self._solved is None:
-            self._solved = self._made()
+            self._solved = self._derivatives()
         node = int(self._solved[row, position])
         return None if node == self._graph.number(0) else node
 
-    def _made(self) -> Nodes:
+    def _derivatives(self) -> Nodes:
         graph, build = self._graph, Builder(self._graph)
         y, residual = self.equation
         size = len(y)

@@ -32,7 +32,7 @@ class Algebra(ABC, Generic[Value]):
         """Return the only result of an operation on whole matrices."""
 
     @abstractmethod
-    def each(self, function: Callable[..., Any], *values: Value) -> Value:
+    def map(self, function: Callable[..., Any], *values: Value) -> Value:
         """Return a function of each entry of arrays of one size."""
 
     @abstractmethod
@@ -87,7 +87,7 @@ def solution_forward(
     if 0 in tangents:
         moved = _as_read(by, operation, tangents[0])
         less = by.multiplied((sides, n, n), read[1], moved, (False, not turned))
-        right = by.each(neg, less) if right is None else by.each(sub, right, less)
+        right = by.map(neg, less) if right is None else by.map(sub, right, less)
     assert right is not None
     return by.solved(operation.kind, n, read[0], right, turned)
 
@@ -103,14 +103,14 @@ def solution_backward(
         pair = (read[1], solved) if turned else (solved, read[1])
         outer = by.multiplied((n, sides, n), *pair, (True, False))
         places = np.flatnonzero(np.tri(n)) if operation.kind == "triangular" else np.arange(n * n)
-        cotangents[0] = by.each(neg, by.picked(outer, places)), places
+        cotangents[0] = by.map(neg, by.picked(outer, places)), places
     return cotangents
 
 
 def _as_read(by: Algebra[Value], operation: MatrixOperation, matrix: Value) -> Value:
     """Return the triangle of a matrix that is read, 0 elsewhere."""
     return (
-        by.each(mul, matrix, by.known(np.tri(operation.sizes[0]).ravel())) if operation.kind == "triangular" else matrix
+        by.map(mul, matrix, by.known(np.tri(operation.sizes[0]).ravel())) if operation.kind == "triangular" else matrix
     )
 
 
@@ -122,7 +122,7 @@ def determinant_forward(
 ) -> dict[int, Value]:
     """Return the tangent of a determinant, or of its logarithm; the matrix is read, and the determinant."""
     trace = by.multiplied((1, operation.sizes[0] ** 2, 1), _inverse(by, operation, read), tangent)
-    return {0: by.each(mul, trace, read[1]) if operation.kind == "determinant" else trace}
+    return {0: by.map(mul, trace, read[1]) if operation.kind == "determinant" else trace}
 
 
 def determinant_backward(
@@ -130,8 +130,8 @@ def determinant_backward(
 ) -> tuple[Value, Places]:
     """Return the cotangent of the matrix."""
     size = operation.sizes[0] ** 2
-    factor = by.each(mul, cotangents[0], read[1]) if operation.kind == "determinant" else cotangents[0]
-    product = by.each(mul, _inverse(by, operation, read), by.picked(factor, np.zeros(size, dtype=np.int64)))
+    factor = by.map(mul, cotangents[0], read[1]) if operation.kind == "determinant" else cotangents[0]
+    product = by.map(mul, _inverse(by, operation, read), by.picked(factor, np.zeros(size, dtype=np.int64)))
     return product, np.arange(size)
 
 
@@ -151,7 +151,7 @@ def cholesky_forward(
     symmetric = by.picked(tangent, np.maximum(row, column) * n + np.minimum(row, column))
     half = by.solved("triangular", n, read[0], symmetric, False)
     both = by.solved("triangular", n, read[0], by.transposed(half, n), False)
-    return {0: by.multiplied((n, n, n), read[0], by.each(mul, both, by.known(_halved(n))))}
+    return {0: by.multiplied((n, n, n), read[0], by.map(mul, both, by.known(_halved(n))))}
 
 
 def cholesky_backward(
@@ -159,13 +159,13 @@ def cholesky_backward(
 ) -> tuple[Value, Places]:
     """Return the cotangent of the lower triangle of the matrix."""
     (n,), lower = operation.sizes, np.flatnonzero(np.tri(operation.sizes[0]))
-    weighted = by.each(mul, cotangents[0], by.known(np.tri(n).ravel()))
+    weighted = by.map(mul, cotangents[0], by.known(np.tri(n).ravel()))
     turned = by.multiplied((n, n, n), weighted, read[0], (True, False))  # as the next solutions take it, by columns
-    inner = by.each(mul, turned, by.known(_halved(n).reshape(n, n).T.ravel()))
+    inner = by.map(mul, turned, by.known(_halved(n).reshape(n, n).T.ravel()))
     half = by.solved("triangular", n, read[0], inner, True)
     both = by.solved("triangular", n, read[0], by.transposed(half, n), True)
     kept = by.known(_halved(n)[lower])
-    return by.each(of_both, by.picked(both, lower), by.picked(by.transposed(both, n), lower), kept), lower
+    return by.map(of_both, by.picked(both, lower), by.picked(by.transposed(both, n), lower), kept), lower
 
 
 def _halved(n: int) -> NDArray[np.float64]:
@@ -185,14 +185,14 @@ def _derivative_along(by: Algebra[Value], n: int, matrix: Value, tangent: Value)
     """Return the derivative of an exponential along a matrix, which is scaled, so that it is not scaled with it."""
     row, column = axes_of(2 * n)
     everywhere = np.zeros(n * n, dtype=np.int64)
-    length = by.each(_scale, by.multiplied((1, n * n, 1), tangent, tangent))
+    length = by.map(_scale, by.multiplied((1, n * n, 1), tangent, tangent))
     scales = by.picked(length, everywhere)
-    parts = by.joined([matrix, by.each(truediv, tangent, scales), by.known(np.zeros(1))])
+    parts = by.joined([matrix, by.map(truediv, tangent, scales), by.known(np.zeros(1))])
     inner = row % n * n + column % n
     places = np.where((row < n) == (column < n), inner, np.where(row < n, n * n + inner, 2 * n * n))
     block = by.run(MatrixOperation("exponential", (2 * n,)), [by.picked(parts, places)])
     above = np.flatnonzero((row < n) & (column >= n))
-    return by.each(mul, by.picked(block, above), scales)
+    return by.map(mul, by.picked(block, above), scales)
 
 
 def exponential_forward(

@@ -12,13 +12,12 @@ from symad.derivatives.matrix_algebra import Algebra, Places, Value
 
 Part = TypeVar("Part")
 
-_OF_OPERANDS: frozenset[MatrixKind] = frozenset(
-    {"solve", "triangular", "determinant", "log_determinant", "exponential"}
-)  # whose rules read the first operand
+# Kinds whose rules read the first operand
+_OF_OPERANDS: tuple[MatrixKind, ...] = ("solve", "triangular", "determinant", "log_determinant", "exponential")
 _OF_RESULTS = frozenset({"log_determinant", "exponential"})  # whose rules read no result
 
 
-def what_is_read(operation: MatrixOperation, operands: Sequence[Part], results: Sequence[Part]) -> list[Part]:
+def values_read(operation: MatrixOperation, operands: Sequence[Part], results: Sequence[Part]) -> list[Part]:
     """Return those of operands and results that the rule of an operation reads, in its order."""
     first = [operands[0]] if operation.kind in _OF_OPERANDS else []
     return [*first, *(() if operation.kind in _OF_RESULTS else results)]

@@ -40,7 +40,7 @@ def _weighted(x: Any, y: Any, first: Any, second: Any) -> Any:
 def _total(by: Algebra[Value], terms: Sequence[Value]) -> Value:
     sum_of_terms = terms[0]
     for term in terms[1:]:
-        sum_of_terms = by.each(add, sum_of_terms, term)
+        sum_of_terms = by.map(add, sum_of_terms, term)
     return sum_of_terms
 
 
@@ -55,9 +55,9 @@ def _factor(by: Algebra[Value], operation: MatrixOperation, lower: Value) -> Val
     """Return L, with NaN on its diagonal for a column that depends on those before it."""
     m, n = operation.sizes
     row, column = axes_of(n)
-    squares = by.multiplied((n, n, 1), by.each(mul, lower, lower), by.known(np.ones(n)))
+    squares = by.multiplied((n, n, 1), by.map(mul, lower, lower), by.known(np.ones(n)))
     bound = np.where(row == column, (m * EPS) ** 2, -1.0)
-    return by.each(_independent, lower, by.picked(squares, row), by.known(bound))
+    return by.map(_independent, lower, by.picked(squares, row), by.known(bound))
 
 
 def _solved_columns(by: Algebra[Value], lower: Value, right: Value, n: int, m: int, turned: bool) -> Value:
@@ -74,10 +74,10 @@ def qr_forward(
     inner = by.multiplied((n, m, n), moved, q, (False, True))
     row, column = axes_of(n)
     first, second = by.known(1.0 * (row >= column)), by.known(1.0 * (row > column))
-    triangle = by.each(_weighted, inner, by.transposed(inner, n), first, second)
+    triangle = by.map(_weighted, inner, by.transposed(inner, n), first, second)
     tangents = dict[int, Value]()
     if 0 in targets:
-        tangents[0] = by.each(sub, moved, by.multiplied((n, n, m), triangle, q))
+        tangents[0] = by.map(sub, moved, by.multiplied((n, n, m), triangle, q))
     if 1 in targets:
         tangents[1] = by.multiplied((n, n, n), lower, triangle)
     return tangents
@@ -91,14 +91,14 @@ def qr_backward(
     row, column = axes_of(n)
     terms = list[Value]()
     if 1 in cotangents:
-        kept = by.each(mul, cotangents[1], by.known(1.0 * (row >= column)))
+        kept = by.map(mul, cotangents[1], by.known(1.0 * (row >= column)))
         terms.append(by.multiplied((n, n, n), lower, kept, (True, False)))
     if 0 in cotangents:
-        terms.append(by.each(neg, by.multiplied((n, m, n), cotangents[0], q, (False, True))))
+        terms.append(by.map(neg, by.multiplied((n, m, n), cotangents[0], q, (False, True))))
     inner = by.picked(_total(by, terms), np.maximum(row, column) * n + np.minimum(row, column))
     moved = by.multiplied((n, n, m), inner, q)
     if 0 in cotangents:
-        moved = by.each(add, moved, cotangents[0])
+        moved = by.map(add, moved, cotangents[0])
     return _solved_columns(by, lower, moved, n, m, True), np.arange(m * n)
 
 
@@ -114,7 +114,7 @@ def _gaps(by: Algebra[Value], values: Value, n: int, function: Callable[..., Any
     """Return a function of each pair of values, of the first and the last one, and of its bound."""
     row, column = axes_of(n)
     pairs = [by.picked(values, places) for places in (row, column, 0 * row, 0 * row + n - 1)]
-    return by.each(function, *pairs, by.known(n * EPS * (row != column)))
+    return by.map(function, *pairs, by.known(n * EPS * (row != column)))
 
 
 def eigen_forward(
@@ -129,7 +129,7 @@ def eigen_forward(
     if 0 in targets:
         tangents[0] = by.picked(inner, np.arange(n) * (n + 1))
     if 1 in targets:
-        turning = by.each(mul, _gaps(by, values, n, _reciprocal_gap), inner)
+        turning = by.map(mul, _gaps(by, values, n, _reciprocal_gap), inner)
         tangents[1] = by.multiplied(cube, turning, vectors)
     return tangents
 
@@ -142,15 +142,15 @@ def eigen_backward(
     row, column = axes_of(n)
     terms = list[Value]()
     if 0 in cotangents:
-        terms.append(by.each(mul, by.picked(cotangents[0], row), by.known(1.0 * (row == column))))
+        terms.append(by.map(mul, by.picked(cotangents[0], row), by.known(1.0 * (row == column))))
     if 1 in cotangents:
         turning = by.multiplied(cube, cotangents[1], vectors, (False, True))
-        terms.append(by.each(mul, _gaps(by, values, n, _reciprocal_gap), turning))
+        terms.append(by.map(mul, _gaps(by, values, n, _reciprocal_gap), turning))
     whole = by.multiplied(cube, by.multiplied(cube, vectors, _total(by, terms), (True, False)), vectors)
     places = np.flatnonzero(row <= column)
     halved = by.known(np.where(row == column, 0.5, 1.0)[places])
     other = by.picked(whole, (column * n + row)[places])
-    return by.each(of_both, by.picked(whole, places), other, halved), places
+    return by.map(of_both, by.picked(whole, places), other, halved), places
 
 
 # ---- singular values and vectors: B = V diag(s) P for the stored B, P = transpose(U) and V
@@ -168,7 +168,7 @@ def _reciprocal(x: Any, largest: Any, bound: Any) -> Any:
 def _reciprocals(by: Algebra[Value], values: Value, n: int, m: int) -> Value:
     row = np.repeat(np.arange(n), m)
     bound = by.known(np.full(n * m, n * EPS))
-    return by.each(_reciprocal, by.picked(values, row), by.picked(values, 0 * row), bound)
+    return by.map(_reciprocal, by.picked(values, row), by.picked(values, 0 * row), bound)
 
 
 def _exchanged(by: Algebra[Value], operation: MatrixOperation, results: Mapping[int, Value]) -> dict[int, Value]:
@@ -221,14 +221,14 @@ def _tall_forward(
     gaps, other = _gaps(by, values, n, _squares_gap), by.transposed(inner, n)
     rows, columns = by.picked(values, row), by.picked(values, column)
     if 0 in targets:
-        turning = by.each(mul, gaps, by.each(_weighted, inner, other, rows, columns))
+        turning = by.map(mul, gaps, by.map(_weighted, inner, other, rows, columns))
         tangents[0] = by.multiplied((n, n, m), turning, left)
         if m > n:
-            rest = by.each(sub, moved, by.multiplied((n, n, m), inner, left))
-            tangents[0] = by.each(add, tangents[0], by.each(mul, rest, _reciprocals(by, values, n, m)))
+            rest = by.map(sub, moved, by.multiplied((n, n, m), inner, left))
+            tangents[0] = by.map(add, tangents[0], by.map(mul, rest, _reciprocals(by, values, n, m)))
     if 2 in targets:
-        turning = by.each(mul, gaps, by.each(_weighted, other, inner, rows, columns))
-        tangents[2] = by.each(neg, by.multiplied((n, n, n), right, turning))
+        turning = by.map(mul, gaps, by.map(_weighted, other, inner, rows, columns))
+        tangents[2] = by.map(neg, by.multiplied((n, n, n), right, turning))
     return tangents
 
 
@@ -240,17 +240,17 @@ def _tall_backward(
     rows, columns = by.picked(values, row), by.picked(values, column)
     terms, outside = list[Value](), None
     if 1 in cotangents:
-        terms.append(by.each(mul, by.picked(cotangents[1], row), by.known(1.0 * (row == column))))
+        terms.append(by.map(mul, by.picked(cotangents[1], row), by.known(1.0 * (row == column))))
     gaps = _gaps(by, values, n, _squares_gap) if 0 in cotangents or 2 in cotangents else None
     if 0 in cotangents and gaps is not None:
-        turning = by.each(mul, gaps, by.multiplied((n, m, n), cotangents[0], left, (False, True)))
-        terms.append(by.each(of_both, turning, by.transposed(turning, n), rows))
+        turning = by.map(mul, gaps, by.multiplied((n, m, n), cotangents[0], left, (False, True)))
+        terms.append(by.map(of_both, turning, by.transposed(turning, n), rows))
         if m > n:
-            outside = by.each(mul, cotangents[0], _reciprocals(by, values, n, m))
-            terms.append(by.each(neg, by.multiplied((n, m, n), outside, left, (False, True))))
+            outside = by.map(mul, cotangents[0], _reciprocals(by, values, n, m))
+            terms.append(by.map(neg, by.multiplied((n, m, n), outside, left, (False, True))))
     if 2 in cotangents and gaps is not None:
-        turning = by.each(mul, gaps, by.multiplied((n, n, n), right, cotangents[2], (True, False)))
-        terms.append(by.each(neg, by.each(of_both, turning, by.transposed(turning, n), columns)))
+        turning = by.map(mul, gaps, by.multiplied((n, n, n), right, cotangents[2], (True, False)))
+        terms.append(by.map(neg, by.map(of_both, turning, by.transposed(turning, n), columns)))
     moved = by.multiplied((n, n, m), _total(by, terms), left)
-    moved = moved if outside is None else by.each(add, moved, outside)
+    moved = moved if outside is None else by.map(add, moved, outside)
     return by.multiplied((n, n, m), right, moved), np.arange(m * n)

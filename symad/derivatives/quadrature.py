@@ -121,7 +121,7 @@ class _Integrand:
         nodes = [self.nodes[t] for t in places]
         reached = self._operands([*nodes, *[node for _, node in at_ends if node is not None]])
         family = _Family(self, sorted(reached - {place for place, _ in at_ends}), weights, gauss)
-        return family.made(value, nodes, at_ends)
+        return family.node_of(value, nodes, at_ends)
 
     def _operands(self, nodes: Sequence[int]) -> set[int]:
         """Return the arguments, and the parameters of open levels that the integrand captures."""
@@ -142,7 +142,7 @@ class _Family:
         self.reached, self.weights, self.gauss = reached, weights, gauss
         self.build = Builder(self.scope.graph)
 
-    def made(self, value: float, nodes: list[int], at_ends: list[tuple[int, int | None]]) -> int:
+    def node_of(self, value: float, nodes: list[int], at_ends: list[tuple[int, int | None]]) -> int:
         """Return the node of an integral, from its value and the integrand's nodes at the places and the bounds."""
         graph = self.scope.graph
         bounds = [k for k, (_, node) in enumerate(at_ends) if node is not None]
@@ -178,10 +178,10 @@ class _IntegralRule:
             assert node is not None
             return node if k else family.build.neg(node)
         if self.inner is None:
-            self.inner = self._made()
+            self.inner = self._derivatives()
         return self.inner.get(position)
 
-    def _made(self) -> dict[int, int | None]:
+    def _derivatives(self) -> dict[int, int | None]:
         """Return the derivatives in all operands that the integrand depends on, all found at once."""
         family, build = self.family, self.family.build
         family.watch.check_choices(self.nodes, set(family.reached), family.name)
@@ -196,7 +196,7 @@ class _IntegralRule:
                 continue
             nodes, last = column[: len(self.nodes)], iter(column[len(self.nodes) :])
             ends = [(place, None if node is None else next(last)) for place, node in self.at_ends]
-            partials[k] = family.made(family.summed(nodes), nodes, ends)
+            partials[k] = family.node_of(family.summed(nodes), nodes, ends)
         return partials
 
 
@@ -268,7 +268,7 @@ def _not_exact(name: str, error: float) -> NoReturn:
     )
 
 
-class _Heard(list[Any]):
+class _Questions(list[Any]):
     """Questions that an integrand asks of numbers; `passed` are those of integrals inside of it."""
 
     def __init__(self) -> None:
@@ -284,7 +284,7 @@ class _Answers:
 
     def heard(self, run: Callable[[], int]) -> int:
         """Return what is run, and note what it asked."""
-        arrays, heard = self.graph.arrays, _Heard()
+        arrays, heard = self.graph.arrays, _Questions()
         before, arrays.asked = arrays.asked, heard
         try:
             return run()
@@ -336,7 +336,7 @@ class _Answers:
 
 def _pass_on(before: list[Any] | None, asked: list[Any]) -> None:
     """Pass questions to an outer integral, which records them without judging them."""
-    if isinstance(before, _Heard):
+    if isinstance(before, _Questions):
         before.passed += asked
     elif before is not None:
         before += asked

@@ -66,7 +66,7 @@ def integral_on_symbols(
         operands = sorted(reached - {place for place, _ in at_ends} - {variable})
         family = _Family(graph, name_of(f), variable, ends, tuple(points), operands, scope.gather is not None)
         (value,), error, factor = family.integrated([node])
-        outputs = [family.made(value, factor, node, at_ends), error]
+        outputs = [family.node_of(value, factor, node, at_ends), error]
         structure = lift(scope, (0.0, 0.0), ["", ""]).structure
         result: tuple[Any, Any] = deliver(scope, Tree(structure, [np.array(part, dtype=np.int64) for part in outputs]))
         return result
@@ -114,7 +114,7 @@ class _Family:
     operands: list[int]
     is_inside: bool
 
-    def made(self, value: int, factor: int, node: int, at_ends: list[tuple[int, int | None]]) -> int:
+    def node_of(self, value: int, factor: int, node: int, at_ends: list[tuple[int, int | None]]) -> int:
         """Return the node of an integral, from its value and the integrand at the variable and at the bounds.
 
         The factor multiplies its derivatives.
@@ -271,10 +271,10 @@ class _SymbolicIntegralRule:
             build = Builder(self.family.graph)
             return build.mul(node if k else build.neg(node), self.factor)
         if self.inner is None:
-            self.inner = self._made()
+            self.inner = self._derivatives()
         return self.inner.get(position)
 
-    def _made(self) -> dict[int, int]:
+    def _derivatives(self) -> dict[int, int]:
         """Return the derivatives in all operands that the integrand depends on, all integrated at once."""
         family, build = self.family, Builder(self.family.graph)
         _check_choices(family, self.node)
@@ -292,7 +292,7 @@ class _SymbolicIntegralRule:
         for (k, column), value in zip(moving_columns.items(), values, strict=True):
             last = iter(column[1:])
             ends = [(place, None if node is None else next(last)) for place, node in self.at_ends]
-            derivatives[k] = build.mul(family.made(value, factor, column[0], ends), self.factor)
+            derivatives[k] = build.mul(family.node_of(value, factor, column[0], ends), self.factor)
         return derivatives
 
 

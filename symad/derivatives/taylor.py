@@ -83,7 +83,7 @@ class _Expansion:
     ) -> None:
         self.build, self.parameters, self.order = build, parameters, order
         self.rows: list[tuple[int, int, Step]] = []  # (node, highest order that is needed, step), operands first
-        self.wanted: list[int] = []  # partial derivatives that rules multiply by
+        self.needed: list[int] = []  # partial derivatives that rules multiply by
         self.residuals: list[int] = []  # the same, and the other values that they multiply by
         self.series: dict[int, list[Term | None]] = {}
         for position, parameter in enumerate(parameters):
@@ -96,8 +96,8 @@ class _Expansion:
         for limit in range(self.order, 0, -1):
             for node in between(self.build, roots, self.parameters):
                 self._add(node, limit)
-            roots = [node for node in dict.fromkeys(self.wanted) if node not in self.series]
-            self.wanted.clear()
+            roots = [node for node in dict.fromkeys(self.needed) if node not in self.series]
+            self.needed.clear()
 
     def known(self, node: int, k: int) -> Term | None:
         """Return a coefficient that was computed before; that of a constant is a structural zero from k = 1 on."""
@@ -118,7 +118,7 @@ class _Expansion:
             if not row:
                 return  # piecewise constant
             coefficients = [coefficient for coefficient, _, _ in row if coefficient is not None]
-            self.wanted += coefficients
+            self.needed += coefficients
             self.residuals += coefficients
             step = self._chain(row)
         self.series[node] = [(node, None)]

@@ -82,9 +82,7 @@ class ArrayNodes:
     asked: list[Asked] | None = None  # of numbers, where somebody listens
     derivative_from: int = sys.maxsize  # nodes from this one on are a derivative of those before
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
-    composed: dict[int, tuple[ReferenceType[Nodes], tuple[OperandBlock, ...]]] = field(
-        default_factory=dict
-    )  # joined parts
+    composed: dict[int, tuple[ReferenceType[Nodes], tuple[OperandBlock, ...]]] = field(default_factory=dict)  # joined
     _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
     _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room

@@ -26,9 +26,8 @@ from symad.graph.graph import Graph
 FEW_TERMS = 16  # of which the largest is found term by term,
 MANY = 4096  # where there are so many in all
 Values = dict[int, Any]
-Step = tuple[
-    ArrayNode, Callable[[Values], NDArray[Any]], tuple[OperandAccess, ...]
-]  # what computes it, flat, from what
+# An array node, the function that computes its flat numbers, and the operands that this reads
+Step = tuple[ArrayNode, Callable[[Values], NDArray[Any]], tuple[OperandAccess, ...]]
 Part = tuple[list[int], Step | None, list[int]]  # nodes, then an array node, and elements of it that nodes read
 
 
@@ -94,9 +93,7 @@ class Schedule:
 
     known: list[tuple[ArrayNode, list[int]]]
     parts: list[Part]
-    constants: tuple[Values, Values] = field(
-        default_factory=lambda: ({}, {})
-    )  # numbers of nodes and arrays that are known already
+    constants: tuple[Values, Values] = field(default_factory=lambda: ({}, {}))  # known numbers of nodes and arrays
     last: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the arrays that a part is the last to read
 
     def carry_out(self, graph: Graph, values: Values) -> None:

@@ -32,14 +32,14 @@ def key_of(layout: str, threads: int, args: Sequence[Any], out: Any, number: Num
     (('points', 1, True, (3, 2), (16, 8)), None)
     """
     key: list[Any] = [layout, threads, out is None]
-    for array in args if out is None else (*args, *given(out)):
+    for array in args if out is None else (*args, *as_sequence(out)):
         if type(array) is not np.ndarray or array.dtype is not number.dtype:
             return None
         key += (array.shape, array.strides)
     return tuple(key)
 
 
-def given(out: Any) -> Sequence[Any]:
+def as_sequence(out: Any) -> Sequence[Any]:
     """Return the arrays that results are written into."""
     return out if type(out) in (tuple, list) else (out,)
 
@@ -78,7 +78,7 @@ class BatchLayout:
             return None
         try:
             shapes, dtype = self._shapes, self._number.dtype
-            results = list(given(out)) if shapes is None else [np.empty(shape, dtype) for shape in shapes]
+            results = list(as_sequence(out)) if shapes is None else [np.empty(shape, dtype) for shape in shapes]
             failed = self._run(table, (*args, *results))
         except MemoryError:
             return None
@@ -97,7 +97,7 @@ class BatchLayout:
                 code.share(self._room, table + 8 * HEAD, self._shape, self._points, threads)
                 self._threads = threads
             return code.driver.at_once(table, arrays, parallel(threads))
-        if not code.timing.wanted(count):
+        if not code.timing.needs(count):
             return code.driver.at_once(table, arrays, 0)
         start = time.perf_counter()
         failed = code.driver.at_once(table, arrays, 0)

@@ -48,7 +48,7 @@ class Timing:
         """Whether points were timed."""
         return self._largest > 0
 
-    def wanted(self, count: int) -> bool:
+    def needs(self, count: int) -> bool:
         """Whether a batch of so many points is to be timed: what short ones took says little of long ones."""
         return self._looks < LOOKS or count > 2 * self._largest
 
@@ -63,7 +63,7 @@ class Timing:
     def threads(self, count: int, most: int) -> int:
         """Return how many threads share so many points: one, until their time is known."""
         work = count * self.nanoseconds
-        if most == 1 or not self.known or (work < SURE and self.wanted(count)):
+        if most == 1 or not self.known or (work < SURE and self.needs(count)):
             return 1
         return max(1, min(most, isqrt(int(work / WAKING))))
 

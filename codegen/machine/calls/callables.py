@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from codegen.machine.exports.export import Exported, Material
 
 
-def again(compiled: Compiled, purpose: str) -> AbstractContextManager[Compilation]:
+def recompilation(compiled: Compiled, purpose: str) -> AbstractContextManager[Compilation]:
     """Open the stages of more code for a program, with the same optional passes as the first."""
     kept = None if compiled.bisection is None else compiled.bisection.copy()
     return compilation(f"{compiled.declared.name} {purpose}", forms.LISTING, kept)
@@ -201,7 +201,7 @@ class CFunction:
         unless given. ArgumentError for a name that C does not allow or a directory that cannot be written,
         LoweringError for a kernel that calls functions of SciPy.
         """
-        with again(self._compiled, "export"):
+        with recompilation(self._compiled, "export"):
             return forms.export(self.material, directory, name, cpu=cpu, library=library, source=source, points=points)
 
     def _plain_library(self) -> tuple[Library, Compiled]:

@@ -30,7 +30,7 @@ from codegen.machine.calls.arguments import (
     writable,
 )
 from codegen.machine.calls.background import Promise, later
-from codegen.machine.calls.callables import again
+from codegen.machine.calls.callables import recompilation
 from codegen.machine.calls.compiled import Built, Compiled, Pack, Unpack
 from codegen.machine.calls.gate import attach, describe, gate_of, native_type
 from codegen.machine.calls.kept_kernel import KeptKernel
@@ -221,7 +221,11 @@ class Kernel(KeptKernel):
             program_cache, operations = compiled.source.program_cache, compiled.stats.machine_operations
             assert program_cache is not None
             self._batch = forms.Batch(
-                compiled.program, compiled.options, operations, program_cache, lambda purpose: again(compiled, purpose)
+                compiled.program,
+                compiled.options,
+                operations,
+                program_cache,
+                lambda purpose: recompilation(compiled, purpose),
             )
         return self._batch
 
@@ -265,7 +269,7 @@ class Kernel(KeptKernel):
         """
         name = self.declared.name
 
-        def made() -> Callable[[Kernel], None]:
+        def better_code() -> Callable[[Kernel], None]:
             try:
                 library = compile_again()
             except Exception as error:
@@ -273,7 +277,7 @@ class Kernel(KeptKernel):
                 raise
             return lambda kernel: kernel._swap(library)
 
-        self._improvement = later(self, made)
+        self._improvement = later(self, better_code)
 
     def _swap(self, library: MachineCode) -> None:
         """Take other machine code; the old one lives on, because other threads may be running it."""
@@ -348,7 +352,7 @@ class Kernel(KeptKernel):
     @property
     def llvm(self) -> str:
         """LLVM IR text of the kernel (written anew)."""
-        with again(self._compiled, "llvm"):
+        with recompilation(self._compiled, "llvm"):
             return forms.write(self.program, self.options).text
 
     @property

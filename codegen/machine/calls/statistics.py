@@ -48,16 +48,12 @@ class Stats:
     fused: int  # multiplications that went into fused multiply-adds
     chunks: int = 1
     workspace: int = 0  # float64 values passed between chunks or loops
-    seconds: dict[str, float] = field(
-        default_factory=dict
-    )  # lower, schedule, emit, parse, codegen; or lower, group, encode; or load
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage: those of build.py, or load
     code_bytes: int = 0
     strategy: str = "straight"  # or "sweep", see codegen.emission.straight, or "rolled", see codegen.ir.region
     executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
     cached: bool = False  # the object code came from the disk cache: nothing was compiled
-    passes: Sequence[
-        tuple[str, int, int]
-    ] = ()  # of accuracy "fast": name, operations before and after, fused ones once
+    passes: Sequence[tuple[str, int, int]] = ()  # of accuracy "fast": name, operations before and after
     regions: tuple[RegionStats, ...] = ()  # the loops of a rolled kernel, whose operations are those of all bodies
     generator: str = LLVM  # of the machine code: that, ENCODER, or LLVM with the reason why not the encoder
     plan: Any = None  # why it was compiled so, from who asked for it; kept in no file

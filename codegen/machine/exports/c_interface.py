@@ -158,14 +158,14 @@ class Parameter:
     scalar: str
 
     @property
-    def given(self) -> bool:
+    def is_input(self) -> bool:
         """Whether the function reads it."""
         return isinstance(self.array, Input)
 
     @property
     def declaration(self) -> str:
         """The parameter as the header declares it."""
-        return f"{'const ' if self.given else ''}{self.scalar} *{self.name}"
+        return f"{'const ' if self.is_input else ''}{self.scalar} *{self.name}"
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def _description(api: Interface, processor: str) -> list[str]:
     width = max((len(parameter.name) for parameter in api.parameters), default=0)
     lines = [f"Evaluates {api.program.name}.", ""]
     for parameter in api.parameters:
-        direction = "@param[in] " if parameter.given else "@param[out]"
+        direction = "@param[in] " if parameter.is_input else "@param[out]"
         lines.append(f"{direction} {parameter.name.ljust(width)}  {_array(parameter)}")
     lines += [
         "@return 0, or 1 when memory for the workspace could not be allocated: then the outputs hold no results",

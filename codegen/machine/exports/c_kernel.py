@@ -45,7 +45,7 @@ class _CFileWriter:
     """The file in the making."""
 
     def __init__(self, api: Interface, plan: RolledPlan, called: Called) -> None:
-        self.given, self.plan, self.called, self.scalar = api, plan, called, api.scalar
+        self.api, self.plan, self.called, self.scalar = api, plan, called, api.scalar
         self.arrays: dict[bytes, str] = {}
         self.parts: list[str] = []
         self.size = 0
@@ -54,7 +54,7 @@ class _CFileWriter:
 
     def names(self) -> Iterator[str]:
         """How each buffer is written: an array of the caller, a static array, or a part of the workspace."""
-        arrays, first = iter(self.given.parameters), 0
+        arrays, first = iter(self.api.parameters), 0
         for buffer in self.plan.program.buffers:
             if buffer.values is not None:
                 yield ""  # written when it is first read
@@ -71,8 +71,8 @@ class _CFileWriter:
             self.size += len(values)
             if self.size > LARGEST:
                 why = f"its tables and constants have more than {LARGEST:,} numbers"
-                raise LoweringError(f"C source of {self.given.name}", why=why, do="export the object file")
-            self.arrays[key] = name = f"{self.given.name}_table{len(self.arrays)}_"
+                raise LoweringError(f"C source of {self.api.name}", why=why, do="export the object file")
+            self.arrays[key] = name = f"{self.api.name}_table{len(self.arrays)}_"
             numbers = [written(value) for value in values.tolist()]
             lines = [", ".join(numbers[k : k + PER_LINE]) for k in range(0, len(numbers), PER_LINE)]
             body = "".join(f"    {line},\n" for line in lines) or "    0,\n"
@@ -83,7 +83,7 @@ class _CFileWriter:
         bodies = []
         for (region, _), prepared in self.plan.regions:
             if region.matrix is None and id(region.body) not in self.bodies:
-                self.bodies[id(region.body)] = name = f"{self.given.name}_body{len(self.bodies)}_"
+                self.bodies[id(region.body)] = name = f"{self.api.name}_body{len(self.bodies)}_"
                 plan = _plan(region.body, prepared.fused)
                 bodies.append(
                     routine(Routine(name, plan, [("slots_", len(region.body.inputs))], ["values_"]), self.called)
@@ -98,9 +98,9 @@ class _CFileWriter:
             else f"{self.scalar} work_[{max(size, 1)}];"
         ]
         lines += ["if (work_ == NULL) return 1;"] if large else ["memset(work_, 0, sizeof work_);"]
-        lines += [f"(void){parameter.name};" for parameter in self.given.inputs]
+        lines += [f"(void){parameter.name};" for parameter in self.api.inputs]
         lines += [
-            f"memset({output.name}, 0, {output.array.size} * sizeof({self.scalar}));" for output in self.given.outputs
+            f"memset({output.name}, 0, {output.array.size} * sizeof({self.scalar}));" for output in self.api.outputs
         ]
         end = ["free(work_);"] if large else []
         return "\n".join([*bodies, *self.parts]), [*lines, *steps, *end, "return status_;"]

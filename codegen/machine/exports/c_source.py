@@ -158,7 +158,7 @@ class _CFunctionWriter:
     """Writes the functions of one routine."""
 
     def __init__(self, source: Routine, called: Called) -> None:
-        self.given, self.called = source, called
+        self.routine, self.called = source, called
         self.places = [(name, k) for name, size in source.inputs for k in range(size)]
         self.stores: dict[int, list[tuple[str, int]]] = {}
         for array, position, row in source.plan.lowered.stores:
@@ -171,7 +171,7 @@ class _CFunctionWriter:
 
     def chunk(self, number: int, chunk: list[int]) -> str:
         """Return the function of one chunk, whose parameters are the arrays that it uses."""
-        rows, slots = self.given.plan.lowered.rows, self.given.plan.order.slots
+        rows, slots = self.routine.plan.lowered.rows, self.routine.plan.order.slots
         self.used, self.names = set(), {}
         lines = []
         for index in chunk:
@@ -187,7 +187,7 @@ class _CFunctionWriter:
                 lines.append(f"{array}[{position}] = {name};")
         parameters = {**self.parameters, WORKSPACE: f"{self.called.scalar} *restrict {WORKSPACE}"}
         used = [name for name in parameters if name in self.used]
-        function = f"{self.given.name}{number}_"
+        function = f"{self.routine.name}{number}_"
         self.calls.append(f"{function}({', '.join(used)});")
         head = f"static void {function}({', '.join([parameters[name] for name in used]) or 'void'})"
         return "\n".join([head, "{", *[f"    {line}" for line in lines], "}", ""])
@@ -215,20 +215,22 @@ class _CFunctionWriter:
         name = self.names.get(index)
         if name is not None:
             return name
-        row = self.given.plan.lowered.rows[index]
+        row = self.routine.plan.lowered.rows[index]
         if row[0] == "const":
             (value,) = struct.unpack(">d", row[1])
             text = hexadecimal(value, self.called.scalar)
             return f"({text})" if text.startswith("-") else text
         if row[0] in ("true", "false"):
             return "1" if row[0] == "true" else "0"
-        array, position = self.places[row[1]] if row[0] == "input" else (WORKSPACE, self.given.plan.order.slots[index])
+        array, position = (
+            self.places[row[1]] if row[0] == "input" else (WORKSPACE, self.routine.plan.order.slots[index])
+        )
         self.used.add(array)
         return f"({array}[{position}] != 0.0)" if row[0] in TRUTHS else f"{array}[{position}]"
 
     def driver(self) -> str:
         """Return the function that calls the chunks, with the workspace."""
-        size, kind = self.given.plan.workspace, self.called.scalar
+        size, kind = self.routine.plan.workspace, self.called.scalar
         unused = [name for name in self.parameters if not any(re.search(rf"\b{name}\b", call) for call in self.calls)]
         lines = [f"(void){name};" for name in unused]
         lines += self.calls
@@ -237,5 +239,5 @@ class _CFunctionWriter:
             lines = [*memory, *lines, f"free({WORKSPACE});"]
         elif size:
             lines = [f"{kind} {WORKSPACE}[{size}];", *lines]
-        head = f"static int {self.given.name}({', '.join(self.parameters.values()) or 'void'})"
+        head = f"static int {self.routine.name}({', '.join(self.parameters.values()) or 'void'})"
         return "\n".join([head, "{", *[f"    {line}" for line in lines], "    return 0;", "}", ""])

@@ -15,10 +15,7 @@ from codegen.machine.exports.c_interface import Interface, Parameter
 from codegen.machine.exports.c_source import hexadecimal
 
 Point = Sequence[Array]
-LAST_BITS = {
-    "double": 1e-11,
-    "float": 1e-3,
-}  # of the largest number of an array: sums of loops are rounded in another order
+LAST_BITS = {"double": 1e-11, "float": 1e-3}  # of an array's largest number: loops round sums in another order
 NUMBERS_PER_LINE = 4
 INDICES_PER_LINE = 16
 

@@ -136,7 +136,7 @@ class KernelEntry:
         return parameters
 
     @property
-    def found(self) -> list[tuple[str, str]]:
+    def body_parameters(self) -> list[tuple[str, str]]:
         """Types and names of what code in the entry finds: its point, its row of the tile, and the outputs."""
         parameters = [("i64", "%count"), ("i64", "%point"), ("i32", "%lane")]
         parameters += [("ptr", f"%{name}{k}") for k in range(len(self.rows)) for name in ("tile", "row")]
@@ -161,7 +161,7 @@ class KernelEntry:
     def text(self, body: Sequence[str], functions: str) -> str:
         """Return the entry around lines that compute a point, and what it and some functions call.
 
-        The lines find tables of pointers to inputs, %in, and to where outputs are to be put, %out, and `found`.
+        The lines have tables of pointers to inputs, %in, and to places of outputs, %out, and `body_parameters`.
         """
         lines = list(DECLARED)
         if self.rows:

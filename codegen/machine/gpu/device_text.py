@@ -78,7 +78,7 @@ def device_text(program: Program | RolledProgram, options: Options, architecture
     entry = window_entry(prepared.program, form)
     body, symbols = windowed(prepared.program, prepared.fused, form, entry)
     _refuse(program.name, symbols, body)
-    arguments = ",".join(f"{kind} {name}" for kind, name in entry.found)
+    arguments = ",".join(f"{kind} {name}" for kind, name in entry.body_parameters)
     call = f"call void @body(ptr %in,ptr %out,ptr null,{arguments})"
     return DeviceText("\n".join([body, *_declared(symbols, body), entry.text([call], body)]), entry.shared)
 

@@ -61,7 +61,7 @@ class HostPart:
     def __init__(
         self, module: Module, inputs: Sequence[Given], outputs: Sequence[Array], size: int, scalar: np.dtype[Any]
     ) -> None:
-        self.module, self.given, self.outputs, self.scalar = module, inputs, outputs, scalar
+        self.module, self.inputs, self.outputs, self.scalar = module, inputs, outputs, scalar
         moving = [argument.numbers for argument in inputs if argument.shared is None]
         bytes_of = [scalar.itemsize * size * numbers for numbers in (*moving, *(array.shape[1] for array in outputs))]
         self.pinned: list[Pinned] = [Pinned(module.device, room) for room in bytes_of]
@@ -73,7 +73,7 @@ class HostPart:
         """Copy the points there, compute them and copy the results back; nothing is waited for."""
         self.first, self.count = first, count
         stream, places, rooms = self.stream.handle, [], iter(zip(self.pinned, self.memory, strict=True))
-        for argument in self.given:
+        for argument in self.inputs:
             if argument.shared is not None:
                 places.append((argument.shared.address, 0))
                 continue

@@ -31,12 +31,12 @@ def window_entry(program: Program, form: Form) -> KernelEntry:
 
 
 def windowed(program: Program, lowered: Lowered, form: Form, entry: KernelEntry) -> tuple[str, dict[str, Symbol]]:
-    """Return the function `body`, with the tables of arrays, nothing, and what `Entry.found` has, and its symbols."""
+    """Return the function `body` of the tables of arrays and `KernelEntry.body_parameters`, and its symbols."""
     order = sorted(lowered.stores)
     rows = depth_first(replace(lowered, stores=order))
     at = {row: number for number, row in enumerate(rows)}
     writer = ChunkWriter(program, lowered.rows, Schedule([rows], {}, 0), {}, form)
-    parameters = ",".join(["ptr %0", "ptr %1", "ptr %2", *(" ".join(pair) for pair in entry.found)])
+    parameters = ",".join(["ptr %0", "ptr %1", "ptr %2", *(" ".join(pair) for pair in entry.body_parameters)])
     names = Names(writer, [f"define internal void @body({parameters}) alwaysinline {{"], 4)
     places = {(array, position): row for array, position, row in order}
     done = 0

@@ -182,10 +182,10 @@ class _Forward:
         self.guarded_slots: dict[Region, tuple[int, ...]] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
-        _run(steps, (self.visit, self.further), lambda: self.found)
+        _run(steps, (self.visit, self.further), lambda: self.known)
 
     @property
-    def found(self) -> int:
+    def known(self) -> int:
         """The size of what is known; it only grows."""
         return self.places.changes + len(self.guarded) + len(self.infinite)
 

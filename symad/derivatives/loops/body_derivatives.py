@@ -96,14 +96,14 @@ class Replays:
     """Bodies on their graphs, each once for the same active slots."""
 
     def __init__(self) -> None:
-        self.made: dict[tuple[int, tuple[int, ...]], Replay] = {}
+        self.replays: dict[tuple[int, tuple[int, ...]], Replay] = {}
 
     def of(self, body: Program, active: Iterable[int]) -> Replay:
         """Return a body with some slots active."""
         key = id(body), tuple(sorted(active))
-        if key not in self.made:
-            self.made[key] = Replay(body, key[1])
-        return self.made[key]
+        if key not in self.replays:
+            self.replays[key] = Replay(body, key[1])
+        return self.replays[key]
 
 
 def _tuple_of(nodes: Sequence[int]) -> Tree:

@@ -113,11 +113,11 @@ def outputs_reached(replay: Replay) -> list[int]:
     [0]
     """
 
-    def found() -> list[int]:
+    def compute() -> list[int]:
         reached = {*replay.forward.inputs, *(target for target, _ in replay.forward.rows)}
         return [output for output in replay.smooth if replay.outputs[output] in reached]
 
-    return replay.once("outputs reached", found).copy()
+    return replay.once("outputs reached", compute).copy()
 
 
 def slots_reached(replay: Replay, outputs: Iterable[int]) -> list[int]:
@@ -129,14 +129,14 @@ def slots_reached(replay: Replay, outputs: Iterable[int]) -> list[int]:
     """
     chosen = frozenset(outputs)
 
-    def found() -> list[int]:
+    def compute() -> list[int]:
         reached = {replay.outputs[output] for output in chosen}
         for target, row in replay.backward.rows:
             if any(source in reached for _, source, _ in row):
                 reached.add(target)
         return [slot for slot in replay.active if replay.parameters[slot] in reached]
 
-    return replay.once(("slots reached", chosen), found).copy()
+    return replay.once(("slots reached", chosen), compute).copy()
 
 
 def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
@@ -149,12 +149,12 @@ def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
     """
     its = tuple(guarded)
 
-    def found() -> set[int]:
+    def compute() -> set[int]:
         holds = {slot: _holds(replay) for slot in its}
         terms = replay.forward.terms(replay.build, [(replay.build.one, holds.get(slot)) for slot in replay.active])
         return {output for output in replay.smooth if _is_guarded(terms.get(replay.outputs[output]))}
 
-    return replay.once(("outputs guarded", its), found).copy()
+    return replay.once(("outputs guarded", its), compute).copy()
 
 
 def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
@@ -166,7 +166,7 @@ def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
     {0}
     """
 
-    def found() -> set[int]:
+    def compute() -> set[int]:
         seeds = [
             (replay.build.one, _holds(replay) if outputs[output] else None) if output in outputs else None
             for output in replay.smooth
@@ -174,7 +174,7 @@ def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
         terms = replay.backward.terms(replay.build, seeds)
         return {slot for slot in replay.active if _is_guarded(terms.get(replay.parameters[slot]))}
 
-    return replay.once(("slots guarded", tuple(sorted(outputs.items()))), found).copy()
+    return replay.once(("slots guarded", tuple(sorted(outputs.items()))), compute).copy()
 
 
 def has_gates(body: Program) -> bool:

@@ -259,7 +259,7 @@ class _Finder:
 
     def visit(self, region: Region) -> bool:
         """Write the pieces of a region; False where there are too many."""
-        needed = [self.wanted(result) for result in region.results]
+        needed = [self.needed(result) for result in region.results]
         groups = [np.nonzero(group)[0] for group in _by_value([np.array(w) for w in needed], region.count)]
         count = 0
         while groups:
@@ -279,7 +279,7 @@ class _Finder:
                 return False
         return True
 
-    def wanted(self, result: Result) -> Places:
+    def needed(self, result: Result) -> Places:
         """Return in which repetitions a result is part of an output or of an inner value."""
         places = result.table.places()
         if self.program.buffers[result.buffer].kind == "output":

@@ -119,7 +119,7 @@ class _Sweep:
         self.stored = self.assembly.workspace(len(inner))
         self.choosing = chooses(pieces)
         self.low_rank = LowRank(self.assembly, inner, self.width, guarded=self.choosing)
-        self.found: list[_Second] = []
+        self.seconds: list[_Second] = []
 
     def run(self) -> None:
         for piece in reversed(self.pieces):
@@ -137,11 +137,11 @@ class _Sweep:
         """Return the program with the Hessian as its output."""
         assembly, width = self.assembly, self.width
         if triangle in ("lower", "upper"):
-            entries = [second.in_triangle(assembly, triangle) for second in self.found]
+            entries = [second.in_triangle(assembly, triangle) for second in self.seconds]
             return assembly.rolled([assembly.packed([*entries, *more], (width, width), format)])
-        whole = [*(entry for second in self.found for entry in second.twice()), *more]
+        whole = [*(entry for second in self.seconds for entry in second.twice()), *more]
         if not more:
-            lower = [second.in_triangle(assembly, "lower") for second in self.found]
+            lower = [second.in_triangle(assembly, "lower") for second in self.seconds]
             return assembly.rolled([assembly.symmetric(lower, whole, shape + shape, format if triangle else None)])
         if triangle is None:
             return assembly.rolled([assembly.dense(whole, width, shape + shape)])
@@ -201,7 +201,7 @@ class _Sweep:
     def second(self, draft: RegionDraft, node: int, first: Slot, second: Slot) -> None:
         """Let a second derivative go where it belongs."""
         if first.role == "active" and second.role == "active":
-            self.found.append(_Second(draft, node, first, second))
+            self.seconds.append(_Second(draft, node, first, second))
             return
         if first.role == "active":
             first, second = second, first

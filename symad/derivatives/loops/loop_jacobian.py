@@ -93,7 +93,7 @@ class _EntryWriter:
     def __init__(self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, width: int) -> None:
         self.program, self.pieces, self.inner, self.width = program, pieces, inner, width
         self.assembly, self.choosing = Assembly(program), chooses(pieces)
-        self.found: list[list[WrittenEntry]] = [[] for _ in program.outputs]
+        self.written: list[list[WrittenEntry]] = [[] for _ in program.outputs]
         self.through = [Support(len(inner), {}) for _ in program.outputs]  # S_z of each output
         self.through_buffers = [self.assembly.workspace(output.size * len(inner)) for output in program.outputs]
 
@@ -105,10 +105,10 @@ class _EntryWriter:
                 self.visit(piece, terms)
         jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
         jacobian.write({int(n) for support in self.through for places in support.columns.values() for n in places})
-        for number in range(len(self.found)):
+        for number in range(len(self.written)):
             if not self.through_inner(number, jacobian):
                 return None
-        return self.found
+        return self.written
 
     def visit(self, piece: Piece, terms: Sequence[Term]) -> None:
         """Differentiate a piece."""
@@ -130,7 +130,7 @@ class _EntryWriter:
         """Let a partial derivative go where it belongs."""
         number = term.buffer - self.program.first_output
         if slot.role == "active":
-            self.found[number].append(WrittenEntry(draft, node, term.places, slot.places))
+            self.written[number].append(WrittenEntry(draft, node, term.places, slot.places))
             return
         values = self.inner.of(slot.buffer, slot.places)
         draft.result(node, self.through_buffers[number], term.places * len(self.inner) + values)
@@ -156,5 +156,5 @@ class _EntryWriter:
             weight = draft.slot(self.through_buffers[number], places * len(self.inner) + value)
             row = draft.slot(jacobian, value * self.width + across)
             terms.append(times(draft.build, weight, row, guarded=self.choosing))
-        self.found[number].append(WrittenEntry(draft, sum_of(draft.build, terms), places, across))
+        self.written[number].append(WrittenEntry(draft, sum_of(draft.build, terms), places, across))
         self.assembly.pieces.append(draft)

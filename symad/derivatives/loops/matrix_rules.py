@@ -24,7 +24,7 @@ from codegen.loops.optimise.draft import Draft
 from codegen.matrices.matrix_loops import matrix_region
 from symad.derivatives.loops.body_derivatives import body_program
 from symad.derivatives.matrix_algebra import Algebra
-from symad.derivatives.matrix_derivatives import pulled, pushed, what_is_read
+from symad.derivatives.matrix_derivatives import pulled, pushed, values_read
 
 
 @cache
@@ -117,9 +117,9 @@ class MatrixRule(Algebra[Gather]):
     @property
     def read(self) -> Sequence[Gather]:
         """What the rule of the operation reads."""
-        return list(map(self.side_by_side, what_is_read(self.operation, self.region.gathers, self.results)))
+        return list(map(self.side_by_side, values_read(self.operation, self.region.gathers, self.results)))
 
-    def each(self, function: Callable[..., Any], *values: Gather) -> Gather:
+    def map(self, function: Callable[..., Any], *values: Gather) -> Gather:
         """Return a function of each entry."""
         return self.entries(function, values)
 

@@ -99,7 +99,7 @@ class Reverse:
                 do="give it a bound: fori_loop, or while_loop(..., max_steps=...); or use forward mode",
             )
         if self.checkpoints != "all" and not region.parallel and any(count != FIXED for count in counts):
-            return region, self.again(region, counts)
+            return region, self.chain_again(region, counts)
         needs = Needs(
             self.ahead.replay(region), self.behind.slots[region], self.behind.outputs[region],
             self.behind.results[region], self.cotangents,
@@ -132,7 +132,7 @@ class Reverse:
         steps = list(rule.backward(cotangents, targets))
         return [*steps, *(step for guard in guards for step in rule.guards(known[-1], guard, ahead=False))]
 
-    def again(self, region: Region, counts: tuple[int, ...]) -> list[Step]:
+    def chain_again(self, region: Region, counts: tuple[int, ...]) -> list[Step]:
         """Return the steps that run a chain in a nest again, and then backward, in each round."""
         first, depth = len(self.draft.buffers), len(counts)
         turned = readdressed(region, lambda buffer, table: (buffer, backward_table(table, counts, turned=False)))

@@ -82,9 +82,9 @@ class BackwardRegion:
         # what carries leave at the end, and where it is added, by buffer: nobody may ask for that of guards
         self.leaving: dict[tuple[int, tuple[int, ...]], list[tuple[Gather, Gather]]] = {}
         self.forward: Region = region
-        self.steps: list[Step] = self.made()
+        self.steps: list[Step] = self.backward_steps()
 
-    def made(self) -> list[Step]:
+    def backward_steps(self) -> list[Step]:
         """Return the steps backward."""
         region, needs = self.region, self.needs
         spread = [use for use in self.uses if use.kind != "last"]
