@@ -195,10 +195,6 @@ class _Search:
         return any(recipe.transform in MATRICES for recipe in self.recipes)
 
     @property
-    def has_columns(self) -> bool:
-        return bool(self.recipes) and self.recipes[-1].columns is not None
-
-    @property
     def written_down(self) -> Sequence[Loop]:
         """Loops of the trace that were written as such."""
         return self.traced.loops if isinstance(self.traced, StructuredTrace) else ()
@@ -326,7 +322,7 @@ class _Search:
         """A dense matrix by its columns."""
         if not self.options.sweeps:
             return None
-        if not self.has_columns:
+        if not self.recipes or self.recipes[-1].columns is None:
             self.refuse("sweep", NO_COLUMNS)
             return None
         if not allowed("sweep"):

@@ -277,7 +277,7 @@ class _SymbolicIntegralRule:
     def _derivatives(self) -> dict[int, int]:
         """Return the derivatives in all operands that the integrand depends on, all integrated at once."""
         family, build = self.family, Builder(self.family.graph)
-        _check_choices(family, self.node)
+        _refuse_jumps(family.graph, self.node, family.variable, set(family.operands), family.name)
         present = [(place, node) for place, node in self.at_ends if node is not None]
         outputs = [self.node, *[node for _, node in present]]
         inputs = [*family.operands, *[place for place, _ in present]]
@@ -310,11 +310,6 @@ def _stripped(graph: Graph, node: int) -> int:
     while graph.heads[node] is Alias:
         node = graph.operands[node][0]
     return node
-
-
-def _check_choices(family: _Family, node: int) -> None:
-    """Raise an error for an integrand that chooses at a place that depends on differentiated values."""
-    _refuse_jumps(family.graph, node, family.variable, set(family.operands), family.name)
 
 
 def _refuse_jumps(graph: Graph, node: int, variable: int, operands: set[int], name: str) -> None:

@@ -180,7 +180,7 @@ class Graph(RowTable):
             if nodes.stop > self.most:
                 raise LimitError(f"the graph has reached {self.most} nodes", why=f"{count} leaves were to be added")
             if values is None:
-                self._atoms_later(nodes, atom)
+                self._lazy_atoms().later(nodes, atom)
             else:
                 self._lazy_atoms().later_floats(nodes, values)
             self._add_leaves(head, nodes)
@@ -206,7 +206,7 @@ class Graph(RowTable):
                     do="differentiate it for a part of the data at a time, or compile it",
                 )
             if numbers is not None:
-                self._atoms_later(range(first, first + count), lambda k: _atom(float(numbers[k])))
+                self._lazy_atoms().later(range(first, first + count), lambda k: _atom(float(numbers[k])))
             if self.blocks.scanned < first:
                 self.blocks.scan(self.heads)
             self.blocks.add_range(first, first + count)
@@ -231,10 +231,6 @@ class Graph(RowTable):
         self.heads += [head] * len(nodes)
         self.operands += [()] * len(nodes)
         self.blocks.scanned = nodes.stop
-
-    def _atoms_later(self, nodes: range, atom: AtomOf) -> None:
-        """Create the atoms of nodes from their numbers when they are asked for."""
-        self._lazy_atoms().later(nodes, atom)
 
     def _lazy_atoms(self) -> LazyAtoms:
         if not isinstance(self.atoms, LazyAtoms):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -221,11 +221,7 @@ class Kernel(KeptKernel):
             program_cache, operations = compiled.source.program_cache, compiled.stats.machine_operations
             assert program_cache is not None
             self._batch = forms.Batch(
-                compiled.program,
-                compiled.options,
-                operations,
-                program_cache,
-                lambda purpose: recompilation(compiled, purpose),
+                compiled.program, compiled.options, operations, program_cache, partial(recompilation, compiled)
             )
         return self._batch
 

@@ -222,9 +222,8 @@ class _CFunctionWriter:
             return f"({text})" if text.startswith("-") else text
         if row[0] in ("true", "false"):
             return "1" if row[0] == "true" else "0"
-        array, position = (
-            self.places[row[1]] if row[0] == "input" else (WORKSPACE, self.routine.plan.order.slots[index])
-        )
+        slots = self.routine.plan.order.slots
+        array, position = self.places[row[1]] if row[0] == "input" else (WORKSPACE, slots[index])
         self.used.add(array)
         return f"({array}[{position}] != 0.0)" if row[0] in TRUTHS else f"{array}[{position}]"
 
