@@ -47,7 +47,7 @@ def are_doubles(values: Any) -> bool:
 
 
 def kinds_of(values: Any) -> set[str]:
-    """Return the kinds of numbers; a small integer beside a float is what NumPy makes a float of.
+    """Return the kinds of numbers; NumPy makes a small integer beside a float a float.
 
     >>> sorted(kinds_of((1.0, [np.ones(2), 2])))
     ['float', 'integer']
@@ -146,7 +146,7 @@ class Lambdified:
         return self._of_any(args, originals)
 
     def _of_any(self, args: tuple[Any, ...], originals: tuple[Any, ...]) -> Any:
-        """Evaluate at arrays, at expressions, at complex numbers, or at what NumPy does not compute in doubles."""
+        """Evaluate at arrays, expressions, complex numbers, and other values that NumPy does not compute in doubles."""
         if any(isinstance(value, sp.Basic) for value in args):
             numbers = [_number(value) for value in args]
             if any(isinstance(value, sp.Basic) for value in numbers):
@@ -308,7 +308,7 @@ _EXPONENTS = (2, -1, sp.Rational(1, 2))
 
 
 def are_numpys(program: Program | RolledProgram) -> bool:
-    """Whether each result is of a few of NumPy's operations, and of all arguments, so that it has their shape.
+    """Whether each result is one or two of NumPy's operations on all arguments, so that it has their shape.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")

@@ -130,7 +130,7 @@ def by_others(value: Any) -> Any:
 
 
 def read(args: Any, expressions: Any, *, sparse: bool = False) -> tuple[Arguments, Results, list[tuple[Any, Any]]]:
-    """Return what a function takes, what it gives, and what `sympy.cse` has taken out of it.
+    """Return the arguments of a function, its results, and the replacements of `sympy.cse`.
 
     >>> x, y = sp.symbols("x y")
     >>> taken, results, replacements = read([x], ([(y, x**2)], [y + 1]))
@@ -144,7 +144,7 @@ def read(args: Any, expressions: Any, *, sparse: bool = False) -> tuple[Argument
 
 
 def _expressions(expressions: Any, taken: Arguments) -> tuple[Any, Any]:
-    """Return the expressions, and what `sympy.cse` has taken out of them."""
+    """Return the expressions, and the replacements of `sympy.cse`."""
     if taken.replaced:
         expressions = _substituted(expressions, taken.replaced)
     if not (isinstance(expressions, tuple) and len(expressions) == 2 and isinstance(expressions[0], list)):

@@ -118,7 +118,7 @@ def _kernel(
 
 
 def _check(program: Program | RolledProgram, options: Options) -> None:
-    """Refuse what limits or options do not allow."""
+    """Raise an error for a program beyond limits or options."""
     _check_memory(program, options.number.dtype.itemsize)
     if isinstance(program, Program):
         check("the program", program.heads)
@@ -155,7 +155,7 @@ def kernel_of(data: bytes, where: str, cache: Setting = None, restore: Restore |
 
 
 def revive(data: bytes, pack: Pack | None, unpack: Unpack | None) -> Kernel:
-    """Return a kernel from its portable bytes, compiled for this machine: what pickles of kernels call."""
+    """Return a kernel from its portable bytes, compiled for this machine: pickled kernels call this."""
     return _recompiled(decode(data, "a pickled kernel"), pack, unpack, None)
 
 
@@ -167,7 +167,7 @@ def _recompiled(portable: Portable, pack: Pack | None, unpack: Unpack | None, ca
 def _stored(
     tier: Tier, program: Program | RolledProgram, options: Options, program_cache: ProgramCache
 ) -> Compiled | None:
-    """Return what the cache has."""
+    """Return the kernel in the cache, None without any."""
     start = time.perf_counter()
     stored = program_cache.load(tier)
     if stored is None:
@@ -198,7 +198,7 @@ def _why_llvm(prepared: Prepared, options: Options) -> tuple[str, str]:
 
 
 def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Write | None]:
-    """Run all stages, each timed; returned is also what writes the IR, for better machine code where there is any."""
+    """Run all stages, each timed; also return the writer of the IR for better machine code, if there can be any."""
     clock = [time.perf_counter()]
     planned: Plan
     generator = LLVM

@@ -52,7 +52,7 @@ def uses_library(options: Options) -> bool:
 
 
 def planned(program: Program | RolledProgram, options: Options) -> Plan:
-    """Return what is to be written of any program.
+    """Return the plan of the text of any program.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy

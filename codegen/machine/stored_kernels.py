@@ -74,7 +74,7 @@ def kernel_in(data: bytes, where: str, *, cache: Setting = None, restore: Restor
 
 
 class Stored:
-    """The source of what comes from a file: its program is read when more code is to be made of it."""
+    """The source of a kernel from a file: its program is read when more code is needed."""
 
     file: bytes
 

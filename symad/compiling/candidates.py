@@ -155,7 +155,7 @@ def traced_with_loops(
 def _differentiated(
     inner: Inner, kind: str, checkpoints: Checkpoints, options: dict[str, Any]
 ) -> tuple[RolledProgram, Sequence[Loop]]:
-    """Return a derivative that is taken in the code of a function, and the loops of what is differentiated."""
+    """Return a derivative that is taken in the code of a function, and the loops of the differentiated function."""
     if inner.has_rules:
         raise StraightError(RULES)
     if inner.scope.raises:
@@ -319,7 +319,7 @@ _RESULTS: dict[str, Callable[[Rolled, tuple[Any, ...], TransformRecord], Rolled 
 
 
 def columns_of(f: Function, args: tuple[Any, ...]) -> int | None:
-    """Return how many columns a transform has, None for what is no transform with columns of one array.
+    """Return how many columns a transform has, None for a function without columns of one array.
 
     >>> import numpy as np
     >>> from symad.transforms.first_order import hessian

@@ -99,7 +99,7 @@ def _example_of(data: Any) -> Any:
 
 
 def restored(data: Any, declared: Declared) -> tuple[Pack | None, Unpack | None]:
-    """Return what a file says of containers; ValueError, TypeError or KeyError for what `portable` never wrote."""
+    """Return the containers in a file; ValueError, TypeError or KeyError for data that `portable` never writes."""
     pack, unpack = (
         None if data[name] is None else _checked(kind(containers.flatten(_example_of(data[name]))[1]), arrays)
         for name, kind, arrays in (

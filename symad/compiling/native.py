@@ -215,7 +215,7 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
 
 
 def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Roots) -> Callable[..., Any]:
-    """Return a jitted function, of which also what `read_too` gives is compared at each call."""
+    """Return a jitted function, which also compares the values of `read_too` at each call."""
     kernels = _Kernels(function, options, read_too)
     variants = Variants(function, lambda bound: _jitted(bound, options, read_too), KERNELS)
     instances = Instances(function, lambda bound, roots: _jitted(bound, options, roots), KERNELS)
@@ -249,7 +249,7 @@ def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Root
 
 
 class _Kernels:
-    """The kernels of a jitted function for the last kinds of arguments, each with what the function read for it."""
+    """The kernels of a jitted function for the latest kinds of arguments, each with the state that it read."""
 
     def __init__(self, function: Callable[..., Any], options: CompileFields, read_too: Roots) -> None:
         self._function, self._options, self._read_too = function, options, read_too
@@ -282,7 +282,7 @@ class _Kernels:
 
 
 def _types_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what tells plain arguments apart, and more than their key does, in no time."""
+    """Return a quick key of plain arguments, finer than their key."""
     met: list[Any] = []
     for arg in args:
         if type(arg) is np.ndarray:

@@ -133,7 +133,7 @@ class CompilationPlan(Shown):
 
     @property
     def what(self) -> str:
-        """What was planned, as `choices` says it."""
+        """The subject of the plan, as `choices` shows it."""
         return f"kernel of {self.name}"
 
     @property
@@ -166,7 +166,7 @@ class CompilationPlan(Shown):
         return replace(self, candidates=tuple(way.summary() for way in self.candidates), loops=(), primal=None)
 
     def document(self) -> Document:
-        """Return what was found, the ways with their prices, and the choice."""
+        """Return the loops, the ways with their prices, and the choice."""
         loops = f"{counted(len(self.loops), 'loop')} found" if self.loops else "nothing repeats"
         head = f"{counted(self.traced, 'operation')} traced; {loops}. {sentence(self.choice)[:-1]}: {self.reason}."
         parts: list[Part] = [Heading(self.title, 1), Paragraph(head), Table(_HEADER, tuple(map(self._row, WAYS)))]

@@ -13,13 +13,13 @@ Made = TypeVar("Made")
 
 
 class SharedTraces:
-    """What has been made, by a key that has the id of what it was made of."""
+    """Traces and programs by the id of their origin and their form."""
 
     def __init__(self) -> None:
         self._traces: dict[Hashable, tuple[object, object]] = {}
 
     def once(self, origin: object, form: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made of an origin in a form, or make it; the origin stays, so that its id does.
+        """Return the result of `make` for an origin in a form, made once; the origin stays alive with its id.
 
         >>> traces = SharedTraces()
         >>> origin = [1]

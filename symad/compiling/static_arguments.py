@@ -30,7 +30,7 @@ _NEVER = (int, float, complex, np.ndarray, np.generic, Traced, sp.Basic)
 
 
 class Variants:
-    """What a maker makes of a function with some of its arguments bound, kept for the last ones of them.
+    """Results of a maker for a function with some arguments bound, kept for the latest of them.
 
     >>> variants = Variants(lambda x, doubled: 2 * x if doubled else x, lambda f: f, 8)
     >>> variants.of({1: True})(3.0), variants.of({1: False})(3.0), variants.of({1: True}) is variants.of({1: True})
@@ -137,7 +137,7 @@ def has_only_a_dict(value: Any) -> bool:
 
 
 def is_method(function: Function, kind: type) -> bool:
-    """Whether an attribute of a class, or what it wraps, is this function.
+    """Whether a class has this function as an attribute, possibly wrapped.
 
     >>> is_method(_Plain.__init__, _Plain), is_method(print, _Plain)
     (True, False)

@@ -29,7 +29,7 @@ Function = Callable[..., Any]
 
 
 def check_dense(f: Function, matrix_name: str, rows: int, columns: int) -> None:
-    """Raise MemoryLimitError for a dense matrix for which no limit, or this machine, has memory."""
+    """Raise MemoryLimitError for a dense matrix beyond a limit, or beyond this machine's memory."""
     check_bytes(
         f"a dense {matrix_name} of {rows:,} x {columns:,} entries",
         8 * rows * columns,

@@ -165,7 +165,7 @@ class GuardedArithmetic(NodeArithmetic):
         return self._noted(shares)
 
     def settled(self, values: Carriers) -> Carriers:
-        """Return values with the number 0 for what turns out to be absent."""
+        """Return values with the number 0 for absent elements."""
         return self.graph.arrays.add("settled", values.shape, [values]) if self._may_lack(values) else values
 
     def plus(self, left: Carriers, right: Carriers) -> Carriers:

@@ -85,14 +85,14 @@ class Carried:
     own: set[int] = field(default_factory=set)  # those of arrays that nobody else has, and may be changed in place
 
     def is_complete(self, reading: OperandAccess) -> bool:
-        """Whether no element of what an operand has is absent, if it has any."""
+        """Whether no element of an operand is absent, unless it has only structural zeros."""
         if reading.view is not None:
             return reading.view.node.first not in self.partial
         firsts = [block.view.node.first for block in reading.blocks]
         return bool(firsts) and all(first in self.arrays and first not in self.partial for first in firsts)
 
     def at(self, reading: OperandAccess) -> Carriers | None:
-        """Return what the nodes of an operand have; None where all are structural zeros."""
+        """Return the carried values of an operand's nodes; None where all are structural zeros."""
         if reading.view is not None:
             its = self.arrays.get(reading.view.node.first)
             carried = None if its is None else reading.view.of(its if reading.view.whole else its.ravel(), reading.kept)
@@ -117,7 +117,7 @@ class Carried:
         return self._unless_absent(carried.reshape(reading.kept))
 
     def of(self, node: ArrayNode) -> Carriers | None:
-        """Return what an array node has."""
+        """Return the carried values of an array node."""
         its = self.arrays.get(node.first)
         return self._unless_absent(its) if node.first in self.partial else its
 

@@ -49,7 +49,7 @@ from symad.tracing.values.node_arrays import constants
 
 @dataclass(frozen=True)
 class ArrayLinear:
-    """A linear map between nodes of one graph, of whole arrays; sources come before the rows that use them."""
+    """A linear map of whole arrays between nodes of one graph; sources come before the rows that use them."""
 
     inputs: OperandAccess
     outputs: OperandAccess
@@ -145,7 +145,7 @@ class Linearization:
         return rows
 
     def carriers(self, reading: OperandAccess) -> Carriers:
-        """Return what a row multiplies by, in the whole shape of an operand."""
+        """Return the coefficients of a row, in the full shape of an operand."""
         return spread(reading.ids, reading.shape)
 
     def _single(self, node: int) -> ArrayRow | None:
@@ -246,7 +246,7 @@ class Linearization:
         values_of_array(self.graph, reading.ids, self.values, asked)
 
     def constants(self, numbers: NDArray[np.float64]) -> Carriers:
-        """Return numbers as what a row multiplies by."""
+        """Return numbers as coefficients of a row."""
         return constants(self.graph, numbers)
 
     def running(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
@@ -335,7 +335,6 @@ class InNumbers(Linearization):
         return tuple([row.with_coefficients(numbers) if isinstance(row, SingleRow) else row for row in rows])
 
     def carriers(self, reading: OperandAccess) -> Carriers:
-        """Return what a row multiplies by, in the whole shape of an operand."""
         return spread(self.number_of(reading), reading.shape)
 
     def _where(
@@ -348,7 +347,6 @@ class InNumbers(Linearization):
         return self.number_of(reading)
 
     def constants(self, numbers: NDArray[np.float64]) -> Carriers:
-        """Return numbers as what a row multiplies by."""
         return numbers
 
     def ask(self, reading: OperandAccess, question: Question) -> None:

@@ -35,10 +35,10 @@ class ArrayRow(ABC):
 
     @abstractmethod
     def pull(self, cotangents: Carried) -> None:
-        """Give the operands what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the operands."""
 
     def coefficients(self) -> list[Carriers]:
-        """Return what the row multiplies by."""
+        """Return the coefficients of the row."""
         return [getattr(self, name) for name in self._multipliers]
 
     def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
@@ -52,7 +52,7 @@ class ArrayRow(ABC):
 
 @dataclass(frozen=True)
 class ArrayEdge:
-    """Edges of all elements of an array node, or of those for which `holds`: `coefficient` (None: 1) times `source`."""
+    """Edges of the elements of an array node, or of those where `holds`: `coefficient` (None: 1) times `source`."""
 
     coefficient: Carriers | None
     source: OperandAccess
@@ -76,7 +76,7 @@ class EachRow(ArrayRow):
             tangents.put(self.target, terms, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the operands what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the operands."""
         complete = self.target.first not in cotangents.partial
         for edge in self.edges:
             cotangent = cotangents.of(self.target)
@@ -86,7 +86,7 @@ class EachRow(ArrayRow):
             cotangents.add(edge.source, terms, complete=complete and edge.holds is None)
 
     def coefficients(self) -> list[Carriers]:
-        """Return what the row multiplies by."""
+        """Return the coefficients of the row."""
         return [edge.coefficient for edge in self.edges if edge.coefficient is not None]
 
     def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
@@ -114,7 +114,7 @@ class SingleRow(ArrayRow):
                 )
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the operands what they have of the node's cotangent."""
+        """Add the node's cotangent to those of the operands."""
         value = cotangents.singles.get(self.target)
         if value is not None:
             for coefficient, source in self.edges:
@@ -125,7 +125,7 @@ class SingleRow(ArrayRow):
                     cotangents.add(source, scaled)
 
     def coefficients(self) -> list[Carriers]:
-        """Return what the row multiplies by."""
+        """Return the coefficients of the row."""
         return [coefficient for coefficient, _ in self.edges if coefficient is not None]
 
     def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
@@ -149,7 +149,7 @@ class SumRow(ArrayRow):
             tangents.put(self.target, total, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the terms what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the terms."""
         cotangent = cotangents.of(self.target)
         if cotangent is not None:
             complete = self.target.first not in cotangents.partial
@@ -175,7 +175,7 @@ class ExtremumRow(ArrayRow):
         tangents.put(self.target, tangents.summed(shared))
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the terms what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the terms."""
         cotangents.add(self.terms, self._shared(cotangents, cotangents.of(self.target)))
 
     def _shared(self, carried: Carried, values: Carriers | None) -> Carriers | None:
@@ -195,7 +195,7 @@ class RunningRow(ArrayRow):
         tangents.put(self.target, self._running(tangents, tangents.at(self.terms), 1))
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the terms what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the terms."""
         cotangents.add(self.terms, self._running(cotangents, cotangents.of(self.target), -1))
 
     def _running(self, carried: Carried, values: Carriers | None, step: int) -> Carriers | None:
@@ -222,7 +222,7 @@ class ScatterRow(ArrayRow):
             tangents.put_some(self.target, tangents.by.scattered(values[there], numbers, len(different)), different)
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the terms what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the terms."""
         cotangent = cotangents.of(self.target)
         cotangents.add(self.terms, None if cotangent is None else cotangent.ravel()[self.places])
 
@@ -258,7 +258,7 @@ class ProductRow(ArrayRow):
         return np.flatnonzero(there.any(axis=tuple(k for k in range(there.ndim) if k != there.ndim + axis)))
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the sides what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the sides."""
         own, by = cotangents.of(self.target), cotangents.by
         if own is None:
             return
@@ -288,7 +288,7 @@ class MatrixRow(ArrayRow):
             tangents.put(self.target, tangents_out[number])
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the operands what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the operands."""
         cotangent = cotangents.of(self.target)
         if cotangent is not None and self.target.matrix is not None:
             numbers = [k for k, moves in enumerate(self.moves) if moves]
@@ -300,7 +300,7 @@ class MatrixRow(ArrayRow):
                 cotangents.add(self.operands[k], whole)
 
     def coefficients(self) -> list[Carriers]:
-        """Return what the row multiplies by."""
+        """Return the coefficients of the row."""
         return list(self.read)
 
     def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:

@@ -131,7 +131,7 @@ class _Edges:
         return (*sources, *targets)
 
     def entries(self, mode: str) -> Entries:
-        """Return what is left when every node between is eliminated, by the numbers of outputs and inputs."""
+        """Return the entries after all inner nodes are eliminated, by the numbers of outputs and inputs."""
         column = {node: k for k, node in enumerate(self.inputs)}
         entries = {
             (k, column[source]): settle(self.build, term)

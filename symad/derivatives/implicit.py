@@ -144,7 +144,7 @@ def solve(
 
 
 def is_symbolic_call(f: Function, start: Any, args: Sequence[Any], *others: Any) -> bool:
-    """Whether f(start, *args), or what else a solver is given, depends on values that have no numbers, in a kernel."""
+    """Whether f(start, *args), or another argument of a solver, depends on values without numbers, in a kernel."""
     if not in_kernel():
         return False
     with open_scope() as scope:

@@ -53,7 +53,7 @@ class MixedPartials:
 
     @property
     def condition(self) -> float:
-        """The condition number of the system in the 2-norm: what rounding errors are multiplied by, at worst."""
+        """The condition number of the system in the 2-norm: the largest factor of rounding errors."""
         return float(np.linalg.cond(self.matrix))
 
     @property

@@ -63,7 +63,7 @@ class KeptTraces:
         self._lock = RLock()
 
     def gradient(self, chosen: Selection, called: Called) -> tuple[Any, Any]:
-        """Return value and gradient of what `called` runs in a level; by a trace that is kept, where there is one."""
+        """Return value and gradient of the function that `called` runs in a level; by a kept trace, if there is one."""
 
         def run(level: Level) -> tuple[Any, ...]:
             result = called(level, chosen.function)
@@ -153,7 +153,7 @@ _ONCE = "it was called once"
 
 @dataclass(frozen=True)
 class _Traced:
-    """What a level traced: value and gradient, what was asked of numbers, and nodes that stand for live arrays."""
+    """The trace of a level: value and gradient, questions about numbers, and nodes of live arrays."""
 
     level: Level
     trees: tuple[Tree, Tree]
@@ -195,7 +195,7 @@ def _traced(chosen: Selection, called: Called, live: LiveArrays | None = None) -
 
 
 class _Kept:
-    """A trace, and what it depends on. `_lock`: numbers are kept with the graph while they are needed."""
+    """A trace and its dependencies. `_lock`: during a call the numbers are stored with the graph."""
 
     def __init__(self, traced: _Traced, read: ReachableState, others: Leaves) -> None:
         self.hits, self.misses = 0, 0

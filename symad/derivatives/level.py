@@ -84,12 +84,12 @@ def noting() -> Iterator[list[Event]]:
 
 
 def is_noting() -> bool:
-    """Whether somebody listens to the steps of derivatives."""
+    """Whether the steps of derivatives are recorded."""
     return _events.get() is not None
 
 
 def note(step: Step, graph: Graph, level: int, start: int, *detail: Any) -> None:
-    """Note a step of a level, where somebody listens; levels are counted from the outermost, which is 1."""
+    """Record a step of a level, if steps are recorded; levels are counted from the outermost, which is 1."""
     events = _events.get()
     if events is not None:
         transform = _transform() if step == "opened" else ""
@@ -97,12 +97,12 @@ def note(step: Step, graph: Graph, level: int, start: int, *detail: Any) -> None
 
 
 def listening() -> bool:
-    """Whether somebody listens to what `note` says."""
+    """Whether `note` has a listener."""
     return _events.get() is not None
 
 
 def _transform() -> str:
-    """Return what opened a level: the outermost function of ours, up to the user's code or the level around."""
+    """Return the transform that opened a level: our outermost function, up to the user's code or the level around."""
     name = ""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and is_library(frame.f_code.co_filename):
@@ -156,7 +156,7 @@ class FunctionResultError(ArgumentError):
         return bool(self.structure.is_leaf())
 
     def each(self, f: Callable[..., Any], transform: Callable[[Callable[..., Any]], Any]) -> Any:
-        """Return the containers with what a transform makes of each function that returns one leaf of the result."""
+        """Return the containers with the transform of each function that returns one leaf of the result."""
 
         def part(k: int) -> Callable[..., Any]:
             return wraps(f)(lambda *args, **keywords: containers.flatten(f(*args, **keywords))[0][k])
@@ -234,7 +234,7 @@ T = TypeVar("T")
 def in_level(
     arguments: Sequence[Any], names: Sequence[str], carried_out: Callable[[Level], T], *, arrays: bool = True
 ) -> T:
-    """Return what is carried out in a level; on numbers, operations on arrays are array nodes (`array_linear`)."""
+    """Run in a level and return the result; on numbers, operations on arrays are array nodes (`array_linear`)."""
     if arrays and _suits_arrays(arguments):
         try:
             with open_level(arguments, names, arrays=True) as level:

@@ -51,7 +51,7 @@ class Linear:
         return results
 
     def terms(self, build: Builder, tangents: Sequence[Term | None]) -> dict[int, Term]:
-        """Return what every node has of the image of tangents, each under its guard."""
+        """Return the terms of every node in the image of tangents, each under its guard."""
         values: dict[int, Term] = {}
         for node, seed in zip(self.inputs, tangents, strict=True):
             if seed is not None:
@@ -232,7 +232,7 @@ def total(build: Builder, terms: Sequence[Term]) -> Term:
 
 
 def totals(build: Builder, terms: Mapping[K, Sequence[Term]]) -> dict[K, Term]:
-    """Return the sums of terms at each place; a place none of whose terms can hold is a structural zero."""
+    """Return the sums of terms at each place; a place without terms that can hold is a structural zero."""
     sums, never = {}, build.never
     for place, collected in terms.items():
         term = collected[0] if len(collected) == 1 else total(build, collected)

@@ -61,7 +61,7 @@ class Algebra(ABC, Generic[Value]):
         return self.run(MatrixOperation(kind, (n, self.size(right) // n), (turned, False)), [matrix, right])
 
     def transposed(self, value: Value, rows: int) -> Value:
-        """Return the transposed matrix of one with so many rows."""
+        """Return the transposed matrix of one with `rows` rows."""
         return self.picked(value, np.arange(self.size(value)).reshape(rows, -1).T.ravel())
 
 

@@ -64,7 +64,7 @@ class Way:
 
 @dataclass(eq=False)
 class Opened:
-    """One level that a transform opened: its parameters, the function it called, and what became of it."""
+    """One level that a transform opened: its parameters, the function it called, and its results."""
 
     depth: int
     transform: str
@@ -83,7 +83,7 @@ class Opened:
         return any(way.kind == "cotangent" for way in self.ways)
 
     def products(self) -> list[int]:
-        """Return the nodes that the level hands on: its function's results, residuals, what was carried."""
+        """Return the nodes that the level hands on: its function's results, residuals, tangents and cotangents."""
         coefficients = [node for linear in self.linears for node in kept_by(linear)]
         return [*self.results, *coefficients, *(node for way in self.ways for node in way.results)]
 
@@ -112,7 +112,7 @@ class History:
                 getattr(self, f"_{event.step}")(event, *event.detail)
 
     def roles(self, node: int) -> tuple[Role, ...]:
-        """Return the roles of a node, sorted; none for what was written outside of all levels."""
+        """Return the roles of a node, sorted; none for nodes written outside of all levels."""
         all_roles = tuple(sorted(self._roles.get(node, ())))
         return tuple(role for role in all_roles if role in self._taken or role not in self._tried) or all_roles
 
@@ -131,7 +131,7 @@ class History:
         return node not in self._derived
 
     def share_roles(self, there: Sequence[int]) -> None:
-        """Give nodes without roles those of equal nodes: what is merged of paths is written anew, without aliases."""
+        """Give nodes without roles those of equal nodes: merging paths writes nodes anew, without aliases."""
         shared: dict[int, tuple[Role, ...]] = {}
         for node, roles in self._roles.items():
             if self.graph.operands[node]:
@@ -253,7 +253,7 @@ class History:
 
 
 def _values(eliminated: Any) -> list[int]:
-    """Return the nodes in what an elimination found: nodes, terms, or tables of them."""
+    """Return the nodes in the result of an elimination: nodes, terms, or tables of them."""
     stack, nodes = [eliminated], list[int]()
     while stack:
         item = stack.pop()

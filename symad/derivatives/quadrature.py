@@ -134,7 +134,7 @@ class _Integrand:
 
 
 class _Family:
-    """What all derivatives of an integral have in common: what they are taken in, and the formula."""
+    """What all derivatives of an integral share: the operands, and the formula."""
 
     def __init__(self, integrand: _Integrand, reached: list[int], weights: Any, gauss: Any) -> None:
         self.scope, self.watch = integrand.scope, integrand.watch
@@ -182,7 +182,7 @@ class _IntegralRule:
         return self.inner.get(position)
 
     def _derivatives(self) -> dict[int, int | None]:
-        """Return the derivatives in all operands that the integrand depends on, all found at once."""
+        """Return the derivatives in all operands that the integrand depends on, computed at once."""
         family, build = self.family, self.family.build
         family.watch.check_choices(self.nodes, set(family.reached), family.name)
         present = [(place, node) for place, node in self.at_ends if node is not None]
@@ -277,13 +277,13 @@ class _Questions(list[Any]):
 
 
 class _Answers:
-    """What an integrand asks of numbers at each place, and the choices in what it returns."""
+    """Questions that an integrand asks about numbers at each place, and the choices in its result."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope, self.graph, self.asked = scope, scope.graph, list[list[Any]]()
 
     def heard(self, run: Callable[[], int]) -> int:
-        """Return what is run, and note what it asked."""
+        """Run a function, record its questions, and return its result."""
         arrays, heard = self.graph.arrays, _Questions()
         before, arrays.asked = arrays.asked, heard
         try:
@@ -294,7 +294,7 @@ class _Answers:
             _pass_on(before, [*heard, *heard.passed])
 
     def numbers(self, nodes: list[int]) -> NDArray[np.float64]:
-        """Return the values of nodes, for which an integral around this one does not ask."""
+        """Return the values of nodes; an outer integral does not record this question."""
         arrays = self.graph.arrays
         before, arrays.asked = arrays.asked, (None if arrays.asked is None else [])
         try:
@@ -321,7 +321,7 @@ class _Answers:
             refuse_moving_choice(name)
 
     def _choices(self, nodes: list[int], reached: set[int]) -> list[Any]:
-        """Return what is chosen in the nodes, of conditions that depend on the operands."""
+        """Return the choices in the nodes whose conditions depend on the operands."""
         choices: list[Any] = []
         for node in needed(self.graph, nodes, ()):
             head, operands = self.graph.heads[node], self.graph.operands[node]

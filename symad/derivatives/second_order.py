@@ -357,7 +357,7 @@ def _products(build: Builder, weight: Term, g: Gradient, h: Gradient) -> Iterato
 
 
 def inner(build: Builder, g: Gradient, h: Gradient) -> dict[Place, Term]:
-    """Return the trace of what `outer` returns, at the empty place: g.g or 2 g.h, nothing if they share no input."""
+    """Return the trace of the result of `outer`, at the empty place: g.g or 2 g.h, nothing if they share no input."""
     products = [scale(build, term, *h[i]) for i, term in g.items() if i in h]
     if not products:
         return {}

@@ -26,7 +26,7 @@ _NEAR = 6  # paths that the message for an unknown one lists
 
 
 class _Default(int):
-    """The default of argnums: 0, told apart from a 0 that somebody wrote."""
+    """The default of argnums: 0, distinct from an explicit 0."""
 
 
 FIRST = _Default(0)
@@ -83,7 +83,7 @@ def _by_position(f: Function, args: tuple[Any, ...], argnums: Argnums, keywords:
 
 
 def check_argnums(argnums: Any) -> None:
-    """Raise ArgumentError for what is no position and no tuple of positions: often the point itself."""
+    """Raise ArgumentError for anything but a position or a tuple of positions, such as the point itself."""
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     if not chosen or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in chosen):
         short = argnums is None or isinstance(argnums, bool | str | float | tuple | list)

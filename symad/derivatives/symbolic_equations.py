@@ -116,7 +116,7 @@ class SymbolicEquation:
 
 
 def called(f: Function, arguments: Callable[[Scope], Sequence[Any]], parameters: Sequence[int] = ()) -> Tree:
-    """Return the nodes of what f returns, with its paths merged; derivatives in it keep what depends on parameters."""
+    """Return the nodes of f's result, with its paths merged; derivatives in it keep nodes that depend on parameters."""
     with open_scope() as scope:
         scope.parameters = parameters
         return followed(

@@ -164,7 +164,7 @@ def _is_at(end: Any, infinity: float) -> bool:
 
 
 class _Piece:
-    """An interval, whose points are those of u between 0 and 1, and what is integrated over it."""
+    """An interval, whose points are those of u between 0 and 1, and the nodes integrated over it."""
 
     def __init__(self, graph: Graph, variable: int, nodes: list[int], low: Any, high: Any) -> None:
         self.graph, self.variable, self.nodes, self.low, self.high = graph, variable, nodes, low, high
@@ -192,7 +192,7 @@ class _Piece:
         return self.low + s / (1 - s), width / (1 - s) ** 2
 
     def summed(self, u: Any, width: Any, smooth: Any = None) -> tuple[Any, Any, Any]:
-        """Return the integrals over a part of it, what two formulas differ by, and the integrals of absolute values."""
+        """Return the integrals over a part, the difference of two formulas, and the integrals of absolute values."""
         places, weights, gauss = formula()
         t, slope = self.at(u + width * (1 + places) / 2, smooth)
         values = self._values(t) * np.reshape(slope * np.ones(len(places)), (-1, 1))

@@ -58,7 +58,7 @@ def times(left: Any, right: Any) -> Numbers:
 
 
 def settled(values: Any) -> Numbers:
-    """Return values with the number 0 for what is absent."""
+    """Return values with the number 0 for absent ones."""
     numbers: Numbers = select(there(values), values, 0.0)
     return numbers
 

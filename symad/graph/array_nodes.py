@@ -182,7 +182,7 @@ class ArrayNodes:
 
     @contextmanager
     def storing(self, ids: Nodes) -> Iterator[None]:
-        """Store into an array of node ids in this block; what views of it at computed places show is picked anew."""
+        """Store into an array of node ids in this block, and then update its views at computed places."""
         changed = [ids]
         self._touched(ids)
         yield
@@ -243,7 +243,7 @@ class ArrayNodes:
         return node if array is None else array.first
 
     def reading(self, ids: Nodes) -> OperandAccess:
-        """Return an operand, without what is broadcast."""
+        """Return an operand, without broadcast axes."""
         whole = ids.shape
         if not whole:
             return self.reading_of(int(ids))
@@ -393,7 +393,7 @@ def _spans(where: Nodes, places: Nodes) -> tuple[slice, slice] | None:
 
 
 def once(ids: Nodes) -> Nodes:
-    """Return an array without what is broadcast: of length 1 along these axes."""
+    """Return an array of length 1 along its broadcast axes."""
     if 0 not in ids.strides:
         return ids
     kept = [slice(0, 1) if step == 0 and n > 1 else slice(None) for step, n in zip(ids.strides, ids.shape, strict=True)]

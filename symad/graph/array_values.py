@@ -116,7 +116,7 @@ class Schedule:
 
 
 def schedule(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values) -> Schedule:
-    """Return what computes array nodes, and what of nodes depends on them, as far as they have no numbers yet."""
+    """Return the computation of array nodes, and of single nodes that depend on them, if they have no numbers."""
     single, steps, elements = _needed(graph, nodes, arrays, values)
     computed = [array for first in elements.keys() & graph.arrays.values if (array := graph.arrays.at(first))]
     known = [(array, sorted(elements.pop(array.first))) for array in computed]
@@ -136,7 +136,7 @@ def schedule(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], va
 def _needed(
     graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values
 ) -> tuple[set[int], dict[int, Step], dict[int, set[int]]]:
-    """Return what is still to be computed: nodes, array nodes by their first, and elements of these that nodes read."""
+    """Return the nodes, array nodes (by their first) and elements read by nodes that are still to be computed."""
     operands, computed = graph.operands, graph.arrays.values
     single, steps, elements = set[int](), dict[int, Step](), dict[int, set[int]]()
     stack, waiting = list(nodes), list(arrays)
@@ -194,7 +194,7 @@ def _function(graph: Graph, array: ArrayNode) -> tuple[Callable[..., Any] | None
 def _call(
     graph: Graph, array: ArrayNode, function: Callable[..., Any] | None, readings: tuple[OperandAccess, ...]
 ) -> tuple[Callable[[Values], NDArray[Any]], tuple[OperandAccess, ...]]:
-    """Return what computes an array node from the numbers of nodes, and of what."""
+    """Return the function that computes an array node from the numbers of nodes, and its operands."""
     of_each, shape = function is not None, array.shape
     carried_out = function if function is not None else partial(_CARRIED_OUT[array.kind], array)
     operands = [_reader(graph, reading, whole=not of_each) for reading in readings]
@@ -209,7 +209,7 @@ def _call(
 
 
 def _reader(graph: Graph, reading: OperandAccess, whole: bool) -> Callable[[Values], Any]:
-    """Return what reads an operand: as `read` does, or in its whole shape."""
+    """Return the function that reads an operand: as `read` does, or in its full shape."""
     computed, view, kept, shape = graph.arrays.values, reading.view, reading.kept, reading.shape
     if whole and (view is None or kept != shape):
         return lambda values: spread(np.asarray(read(graph, reading, values)), shape)
@@ -348,7 +348,7 @@ def schedule_again(graph: Graph, outputs: Sequence[Nodes], inputs: Sequence[Node
 
 
 def _split(graph: Graph, whole: Schedule, moving: set[int]) -> tuple[Schedule, Schedule]:
-    """Return what depends on none of some nodes, and the rest; `moving` has these, an array node by its first."""
+    """Return the part that depends on none of the `moving` nodes, and the rest; an array node counts by its first."""
     moving.update(node for array, elements in whole.known if array.first in moving for node in elements)
     still, rest = list[Part](), list[Part]()
     for nodes, step, elements in whole.parts:

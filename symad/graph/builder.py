@@ -173,7 +173,7 @@ class Builder:
         return order is heads[second] and order in _STRICT and operands[first] == operands[second][::-1]
 
     def _alternatives_of(self, guard: int) -> tuple[Literals, ...]:
-        """Return a guard as conjunctions of conditions of which one holds; of a large one, only what is outermost."""
+        """Return a guard as conjunctions of conditions, one of which holds; of a large one, its outermost parts."""
         heads, operands, known = self.graph.heads, self.graph.operands, self._alternatives
         stack = [guard]
         while stack:

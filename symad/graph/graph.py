@@ -149,7 +149,7 @@ class Graph(RowTable):
         return self._append(self._leaves, (sp.Float, mpf, _PRECISION), sp.Float, (), atom)
 
     def own_leaf(self, atom: sp.Basic) -> int:
-        """Return a new leaf that is never merged with another: what stands for an input."""
+        """Return a new leaf that is never merged with another: an input."""
         return self._append(None, None, type(atom), (), atom)
 
     def own_floats(self, values: NDArray[np.float64]) -> range:

@@ -143,7 +143,7 @@ def from_let(graph: Graph, replacements: Iterable[tuple[sp.Symbol, sp.Expr]], re
 
 
 def _uses(graph: Graph, order: Sequence[int], outputs: Sequence[int]) -> dict[int, int]:
-    """Count how often each node is used; a use through an alias counts for what the alias stands for."""
+    """Count how often each node is used; a use of an alias counts for its operand."""
     uses = dict.fromkeys(order, 0)
     for node in outputs:
         uses[node] += 1

@@ -159,7 +159,7 @@ def in_points(
 
 
 def put_back(beside: Sequence[tuple[Array, Array]]) -> None:
-    """Copy what was computed beside results into them."""
+    """Copy results that were computed elsewhere into their arrays."""
     for array, points in beside:
         array[...] = points.view(array.dtype).reshape(array.shape)
 
@@ -183,7 +183,7 @@ ARRANGEMENTS: tuple[str, ...] = get_args(Arrangement)
 
 
 class PlacedArrays(NamedTuple):
-    """The arrays of a batch, arguments first, what is to be done with them, and what stands in for results."""
+    """The arrays of a batch, arguments first, the work on them, and the arrays computed in the place of results."""
 
     results: list[Array]
     arrays: Sequence[Array] = ()
@@ -295,7 +295,7 @@ class Batch:
         return self._lanes
 
     def _lasting(self, point: MachineCode, count: int) -> bool:
-        """Whether the code that was used last is used again, for so many points."""
+        """Whether the code used last also serves this number of points."""
         code = self._code
         if code is None or code.lanes.width > 1:
             return code is not None
@@ -311,7 +311,7 @@ class Batch:
             self._layouts[key] = layout
 
     def code(self, point: MachineCode, count: float = inf) -> Code:
-        """Return what runs so many points: machine code for one point, or for several side by side."""
+        """Return the code for a number of points: machine code for one point, or for several side by side."""
         with self._lock:
             code = self._code
             if code is not None and code.lanes.width > 1:

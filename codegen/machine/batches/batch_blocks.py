@@ -21,7 +21,7 @@ from codegen.machine.calls.arguments import Array, as_numbers, results_of, writa
 def block_arrays(
     program: Program | RolledProgram, number: NumberType, width: int, args: Sequence[Any], out: Any
 ) -> tuple[list[Array], list[Array], int]:
-    """Return arguments as arrays, arrays for the results, and the number of blocks; ArgumentError for what is none.
+    """Return arguments as arrays, arrays for the results, and the number of blocks; ArgumentError for other arrays.
 
     >>> from codegen.ir.program import Output
     >>> from codegen.lanes import FLOAT64

@@ -25,7 +25,7 @@ MOST = 16  # layouts of a kernel
 
 
 def key_of(layout: str, threads: int, args: Sequence[Any], out: Any, number: NumberType) -> tuple[Any, ...] | None:
-    """Return what batches of one layout have in common; None where numbers have to be converted first.
+    """Return a key shared by batches of one layout; None where numbers have to be converted first.
 
     >>> from codegen.lanes import FLOAT64
     >>> key_of("points", 1, [np.ones((3, 2))], None, FLOAT64), key_of("points", 1, [[1.0]], None, FLOAT64)
@@ -109,7 +109,7 @@ class BatchLayout:
 def layout_of(
     task: Task, threads: int, arrays: Sequence[Array], number: NumberType, *, fresh: bool
 ) -> BatchLayout | None:
-    """Return the layout of a batch on up to so many threads; None where numbers were copied, or memory is not kept."""
+    """Return the layout of a batch on up to `threads` threads; None where numbers were copied or memory is not kept."""
     where = zip(task.points, arrays, strict=True)
     if not objects_known() or any(copied.ctypes.data != array.ctypes.data for copied, array in where):
         return None

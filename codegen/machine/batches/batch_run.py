@@ -61,11 +61,11 @@ class Code:
         self.unit: int = max(self.number * lanes.width, ALIGNMENT)  # whole squares of lanes are moved
 
     def brief(self, count: int) -> bool:
-        """Whether so many points take so little time that nobody waits for a sign of them."""
+        """Whether a number of points takes so little time that nobody needs progress."""
         return count * self.timing.nanoseconds < 1e9 * (BRIEF if self.timing.known else FIRST_SLICE)
 
     def share(self, room: Room, table: int, shape: tuple[int, int], points: tuple[int, int], threads: int) -> None:
-        """Write down what threads share: first and number of the points, and the address of their table."""
+        """Write the words that threads share: first and number of the points, and the address of their table."""
         unit = self.timing.unit(points[1], threads, self.lanes.width)
         words = shared_words(self.address, table, shape, (room.buffer, room.size), points, unit, threads)
         ctypes.memmove(room.shared, words, len(words))
@@ -79,12 +79,12 @@ def _driver(lanes: Lanes) -> Driver:
 
 
 def parallel(threads: int) -> int:
-    """Return the address of what runs units on threads; 0 for one thread."""
+    """Return the address of the function that runs units on threads; 0 for one thread."""
     return parallel_address() if threads > 1 else 0
 
 
 class Room:
-    """Working memory of a batch on up to `threads` threads: what they share, and then a buffer for each."""
+    """Working memory of a batch on up to `threads` threads: shared words, and then a buffer for each."""
 
     def __init__(self, size: int, threads: int) -> None:
         self.size, self.threads = _up(size, ALIGNMENT), threads
@@ -171,7 +171,7 @@ def _in_rows(points: Array, lanes: Lanes, *, result: bool) -> bool:
 
 
 def most_threads(task: Task, threads: int) -> int:
-    """Return how many of so many threads may have something to do: a block each."""
+    """Return how many of `threads` threads have a block to compute."""
     return min(threads, -(-task.count // task.code.lanes.width)) if available() else 1
 
 

@@ -49,11 +49,11 @@ class Timing:
         return self._largest > 0
 
     def needs(self, count: int) -> bool:
-        """Whether a batch of so many points is to be timed: what short ones took says little of long ones."""
+        """Whether a batch of `count` points is to be timed: short batches predict long ones badly."""
         return self._looks < LOOKS or count > 2 * self._largest
 
     def note(self, count: int, seconds: float) -> None:
-        """Write down what so many points took."""
+        """Record the time of `count` points."""
         if count > 2 * self._largest:
             self._looks = 0
         measured = 1e9 * seconds / count
@@ -61,14 +61,14 @@ class Timing:
         self._largest, self._looks = max(self._largest, count), self._looks + 1
 
     def threads(self, count: int, most: int) -> int:
-        """Return how many threads share so many points: one, until their time is known."""
+        """Return how many threads share `count` points: one, until their time is known."""
         work = count * self.nanoseconds
         if most == 1 or not self.known or (work < SURE and self.needs(count)):
             return 1
         return max(1, min(most, isqrt(int(work / WAKING))))
 
     def unit(self, count: int, threads: int, width: int) -> int:
-        """Return how many of so many points make a unit: whole blocks.
+        """Return how many of `count` points make a unit: whole blocks.
 
         >>> Timing(10.0).unit(4096, 2, 8)
         256
@@ -79,7 +79,7 @@ class Timing:
 
 
 def shared_bytes(threads: int) -> int:
-    """Return the bytes of what threads share."""
+    """Return the bytes that threads share."""
     return 8 * (OWN + 2 * threads)
 
 
@@ -87,7 +87,7 @@ def shared_words(
     kernel: int, table: int, shape: tuple[int, int], buffers: tuple[int, int], points: tuple[int, int], unit: int,
     threads: int,
 ) -> bytes:  # fmt: skip
-    """Return what threads share, but for what each has of its own."""
+    """Return the words that threads share, without each one's own."""
     return struct.pack("12q", kernel, table, *shape, *buffers, *points, unit, -(-points[1] // unit), threads, 0)
 
 

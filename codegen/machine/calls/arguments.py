@@ -54,7 +54,7 @@ def ruled_part(value: Any) -> Any:
 
 
 def way_out(kind: type) -> str:
-    """Return what to write in place of an array of a class with rules of its own."""
+    """Return advice for an array of a class with rules of its own."""
     package = kind.__module__.partition(".")[0]
     ways = {
         "pandas": "give its numbers, s.to_numpy()", "xarray": "give its numbers, a.to_numpy()",
@@ -98,7 +98,7 @@ def refuse_rules(value: Any, where: str) -> None:
 
 
 def numbers_of(value: Any, where: str, number: NumberType = FLOAT64, do: str = "give an array") -> Array:
-    """Return a value as array of a dtype; ArgumentError for what is no such number, or more than its numbers.
+    """Return a value as array of a dtype; ArgumentError for other values, and for arrays with more than numbers.
 
     >>> numbers_of([1, 2], "x0")
     array([1., 2.])
@@ -210,7 +210,7 @@ def pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
 
 
 def signature_of(names: Sequence[str]) -> Signature:
-    """Return the signature of a function of these names; a name that is none of Python's is numbered.
+    """Return the signature of a function of these names; a name that Python does not allow is numbered.
 
     >>> signature_of(["x", "y(t)", "lambda"])
     <Signature (x, argument_1, argument_2)>
@@ -232,7 +232,7 @@ class CallSignature:
 
 
 def in_positions(args: tuple[Any, ...], keywords: dict[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
-    """Return the arguments of a call by position; ArgumentError for a name that is none, or is given twice.
+    """Return the arguments of a call by position; ArgumentError for an unknown or repeated name.
 
     >>> in_positions((1.0,), {"z": 3.0, "y": 2.0}, ["x", "y", "z"])
     (1.0, 2.0, 3.0)

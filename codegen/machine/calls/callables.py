@@ -72,7 +72,7 @@ def _bound(declared: Declared, first: int, data: Sequence[Any]) -> Any:
 
 
 class Callback(NamedTuple):
-    """A C function in a capsule, with its user data as context, and what must live as long as it is called."""
+    """A C function in a capsule, with its user data as context, and the objects that it needs alive."""
 
     capsule: Any
     owners: tuple[Any, ...]
@@ -175,7 +175,7 @@ class CFunction:
 
     @property
     def material(self) -> Material:
-        """What is exported: the program, how it was compiled, and what evaluates it on arrays."""
+        """The data of an export: the program, its options, and a function that evaluates it on arrays."""
         evaluate: Any = self if self._flat is None else self._flat
         return forms.Material(self._compiled.program, self._compiled.options, evaluate)
 

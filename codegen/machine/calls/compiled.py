@@ -41,7 +41,7 @@ class CodeSource(Protocol):
 
 
 class Built(NamedTuple):
-    """The source of what was compiled here."""
+    """The source of a kernel that was compiled here."""
 
     program: Program | RolledProgram
     program_cache: ProgramCache | None = None
@@ -50,7 +50,7 @@ class Built(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """What a kernel is made of: what is known of its arrays, its machine code, the options and the statistics."""
+    """The parts of a kernel: its declared arrays, its machine code, the options and the statistics."""
 
     declared: Declared
     library: MachineCode

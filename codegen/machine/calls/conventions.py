@@ -70,7 +70,7 @@ class Convention(NamedTuple):
         return self.types[-1] == "void *"
 
     def fits(self, inputs: Sequence[int], outputs: Sequence[int], bound: int) -> str:
-        """Return what is wrong with the sizes of a kernel's arrays, or ''; `bound` inputs are user data."""
+        """Return why the sizes of a kernel's arrays do not fit, "" if they do; `bound` inputs are user data."""
         if bound and not self.user_data:
             return "it has no user data (void *)"
         first = self.first(len(inputs), bound)

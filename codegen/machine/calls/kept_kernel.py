@@ -28,7 +28,7 @@ class KeptKernel(CFunction):
         forms.write_kernel(path, self.stored() if code else self.portable())
 
     def stored(self, adapters: Sequence[tuple[str, int]] = ()) -> bytes:
-        """Return what `save` writes; with machine code of adapters: their signatures, and how many inputs are bound."""
+        """Return the bytes that `save` writes; adapters with machine code: signatures and numbers of bound inputs."""
         if self._compiled.source.file is not None:
             return self._compiled.source.file
         containers = forms.containers_of(self.pack, self.unpack)

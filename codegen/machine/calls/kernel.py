@@ -255,7 +255,7 @@ class Kernel(KeptKernel):
 
     @property
     def declared(self) -> Declared:
-        """Its name, arguments and results: what a caller knows of the program."""
+        """Its name, arguments and results, all that a caller needs of the program."""
         return self._compiled.declared
 
     def improve_later(self, compile_again: Callable[[], MachineCode]) -> None:
@@ -307,7 +307,7 @@ class Kernel(KeptKernel):
 
     @property
     def tier(self) -> Tier:
-        """The tier whose machine code answers now: what was asked for, and of "auto" first "fast", then "default"."""
+        """The tier of the current machine code: the chosen one; of "auto" first "fast", then "default"."""
         return self._compiled.tier
 
     @property
@@ -353,7 +353,7 @@ class Kernel(KeptKernel):
 
     @property
     def assembly(self) -> str:
-        """Assembly of the kernel on this machine, by the tier that answers now (generated anew, or what is run)."""
+        """Assembly of the kernel on this machine, by the current tier (generated anew, or of the code that runs)."""
         code, source = self._compiled.library, self._compiled.source
         if source.file is not None and source.revive is not None:
             kernel: Kernel = source.revive(self.portable(), None, None)

@@ -48,7 +48,7 @@ class KernelType(types.Callable):  # type: ignore[misc]
         return (), False
 
     def get_impl_key(self, sig: Any) -> Any:
-        """Return under what the code of a call is registered."""
+        """Return the key under which the code of a call is registered."""
         return KernelType
 
 

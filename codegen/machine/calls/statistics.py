@@ -68,7 +68,7 @@ class Stats:
 
 
 def stats_of(kept: Mapping[str, Any]) -> Stats:
-    """Return statistics from what is kept of them."""
+    """Return statistics from their stored form."""
     passes = tuple(Effect(*effect) for effect in kept["passes"])
     regions = tuple(RegionStats(**region) for region in kept["regions"])
     return Stats(**{**kept, "passes": passes, "regions": regions})

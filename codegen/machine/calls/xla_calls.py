@@ -62,7 +62,7 @@ def _told(arrays: Sequence[Input | Output]) -> str:
 
 
 def _buffers(text: _FunctionLines, place: int, arrays: Sequence[Input | Output]) -> list[str]:
-    """Return pointers to the numbers of buffers, which are compared with what is declared."""
+    """Return pointers to the numbers of buffers, after lines that compare them with the declared ones."""
     text.require(text.loaded("i64", "%frame", place + SIZE), len(arrays))
     buffers = text.loaded("ptr", "%frame", place + POINTERS)
     pointers = []
@@ -78,7 +78,7 @@ def _buffers(text: _FunctionLines, place: int, arrays: Sequence[Input | Output])
 
 
 class _FunctionLines:
-    """Lines of a function in the making."""
+    """Lines of a function under construction."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []

@@ -131,7 +131,7 @@ class SourceWriter(LaneOperationWriter):
         return name
 
     def function(self, name: str, end: Sequence[str]) -> dict[str, str]:
-        """Return what is needed, and then what has been written as a function that ends so."""
+        """Return the needed texts, and then a function of the lines written so far and this end."""
         parameters = ", ".join(f"{self.scalar} {operand.text}" for operand in self.operands)
         lines = [f"\nstatic {self.scalar} {name}({parameters})", "{", *self.used(end), "}", ""]
         return {**self.helpers, name: "\n".join(lines)}

@@ -42,7 +42,7 @@ def loops(api: Interface, plan: RolledPlan, called: Called) -> tuple[str, list[s
 
 
 class _CFileWriter:
-    """The file in the making."""
+    """A file under construction."""
 
     def __init__(self, api: Interface, plan: RolledPlan, called: Called) -> None:
         self.api, self.plan, self.called, self.scalar = api, plan, called, api.scalar
@@ -239,7 +239,7 @@ def _straight(api: Interface, plan: StraightPlan, called: Called) -> str:
 
 
 def _sweep(api: Interface, plan: SweepPlan, called: Called) -> str:
-    """A sweep: one routine for what no column changes, and one that is called for every column."""
+    """A sweep: one routine for the rows that all columns share, and one that is called for every column."""
     columns = plan.program.inputs[-1].size
     pairs = list(zip(api.outputs, plan.program.outputs, strict=True))
     fixed = [parameter.name for parameter, output in pairs if not output.swept]

@@ -132,7 +132,7 @@ class Called:
         return f"{'(float)' if self.scalar == 'float' else ''}{self.prefix}_{plain}_({arguments})"
 
     def declarations(self) -> str:
-        """Return the preamble of the file, with what is called."""
+        """Return the preamble of the file, with the called functions."""
         feature = "#define _XOPEN_SOURCE 600\n" if any(name in BESSEL for name in self.library) else ""
         pointers = [
             f"static double (*volatile {self.prefix}_{name}_)({', '.join(['double'] * arity)}) = {name};\n"

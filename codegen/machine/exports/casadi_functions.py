@@ -152,7 +152,7 @@ class _Tables:
 
 
 def _about(function: CasadiFunction) -> list[tuple[str, str]]:
-    """Return declarations of what tells about a function, and their bodies where they need no table."""
+    """Return declarations of the functions that describe a function, and their bodies where they need no table."""
     name = function.name
     inside = "switch (i) {{ {} default: return NULL; }}"
 

@@ -36,7 +36,7 @@ static int finite(const double *numbers, long size)
 
 @dataclass(frozen=True, eq=False)
 class CvodeSystem:
-    """What the functions are of: the pattern of the Jacobian, in the order "csc", the start, and parameters."""
+    """The data of the functions: the pattern of the Jacobian, in the order "csc", the start, and parameters."""
 
     name: str
     start: Numbers

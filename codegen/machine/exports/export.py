@@ -120,7 +120,7 @@ TEST_POINTS = 3
 
 @dataclass(frozen=True)
 class Exported:
-    """The files that an export wrote, by kind, and what it could not write and why."""
+    """The files that an export wrote, by kind, and notes on files that it could not write."""
 
     name: str
     files: dict[str, Path]
@@ -133,7 +133,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Material:
-    """What is exported: a program, how it was compiled, and a function that evaluates it."""
+    """The data of an export: a program, its options, and a function that evaluates it."""
 
     program: Program | RolledProgram
     options: Options
@@ -141,7 +141,7 @@ class Material:
 
 
 def _with_library(folder: Path, name: str) -> dict[str, str]:
-    """Link the shared library in a folder and write what build tools find it by; return the files' names."""
+    """Link the shared library in a folder and write the files of build tools; return the files' names."""
     named = {"library": shared_library(folder, name)}
     for kind, (filename, content) in package_files(name, library_name(name), f"{name}, compiled by symad").items():
         (folder / filename).write_bytes(content)

@@ -22,7 +22,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class IpoptProblem:
-    """What the callbacks are of: the names of kernels, patterns, bounds, the start and the values of parameters."""
+    """The data of the callbacks: the names of kernels, patterns, bounds, the start and the values of parameters."""
 
     name: str
     start: Numbers

@@ -210,7 +210,7 @@ def _delete(tensor: Any) -> None:
 
 
 def _drop(capsule: int) -> None:
-    """Drop an array that nobody took: its capsule still has its first name."""
+    """Drop an array whose capsule was never taken: it still has its first name."""
     if _is_valid(capsule, _NAME):
         _HANDED_OVER.pop(_pointer_of(capsule, _NAME), None)
 

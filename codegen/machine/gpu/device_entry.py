@@ -137,13 +137,13 @@ class KernelEntry:
 
     @property
     def body_parameters(self) -> list[tuple[str, str]]:
-        """Types and names of what code in the entry finds: its point, its row of the tile, and the outputs."""
+        """Types and names of the parameters of the body: its point, its row of the tile, and the outputs."""
         parameters = [("i64", "%count"), ("i64", "%point"), ("i32", "%lane")]
         parameters += [("ptr", f"%{name}{k}") for k in range(len(self.rows)) for name in ("tile", "row")]
         return parameters + [pair for k in range(self.outputs) for pair in (("ptr", f"%o{k}"), ("i64", f"%o{k}.step"))]
 
     def flush(self, row: int, output: int, begin: int, size: int) -> list[str]:
-        """Return the lines that copy so many numbers from the beginning of a row to an output, from a position on."""
+        """Return the lines that copy `count` numbers from the beginning of a row to an output, from a position on."""
         return self._flush(row, output, str(begin), f"{size}.{self.pitches[row]}.{size}.{size}")
 
     def flush_columns(self, output: int, column: str, width: int, columns: int) -> list[str]:

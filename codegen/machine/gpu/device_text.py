@@ -112,7 +112,7 @@ def called_text(name: str, emitted: Emitted, entry: KernelEntry, body: Sequence[
 
 
 def _refuse(name: str, symbols: Mapping[str, Symbol], text: str) -> None:
-    """Raise LoweringError for what a GPU has not."""
+    """Raise LoweringError for functions that a GPU does not have."""
     if "call ptr @malloc" in text:
         raise LoweringError(
             f"{name} on a GPU", why=f"a point of it needs more than {STACK_BYTES} bytes of workspace",

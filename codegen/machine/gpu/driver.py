@@ -75,7 +75,7 @@ def _check(library: Any, result: int, task: str) -> None:
 
 
 def call(name: str, *arguments: Any, task: str = "") -> None:
-    """Call a function of the driver; DeviceError says what was being done."""
+    """Call a function of the driver; DeviceError names the task."""
     library = _library()
     _check(library, getattr(library, name)(*arguments), task or name)
 
@@ -89,7 +89,7 @@ def devices() -> int:
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU: its number, its name, what code it runs, its multiprocessors, a block's shared memory, its context."""
+    """A GPU: its number, name, architecture, multiprocessors, shared memory of a block, and context."""
 
     number: int
     name: str
@@ -209,7 +209,7 @@ class Module:
     shared: int
 
     def __init__(self, owner: Device, ptx: str, entry: str, shared: int = 0) -> None:
-        """Load PTX; each warp of the function's threads has so many bytes of shared memory."""
+        """Load PTX; each warp of the function's threads has `shared` bytes of shared memory."""
         warps = min(THREADS // WARP, owner.shared // shared) if shared else THREADS // WARP
         if not warps:
             why = f"its points need {shared} bytes of shared memory, and it has {owner.shared}"
@@ -278,7 +278,7 @@ def wait(stream: int) -> None:
 
 
 def wait_for(stream: int, other: int) -> None:
-    """Let what comes next in a stream wait for what is in another one now."""
+    """Make later work of a stream wait for the present work of another one."""
     if stream == other:
         return
     event = ctypes.c_void_p()

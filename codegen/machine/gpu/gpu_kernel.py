@@ -291,7 +291,7 @@ class GpuKernel:
         return {"registers": module.attribute(REGISTERS), "local bytes": module.attribute(LOCAL_BYTES)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the PTX into a file, completely or not at all; its first line says what the function takes."""
+        """Write the PTX into a file, completely or not at all; its first line lists the parameters of the function."""
         arrays = ", ".join(f"{name} step" for name in self._names)
         write_kernel(path, f"// {self!r}\n// {ENTRY}(count, {arrays})\n{self.ptx}".encode())
 
@@ -307,14 +307,14 @@ class GpuKernel:
 def revive(
     data: bytes, pack: Pack | None, unpack: Unpack | None, architecture: str, ptx: str, shared: int, device: int
 ) -> GpuKernel:
-    """Return a kernel from what its pickle has."""
+    """Return a kernel from its pickle."""
     portable = decode(data, "a pickled kernel")
     program, options = portable.program, portable.options
     return GpuKernel(program, options, pack, unpack, architecture=architecture, ptx=ptx, shared=shared, device=device)
 
 
 def stream_number(stream: Any) -> int:
-    """Return the handle of a stream: a number, or what CuPy, PyTorch and Numba call a stream.
+    """Return the handle of a stream: a number, or a stream of CuPy, PyTorch or Numba.
 
     >>> stream_number(None), stream_number(7)
     (0, 7)

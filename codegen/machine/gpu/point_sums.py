@@ -55,12 +55,12 @@ def adding_text(scalar: Lanes) -> str:
 
 
 def adding_module(owner: Device, scalar: Lanes) -> Module:
-    """Load what adds up."""
+    """Load the function that adds up."""
     return Module(owner, device_assembly(adding_text(scalar), owner.architecture), ENTRY)
 
 
 class PointSums:
-    """Sums of a kernel's results over points: the kernel, what adds up, and the machine numbers of each result."""
+    """Sums of a kernel's results over points: the kernel, the module that adds up, and the numbers of each result."""
 
     kernel: Module
     adding: Module

@@ -103,7 +103,7 @@ finished:"""
 
 @dataclass(frozen=True)
 class SweptWindows:
-    """A sweep all of whose results are swept, in windows of `width` columns, and its entry."""
+    """A sweep with swept results only, in windows of `width` columns, and its entry."""
 
     plan: SweepPlan
     width: int
@@ -124,7 +124,7 @@ class SweptWindows:
         return None
 
     def emitted(self, form: Form) -> Emitted:
-        """Return the functions `once` and `columns`; what the latter stores of a row is a window wide."""
+        """Return the functions `once` and `columns`; the latter stores a window of each row."""
         columns, plan = self.plan.program.inputs[-1].size, self.plan.columns
         stores = [(array, position // columns * self.width, row) for array, position, row in plan.lowered.stores]
         outputs = tuple(

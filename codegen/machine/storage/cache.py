@@ -42,7 +42,7 @@ Setting = bool | str | os.PathLike[str] | None
 
 
 def default_folder() -> Path:
-    """Return the folder of the cache: `symad` in XDG_CACHE_HOME, or in ~/.cache; ArgumentError where nobody is home."""
+    """Return the folder of the cache: `symad` in XDG_CACHE_HOME or ~/.cache; ArgumentError without a home folder."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
         return (base if base.is_absolute() else Path.home() / ".cache") / "symad"
@@ -85,7 +85,7 @@ def _limit() -> int:
 
 @functools.cache
 def machine() -> dict[str, str]:
-    """Return what object code depends on besides program and options: processor, compiler, versions, own sources."""
+    """Return the dependencies of object code beside program and options: processor, compiler, versions, sources."""
     versions = {name: _version(name) for name in _PACKAGES}
     vector = [vector_symbol(name, lanes) for name in FUNCTIONS for lanes in widths()]
     return {**identity(), **versions, "vector": " ".join(filter(None, vector)), "sources": sources()}
@@ -108,7 +108,7 @@ def _sources(folder: Path) -> str:
 
 
 def sources() -> str:
-    """Return a digest of what this package was imported from: of no other process's, if it was edited since then."""
+    """Return a digest of the imported sources; unique to this process if they were edited since then."""
     checksum = _sources(FOLDER)
     return checksum if times_of(FOLDER) == SOURCES else f"{checksum} edited {os.getpid()} {time.time_ns()}"
 
@@ -197,7 +197,7 @@ class Cache:
         return [_described(path, info) for path, info in self._files(SUFFIX)]
 
     def clear(self) -> int:
-        """Remove all entries, and what killed processes have left; return the number of entries."""
+        """Remove all entries, and unfinished files of killed processes; return the number of entries."""
         entries = self._files(SUFFIX)
         for path, _ in entries:
             path.unlink(missing_ok=True)
@@ -205,7 +205,7 @@ class Cache:
         return len(entries)
 
     def _remove_unfinished(self) -> None:
-        """Remove files that nobody will finish: young ones may be another process's at work."""
+        """Remove abandoned files; young ones may belong to a running process."""
         for path, info in self._files(UNFINISHED):
             if time.time() - info.st_mtime > STALE:
                 path.unlink(missing_ok=True)
@@ -222,7 +222,7 @@ class Cache:
         return not why
 
     def _refuse(self, path: Path, why: str) -> None:
-        """Remove what is no entry of this user's, and warn."""
+        """Remove a file that is no entry of this user's, and warn."""
         removed = "removed"
         try:
             path.unlink(missing_ok=True)
@@ -246,7 +246,7 @@ class Cache:
             file.write(_HITS.pack((hits + 1) % 2**64))
 
     def _bound(self, written: int) -> None:
-        """Remove the least recently used entries beyond the limit, and unfinished files that nobody will finish."""
+        """Remove the least recently used entries beyond the limit, and abandoned files."""
         self._unscanned += written
         if self._unscanned * UNSCANNED < self.limit:
             return

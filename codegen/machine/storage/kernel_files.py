@@ -45,7 +45,7 @@ def write_kernel(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def read_program(data: bytes, where: str, restore: Restore | None) -> tuple[Portable, Pack | None, Unpack | None]:
-    """Return what a kernel's file holds; ArgumentError for a file that is none, or holds containers unknown here."""
+    """Return the content of a kernel's file; ArgumentError for another file, or containers unknown here."""
     portable = decode(data, where)
     if portable.containers is None:
         return portable, None, None

@@ -117,7 +117,7 @@ def _linked(
 
 @cache
 def here() -> dict[str, str]:
-    """Return what machine code depends on: the processor, the C library, and what has compiled it.
+    """Return the dependencies of machine code: the processor, the C library, and the sources of the compiler.
 
     >>> here() == here(), len(here()["sources"])
     (True, 64)

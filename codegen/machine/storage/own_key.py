@@ -23,7 +23,7 @@ SIZE = 32  # bytes of the key, and of a mark
 
 
 def key_file() -> Path:
-    """Return where the key is: `symad/key` in XDG_DATA_HOME, or in ~/.local/share; OSError where nobody is home."""
+    """Return the path of the key: `symad/key` in XDG_DATA_HOME, or in ~/.local/share; OSError without a home folder."""
     base = Path(os.environ.get("XDG_DATA_HOME", ""))
     try:
         return (base if base.is_absolute() else Path.home() / ".local" / "share") / "symad" / "key"

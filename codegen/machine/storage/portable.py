@@ -56,7 +56,7 @@ DEEPEST = 32  # nests in nests
 
 
 def rolled_data(program: RolledProgram) -> tuple[dict[str, Any], Arrays]:
-    """Return a rolled program as a header and arrays; ArgumentError or LoweringError names what cannot be written."""
+    """Return a rolled program as a header and arrays; ArgumentError or LoweringError names an unwritable part."""
     return _HeaderWriter().program(program)
 
 
@@ -69,7 +69,7 @@ def rolled_of(header: dict[str, Any], arrays: Arrays) -> RolledProgram:
 
 
 class _HeaderWriter:
-    """Arrays and descriptions in the making; what is shared has a number."""
+    """Arrays and descriptions under construction; shared objects have numbers."""
 
     def __init__(self) -> None:
         self.arrays: Arrays = []
@@ -227,7 +227,7 @@ Columns = tuple[list[Head], list[tuple[int, ...]], dict[int, sp.Basic]]
 
 @dataclass(frozen=True)
 class Portable:
-    """What a file holds: the program, its options, and which containers it takes and returns (for the upper storey)."""
+    """The content of a file: the program, its options, and its containers (for the upper storey)."""
 
     program: Program | RolledProgram
     options: Options
@@ -255,7 +255,7 @@ def encode(program: Program | RolledProgram, options: Options, containers: Any =
 
 
 def decode(data: bytes, where: str = "the program") -> Portable:
-    """Return what `encode` has written; ArgumentError for anything else, whoever made it."""
+    """Return the program of bytes that `encode` wrote; ArgumentError for any other bytes."""
     header, arrays = unseal(data, KIND, VERSION, where)
     try:
         arrays.reverse()

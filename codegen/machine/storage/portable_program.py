@@ -239,7 +239,7 @@ def _check_kinds(heads: list[Head], kinds: NDArray[Any], counts: NDArray[Any]) -
 
 @cache
 def takes(head: Head, count: int) -> bool:
-    """Whether a head can have so many operands in a program.
+    """Whether a head can have `count` operands in a program.
 
     >>> takes(sp.sin, 1), takes(sp.sin, 2), takes(sp.Piecewise, 3), takes(sp.Add, 100)
     (True, False, False, True)
@@ -296,7 +296,7 @@ def _output(header: dict[str, Any], arrays: Arrays, rows: int) -> Output:
 
 
 def pattern_header(pattern: SparsityPattern | None) -> list[Any] | None:
-    """Return what a header says of a pattern."""
+    """Return the header of a pattern."""
     return None if pattern is None else [list(pattern.shape), pattern.format]
 
 

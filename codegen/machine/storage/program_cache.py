@@ -59,7 +59,7 @@ class ObjectCode:
 
     @classmethod
     def encoded(cls, encoded: Encoded, seconds: float) -> ObjectCode:
-        """Take what was encoded in so many seconds."""
+        """Take encoded machine code, and the seconds that it took."""
         texts = {name: encoded.symbols[name].text for name in encoded.called}
         own = {name: complete(name, encoded.symbols) for name, text in texts.items() if not text.startswith("declare")}
         symbols = tuple(name for name in encoded.called if name not in own)
@@ -96,7 +96,7 @@ class ProgramCache:
                 self._cache = None
 
     def load(self, label: str) -> tuple[ObjectCode, MachineCode] | None:
-        """Return what was stored, linked; None for nothing, and where it calls a function that this machine lacks."""
+        """Return the stored code, linked; None without any, and where it calls a function that this machine lacks."""
         entry = None if self._cache is None else self._cache.load(self._entry(label))
         if entry is None:
             return None

@@ -57,7 +57,7 @@ class Marks:
         self.of[buffer] = np.ones(self.buffers[buffer].size, dtype=bool)
 
     def add(self, use: Use, within: Marks | None = None) -> None:
-        """Mark what a table reads or writes, as far as it is marked in another collection."""
+        """Mark the places that a table reads or writes, if they are marked in another collection too."""
         if within is not None and use.buffer not in within.of:
             return
         index = _index(use.table)
@@ -190,7 +190,7 @@ class _Forward:
         return self.places.changes + len(self.guarded) + len(self.infinite)
 
     def visit(self, region: Region) -> None:
-        """Find the active slots of a region, and mark what they lead to."""
+        """Find the active slots of a region, and mark the places of their results."""
         slots = {slot for slot, uses in enumerate(_reads(region)) if any(map(self.places.meet, uses))}
         slots, outputs = _through_carries(
             region, slots, lambda slots: set(outputs_reached(self.replays.of(region.body, slots)))
@@ -281,7 +281,7 @@ def _reading(region: Region, buffers: set[int]) -> set[int]:
 
 
 def _reads(region: Region) -> list[Sequence[Gather]]:
-    """Return what each slot reads, at its beginning or always."""
+    """Return the gathers of each slot, initial or permanent."""
     return [*((use,) for use in region.gathers), *(carry.initial for carry in region.carries)]
 
 

@@ -62,7 +62,7 @@ class Replay:
         self.smooth: list[int] = [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is made of the body with these active slots, which many regions ask for."""
+        """Return a result for the body with these active slots, computed once for all regions."""
         return self.body.once(("replay", self.active, key), make)
 
     def begin(self) -> None:
@@ -112,7 +112,7 @@ def _tuple_of(nodes: Sequence[int]) -> Tree:
 
 
 def _with_rows(program: Program) -> Program:
-    """Return a program each of whose outputs has a row: that of a structural zero is the number 0."""
+    """Return a program in which each output has a row: a structural zero is the number 0."""
     if all(output.rows for output in program.outputs):
         return program
     heads, operands, atoms = list(program.heads), list(program.operands), dict(program.atoms)

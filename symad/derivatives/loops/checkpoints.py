@@ -48,18 +48,18 @@ def memory(program: RolledProgram) -> int:
 
 
 def check_checkpoints(checkpoints: str) -> None:
-    """Raise ArgumentError for a policy that there is not."""
+    """Raise ArgumentError for an unknown policy."""
     if checkpoints not in get_args(Checkpoints):
         raise ArgumentError(f"checkpoints={checkpoints!r}", do='use "all", "sqrt" or "none"')
 
 
 def segments_of(checkpoints: Checkpoints, region: Region, depth: int) -> int:
-    """Return into how many segments a chain is cut, which stands in so many nests; 1 for not at all."""
+    """Return the number of segments of a chain inside `depth` nests; 1 where it is not cut."""
     return 1 if region.parallel or region.stop is not None else segments_of_rounds(checkpoints, region.count, depth)
 
 
 def segments_of_rounds(checkpoints: Checkpoints, count: int, depth: int) -> int:
-    """Return into how many segments so many repetitions or rounds are cut.
+    """Return the number of segments of some repetitions or rounds.
 
     >>> [segments_of_rounds(policy, 10_000, 0) for policy in get_args(Checkpoints)]
     [1, 99, 16]
@@ -259,7 +259,7 @@ class _CutNest:
         return self.rest[buffer], moved(table, begin)
 
     def load(self, buffer: int, target: int, rounds: int, *, inside: bool) -> Region:
-        """Return the copy of what a segment, or the rest, begins with."""
+        """Return the copy of the numbers that a segment, or the rest, begins with."""
         window = self.windows[buffer]
         source = (
             Affine(0, 1, window.left, self.at(window))

@@ -95,7 +95,7 @@ class _LaneColumns:
     own: Mapping[int, int]  # the buffers of the columns, by the active ones
 
     def steps(self, steps: Sequence[Step], depth: int) -> list[Step]:
-        """Return what runs in so many nests."""
+        """Return the steps inside `depth` nests."""
         steps_in_lanes: list[Step] = []
         for step in steps:
             if isinstance(step, Nest):
@@ -168,7 +168,7 @@ class _LaneColumns:
 def before_and_within(
     draft: Draft, steps: Sequence[Step], active: frozenset[int]
 ) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
-    """Return what steps compute once, and what they compute for each seed, on which the `active` buffers depend."""
+    """Return the steps that run once, and those that run for each seed because they depend on the `active` buffers."""
     parts = [part for step in steps for part in _split(draft, step, active)]
     return _parts(parts, active, within=False), _parts(parts, active, within=True)
 
@@ -188,7 +188,7 @@ def _split(draft: Draft, step: Step, active: Container[int]) -> list[Step]:
 
 
 def _parts(steps: Sequence[Step], active: frozenset[int], *, within: bool) -> tuple[Step, ...]:
-    """Return what steps compute in the rounds, or before them."""
+    """Return the steps inside the rounds, or before them."""
 
     def part(region: Region) -> Region | None:
         results = tuple(use for use in region.results if (use.buffer in active) == within)

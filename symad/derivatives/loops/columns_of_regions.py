@@ -38,7 +38,7 @@ ACROSS = range(16, 32)  # repetitions that are run for all columns, so that thes
 
 
 def worth_columns(program: RolledProgram) -> bool:
-    """Whether a matrix is taken by columns in loops: of matrix operations in any case, which nobody writes out."""
+    """Whether a matrix is taken by columns in loops; always for matrix operations, which are never written out."""
     return program.executed >= FEWEST_OPERATIONS or has_matrices(program)
 
 
@@ -177,7 +177,7 @@ class _ColumnRounds:
         self.nest(waiting, [])
 
     def nest(self, waiting: Sequence[tuple[int, Step]], then: list[Step]) -> None:
-        """Write a nest of what waits; its end in chunks, with the product behind it."""
+        """Write a nest of the waiting steps; its end in chunks, with the product behind it."""
         last, sizes = waiting[-1][0] if waiting else 0, ACROSS if self.across else CHUNKS
         end = list(takewhile(lambda item: item[0] == last, reversed(waiting))) if last >= 2 * sizes.stop else []
         before = waiting[: len(waiting) - len(end)]

@@ -23,7 +23,7 @@ from codegen.loops.optimise.draft import Draft
 
 
 def restricted(program: RolledProgram, domain: RolledProgram) -> RolledProgram:
-    """Return a program with all of its numbers multiplied by the one that another program has of the same inputs."""
+    """Return a program with all of its numbers multiplied by the only one of another program of the same inputs."""
     draft = Draft(program)
     factor = draft.workspace(1)
     number = {domain.first_output: factor, **{k: k for k in range(len(domain.inputs))}}
@@ -67,7 +67,7 @@ def _is_covered(program: RolledProgram, output: int) -> bool:
 
 
 def _multiplied(region: Region, factor: int, first_output: int, later: Container[int]) -> Region:
-    """Return a region that multiplies by the factor what goes to outputs, but for those of `later`."""
+    """Return a region with its outputs multiplied by the factor, except those of `later`."""
     outgoing = [k for k, use in enumerate(region.results) if use.buffer >= first_output and use.buffer not in later]
     if not outgoing:
         return region

@@ -107,7 +107,7 @@ class _Second:
 
 
 class _Sweep:
-    """Visits pieces backward: adjoints of inner values, entries of the Hessian, and what `outer` needs."""
+    """Visits pieces backward: adjoints of inner values, entries of the Hessian, and the data for `outer`."""
 
     def __init__(self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, wrt: int) -> None:
         self.pieces, self.inner = pieces, inner
@@ -168,7 +168,7 @@ class _Sweep:
         self.assembly.pieces.append(draft)
 
     def weighted(self, draft: RegionDraft, term: Term) -> int | None:
-        """Return a term times the adjoint of what it is added to; None where that is 0."""
+        """Return a term times the adjoint of its sum; None where that is 0."""
         numbers = self.inner.of(term.buffer, term.places)
         met = distinct(numbers).tolist()
         values = {self.adjoints[number] for number in met}

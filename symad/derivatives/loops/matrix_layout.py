@@ -62,7 +62,7 @@ def stretches(source: Places, target: Places) -> list[Stretch] | None:
 
 
 def cost(source: Places, target: Places) -> float:
-    """Return what a copy costs, in nanoseconds; nothing if it changes nothing."""
+    """Return the nanoseconds of a copy; 0 if it changes nothing."""
     if np.array_equal(source, target):
         return 0.0
     if stretches(source, target) is not None:
@@ -104,7 +104,7 @@ Made = tuple[Output, int]  # an output and its buffer
 
 
 class Assembly(Draft):
-    """A rolled program in the making, over the inputs and regions of another; `pieces` become its steps."""
+    """A rolled program under construction, over the inputs and regions of another; `pieces` become its steps."""
 
     steps: list[Step]
 
@@ -113,7 +113,7 @@ class Assembly(Draft):
         self.pieces: list[Step | RegionDraft] = list(program.steps)
 
     def rolled(self, outputs: Sequence[Made]) -> RolledProgram:
-        """Return the program: what the outputs do not need is left out."""
+        """Return the program, without parts that no output needs."""
         self.steps = []
         for step in self.pieces:
             if not isinstance(step, RegionDraft):

@@ -28,7 +28,7 @@ Orders: TypeAlias = dict[int, Places]  # of a draft, by its id, the order of its
 
 @dataclass(frozen=True, eq=False)
 class WrittenEntry:
-    """A node of a region in the making, and its place in the matrix in every repetition."""
+    """A node of a region under construction, and its place in the matrix in every repetition."""
 
     draft: RegionDraft
     node: int
@@ -51,7 +51,7 @@ class Writing:
 
     @property
     def drafts(self) -> list[RegionDraft]:
-        """The regions in the making, each once."""
+        """The different regions under construction."""
         return list({id(entry.draft): entry.draft for entry in self.entries}.values())
 
     def places(self) -> Iterable[tuple[WrittenEntry, Places, bool]]:

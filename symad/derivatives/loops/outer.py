@@ -46,7 +46,7 @@ class Support:
 
 
 def draft_of(piece: Piece) -> RegionDraft:
-    """Return a region in the making with the slots of a piece."""
+    """Return a region under construction with the slots of a piece."""
     slots = [(slot.node, slot.buffer, slot.places) for slot in piece.slots]
     return RegionDraft(piece.build, piece.count, slots, [], piece.origin)
 
@@ -66,7 +66,7 @@ def partials(piece: Piece, nodes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 def flat_draft(count: int) -> RegionDraft:
-    """Return a region in the making on a graph of its own."""
+    """Return a region under construction on a graph of its own."""
     return RegionDraft(Builder(Graph(lines=False)), count, [])
 
 
@@ -106,7 +106,7 @@ class InnerJacobian:
         return behind
 
     def write_piece(self, piece: Piece, nodes: Sequence[int], numbers: Sequence[Places]) -> None:
-        """Add what the terms of a piece contribute."""
+        """Add the contributions of a piece's terms."""
         draft, slots = draft_of(piece), parameters_of(piece)
         pairs = list[tuple[RegionDraft, int, Places]]()  # coefficients of other rows: row times all + column
         parts = [draft]

@@ -32,7 +32,7 @@ class EndlessLoopError(ArgumentError):
 
 
 class Reverse:
-    """Steps with what is active in them, and where the cotangents of their buffers are."""
+    """Steps, their active buffers, and the places of the cotangents."""
 
     draft: Draft
     steps: Sequence[Step]
@@ -86,7 +86,7 @@ class Reverse:
         return there, [step for steps_back in reversed(back) for step in steps_back]
 
     def region(self, region: Region, counts: tuple[int, ...]) -> tuple[Region, list[Step]]:
-        """Return a region that stores what is needed of its carries, and the steps that run it backward."""
+        """Return a region that stores the needed values of its carries, and the steps that run it backward."""
         if not self.behind.slots[region]:
             return region, []
         if region.matrix is not None:
@@ -251,7 +251,7 @@ def _cut(draft: Draft, steps: Sequence[Step], checkpoints: Checkpoints) -> list[
 
 
 def _cotangents_of_outputs(draft: Draft, seeds: dict[int, Place]) -> tuple[dict[int, Place], list[Step]]:
-    """Return where the cotangents of outputs are; those of one that is read again are added up, from what is given."""
+    """Return the places of the cotangents of outputs; an output that is read again gets a buffer of sums."""
     places, copies = dict(seeds), list[Step]()
     for buffer in sorted(buffers_read(draft.program.steps) & seeds.keys()):
         size = draft.buffers[buffer].size

@@ -61,7 +61,7 @@ class Needs:
 
 
 class BackwardRegion:
-    """One region in the making: `forward` stores what is needed of its carries, `steps` run it backward."""
+    """One region under construction: `forward` stores the needed values of its carries, `steps` run it backward."""
 
     draft: Draft
     region: Region
@@ -180,16 +180,16 @@ class BackwardRegion:
         return self.guard(uses[0]) if len(uses) == 1 else self.draft.number(float(len(uses) > 1))
 
     def source(self, slot: int) -> Gather:
-        """Return what a slot reads; of a carry, its initial value."""
+        """Return the gather of a slot; of a carry, its initial value."""
         return self.region.gathers[slot] if slot < self.first else self.region.carries[slot - self.first].initial[0]
 
     def guard_of(self, slot: int) -> int | None:
-        """Return the buffer of the guards of what a slot reads."""
+        """Return the buffer of the guards of the places that a slot reads."""
         place = self.needs.cotangents.get(self.source(slot).buffer)
         return None if place is None else place.guard
 
     def results(self, slot: int, output: int, guard: int | None) -> list[tuple[int | None, Result]]:
-        """Return where the cotangent of a slot goes: to what it reads, or where its initial value was read."""
+        """Return where the cotangent of a slot goes: to the places that it reads, or that its initial value reads."""
         source = self.source(slot)
         if source.buffer not in self.needs.cotangents:
             return []
@@ -213,7 +213,7 @@ class BackwardRegion:
         return Result(0, buffer, end.table, "last")
 
     def after(self) -> list[Step]:
-        """Return the regions that add what carries have left at the end, one for all places of a buffer."""
+        """Return the regions that add the final cotangents of carries, one for all places of a buffer."""
         return [added(*map(_together, zip(*pairs, strict=True))) for pairs in self.leaving.values()]
 
 
