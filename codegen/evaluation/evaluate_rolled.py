@@ -121,7 +121,7 @@ class _Chain:
         self.queues = [
             [float(buffers[use.buffer][place_in(use.table, rounds)]) for use in carry.initial]
             for carry in region.carries
-        ]  # what each carried slot reads, from the repetition that comes next
+        ]  # the values that each carried slot reads, from the next repetition on
         ends = self.fed + ([] if self.stop is None else [self.stop])
         needed = reachable(self.body, ends)
         moving = set(range(self.first, slots))

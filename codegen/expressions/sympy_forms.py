@@ -116,7 +116,7 @@ def _not_evaluated(do: str) -> Callable[[sp.Basic], NoReturn]:
 
 def _derivative(expression: sp.Derivative) -> Form | None:
     if expression.expr.atoms(AppliedUndef):
-        return None  # of an undefined function: an input, or a constant that stays what it is
+        return None  # of an undefined function: an input, or a constant that stays
     return _not_evaluated("write expression.doit()")(expression)
 
 
@@ -271,7 +271,7 @@ def rebuild(head: Head, arguments: Sequence[sp.Basic], *, evaluate: bool = False
     >>> rebuild(sp.Piecewise, [x, x > 0, sp.S.Zero, sp.true]), rebuild(sp.Add, [x, x]), rebuild(Alias, [x])
     (Piecewise((x, x > 0), (0, True)), x + x, x)
     """
-    if head in (Alias, log_argument):  # the second of which only numbers tell from what it is of
+    if head in (Alias, log_argument):  # which differ from their operand in numbers only
         return arguments[0]
     if head is tie_share:  # nor this one from its formula
         tied = sp.Eq(*arguments, evaluate=evaluate)

@@ -44,7 +44,7 @@ class Arguments:
     names: list[str]
     inputs: list[Any] = field(default_factory=list)
     structures: list[Any] = field(default_factory=list)  # None where the kernel takes the argument as it is
-    replaced: dict[Any, Any] = field(default_factory=dict)  # expressions that are arguments, by what stands for them
+    replaced: dict[Any, Any] = field(default_factory=dict)  # stand-ins of expressions that are arguments
 
     @classmethod
     def of(cls, args: Any) -> Arguments:

@@ -114,7 +114,7 @@ class Lambdified:
         self._count = len(declared)
         self._is_numpys = own and are_numpys(kernel.program)
         self._in_numpy: Callable[..., Any] | None = None  # made at the first call with arrays
-        self._direct = results.shape in (NUMBER, MATRIX)  # what a kernel returns is the result
+        self._direct = results.shape in (NUMBER, MATRIX)  # the kernel's result is the result
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Evaluate at one point, or at all points of arrays that broadcast against each other."""

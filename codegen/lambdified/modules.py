@@ -38,7 +38,7 @@ def keeps_sparse(modules: Any) -> bool:
 
 def implemented(expressions: list[Any]) -> str:
     """Return the name of a function that has a Python function of the user's behind it, "" where there is none."""
-    seen: dict[int, Any] = {}  # alive, so that identities stay what they are
+    seen: dict[int, Any] = {}  # alive, so that identities stay unique
     stack = list(expressions)
     while stack:
         part = stack.pop()

@@ -44,7 +44,7 @@ from codegen.stages import LOG, Compilation, part, stage, watched, within_compil
 
 if typing.TYPE_CHECKING:
     from codegen.encoding import disassembly
-else:  # for who reads the assembly of a kernel
+else:  # imported when the assembly of a kernel is read
     disassembly = Deferred("codegen.encoding.disassembly")
 
 Write: TypeAlias = Callable[[], Emitted]

@@ -211,7 +211,7 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     if domain is not None:
         program = select(program, values, {})
     elif len(traced.loops) > 1 or any(isinstance(loop, RolledBlock) for loop in traced.loops):
-        program = select(program, [*values, last], {})  # loops are fused, and what is not needed goes
+        program = select(program, [*values, last], {})  # this fuses loops and removes dead code
     return Primal(traced, rows, loops, program, notes, domain)
 
 

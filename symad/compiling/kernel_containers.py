@@ -11,7 +11,7 @@ from codegen.ir.program import Declared
 from codegen.machine.calls.compiled import Pack, Unpack
 from symad.errors import ArgumentError
 
-LEAF = 0  # what stands for an array in a file
+LEAF = 0  # stands for an array in a file
 PLAIN_KEYS = (str, int, bool, float, type(None))
 
 

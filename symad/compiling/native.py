@@ -254,7 +254,7 @@ class _Kernels:
     def __init__(self, function: Callable[..., Any], options: CompileFields, read_too: Roots) -> None:
         self._function, self._options, self._read_too = function, options, read_too
         self._kernels: OrderedDict[Any, tuple[Callable[..., Any], ReachableState]] = OrderedDict()
-        self.at_hand: dict[Any, tuple[Callable[..., Any], ReachableState]] = {}  # what numbers and arrays have met
+        self.at_hand: dict[Any, tuple[Callable[..., Any], ReachableState]] = {}  # entries of plain arguments
         self._lock = Lock()
         self._warns = not options.get("freeze", False)
 
@@ -271,7 +271,7 @@ class _Kernels:
             entry = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix), read
         with self._lock:
             if key not in self._kernels or len(self.at_hand) >= KERNELS:
-                self.at_hand = {}  # what is used from now on comes here once, and so to the end
+                self.at_hand = {}  # entries return when they are used
             self._kernels[key] = entry
             self._kernels.move_to_end(key)
             if len(self._kernels) > KERNELS:

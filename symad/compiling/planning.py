@@ -158,7 +158,7 @@ class _Search:
         self.notes: tuple[str, ...] = ()
         self.arrays = True  # whether operations on large arrays are loops
         self.at_once = True  # and so are those on arguments in even steps, from fewer elements on
-        self.written_out: Candidate | None = None  # what a sweep comes to in straight lines
+        self.written_out: Candidate | None = None  # the sweep with every column written out
         self.shared = traces()
 
     @cached_property

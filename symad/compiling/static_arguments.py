@@ -24,7 +24,7 @@ from symad.tracing.calling.function_names import name_of
 from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]
-Roots = Callable[[], tuple[Any, ...]]  # objects, of which what can be reached is compared
+Roots = Callable[[], tuple[Any, ...]]  # objects whose reachable state is compared
 STATIC = (bool, np.bool_, Enum, type)
 _NEVER = (int, float, complex, np.ndarray, np.generic, Traced, sp.Basic)
 

@@ -82,7 +82,7 @@ class Carried:
     arrays: dict[int, Carriers] = field(default_factory=dict)  # in the shape of the node, or one that is broadcast
     singles: dict[int, Carriers] = field(default_factory=dict)  # of shape ()
     partial: dict[int, float] = field(default_factory=dict)  # how many elements of an array may be absent, if any may
-    own: set[int] = field(default_factory=set)  # those of arrays that nobody else has, and may be changed in place
+    own: set[int] = field(default_factory=set)  # arrays without another reference, which may be changed in place
 
     def is_complete(self, reading: OperandAccess) -> bool:
         """Whether no element of an operand is absent, unless it has only structural zeros."""

@@ -27,7 +27,7 @@ from symad.rules.partials import edges
 from symad.tracing.control.array_graph import enter
 from symad.tracing.values.array_blocks import CONSTANTS, SlotGraph
 
-FORMS = 1024  # bound of the cache of forms, keyed by what an operand is made of and which slots are active
+FORMS = 1024  # bound of the cache of forms, keyed by the structure of an operand and its active slots
 
 _OUTER = frozenset({sp.Mul, sp.Pow, sp.log, h.log1p})  # heads whose operands' heads are looked at, to be differentiated
 _INNER = frozenset({sp.Pow, sp.Abs, sp.exp, sp.cosh, sp.Add, sp.Mul, h.hypot})
@@ -139,7 +139,7 @@ class _EdgeRule:
     edges: list[tuple[int | None, Form, int | None]]  # coefficient, source, guard
     needed: list[int]
     read: list[tuple[int, Form]]  # parts of the form that these read, without constants
-    constants: dict[int, Any]  # those of `needed` that are, by their numbers
+    constants: dict[int, Any]  # the constant rows of `needed`
     computed: list[int]  # the others
 
 
@@ -168,7 +168,7 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Edge
 
     result = row_of(form)
     build = Builder(template)
-    build.finite.update(dict.fromkeys(slots, False))  # what is computed elsewhere may be anything
+    build.finite.update(dict.fromkeys(slots, False))  # numbers from elsewhere may be infinite or NaN
     found_edges = edges(build, result, moving.__contains__)
     parts = {row: part for part, row in rows.items()}
     needed_rows = [row for c, _, g in found_edges for row in (c, g) if row is not None]

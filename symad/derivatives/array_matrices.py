@@ -18,7 +18,7 @@ from symad.derivatives.level import Level
 from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_trees import Nodes, Tree
 
-DEARER = 8  # times what an operation on one element costs, with its derivatives, an array node costs for each image
+DEARER = 8  # cost of an array node for each image, in operations on one element with their derivatives
 
 WRITTEN_OUT = frozenset({"solve", "triangular", "determinant", "log_determinant", "cholesky"})  # if need be
 

@@ -194,7 +194,7 @@ class _CustomRule:
         build, graph = Builder(self._graph), self._graph
         with open_scope(graph=graph) as scope:
             tangents = self._arguments.refill([graph.alias(build.zero) for _ in self._arguments.flat])
-            scope.parameters = tangents.nodes  # a jvp inside the rule keeps what depends on them
+            scope.parameters = tangents.nodes  # a jvp inside the rule keeps nodes that depend on them
             derivative = self._derivative
             results = followed(
                 scope, derivative,

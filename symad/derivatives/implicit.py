@@ -223,7 +223,7 @@ class Equation:
         return self.start.refill(nodes)
 
     def _traced(self, y: Tree) -> Tree:
-        self.scope.parameters = y.nodes  # derivatives inside f keep what depends on y
+        self.scope.parameters = y.nodes  # derivatives inside f keep nodes that depend on y
         value = call(self.f, lambda: (wrap(self.scope, y), *wrap(self.scope, self.arguments)))
         result = lift_result(self.scope, value, name_of(self.f))
         self._check(result)

@@ -45,12 +45,12 @@ from symad.tracing.values.node_trees import Tree
 LOG = logging.getLogger("symad")
 
 TRACES = 8  # of one function: bound of those that are kept, keyed by structure, shapes and kinds of the arguments
-COMPARED = 2**18  # bytes of what a function reads that are compared in the time that an operation takes to trace
+COMPARED = 2**18  # bytes that are compared in the time that an operation takes to trace
 ROWS = 16  # nodes that are traced in that time, where they are no arrays
 LARGEST = 2**20  # nodes of a trace without arrays: some hundred MB
 MISSES = 8  # calls with other answers, more than with the same, after which a function is run each time
 
-Called: TypeAlias = Callable[[Level, Callable[..., Any]], Tree]  # what runs a function in a level
+Called: TypeAlias = Callable[[Level, Callable[..., Any]], Tree]  # runs a function in a level
 Leaves: TypeAlias = Sequence[Any]
 
 
@@ -138,7 +138,7 @@ class KeptTraces:
             result, traced = _traced(chosen, called, live)
         except InvariantError:
             raise
-        except Exception as error:  # a traced array may not do what an array does
+        except Exception as error:  # a traced array may lack a feature of an array
             discard_recorded_error(error)
             LOG.debug("%s does not run with traced arrays in place of large ones: %s", name_of(self._f), error)
             return None

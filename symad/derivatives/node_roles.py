@@ -50,7 +50,7 @@ class Way:
     name: str
     kind: Kind
     linear: Linear | None
-    outputs: tuple[int, ...]  # what is differentiated
+    outputs: tuple[int, ...]  # of the differentiated function
     results: tuple[int, ...]
     seeds: tuple[tuple[int, int], ...] = ()
     values: Mapping[int, Term] = field(default_factory=dict)
@@ -101,8 +101,8 @@ class History:
         self.graph = graph
         self.finished: list[Opened] = []  # in the order in which their functions returned
         self._roles: dict[int, tuple[Role, ...]] = {}
-        self._derived: set[int] = set()  # what no user wrote
-        self._tried: set[Role] = set()  # what ways did that were tried and not taken
+        self._derived: set[int] = set()  # nodes that no user wrote
+        self._tried: set[Role] = set()  # roles in ways that were tried and not taken
         self._taken: set[Role] = set()
         self._open: list[Opened] = []
         self._residuals: list[int] = []  # of an elimination that is not finished yet
@@ -158,7 +158,7 @@ class History:
 
     def _closed(self, event: Event) -> None:
         level = self._open.pop()
-        if level.ways:  # what is left was made of what was carried: factors, sums, selects
+        if level.ways:  # the rest was made from carried nodes: factors, sums, selects
             self._mark_region(level.made, event.end, level.depth, level.ways[-1].kind, ())
 
     def _linearized(self, event: Event, linear: Linear) -> None:

@@ -61,7 +61,7 @@ _GAUSS = (
 _INTERVALS = 400
 _CLOSE = 1e-11  # how far the two formulas may differ for the integrand, relative to its absolute value's integral
 _ENOUGH = 1e-6  # and for its derivatives; the error of the better formula is far smaller
-_AGREES = 1e-6  # what is found here with what the caller's quadrature finds
+_AGREES = 1e-6  # this integral with the caller's
 
 JUMPS = {  # heads that may jump
     sp.Piecewise, sp.sign, sp.floor, sp.ceiling, sp.frac, sp.Mod, sp.Heaviside, heads.rint, heads.trunc, heads.fmod,

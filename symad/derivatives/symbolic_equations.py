@@ -33,7 +33,7 @@ Function = Callable[..., Any]
 UNKNOWNS = 32  # of an equation in a kernel, whose linear systems are written down
 STEPS = 100
 ITERATIONS = 500  # of a fixed point
-FAR = 1e-3  # how far Newton's method may move what another one found, relative to 1 + |y|
+FAR = 1e-3  # how far Newton's method may move another method's solution, relative to 1 + |y|
 POLISHED = 2  # steps of Newton's method after another method's last one
 
 

@@ -60,7 +60,7 @@ class GraphRows(Protocol):
         ...
 
 
-# Weakly the node ids that a view shows, their shape, the arrays that it is a view of, and what picks them anew
+# Weakly the node ids that a view shows, their shape, the arrays that it is a view of, and a function that picks them
 ShownView: TypeAlias = tuple[ReferenceType[Nodes], tuple[int, ...], Sequence[Nodes], Callable[[], Nodes | None]]
 
 
@@ -73,20 +73,20 @@ class ArrayNodes:
     array node. `views` are those at computed places.
     """
 
-    of_graph: ReferenceType[GraphRows]  # weak, so that a graph and what was computed in it is gone with its last user
+    of_graph: ReferenceType[GraphRows]  # weak, so that a graph and its numbers go with its last user
     nodes: list[ArrayNode] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
     views: list[ShownView] = field(default_factory=list)
     closed: bool = False
-    asked: list[Asked] | None = None  # of numbers, where somebody listens
+    asked: list[Asked] | None = None  # questions about numbers, if they are recorded
     derivative_from: int = sys.maxsize  # nodes from this one on are a derivative of those before
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
     composed: dict[int, tuple[ReferenceType[Nodes], tuple[OperandBlock, ...]]] = field(default_factory=dict)  # joined
     _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
     _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
-    _known: int = 0  # nodes that are there
+    _known: int = 0  # columns of `_ranges` in use
 
     @property
     def graph(self) -> GraphRows:
@@ -171,7 +171,7 @@ class ArrayNodes:
         if array.element is sp.Float and array.numbers is not None:
             value = array.numbers[node - array.first]
             if not (math.isfinite(value) and (value or math.copysign(1.0, value) > 0)):
-                return type(self.graph.atoms[node])  # -0.0 and what is not finite are no Floats
+                return type(self.graph.atoms[node])  # -0.0 and infinite numbers and NaN are no Floats
         return array.element
 
     def operations(self, start: int) -> int:
@@ -267,7 +267,7 @@ class ArrayNodes:
             return OperandAccess(whole, ids.shape, view)
         ids = ids.copy()  # arrays are stored into
         low, high = int(ids.min()), int(ids.max())
-        if low == high:  # a copy of what was broadcast
+        if low == high:  # a copy of a broadcast array
             return self.reading(np.broadcast_to(low, whole))
         node = self.at(low)
         if node is not None and high < node.first + node.size:

@@ -20,8 +20,10 @@ from codegen.ir.program import Head
 from codegen.records import dataclass
 
 Nodes: TypeAlias = NDArray[np.int64]
-Question: TypeAlias = Callable[[NDArray[Any]], Any]  # what is asked of numbers
-Asked: TypeAlias = tuple[Nodes, Question | None, NDArray[Any]]  # of which nodes what was asked, and the answer
+Question: TypeAlias = Callable[[NDArray[Any]], Any]  # a question about numbers
+Asked: TypeAlias = tuple[
+    Nodes, Question | None, NDArray[Any]
+]  # nodes, the question about their numbers, and the answer
 
 
 class Element(sp.Expr):  # type: ignore[misc]

@@ -45,7 +45,7 @@ class Builder:
     def __init__(self, graph: Graph) -> None:
         self.graph: Graph = graph
         self._constants: dict[int, Exact | float | None] = {}
-        self.finite: dict[int, bool] = {}  # what `symad.rules.partials` knows of nodes
+        self.finite: dict[int, bool] = {}  # whether nodes are finite, by `symad.rules.partials`
         self._alternatives: dict[int, tuple[Literals, ...]] = {}
         self.zero: int = graph.number(0)
         self.one: int = graph.number(1)

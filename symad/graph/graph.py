@@ -70,7 +70,7 @@ class Graph(RowTable):
         self.arrays: ArrayNodes = ArrayNodes(ref(self))
         self.floats: set[int] = set()  # nodes that are numbers of Python's own (see `python_numbers`)
         self.integers: set[int] = set()  # nodes that are integers, and never -0.0
-        self.numpys: set[int] = set()  # those of them that NumPy makes: places, counts, elements of integer arrays
+        self.numpys: set[int] = set()  # integers of NumPy: places, counts, elements of integer arrays
         self.whole: dict[range, Any] = {}  # leaves that stand for whole numbers, places in an order, and their bounds
         self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value
 

@@ -18,7 +18,7 @@ FEW, SHORT = 64, 1000  # numbers and rows of straight lines that may fill two re
 CHEAP = 16  # operations of code whose numbers fit into the registers eight times
 CALLED = 8.0  # nanoseconds of a call for one point, beside its arithmetic (that of a block of points is one too)
 ARITHMETIC = frozenset({"add", "mul", "sub", "neg", "fma", "div", "sqrt", "abs", "compare", "select"})
-ROOM = 1 << 20  # bytes of workspace of the points that loops run side by side: what is beyond waits for memory
+ROOM = 1 << 20  # bytes of workspace of the points that loops run side by side: more waits for memory
 
 
 def choose_lanes(program: Program, options: Options, operations: Mapping[str, int]) -> Lanes:

@@ -22,7 +22,7 @@ from codegen.machine.calls.arguments import Array
 Progress = Callable[[int, int], object]
 
 SLICE = 0.05  # seconds between two looks at progress and Ctrl-C
-FIRST_SLICE = 1e-3  # aim of the first slice, whose length is an estimate; later ones grow by what is measured
+FIRST_SLICE = 1e-3  # aim of the first slice, whose length is an estimate; later ones grow with measured times
 GROWTH = 16.0
 BRIEF = 0.01  # seconds of a batch that runs at once, where the time of its points is known
 # Bytes of results from which on whole lines are written one after the other, first to the nearest cache: a store that

@@ -15,7 +15,7 @@ from codegen.functions.routine_values import Numbers
 # us later. With n threads for more than n^2 of them, the time of all is less than that of fewer.
 WAKING = 10_000.0
 SURE = 1e6  # nanoseconds of a batch that threads share even if its points were timed once only, in cold caches
-FEWEST = 8  # units of a thread: what each waits for the last one at the end
+FEWEST = 8  # units of a thread: at the end each waits for the last one
 LONGEST = 2e5  # nanoseconds of a unit
 LOOKS = 3
 
@@ -91,8 +91,8 @@ def shared_words(
     return struct.pack("12q", kernel, table, *shape, *buffers, *points, unit, -(-points[1] // unit), threads, 0)
 
 
-# A thread takes the units of its own part, the same ones each time, so that its caches have what it read and wrote
-# before; then what is left of the parts of the others. One is left for each call: there are as many calls as units.
+# A thread takes the units of its own part, the same ones each time, so that its caches have the data of the time
+# before; then the rest of the other parts. One is left for each call: there are as many calls as units.
 PART = """
 define internal void @take_parts(ptr %parallel,ptr %shared,i64 %units,i64 %threads) nounwind {
  call void %parallel(ptr @part,ptr %shared,i64 %units,i64 %threads)

@@ -11,13 +11,13 @@ from codegen.machine.calls.statistics import Stats
 from codegen.options import Options, Tier
 from codegen.stages import Bisection
 
-if TYPE_CHECKING:  # a kernel that was saved is called without what compiles it
+if TYPE_CHECKING:  # a saved kernel is called without the compiler
     from codegen.ir.region import RolledProgram
     from codegen.machine.storage.program_cache import ObjectCode, ProgramCache
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
 Unpack = Callable[[list[Any]], Any]
-Revive = Callable[..., Any]  # makes a kernel again, from portable bytes: what its pickles call
+Revive = Callable[..., Any]  # makes a kernel from portable bytes, for its pickles
 
 
 class CodeSource(Protocol):
@@ -59,7 +59,7 @@ class Compiled(NamedTuple):
     release: bool  # long enough to release the GIL
     source: CodeSource
     tier: Tier = "default"  # of this machine code, not "auto"
-    bisection: Bisection | None = None  # what the first code left out
+    bisection: Bisection | None = None  # passes that the first code left out
     code: ObjectCode | None = None  # that the machine code was linked from
 
     @property

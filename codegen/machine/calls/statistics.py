@@ -56,7 +56,7 @@ class Stats:
     passes: Sequence[tuple[str, int, int]] = ()  # of accuracy "fast": name, operations before and after
     regions: tuple[RegionStats, ...] = ()  # the loops of a rolled kernel, whose operations are those of all bodies
     generator: str = LLVM  # of the machine code: that, ENCODER, or LLVM with the reason why not the encoder
-    plan: Any = None  # why it was compiled so, from who asked for it; kept in no file
+    plan: Any = None  # the plan of the caller; kept in no file
 
     @property
     def total(self) -> int:

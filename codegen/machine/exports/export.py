@@ -114,7 +114,7 @@ def _move(scratch: Path, directory: Path) -> None:
 
 DECLARED = re.compile(r"^declare .*?@([\w.$-]+)\(", re.MULTILINE)
 KNOWN = frozenset({*MATH, *BESSEL, "malloc", "free"})
-TESTED_NUMBERS = 200_000  # about so many numbers of points and results go into the test program
+TESTED_NUMBERS = 200_000  # numbers of points and results in the test program, about
 TEST_POINTS = 3
 
 

@@ -200,7 +200,9 @@ _Tensor._fields_ = [
     ("context", ctypes.c_void_p), ("deleter", _DELETER),
 ]  # fmt: skip
 
-_HANDED_OVER: dict[int, Any] = {}  # by the address of its description: what others use until they call the deleter
+_HANDED_OVER: dict[
+    int, Any
+] = {}  # arrays in use by others until they call the deleter, by the address of the description
 _NAME = b"dltensor"
 
 
@@ -215,7 +217,7 @@ def _drop(capsule: int) -> None:
         _HANDED_OVER.pop(_pointer_of(capsule, _NAME), None)
 
 
-# Prototypes of our own: those of ctypes.pythonapi are anybody's to change.
+# Prototypes of our own: others may change those of ctypes.pythonapi.
 _POINTER, _TEXT = ctypes.c_void_p, ctypes.c_char_p
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, _POINTER, _TEXT)(("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer_of = ctypes.PYFUNCTYPE(_POINTER, _POINTER, _TEXT)(("PyCapsule_GetPointer", ctypes.pythonapi))

@@ -28,7 +28,7 @@ from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
 from codegen.records import dataclass
 
-WHOLE = 8000  # operations in one function: what assembles them takes time that grows with their square
+WHOLE = 8000  # operations in one function: the assembler's time grows with their square
 LONGEST = 800_000  # characters of its text
 WARPS = 2  # of a multiprocessor, at least, that their tiles leave room for
 PART = 2000  # operations to a function of a longer program

@@ -25,11 +25,11 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 ELSEWHERE = "use kernel.batch, which runs on this machine's processor"
 CLOCK, PROCESSORS, MAJOR, MINOR, SHARED = 13, 16, 75, 76, 97  # attributes of a device
 REGISTERS, LOCAL_BYTES, SHARED_BYTES, CARVEOUT = 4, 3, 8, 9  # attributes of a function
-SMALL_TILE, SHARE = 24 << 10, 40  # up to so many bytes of a warp, caches get the rest after so many per cent for tiles
+SMALL_TILE, SHARE = 24 << 10, 40  # bytes of a warp up to which tiles get this percentage, and caches the rest
 POINTS_TO = 9  # attribute of a pointer: the device whose memory it points to
 WARP, THREADS, MOST_BLOCKS = 32, 128, 2**31 - 1  # threads that go together, in a block at most; blocks of a launch
 GRANTED = 48 << 10  # bytes of shared memory that a block has without being asked
-LOG_BYTES = 4096  # of what the driver says of a module that it refuses
+LOG_BYTES = 4096  # of the driver's message on a refused module
 LOG, LOG_SIZE = 5, 6  # options of a module
 NO_MEMORY, DEINITIALIZED = 2, 4  # results of calls
 

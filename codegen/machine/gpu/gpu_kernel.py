@@ -102,7 +102,7 @@ class GpuKernel:
         self._names = [f"argument {k} ({array.name})" for k, array in enumerate(program.arguments)]
         self._names += [f"out[{k}]" for k in range(len(program.outputs))]
         self._modules: dict[int, Module] = {}  # by the number of the device
-        self._adding: dict[int, Module] = {}  # the same of what adds up points
+        self._adding: dict[int, Module] = {}  # modules that add up points, by device
         self._lock = threading.Lock()
 
     @classmethod

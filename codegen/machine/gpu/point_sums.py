@@ -14,7 +14,7 @@ from codegen.machine.gpu.device_arrays import Place
 from codegen.machine.gpu.device_entry import DECLARED, ENTRY, FIND
 from codegen.machine.gpu.driver import Device, Memory, Module
 
-PART_BYTES = 1 << 28  # of results that are there at once
+PART_BYTES = 1 << 28  # of results in memory at once
 STAGES = (1 << 16, 1 << 6, 1)  # sums of each stage, those of all numbers in the first, of each number in the others
 
 ADD = """define ptx_kernel void @batch(PARAMETERS) {

@@ -68,11 +68,11 @@ def _compute(writer: ChunkWriter, names: Names, rows: list[int]) -> None:
 
 
 BESIDE = (4, 2, 1)  # columns of a window, the first that fits
-LITTLE = 90  # numbers of a point: what all points at work write stays in the cache until lines of it are whole
+LITTLE = 90  # numbers of a point: the results of all running points stay in the cache until its lines are full
 LONGEST = 100  # numbers of a window, of all outputs
 BUSY = 400  # operations of columns that are computed side by side: with more, values do not stay in registers
 
-# `once` fills the residuals; `columns` reads the arrays of `given`, and writes those of %out, rows of the tile.
+# `once` fills the residuals; `columns` reads the input arrays, and writes those of %out, rows of the tile.
 BLOCKS = """%residuals=alloca [COUNT x SCALAR],align 16
 %made=alloca [1 x ptr],align 8
 %given=alloca [2 x ptr],align 8

@@ -35,7 +35,7 @@ SUFFIX, UNFINISHED = ".code.symad", ".part"  # another suffix than that of saved
 LIMIT = 2**30  # bytes of one folder, unless SYMAD_CACHE_MEGABYTES says otherwise
 UNSCANNED = 16  # part of the limit that one process writes before it looks at the folder's size again
 STALE = 3600.0  # seconds after which an unfinished file belongs to a process that was killed
-_HITS = struct.Struct("<Q")  # behind the sealed bytes: how often the entry was used; its value matters to nobody
+_HITS = struct.Struct("<Q")  # behind the sealed bytes: how often the entry was used, for display only
 _PACKAGES = ("sympy", "mpmath", "numpy", "scipy")  # which fold constants, or whose ufuncs kernels call
 
 Setting = bool | str | os.PathLike[str] | None

@@ -293,7 +293,7 @@ def decode_rows(state: dict[str, Any]) -> Columns:
 
 def _options(options: dict[str, Any]) -> Options:
     known = {field.name: field for field in fields(Options)}
-    for name, value in options.items():  # an option that an older version had not is what it is by default
+    for name, value in options.items():  # an option that an older version lacks has its default
         field = known[name]
         number = field.default is None and type(value) is int and value > 0
         require(number or type(value) is type(field.default), f"option {name}={value!r}")

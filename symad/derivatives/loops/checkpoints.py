@@ -149,7 +149,7 @@ class _Cut:
 
 
 Cuts = dict[Nest, frozenset[int]]  # nests of segments, and the buffers that their rounds use one after the other
-Known = tuple[Step, frozenset[int]]  # a step, and what its rounds use one after the other if it is a nest of segments
+Known = tuple[Step, frozenset[int]]  # a step, and the buffers that its rounds share if it is a nest of segments
 
 
 def cut_nests(

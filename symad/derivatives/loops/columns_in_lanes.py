@@ -25,7 +25,7 @@ from symad.derivatives.loops.activity import dependent
 
 MOST_UNROLLED = 64  # repetitions of a loop with a table of indices, each of which is a loop over the columns
 MOST_NUMBERS = 2**26  # in the buffers of all columns
-WIDTHS = range(16, 49)  # columns that are computed side by side: what they leave for each other is in the caches
+WIDTHS = range(16, 49)  # columns side by side: their carries stay in the caches
 
 
 def in_lanes(program: RolledProgram, seed: int, shape: tuple[int, ...], *, across: bool) -> RolledProgram | None:

@@ -157,14 +157,14 @@ class _ColumnRounds:
     moves: Mapping[int, Move]
     seed: int
     triangle: int | None
-    across: bool  # whether the rounds are the columns of what is made
+    across: bool  # whether the rounds are the columns of the result
     turned: dict[Hashable, Gather] = field(default_factory=dict)  # matrices by columns
     uses: Counter[int] = field(default_factory=Counter)  # of buffers
 
     def write(self, steps: Sequence[Step]) -> None:
         """Write the steps of all rounds."""
         self.uses.update(use.buffer for region, _ in regions_of(steps) for use in region.uses)
-        waiting: list[tuple[int, Step]] = []  # with what a chunk of it is
+        waiting: list[tuple[int, Step]] = []  # with the length of its chunks
         for step in steps:
             product = self.product(step) if isinstance(step, Region) else None
             if isinstance(product, list):

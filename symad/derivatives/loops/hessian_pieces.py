@@ -181,7 +181,7 @@ def pieces_of(
     if packed and has_matrices(program):
         draft = Draft(program)
         draft.steps = [_written(draft, step) for step in program.steps]
-        program = select(draft.finished(), range(len(program.outputs)), {})  # what follows is fused with the products
+        program = select(draft.finished(), range(len(program.outputs)), {})  # later steps are fused with the products
     program = checked(with_reductions(program), "writing accumulations as sums", program)
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
     if len(regions) < len(program.steps):

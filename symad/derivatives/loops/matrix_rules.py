@@ -144,7 +144,7 @@ class MatrixRule(Algebra[Gather]):
         """Return how many entries an array has."""
         return value.table.count
 
-    # What rules are made of
+    # The algebra of the rules
 
     def whole(self, size: int) -> Gather:
         """Return a new matrix."""

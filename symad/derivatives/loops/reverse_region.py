@@ -79,7 +79,7 @@ class BackwardRegion:
         self.guarded: set[int] = {slot for slot in self.carried if slot in needs.guarded}
         self.guarded |= {slot for slot in self.carried if slot in needs.slots and self.guard_of(slot) is not None}
         self.before: list[Step] = []
-        # what carries leave at the end, and where it is added, by buffer: nobody may ask for that of guards
+        # final cotangents of carries, and their targets, by buffer; guards have none
         self.leaving: dict[tuple[int, tuple[int, ...]], list[tuple[Gather, Gather]]] = {}
         self.forward: Region = region
         self.steps: list[Step] = self.backward_steps()
