@@ -1,7 +1,7 @@
 """Evaluate rows at many points at once with NumPy. A value is an array with one number for each point.
 
 The conventions are those of `codegen.evaluation.interpret`. Sums, products and choices have its bits; functions of
-NumPy may differ from those of the C library in the last one.
+NumPy may differ in the last one.
 """
 
 from __future__ import annotations
@@ -41,28 +41,23 @@ def evaluate_columns(rows: Rows, order: Sequence[int], values: dict[int, Any]) -
 
 def _one_by_one(head: Head) -> Callable[..., Any]:
     """Return the function of a head that NumPy does not have: that of floats, one by one."""
-    one = intrinsic(head).number
+    function = intrinsic(head).number
     truth = issubclass(head, sp.logic.boolalg.Boolean)
 
     def one_by_one(*columns: Any) -> Any:
-        found = np.frompyfunc(lambda *numbers: one(*numbers), len(columns), 1)(*_plain(columns))
-        return np.asarray(found, dtype=bool if truth else np.float64)
+        values = np.frompyfunc(lambda *numbers: function(*numbers), len(columns), 1)(*_plain(columns))
+        return np.asarray(values, dtype=bool if truth else np.float64)
 
     return one_by_one
 
 
 def _numbers(columns: Sequence[Any]) -> list[Any]:
-    """Truth values as 0 and 1."""
     return [np.multiply(column, 1.0) if np.asarray(column).dtype == bool else column for column in columns]
 
 
 def _plain(columns: Sequence[Any]) -> list[Any]:
     """Columns of Python's numbers, which functions of floats expect."""
     return [np.asarray(column).astype(object) for column in columns]
-
-
-def _hypot(u: Any, *others: Any) -> Any:
-    return reduce(np.hypot, others, np.abs(u))
 
 
 def _of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,8 +71,8 @@ def _folded(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 def _in_blocks(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of elements that takes long columns in blocks.
 
-    What it computes on the way then stays in the cache; as long as the columns, each step of a formula would be new
-    memory, which costs more than computing.
+    Intermediate results of a block stay in the cache. For whole columns each step would take new memory, which costs
+    more than computing.
 
     >>> column = np.linspace(-3.0, 3.0, 100_000).reshape(2, -1)
     >>> bool(np.all(_in_blocks(lambda u, v: u * v)(column, 2.0) == column * 2.0))
@@ -91,11 +86,11 @@ def _in_blocks(function: Callable[..., Any]) -> Callable[..., Any]:
         flat = [column.ravel() if np.ndim(column) else column for column in columns]
         parts = [slice(start, start + BLOCK) for start in range(0, long[0].size, BLOCK)]
         first = function(*[column[parts[0]] if np.ndim(column) else column for column in flat])
-        found = np.empty(long[0].size, dtype=first.dtype)
-        found[parts[0]] = first
+        values = np.empty(long[0].size, dtype=first.dtype)
+        values[parts[0]] = first
         for part in parts[1:]:
-            found[part] = function(*[column[part] if np.ndim(column) else column for column in flat])
-        return found.reshape(long[0].shape)
+            values[part] = function(*[column[part] if np.ndim(column) else column for column in flat])
+        return values.reshape(long[0].shape)
 
     return in_blocks
 
@@ -105,9 +100,9 @@ def _alike(column: Any, first: Any) -> bool:
 
 
 def _log1p(t: Any) -> Any:
-    """log(1 + t) for 0 <= t <= 1, which is all that formulas ask for: 1.1 ULP, a third of the time of `np.log1p`.
+    """log(1 + t) for 0 <= t <= 1, the range of our formulas: 1.1 ULP, a third of the time of `np.log1p`.
 
-    What rounding takes from 1 + t comes back as the first term of a series.
+    A series returns the part of t that 1 + t rounds away.
     """
     total = np.add(1.0, t)
     return np.log(total) + (t - (total - 1.0)) / total
@@ -116,7 +111,7 @@ def _log1p(t: Any) -> Any:
 def _expit(u: Any) -> Any:
     """1/(1 + exp(-u)); where that may overflow, the formula of `elementary_formulas.expit` with a second exponential.
 
-    NumPy has an exponential sooner than a choice.
+    For NumPy a second exponential is cheaper than a choice.
     """
     if np.min(u, initial=0.0) > -700.0:
         return 1.0 / (1.0 + np.exp(np.negative(u)))
@@ -142,10 +137,10 @@ def _piecewise(*flat: Any) -> Any:
     shape = np.broadcast_shapes(*map(np.shape, flat))
     last = len(flat) - 2
     otherwise = np.ndim(flat[last + 1]) == 0 and bool(flat[last + 1])  # as the last of most holds in any case
-    found: Any = np.asarray(flat[last], dtype=np.float64) if otherwise else np.full(shape, np.nan)
+    values: Any = np.asarray(flat[last], dtype=np.float64) if otherwise else np.full(shape, np.nan)
     for k in range(last - 2 if otherwise else last, -1, -2):
-        found = select(flat[k + 1], flat[k], found)
-    return found if found.shape == shape else np.broadcast_to(found, shape).copy()
+        values = select(flat[k + 1], flat[k], values)
+    return values if values.shape == shape else np.broadcast_to(values, shape).copy()
 
 
 BLOCK = 16_384  # elements, of which a dozen arrays fit in a cache
@@ -180,7 +175,7 @@ FUNCTIONS = Functions(_one_by_one, {
     sp.Max: _folded(np.maximum),
     sp.Min: _folded(np.minimum),
     sp.Piecewise: _in_blocks(_piecewise),
-    h.hypot: _of_numbers(_hypot),
+    h.hypot: _of_numbers(lambda u, *others: reduce(np.hypot, others, np.abs(u))),
     sp.ITE: np.where,
     sp.Not: np.logical_not,
     sp.And: lambda *columns: reduce(np.logical_and, columns),

@@ -1,8 +1,8 @@
 """Keep constants exact, and round each of them once.
 
-An exact constant is a Fraction (rational arithmetic) or a `Precise` pair (number symbols and functions of exact
-constants, evaluated with mpmath at two precisions, so that a value that is only round-off is recognised as zero). A
-constant that holds a Float is a machine number and is folded operation by operation in Python floats, as it would run.
+An exact constant is a Fraction or a `Precise` pair (number symbols and functions of exact constants, evaluated with
+mpmath at two precisions, so that a value that is only round-off is recognised as zero). A constant with a Float is a
+machine number, folded operation by operation in Python floats, as it would run.
 """
 
 from __future__ import annotations
@@ -120,10 +120,9 @@ def to_float(constant: Constant) -> float:
 
 
 def fold_constants(rows: Rows, order: Sequence[int], inputs: int) -> dict[int, float | bool]:
-    """Return the value of every constant row in `order` (topological) that a varying row or nobody uses, rounded once.
+    """Return the value of every constant row in `order` (topological) that varying rows or none use, rounded once.
 
-    Rows below `inputs` vary. All constant rows of `order` are returned. Errors as for `leaf_constant` and heads
-    without a row in the table.
+    Rows below `inputs` vary. Errors as for `leaf_constant`, and for heads without a row in the table.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")

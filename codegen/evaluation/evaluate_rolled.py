@@ -1,7 +1,7 @@
 """Evaluate a rolled program with NumPy. Tests check kernels and derivatives against it.
 
-Repetitions that know nothing of each other are computed side by side. Of a loop with carries, only what the carries
-and the stop need is computed one repetition after the other, and then all the rest side by side.
+Independent repetitions are computed side by side. In a loop with carries, only the rows that the carries and the stop
+need are computed one repetition after the other.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ def evaluate_rolled(program: RolledProgram, arrays: Sequence[ArrayLike]) -> list
 
 def _buffers(program: RolledProgram, arrays: Sequence[ArrayLike]) -> list[Numbers]:
     """Return what is in the buffers at the start."""
-    given = [np.array(array, dtype=np.float64) for array in arrays]
-    if [array.shape for array in given] != [array.shape for array in program.inputs]:
+    inputs = [np.array(array, dtype=np.float64) for array in arrays]
+    if [array.shape for array in inputs] != [array.shape for array in program.inputs]:
         shapes = ", ".join(str(array.shape) for array in program.inputs)
         raise ArgumentError(
-            f"arrays of shapes {[array.shape for array in given]}", why=f"{program.name} takes {shapes}"
+            f"arrays of shapes {[array.shape for array in inputs]}", why=f"{program.name} takes {shapes}"
         )
-    made = [np.zeros(buffer.size) if buffer.values is None else buffer.values for buffer in program.buffers]
-    return [array.ravel() for array in given] + made[len(given) :]
+    own = [np.zeros(buffer.size) if buffer.values is None else buffer.values for buffer in program.buffers]
+    return [array.ravel() for array in inputs] + own[len(inputs) :]
 
 
 def _run(region: Region, rounds: tuple[int, ...], buffers: list[Numbers]) -> None:
@@ -70,10 +70,10 @@ def _run(region: Region, rounds: tuple[int, ...], buffers: list[Numbers]) -> Non
         for use, numbers in zip(region.results, matrix_numbers(region.matrix, operands), strict=True):
             _leave([use], [numbers], rounds, slice(0, use.table.count), buffers)
         return
-    wanted = [output.rows[0] for output in region.body.outputs]
+    rows = [output.rows[0] for output in region.body.outputs]
     slots = len(region.gathers) + len(region.carries)
-    order = [row for row in reachable(region.body, wanted) if row >= slots]
-    chain = None if region.parallel else _Chain(region, wanted, rounds, buffers)
+    order = [row for row in reachable(region.body, rows) if row >= slots]
+    chain = None if region.parallel else _Chain(region, rows, rounds, buffers)
     for first in range(0, region.count, BLOCK):
         block = slice(first, min(first + BLOCK, region.count))
         gathered = [buffers[use.buffer][places_in(use.table, rounds, block)] for use in region.gathers]
@@ -85,18 +85,18 @@ def _run(region: Region, rounds: tuple[int, ...], buffers: list[Numbers]) -> Non
         values: dict[int, Any] = dict(enumerate([*gathered, *carried]))
         evaluate_columns(region.body, order, values)
         length = (block.stop - block.start,)
-        found = [np.broadcast_to(values[wanted[use.output]], length) for use in region.results]
-        _leave(region.results, found, rounds, block, buffers)
+        columns = [np.broadcast_to(values[rows[use.output]], length) for use in region.results]
+        _leave(region.results, columns, rounds, block, buffers)
         if chain is not None and chain.stopped:
             break
 
 
 def _leave(
-    results: Sequence[Result], found: Sequence[Any], rounds: tuple[int, ...], block: slice, buffers: list[Numbers]
+    results: Sequence[Result], values: Sequence[Any], rounds: tuple[int, ...], block: slice, buffers: list[Numbers]
 ) -> None:
     """Put the results of some repetitions into buffers, sums in the order of the repetitions."""
     added: dict[int, list[tuple[Any, Any]]] = {}
-    for use, column in zip(results, found, strict=True):
+    for use, column in zip(results, values, strict=True):
         if use.kind == "last":
             buffers[use.buffer][place_in(use.table, rounds)] = column[-1]
             continue
@@ -113,15 +113,15 @@ def _leave(
 class _Chain:
     """What the carries and the stop of a body need: rows that do not depend on carries, and those that do."""
 
-    def __init__(self, region: Region, wanted: Sequence[int], rounds: tuple[int, ...], buffers: list[Numbers]) -> None:
+    def __init__(self, region: Region, rows: Sequence[int], rounds: tuple[int, ...], buffers: list[Numbers]) -> None:
         self.body, self.first = region.body, len(region.gathers)
         slots = self.first + len(region.carries)
-        self.fed = [wanted[carry.output] for carry in region.carries]
-        self.stop = None if region.stop is None else wanted[region.stop]
+        self.fed = [rows[carry.output] for carry in region.carries]
+        self.stop = None if region.stop is None else rows[region.stop]
         self.queues = [
             [float(buffers[use.buffer][place_in(use.table, rounds)]) for use in carry.initial]
             for carry in region.carries
-        ]  # what each carried slot reads, from the repetition that comes next
+        ]  # the values that each carried slot reads, from the next repetition on
         ends = self.fed + ([] if self.stop is None else [self.stop])
         needed = reachable(self.body, ends)
         moving = set(range(self.first, slots))
@@ -138,10 +138,10 @@ class _Chain:
         values: dict[int, Any] = dict(enumerate(gathered))
         evaluate_columns(self.body, self.before, values)
         length = block.stop - block.start
-        given = [(row, np.broadcast_to(values[row], (length,)).tolist()) for row in self.read & values.keys()]
+        columns_read = [(row, np.broadcast_to(values[row], (length,)).tolist()) for row in self.read & values.keys()]
         now: list[Any] = [0.0] * len(self.body)
         for k in range(length):
-            for row, column in given:
+            for row, column in columns_read:
                 now[row] = column[k]
             for slot, queue in enumerate(self.queues, self.first):
                 now[slot] = queue[k]

@@ -34,9 +34,9 @@ class Functions(dict[Head, Function]):
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """What rows of each head are in one kind of numbers; `pairs` are those of two operands, for which `+` will do.
+    """The functions of each head in one kind of numbers; `pairs` are those of two operands, such as `+`.
 
-    `quotient` is u / v for rows u * v**-1, which is rounded once; without it they are products.
+    `quotient` computes rows u * v**-1, rounded once; without it they are products.
     """
 
     functions: Mapping[Head, Function]
@@ -50,8 +50,8 @@ class Arithmetic:
         intrinsic(head)  # names a head that has no function
         if len(parts) != 2:
             return self.functions[head], parts
-        if head is sp.Mul and self.quotient is not None and (found := _quotient_of(rows, *parts)) is not None:
-            return self.quotient, found
+        if head is sp.Mul and self.quotient is not None and (quotient := _quotient_of(rows, *parts)) is not None:
+            return self.quotient, quotient
         return self.pairs[head], parts
 
 
@@ -91,9 +91,9 @@ def carry_out(rows: Rows, order: Iterable[int], values: dict[int, Any], numbers:
 def _product(rows: Rows, left: int, right: int, values: Mapping[int, Any], numbers: Arithmetic) -> Any:
     """Return a product with a power: a quotient, unless the power's base has no value here."""
     if numbers.quotient is not None:
-        found = _quotient_of(rows, left, right)
-        if found is not None and found[1] in values:
-            return numbers.quotient(values[found[0]], values[found[1]])
+        quotient = _quotient_of(rows, left, right)
+        if quotient is not None and quotient[1] in values:
+            return numbers.quotient(values[quotient[0]], values[quotient[1]])
     return numbers.pairs[sp.Mul](values[left], values[right])
 
 
@@ -108,11 +108,11 @@ def _quotient_of(rows: Rows, left: int, right: int) -> tuple[int, int] | None:
 
 
 def evaluate(
-    rows: Rows, wanted: Sequence[int], values: dict[int, Any], arithmetic: str = "float64", digits: int = 50
+    rows: Rows, results: Sequence[int], values: dict[int, Any], arithmetic: str = "float64", digits: int = 50
 ) -> list[Any]:
-    """Return the values of the wanted rows; `values` (row -> number) holds the inputs and is filled further.
+    """Return the values of rows; `values` (row -> number) holds the inputs and is filled further.
 
-    Only rows that are needed and not yet in `values` are visited, so a growing graph is evaluated step by step.
+    Only needed rows that are not in `values` are visited, so a growing graph is evaluated step by step.
     `arithmetic="reference"` works with mpmath at `digits` decimal digits (give the inputs as exact numbers). A
     Piecewise evaluates all its branches. UnboundSymbolError for a symbol without a value, LoweringError for a head
     without a row in the table of intrinsics, LimitError for a function of a number beyond 2**65536 (reference only),
@@ -126,13 +126,13 @@ def evaluate(
     """
     if arithmetic not in ("float64", "reference"):
         raise ArgumentError(f"arithmetic={arithmetic!r}", do='use "float64" or "reference"')
-    order = needed(rows, wanted, values)
+    order = needed(rows, results, values)
     if arithmetic == "float64":
         carry_out(rows, order, values, FLOATS)
     else:
         with precision(digits):
             carry_out(rows, order, values, Arithmetic(_EXACT, _EXACT, partial(_reference_leaf, digits=digits)))
-    return [values[row] for row in wanted]
+    return [values[row] for row in results]
 
 
 def leaf_number(atom: sp.Basic) -> float | bool:

@@ -25,14 +25,14 @@ def matrix_numbers(operation: MatrixOperation, operands: Sequence[Numbers]) -> l
     try:
         return existing_numbers(operation, operands)
     except np.linalg.LinAlgError:
-        found = [np.full(size, np.nan) for size in operation.results]
-        return [np.tril(found[0].reshape(operation.sizes * 2)).ravel()] if operation.kind == "cholesky" else found
+        results = [np.full(size, np.nan) for size in operation.results]
+        return [np.tril(results[0].reshape(operation.sizes * 2)).ravel()] if operation.kind == "cholesky" else results
 
 
 def existing_numbers(operation: MatrixOperation, operands: Sequence[Numbers]) -> list[Numbers]:
     """Return the results of an operation, flat; LinAlgError where there are none."""
     with np.errstate(all="ignore"):
-        return [np.ravel(found) for found in _NUMBERS[operation.kind](operation, *operands)]
+        return [np.ravel(result) for result in _NUMBERS[operation.kind](operation, *operands)]
 
 
 def _product(operation: MatrixOperation, left: Numbers, right: Numbers) -> list[Numbers]:
@@ -57,18 +57,9 @@ def _solve(operation: MatrixOperation, matrix: Numbers, right: Numbers) -> list[
     return [np.asarray(solved.T, dtype=np.float64)]
 
 
-def _determinant(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
-    return [np.linalg.det(matrix.reshape(operation.sizes * 2))]
-
-
 def _log_determinant(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
     sign, logarithm = np.linalg.slogdet(matrix.reshape(operation.sizes * 2))
     return [logarithm, sign]
-
-
-def _qr(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
-    m, n = operation.sizes
-    return [part.T for part in np.linalg.qr(matrix.reshape(n, m).T)]
 
 
 def _eigen(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
@@ -93,7 +84,7 @@ def _of_finite(
 def _exponential(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
     """Return exp A by scaling, a Padé approximant of degree 13, and squaring, as kernels do.
 
-    Powers of A say how much it has to be scaled: their norms may be far smaller than those of A are.
+    Norms of powers of A decide how much it is scaled: they may be far smaller than powers of its norm.
     """
     square = matrix.reshape(operation.sizes * 2)
     norm = _largest_row(square)
@@ -112,10 +103,10 @@ def _exponential(operation: MatrixOperation, matrix: Numbers) -> list[Numbers]:
         and more * (2 * scale) ** 26 <= _largest_row(square)
     ):
         squarings, scale = squarings - 1, 2 * scale
-    found = _approximant(square * scale, [power * scale ** (2 * k) for k, power in enumerate(powers)])
+    exponential = _approximant(square * scale, [power * scale ** (2 * k) for k, power in enumerate(powers)])
     for _ in range(squarings):
-        found = found @ found
-    return [found]
+        exponential = exponential @ exponential
+    return [exponential]
 
 
 def _largest_row(matrix: Numbers) -> float:
@@ -123,11 +114,11 @@ def _largest_row(matrix: Numbers) -> float:
 
 
 def _power(matrix: Numbers) -> float:
-    """Return the largest sum of a row of a matrix to the 27th."""
-    found = np.ones(len(matrix))
+    """Return the largest row sum of the 27th power of a matrix."""
+    row_sums = np.ones(len(matrix))
     for _ in range(27):
-        found = matrix @ found
-    return float(found.max())
+        row_sums = matrix @ row_sums
+    return float(row_sums.max())
 
 
 def _approximant(matrix: Numbers, powers: Sequence[Numbers]) -> Any:
@@ -160,7 +151,7 @@ def _scatter(operation: MatrixOperation, numbers: Numbers, places: Numbers) -> l
 
 
 def _places(operation: MatrixOperation, places: Numbers) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return where the places of all rows are in their numbers, and which of them are there at all."""
+    """Return where the places of all rows are in their numbers, and which of them exist."""
     rows, n, m = operation.sizes
     turned = np.where(places < 0, places + n, places)
     inside = (turned >= 0) & (turned < n)
@@ -172,9 +163,9 @@ _NUMBERS: dict[MatrixKind, Callable[..., list[Numbers]]] = {
     "cholesky": _cholesky,
     "triangular": _solve,
     "solve": _solve,
-    "determinant": _determinant,
+    "determinant": lambda operation, matrix: [np.linalg.det(matrix.reshape(operation.sizes * 2))],
     "log_determinant": _log_determinant,
-    "qr": _qr,
+    "qr": lambda operation, matrix: [part.T for part in np.linalg.qr(matrix.reshape(operation.sizes[::-1]).T)],
     "eigen": _eigen,
     "singular": _singular,
     "exponential": _exponential,

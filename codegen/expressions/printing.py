@@ -118,19 +118,19 @@ class ProgramText:
 
     def matrix(self, region: Region, operation: MatrixOperation) -> str:
         """The line of a matrix operation: `w1[0:9] = solve(w0[0:9], x[0:3])`; .T are operands by columns."""
-        turned = (".T" if each else "" for each in operation.transposed)
-        given = ", ".join(self.part(use) + by for use, by in zip(region.gathers, turned, strict=False))
+        turned = (".T" if is_turned else "" for is_turned in operation.transposed)
+        operands = ", ".join(self.part(use) + by for use, by in zip(region.gathers, turned, strict=False))
         adds = "+=" if region.results[0].kind == "add" else "="
-        found = f"{', '.join(map(self.part, region.results))} {adds} {operation.kind}({given})"
-        return f"{found}  # {operation.description}{f', {region.origin}' if region.origin else ''}"
+        line = f"{', '.join(map(self.part, region.results))} {adds} {operation.kind}({operands})"
+        return f"{line}  # {operation.description}{f', {region.origin}' if region.origin else ''}"
 
     def part(self, use: Gather | Result) -> str:
         """Some places side by side."""
         return f"{self.names[use.buffer]}[{use.table.first}:{use.table.first + use.table.count}]"
 
     def reads(self, gathers: Sequence[Gather], slots: Sequence[str]) -> list[str]:
-        found = [self.place(use.buffer, use.table) for use in gathers]
-        return [f"{', '.join(slots[: len(found)])} = {', '.join(found)}"] if found else []
+        parts = [self.place(use.buffer, use.table) for use in gathers]
+        return [f"{', '.join(slots[: len(parts)])} = {', '.join(parts)}"] if parts else []
 
     def carry(self, name: str, carry: Carry) -> str:
         first = ", ".join(self.place(use.buffer, use.table) for use in carry.initial)
@@ -186,15 +186,15 @@ class ProgramText:
 
 def _bases(program: RolledProgram) -> dict[bytes, np.ndarray]:
     """Tables that differ by a number only are named once, by the lowest."""
-    found: dict[bytes, np.ndarray] = {}
+    bases: dict[bytes, np.ndarray] = {}
     for region, _ in regions_of(program.steps):
         initial = [use for carry in region.carries for use in carry.initial]
         uses: list[Gather | Result] = [*region.gathers, *initial, *region.results]
         for places in (use.table.index for use in uses if isinstance(use.table, Indexed)):
-            lowest = found.setdefault(_steps_of(places), places)
+            lowest = bases.setdefault(_steps_of(places), places)
             if places[0] < lowest[0]:
-                found[_steps_of(places)] = places
-    return found
+                bases[_steps_of(places)] = places
+    return bases
 
 
 def _steps_of(places: np.ndarray) -> bytes:
@@ -204,30 +204,30 @@ def _steps_of(places: np.ndarray) -> bytes:
 
 def _let(body: Program, slots: Sequence[str]) -> tuple[list[str], list[str]]:
     """Lines for what a body uses more than once, and the text of its outputs."""
-    wanted = [output.rows[0] for output in body.outputs]
-    order = reachable(body, wanted)
-    uses = Counter([part for row in order for part in body.operands[row]] + wanted)
-    found: dict[int, sp.Basic] = {}
+    results = [output.rows[0] for output in body.outputs]
+    order = reachable(body, results)
+    uses = Counter([part for row in order for part in body.operands[row]] + results)
+    expressions: dict[int, sp.Basic] = {}
     depth: dict[int, int] = {}
     lines: list[str] = []
     for row in order:
-        parts = [found[part] for part in body.operands[row]]
+        parts = [expressions[part] for part in body.operands[row]]
         if row < len(slots):
-            found[row] = sp.Symbol(slots[row])
+            expressions[row] = sp.Symbol(slots[row])
         elif not parts:
-            found[row] = body.atoms[row]
+            expressions[row] = body.atoms[row]
         else:
-            found[row] = rebuild(body.heads[row], parts)
+            expressions[row] = rebuild(body.heads[row], parts)
             depth[row] = 1 + max(depth.get(part, 0) for part in body.operands[row])
             if (uses[row] > 1 and body.heads[row] is not Alias) or depth[row] > DEEPEST:
                 depth[row] = 0
-                lines.append(f"t{len(lines) + 1} = {found[row]}")
-                found[row] = sp.Symbol(f"t{len(lines)}")
-    return lines, [str(found[row]) for row in wanted]
+                lines.append(f"t{len(lines) + 1} = {expressions[row]}")
+                expressions[row] = sp.Symbol(f"t{len(lines)}")
+    return lines, [str(expressions[row]) for row in results]
 
 
 def _last(region: Region, use: Result, carried: Sequence[str]) -> str:
-    """A carry has the last value of its output when the loop is over."""
+    """The last value of a carry is that of its output after the loop."""
     pairs = zip(carried, region.carries, strict=True)
     return next(name for name, carry in pairs if carry.output == use.output and carry.lag == 1)
 

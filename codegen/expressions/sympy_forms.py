@@ -32,7 +32,7 @@ _NUMBERS = (sp.Symbol, sp.Number, sp.NumberSymbol, sp.logic.boolalg.BooleanAtom,
 def read_form(expression: sp.Basic) -> Form | None:
     """Return how an object is read where SymPy has a form of its own, None for an ordinary head or atom.
 
-    LoweringError, with what to do, for what has no value as a real number.
+    LoweringError, with advice, for an object without a value as a real number.
 
     >>> i, x = sp.symbols("i x")
     >>> read_form(sp.Sum(x**i, (i, 1, 3)))
@@ -100,7 +100,7 @@ def is_array_symbol(value: Any) -> bool:
 
 
 def refuse(what: str, why: str, do: str = "") -> NoReturn:
-    """Raise the LoweringError for what cannot be read."""
+    """Raise the LoweringError for an object that cannot be read."""
     raise LoweringError(what, why=why, do=do or "keep the expression real, made of functions of numbers and symbols")
 
 
@@ -116,7 +116,7 @@ def _not_evaluated(do: str) -> Callable[[sp.Basic], NoReturn]:
 
 def _derivative(expression: sp.Derivative) -> Form | None:
     if expression.expr.atoms(AppliedUndef):
-        return None  # of an undefined function: an input, or a constant that stays what it is
+        return None  # of an undefined function: an input, or a constant that stays
     return _not_evaluated("write expression.doit()")(expression)
 
 
@@ -177,18 +177,18 @@ def _count(expression: Any, low: sp.Expr, high: sp.Expr) -> int:
 
 
 def _substituted(body: sp.Basic, index: sp.Basic, values: list[sp.Basic]) -> Iterator[sp.Basic]:
-    """Yield the body with each value for the index; only what depends on the index is made anew."""
+    """Yield the body with each value for the index; only parts that depend on the index are rebuilt."""
     order = _dependent(body, index)
     for value in values:
-        made: dict[int, sp.Basic] = {}
+        copies: dict[int, sp.Basic] = {}
         for part in order:
             if part == index:
-                made[id(part)] = value
+                copies[id(part)] = value
             elif index in getattr(part, "bound_symbols", ()) or isinstance(part, sp.Subs):
-                made[id(part)] = part.subs(index, value)
+                copies[id(part)] = part.subs(index, value)
             else:
-                made[id(part)] = _rebuilt(part.func, [made.get(id(argument), argument) for argument in part.args])
-        yield made.get(id(body), body)
+                copies[id(part)] = _rebuilt(part.func, [copies.get(id(argument), argument) for argument in part.args])
+        yield copies.get(id(body), body)
 
 
 def _rebuilt(head: Head, arguments: list[sp.Basic]) -> sp.Basic:
@@ -199,18 +199,18 @@ def _rebuilt(head: Head, arguments: list[sp.Basic]) -> sp.Basic:
 
 def _dependent(body: sp.Basic, index: sp.Basic) -> list[sp.Basic]:
     """Return the parts of an expression that depend on a symbol, operands first, each object once."""
-    found: dict[int, bool] = {}
+    depends: dict[int, bool] = {}
     order, stack = [], [body]
     while stack:
         part = stack[-1]
-        missing = [argument for argument in part.args if id(argument) not in found]
+        missing = [argument for argument in part.args if id(argument) not in depends]
         if missing:
             stack += missing
             continue
         stack.pop()
-        if id(part) not in found:
-            found[id(part)] = part == index or any(found[id(argument)] for argument in part.args)
-            if found[id(part)]:
+        if id(part) not in depends:
+            depends[id(part)] = part == index or any(depends[id(argument)] for argument in part.args)
+            if depends[id(part)]:
                 order.append(part)
     return order
 
@@ -271,7 +271,7 @@ def rebuild(head: Head, arguments: Sequence[sp.Basic], *, evaluate: bool = False
     >>> rebuild(sp.Piecewise, [x, x > 0, sp.S.Zero, sp.true]), rebuild(sp.Add, [x, x]), rebuild(Alias, [x])
     (Piecewise((x, x > 0), (0, True)), x + x, x)
     """
-    if head in (Alias, log_argument):  # the second of which only numbers tell from what it is of
+    if head in (Alias, log_argument):  # which differ from their operand in numbers only
         return arguments[0]
     if head is tie_share:  # nor this one from its formula
         tied = sp.Eq(*arguments, evaluate=evaluate)

@@ -9,14 +9,7 @@ from typing import Any
 import sympy as sp
 
 from codegen.errors import ArgumentError, UnboundSymbolError
-from codegen.expressions.sympy_forms import (
-    Form,
-    array_of,
-    can_be_input,
-    is_array_symbol,
-    is_input_head,
-    read_form,
-)
+from codegen.expressions.sympy_forms import Form, array_of, can_be_input, is_array_symbol, is_input_head, read_form
 from codegen.ir.program import Head, Input, Output, Program
 from codegen.ir.row_table import COMMUTATIVE, RowTable
 
@@ -113,7 +106,6 @@ class _Bound(RowTable):
         self.let: dict[sp.Basic, int] = {}
 
     def add_input(self, symbol: sp.Basic, position: int) -> None:
-        """Add the leaf of an argument."""
         if not can_be_input(symbol) or self.has(symbol):
             raise ArgumentError(
                 f"{symbol} in argument {position}", why="an argument is made of distinct symbols", do="use sp.Symbol"

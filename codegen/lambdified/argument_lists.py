@@ -44,31 +44,31 @@ class Arguments:
     names: list[str]
     inputs: list[Any] = field(default_factory=list)
     structures: list[Any] = field(default_factory=list)  # None where the kernel takes the argument as it is
-    replaced: dict[Any, Any] = field(default_factory=dict)  # expressions that are arguments, by what stands for them
+    replaced: dict[Any, Any] = field(default_factory=dict)  # stand-ins of expressions that are arguments
 
     @classmethod
-    def of(cls, given: Any) -> Arguments:
+    def of(cls, args: Any) -> Arguments:
         """Return the arguments of a list, or one that stands alone."""
-        if isinstance(given, str):
+        if isinstance(args, str):
             raise ArgumentError("a text as arguments", why="no text is evaluated", do="write sp.symbols(text)")
-        if isinstance(given, set | frozenset):
+        if isinstance(args, set | frozenset):
             sympy_deprecation_warning(
                 "Passing the function arguments to lambdify() as a set is deprecated. Use a list or tuple.",
                 deprecated_since_version="1.6.3",
                 active_deprecations_target="deprecated-lambdify-arguments-set",
                 stacklevel=5,
             )
-        single = can_be_input(given) or isinstance(given, _SINGLE)
-        if not single and not isinstance(given, _LISTS):
+        single = can_be_input(args) or isinstance(args, _SINGLE)
+        if not single and not isinstance(args, _LISTS):
             raise NoArgumentError(
-                f"{given} as the arguments",
+                f"{args} as the arguments",
                 why="an argument is a symbol, x(t), a derivative or sin(t), or a list of them",
             )
-        arguments = [given] if single else list(given.flat() if isinstance(given, sp.MatrixBase) else given)
-        made = cls([])
+        arguments = [args] if single else list(args.flat() if isinstance(args, sp.MatrixBase) else args)
+        result = cls([])
         for argument in arguments:
-            made._add(argument)
-        return made
+            result._add(argument)
+        return result
 
     def _add(self, argument: Any) -> None:
         self.names.append(str(argument) if isinstance(argument, sp.Basic) else f"argument{len(self.names)}")
@@ -87,10 +87,10 @@ class Arguments:
         """Return the kernel's arguments of a call; CallError where there are too many, or others."""
         if len(args) != len(self.names):
             raise CallError(f"{len(args)} arguments", why=f"the function takes {len(self.names)}")
-        found: list[Any] = []
+        leaves: list[Any] = []
         for value, structure, name in zip(args, self.structures, self.names, strict=True):
-            found += [value] if structure is None else _matching(value, structure, name)
-        return found
+            leaves += [value] if structure is None else _matching(value, structure, name)
+        return leaves
 
 
 def _is_regular(value: Any) -> bool:

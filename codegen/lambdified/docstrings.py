@@ -41,7 +41,7 @@ def shown(expressions: Any, limit: int | None) -> str:
 
 
 def _within(expressions: Any, limit: int) -> bool:
-    """Whether there are no more objects than that, written out as a tree: what is longer is not looked at."""
+    """Whether expressions have at most `limit` objects as trees; larger ones are not visited completely."""
     count, stack = 0, [expressions]
     while stack:
         if count >= limit:

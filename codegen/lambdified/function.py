@@ -12,18 +12,63 @@ import numpy as np
 import sympy as sp
 
 from codegen.errors import ArgumentError, LoweringError
-from codegen.ir.program import Input
+from codegen.ir.program import Input, Program
 from codegen.ir.region import RolledProgram
 from codegen.ir.unroll import unroll
 from codegen.lambdified.argument_lists import Arguments, CallError
 from codegen.lambdified.modules import SCIPY, Theirs, tell
-from codegen.lambdified.number_kinds import COMPLEX, DOUBLE, INTEGER, OTHER, are_doubles, kinds_of
-from codegen.lambdified.numpys_operations import are_numpys
 from codegen.lambdified.result_shapes import MATRIX, NUMBER, Results
 from codegen.lanes import FLOAT64, NumberType
 from codegen.machine.build import compile_program
 from codegen.machine.calls.arguments import Array, as_numbers, in_positions, signature_of
 from codegen.machine.calls.kernel import Kernel
+
+FLOAT, COMPLEX, INTEGER, OTHER = "float", "complex", "integer", "other"
+_EXACT = 2**53  # integers up to here are doubles
+_BY_TYPE = {float: FLOAT, np.float64: FLOAT, complex: COMPLEX, np.complex128: COMPLEX}
+DOUBLE = np.dtype(float)
+_BY_DTYPE = {DOUBLE: FLOAT, np.dtype(complex): COMPLEX}
+
+
+def are_doubles(values: Any) -> bool:
+    """Whether all are floats, arrays of float64, or integers that are doubles: at every call of a lambdified function.
+
+    >>> are_doubles((1.0, 2, np.ones(2))), are_doubles((1.0, 2**60)), are_doubles((1.0, np.float32(1)))
+    (True, False, False)
+    """
+    for value in values:
+        kind = type(value)
+        if kind is np.ndarray:
+            if value.dtype is not DOUBLE:
+                return False
+        elif kind is not float and not (kind is int and -_EXACT <= value <= _EXACT):
+            return False
+    return True
+
+
+def kinds_of(values: Any) -> set[str]:
+    """Return the kinds of numbers; NumPy makes a small integer beside a float a float.
+
+    >>> sorted(kinds_of((1.0, [np.ones(2), 2])))
+    ['float', 'integer']
+    >>> kinds_of((2**53 + 1,)), kinds_of((np.float32(1),)), kinds_of((True,)), kinds_of((np.ma.array([1.0]),))
+    ({'other'}, {'other'}, {'other'}, {'other'})
+    """
+    kinds: set[str] = set()
+    for value in values:
+        kind = type(value)
+        if kind in _BY_TYPE:
+            kinds.add(_BY_TYPE[kind])
+        elif kind is np.ndarray:
+            kinds.add(_BY_DTYPE.get(value.dtype, OTHER))
+        elif kind is int:
+            kinds.add(INTEGER if abs(value) <= _EXACT else OTHER)
+        elif kind is list or kind is tuple:
+            kinds |= kinds_of(value)
+        elif kind is not str:  # texts are refused
+            kinds.add(OTHER)
+    return kinds
+
 
 _OTHERS = frozenset({OTHER})
 
@@ -69,7 +114,7 @@ class Lambdified:
         self._count = len(declared)
         self._is_numpys = own and are_numpys(kernel.program)
         self._in_numpy: Callable[..., Any] | None = None  # made at the first call with arrays
-        self._direct = results.shape in (NUMBER, MATRIX)  # what a kernel returns is the result
+        self._direct = results.shape in (NUMBER, MATRIX)  # the kernel's result is the result
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         """Evaluate at one point, or at all points of arrays that broadcast against each other."""
@@ -77,16 +122,16 @@ class Lambdified:
             return self._in_numpy(*args)
         if keywords:
             args = in_positions(args, keywords, self._arguments.names)
-        given = args
+        originals = args
         if not self._plain:
             args = tuple(self._arguments.apart(args))
         if args and (type(args[0]) is float or (type(args[0]) is np.ndarray and args[0].shape == self._first)):
             try:
                 if are_doubles(args):
-                    found = self.kernel(*args)
+                    values = self.kernel(*args)
                     if self._direct:
-                        return found
-                    return self._results.fill(found) if self._listed is None else self._listed(found.tolist())
+                        return values
+                    return self._results.fill(values) if self._listed is None else self._listed(values.tolist())
             except ArgumentError:  # a later argument is an array of points, or wrong and refused with its own message
                 pass
         elif args and self._numbers and type(args[0]) is np.ndarray and are_doubles(args):
@@ -94,29 +139,29 @@ class Lambdified:
                 assert self._theirs is not None
                 self._in_numpy = self._theirs.function(SCIPY)
                 return self._in_numpy(*args)
-            found = self.kernel.batch(*args)
-            return found if self._listed is None else self._listed(np.moveaxis(found, -1, 0))
+            values = self.kernel.batch(*args)
+            return values if self._listed is None else self._listed(np.moveaxis(values, -1, 0))
         if len(args) != len(self.kernel.program.arguments):
             self._arguments.apart(args)  # which refuses it
-        return self._of_any(args, given)
+        return self._of_any(args, originals)
 
-    def _of_any(self, args: tuple[Any, ...], given: tuple[Any, ...]) -> Any:
-        """Evaluate at arrays, at expressions, at complex numbers, or at what NumPy does not compute in doubles."""
+    def _of_any(self, args: tuple[Any, ...], originals: tuple[Any, ...]) -> Any:
+        """Evaluate at arrays, expressions, complex numbers, and other values that NumPy does not compute in doubles."""
         if any(isinstance(value, sp.Basic) for value in args):
             numbers = [_number(value) for value in args]
             if any(isinstance(value, sp.Basic) for value in numbers):
-                return self._in_python("expressions as arguments", "sympy" if self._symbolic else "", given)
-            args = given = tuple(numbers)
+                return self._in_python("expressions as arguments", "sympy" if self._symbolic else "", originals)
+            args = originals = tuple(numbers)
         library, args = _of_library(args)
         kinds = kinds_of(args)
         if kinds & _OTHERS or kinds == {INTEGER}:
             native = self._theirs is None or self._theirs.modules == "native"
             if not (native or self._has_matrices_at_points(args)):
-                return self._in_python("these arguments", SCIPY, given)
+                return self._in_python("these arguments", SCIPY, originals)
         if self.kernel.options.number.parts == 1 and COMPLEX in kinds:
             return self._complex_numbers(args)
-        found = self._results.fill(self._broadcast(self.kernel, args))
-        return found if library is None else _in_library(library, found)
+        values = self._results.fill(self._broadcast(self.kernel, args))
+        return values if library is None else _in_library(library, values)
 
     def _has_matrices_at_points(self, args: Sequence[Any]) -> bool:
         """Whether matrices are asked for at many points, which SymPy's functions do not give."""
@@ -124,11 +169,11 @@ class Lambdified:
         many = any(_axes(value) > len(array.shape) for value, array in zip(args, declared, strict=True))
         return many and bool(self._results.matrices)
 
-    def _in_python(self, what: str, modules: Any, args: Sequence[Any]) -> Any:
+    def _in_python(self, subject: str, modules: Any, args: Sequence[Any]) -> Any:
         """Evaluate by SymPy's own function."""
         if self._theirs is None or not modules:
             raise CallError(
-                what, why="the function computes with numbers",
+                subject, why="the function computes with numbers",
                 do="make it without modules='math', where it is made, and not of a pickle",
             )  # fmt: skip
         return self._theirs.function(modules)(*args)
@@ -154,7 +199,7 @@ class Lambdified:
         declared = kernel.program.arguments
         number = kernel.options.number
         arrays = [_points(value, array, k, number) for k, (value, array) in enumerate(zip(args, declared, strict=True))]
-        extra = [array.shape[len(given.shape) :] for array, given in zip(arrays, declared, strict=True)]
+        extra = [array.shape[len(declaration.shape) :] for array, declaration in zip(arrays, declared, strict=True)]
         try:
             points = np.broadcast_shapes(*extra)
         except ValueError as error:
@@ -166,7 +211,7 @@ class Lambdified:
             return kernel(*arrays)
         outputs = kernel.program.outputs
         results = tuple(np.empty(output.shape + points, number.dtype) for output in outputs)
-        inputs = [_leading(array, len(given.shape)) for array, given in zip(arrays, declared, strict=True)]
+        inputs = [_leading(array, len(declaration.shape)) for array, declaration in zip(arrays, declared, strict=True)]
         out = tuple(_leading(array, len(output.shape)) for array, output in zip(results, outputs, strict=True))
         kernel.batch(*inputs, out=out)
         return results[0] if len(results) == 1 else results
@@ -186,7 +231,7 @@ class Lambdified:
 
 
 def _are_alike(args: tuple[Any, ...], count: int) -> bool:
-    """Whether there are so many arguments, all of them arrays of float64 of one shape that is no number's."""
+    """Whether there are `count` arguments, all arrays of float64 of one shape with axes."""
     if type(args[0]) is not np.ndarray or not (shape := args[0].shape):
         return False
     for value in args:
@@ -196,9 +241,9 @@ def _are_alike(args: tuple[Any, ...], count: int) -> bool:
 
 
 def _of_library(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
-    """Return what makes arrays of JAX, or numbers of NumPy's, of results, None where there are none; and arguments.
+    """Return a converter of results to arrays of JAX or numbers of NumPy, None without any; and the arguments.
 
-    Arrays of JAX among the arguments are NumPy's.
+    Arrays of JAX among the arguments become NumPy's.
     """
     jax = sys.modules.get("jax")
     if jax is None or not any(_is_of_jax(value, jax) for value in args):
@@ -206,15 +251,15 @@ def _of_library(args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     dtype = jax.numpy.result_type(*[value for value in args if isinstance(value, float | int | np.ndarray | jax.Array)])
     plain = tuple(np.asarray(value, float) if _is_of_jax(value, jax) else value for value in args)
 
-    def made(value: Any) -> Any:
+    def converted(value: Any) -> Any:
         array = np.asarray(value)
         return jax.numpy.asarray(array, dtype=None if array.dtype == bool else dtype)
 
-    return made, plain
+    return converted, plain
 
 
 def _numpys(value: Any) -> Any:
-    """Return a number or truth value of Python's as NumPy's, anything else as it is."""
+    """Return a number or truth value of Python as NumPy's, anything else unchanged."""
     return np.float64(value) if type(value) is float else np.bool_(value) if type(value) is bool else value
 
 
@@ -236,7 +281,7 @@ def _in_library(library: Any, value: Any) -> Any:
 
 
 def _number(value: Any) -> Any:
-    """Return a real number of SymPy as a float, anything else as it is."""
+    """Return a real number of SymPy as a float, anything else unchanged."""
     if isinstance(value, sp.Expr) and value.is_number and value.is_extended_real:
         return float(value)
     return value
@@ -253,5 +298,45 @@ def _points(value: Any, declared: Input, position: int, number: NumberType) -> A
 
 
 def _leading(array: Array, rank: int) -> Array:
-    """The array with the axes of its points in front."""
+    """Return the array with the axes of its points in front."""
     return array if rank == 0 else np.moveaxis(array, range(rank), range(-rank, 0))
+
+
+MOST = 2  # passes over arrays, which cost as much as one pass of a kernel
+_SYMBOLS = (sp.Symbol, sp.Dummy)
+_EXPONENTS = (2, -1, sp.Rational(1, 2))
+
+
+def are_numpys(program: Program | RolledProgram) -> bool:
+    """Whether each result is one or two of NumPy's operations on all arguments, so that it has their shape.
+
+    >>> from codegen.expressions.sympy_in import program_from_sympy
+    >>> x, y = sp.symbols("x y")
+    >>> [are_numpys(program_from_sympy([x, y], [e])) for e in (x * y, x / y - 1, x**2 + y, x + 1, sp.sin(x) * y)]
+    [True, True, False, False, False]
+    """
+    if isinstance(program, RolledProgram) or len(program) > 8:
+        return False
+    passes, used, products = 0, list[frozenset[int]](), set[int]()
+    for row, (head, operands) in enumerate(zip(program.heads, program.operands, strict=True)):
+        if not operands:
+            if head not in _SYMBOLS and not issubclass(head, (sp.Integer, type(sp.S.Half))):
+                return False
+            used.append(frozenset([row] if head in _SYMBOLS else []))
+            continue
+        exponent = program.atoms.get(operands[-1]) if head is sp.Pow else None
+        if len(operands) != 2 or not (head in (sp.Add, sp.Mul) or exponent in _EXPONENTS):
+            return False
+        if head is sp.Add and products.intersection(operands):
+            return False
+        used.append(used[operands[0]] | used[operands[1]])
+        if head is not sp.Pow and any(program.heads[operand] is type(sp.S.Half) for operand in operands):
+            return False
+        negated = any(program.heads[operand] is type(sp.S.NegativeOne) for operand in operands)
+        passes += not negated  # an inverse or a negative, which is part of a quotient or difference
+        divided = any(program.atoms.get(power[-1]) == -1 for power in (program.operands[k] for k in operands) if power)
+        products |= {row} if (head is sp.Mul and not (negated or divided)) or exponent == 2 else set()
+    results = [row for output in program.outputs for row in output.rows]
+    every = frozenset(row for row, head in enumerate(program.heads) if head in _SYMBOLS)
+    whole = all(program.operands[row] and used[row] == every for row in results)
+    return whole and len(every) == len(program.arguments) and passes <= MOST

@@ -130,7 +130,7 @@ def by_others(value: Any) -> Any:
 
 
 def read(args: Any, expressions: Any, *, sparse: bool = False) -> tuple[Arguments, Results, list[tuple[Any, Any]]]:
-    """Return what a function takes, what it gives, and what `sympy.cse` has taken out of it.
+    """Return the arguments of a function, its results, and the replacements of `sympy.cse`.
 
     >>> x, y = sp.symbols("x y")
     >>> taken, results, replacements = read([x], ([(y, x**2)], [y + 1]))
@@ -138,13 +138,13 @@ def read(args: Any, expressions: Any, *, sparse: bool = False) -> tuple[Argument
     ([x], [y + 1], [(y, x**2)])
     """
     taken = Arguments.of(args)
-    wanted, replacements = _expressions(expressions, taken)
-    _refuse_text(wanted)
-    return taken, Results.of(wanted, sparse=sparse), list(replacements)
+    outputs, replacements = _expressions(expressions, taken)
+    _refuse_text(outputs)
+    return taken, Results.of(outputs, sparse=sparse), list(replacements)
 
 
 def _expressions(expressions: Any, taken: Arguments) -> tuple[Any, Any]:
-    """Return the expressions, and what `sympy.cse` has taken out of them."""
+    """Return the expressions, and the replacements of `sympy.cse`."""
     if taken.replaced:
         expressions = _substituted(expressions, taken.replaced)
     if not (isinstance(expressions, tuple) and len(expressions) == 2 and isinstance(expressions[0], list)):
@@ -204,14 +204,14 @@ def _with_loops(program: Program, roll: Roll, options: Options) -> Program | Rol
     if roll == "never" or options.number.parts > 1:
         return program
     try:
-        found = roll_program(program)
+        rolled = roll_program(program)
     except StraightError as reason:
         if roll == "always":
             raise ArgumentError('roll="always"', why=str(reason), do="leave the option out") from None
         return program
     prices: dict[Way, Price] = {
         "straight": straight_work(program).price,
-        "rolled": rolled_work(found, len(program)).price,
+        "rolled": rolled_work(rolled, len(program)).price,
     }
-    worth_it = repeats_enough(found) and cheapest(prices) == "rolled"
-    return found if roll == "always" or worth_it else program
+    worth_it = repeats_enough(rolled) and cheapest(prices) == "rolled"
+    return rolled if roll == "always" or worth_it else program

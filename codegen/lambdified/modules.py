@@ -1,7 +1,7 @@
 """The `modules` parameter of `sympy.lambdify`: native code, or SymPy's own Python code.
 
-Machine code computes what NumPy, SciPy and `math` compute. Other number types (mpmath, SymPy), functions of the user's
-own and printers are Python, and SymPy writes that.
+Machine code replaces NumPy, SciPy and `math`. For other number types (mpmath, SymPy), functions of the user and
+printers, SymPy writes Python code.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def keeps_sparse(modules: Any) -> bool:
 
 def implemented(expressions: list[Any]) -> str:
     """Return the name of a function that has a Python function of the user's behind it, "" where there is none."""
-    seen: dict[int, Any] = {}  # alive, so that identities stay what they are
+    seen: dict[int, Any] = {}  # alive, so that identities stay unique
     stack = list(expressions)
     while stack:
         part = stack.pop()

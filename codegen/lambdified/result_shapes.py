@@ -57,9 +57,9 @@ class Results:
     @classmethod
     def of(cls, expressions: Any, *, sparse: bool) -> Results:
         """Return what expressions ask for; sparse matrices stay so where that is asked for."""
-        made = cls(None)
-        made.shape = made._described(expressions, sparse)
-        return made
+        results = cls(None)
+        results.shape = results._described(expressions, sparse)
+        return results
 
     def _described(self, value: Any, sparse: bool) -> Any:
         """Collect scalars and matrices; return the structure. Depth is that of the user's own lists."""

@@ -1,6 +1,6 @@
 """From programs to kernels: building, calls, batches, storage, exports.
 
-What compiles is imported when it is asked for here: who loads machine code needs none of it.
+The compiler is imported when a name here is first used: loading machine code does not need it.
 """
 
 from codegen.later import later

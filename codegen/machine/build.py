@@ -44,7 +44,7 @@ from codegen.stages import LOG, Compilation, part, stage, watched, within_compil
 
 if typing.TYPE_CHECKING:
     from codegen.encoding import disassembly
-else:  # for who reads the assembly of a kernel
+else:  # imported when the assembly of a kernel is read
     disassembly = Deferred("codegen.encoding.disassembly")
 
 Write: TypeAlias = Callable[[], Emitted]
@@ -84,8 +84,8 @@ def compile_program(
     _check(program, chosen)
     with fewer_collections(), within_compilation(program.name, LISTING) as opened:
         stage("program", program)
-        found = codegen.machine.storage.cache.chosen(cache)
-        program_cache = ProgramCache(None if watched() else found, program, chosen)
+        chosen_cache = codegen.machine.storage.cache.chosen(cache)
+        program_cache = ProgramCache(None if watched() else chosen_cache, program, chosen)
         return _kernel(program, chosen, program_cache, opened, pack, unpack, planned)
 
 
@@ -107,9 +107,9 @@ def _kernel(
     write_again = None
     if compiled is None:
         code, write_again = _build(program, chosen)
-        made = first if write_again else final  # there is nothing better
-        program_cache.store(made, code)
-        compiled = _compiled(made, program, chosen, program_cache, code, code.linked())
+        tier = first if write_again else final  # there is nothing better
+        program_cache.store(tier, code)
+        compiled = _compiled(tier, program, chosen, program_cache, code, code.linked())
     stats = compiled.stats
     kernel = make_kernel(compiled._replace(bisection=bisection, stats=replace(stats, plan=planned)), pack, unpack)
     if compiled.tier != final:
@@ -118,7 +118,7 @@ def _kernel(
 
 
 def _check(program: Program | RolledProgram, options: Options) -> None:
-    """Refuse what limits or options do not allow."""
+    """Raise an error for a program beyond limits or options."""
     _check_memory(program, options.number.dtype.itemsize)
     if isinstance(program, Program):
         check("the program", program.heads)
@@ -151,30 +151,30 @@ def _check_memory(program: Program | RolledProgram, size: int) -> None:
 
 def kernel_of(data: bytes, where: str, cache: Setting = None, restore: Restore | None = None) -> Kernel:
     """Return the kernel of a file's program, compiled for this machine; nothing of the file is run."""
-    return _again(*read_program(data, where, restore), cache)
+    return _recompiled(*read_program(data, where, restore), cache)
 
 
 def revive(data: bytes, pack: Pack | None, unpack: Unpack | None) -> Kernel:
-    """Return a kernel from its portable bytes, compiled for this machine: what pickles of kernels call."""
-    return _again(decode(data, "a pickled kernel"), pack, unpack, None)
+    """Return a kernel from its portable bytes, compiled for this machine: pickled kernels call this."""
+    return _recompiled(decode(data, "a pickled kernel"), pack, unpack, None)
 
 
-def _again(found: Portable, pack: Pack | None, unpack: Unpack | None, cache: Setting) -> Kernel:
-    options = {field.name: getattr(found.options, field.name) for field in fields(Options)}
-    return compile_program(found.program, pack=pack, unpack=unpack, cache=cache, **options)
+def _recompiled(portable: Portable, pack: Pack | None, unpack: Unpack | None, cache: Setting) -> Kernel:
+    options = {field.name: getattr(portable.options, field.name) for field in fields(Options)}
+    return compile_program(portable.program, pack=pack, unpack=unpack, cache=cache, **options)
 
 
 def _stored(
     tier: Tier, program: Program | RolledProgram, options: Options, program_cache: ProgramCache
 ) -> Compiled | None:
-    """Return what the cache has."""
+    """Return the kernel in the cache, None without any."""
     start = time.perf_counter()
-    found = program_cache.load(tier)
-    if found is None:
+    stored = program_cache.load(tier)
+    if stored is None:
         return None
-    made = _compiled(tier, program, options, program_cache, *found)
+    compiled = _compiled(tier, program, options, program_cache, *stored)
     seconds = {"load": time.perf_counter() - start}
-    return made._replace(stats=replace(made.stats, seconds=seconds, cached=True))
+    return compiled._replace(stats=replace(compiled.stats, seconds=seconds, cached=True))
 
 
 def _compiled(
@@ -191,14 +191,14 @@ def _compiled(
 
 
 def _why_llvm(prepared: Prepared, options: Options) -> tuple[str, str]:
-    """Return why LLVM writes the code and not the encoder, and why it would write better code; "" for no reason."""
+    """Return why LLVM writes the code and not the encoder, and why its code would be better; "" for no reason."""
     reason = "it was asked for" if options.tier == "llvm" else why_not(prepared)
     better = why_not_best(prepared) if not reason and options.tier in ("default", "auto") else ""
     return reason or (better if options.tier == "default" else ""), better
 
 
 def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCode, Write | None]:
-    """Run all stages, each timed; returned is also what writes the IR, for better machine code where there is any."""
+    """Run all stages, each timed; also return the writer of the IR for better machine code, if there can be any."""
     clock = [time.perf_counter()]
     planned: Plan
     generator = LLVM
@@ -235,7 +235,7 @@ def _build(program: Program | RolledProgram, options: Options) -> tuple[ObjectCo
         executed=sum(planned.executed().values()),
         generator=generator,
     )
-    return _told(program, code, stats, planned.executed()), lambda: emitted
+    return _noted(program, code, stats, planned.executed()), lambda: emitted
 
 
 def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
@@ -248,34 +248,34 @@ def _encoded(prepared: Prepared, clock: list[float]) -> ObjectCode:
         lowered = side_by_side(plain, own=own, vector_libm=library)
     clock.append(time.perf_counter())
     if program.seeded:
-        made = encode_sweep(program, replace(prepared.halves, once=lowered), own, library=library)
+        encoded = encode_sweep(program, replace(prepared.halves, once=lowered), own, library=library)
         executed = executed_halves(program, plain, prepared.halves.columns, lanes_of_columns(program))
     else:
-        made, executed = encode(program, lowered, own, library=library), plain.count()
+        encoded, executed = encode(program, lowered, own, library=library), plain.count()
     clock.append(time.perf_counter())
     seconds = dict(zip(ENCODING, [b - a for a, b in pairwise(clock)], strict=True))
-    code = ObjectCode.encoded(made, seconds["encode"])
-    stage("assembly", lambda: disassembly.listing(made.code, made.begin, made.entry, made.called))
+    code = ObjectCode.encoded(encoded, seconds["encode"])
+    stage("assembly", lambda: disassembly.listing(encoded.code, encoded.begin, encoded.entry, encoded.called))
     stats = replace(
         _sizes(prepared),
-        workspace=made.workspace,
+        workspace=encoded.workspace,
         seconds=seconds,
         code_bytes=code.code_bytes,
         executed=executed.total(),
         generator=ENCODER,
         strategy="sweep" if program.seeded else "straight",
     )
-    return _told(program, code, stats, executed)
+    return _noted(program, code, stats, executed)
 
 
 def _written_later(prepared: Prepared) -> Write:
-    """Return what writes the IR of code that the encoder has written for the time being."""
+    """Return the writer of the IR of code that the encoder has written for now."""
     emitted = plan(prepared).emit() if watched() else None  # as long as it is open
     return lambda: emitted or plan(prepared).emit()
 
 
-def _told(program: Program | RolledProgram, code: ObjectCode, stats: Stats, executed: Mapping[str, int]) -> ObjectCode:
-    """Say what was built, and keep it with the code."""
+def _noted(program: Program | RolledProgram, code: ObjectCode, stats: Stats, executed: Mapping[str, int]) -> ObjectCode:
+    """Note what was built, and keep it with the code."""
     seconds = stats.seconds
     built = 1000 * sum(seconds.values())
     LOG.info("%s: %s, %d operations a call, built in %.1f ms", program.name, stats.strategy, stats.executed, built)

@@ -52,7 +52,7 @@ def uses_library(options: Options) -> bool:
 
 
 def planned(program: Program | RolledProgram, options: Options) -> Plan:
-    """Return what is to be written of any program.
+    """Return the plan of the text of any program.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -196,9 +196,8 @@ def sizes(plan: RolledPlan) -> Stats:
 
 
 def _effects(bodies: Sequence[Prepared]) -> tuple[Effect, ...]:
-    """What each pass did to all bodies together."""
-    found: dict[str, Effect] = {}
+    effects: dict[str, Effect] = {}
     for effect in (effect for body in bodies for effect in body.effects):
-        before = found.get(effect.name, Effect(effect.name, 0, 0))
-        found[effect.name] = Effect(effect.name, before.before + effect.before, before.after + effect.after)
-    return tuple(found.values())
+        before = effects.get(effect.name, Effect(effect.name, 0, 0))
+        effects[effect.name] = Effect(effect.name, before.before + effect.before, before.after + effect.after)
+    return tuple(effects.values())

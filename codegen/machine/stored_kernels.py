@@ -57,24 +57,24 @@ def load_kernel(path: str | os.PathLike[str], *, cache: Setting = None, restore:
 def kernel_in(data: bytes, where: str, *, cache: Setting = None, restore: Restore | None = None) -> Kernel:
     """Return the kernel of a file's bytes.
 
-    Its program is compiled where limits may forbid that, where stages are dumped, and where a cache is to have it.
+    Its program is compiled where limits, a dump or a cache ask for a compilation.
     """
     start = time.perf_counter()
-    found = None if cache or are_given() or asked_for() else native_of(data, where, gate_symbols(Kernel))
-    if found is None:
+    native = None if cache or are_given() or asked_for() else native_of(data, where, gate_symbols(Kernel))
+    if native is None:
         return machine.kernel_of(program_bytes(data, where), where, cache, restore)
-    if found.containers is not None and restore is None:
+    if native.containers is not None and restore is None:
         return machine.kernel_of(program_bytes(data, where), where)  # which refuses it
-    stats = replace(stats_of(found.facts["stats"]), seconds={"load": time.perf_counter() - start}, cached=True)
-    adopt_gate(Kernel, found.library)
-    release, source = found.facts["release"], Stored(data, where)
-    compiled = Compiled(found.declared, found.library, found.options, stats, release, source, found.tier)
-    pack, unpack = restore(found.containers, found.declared) if restore and found.containers else (None, None)
+    stats = replace(stats_of(native.facts["stats"]), seconds={"load": time.perf_counter() - start}, cached=True)
+    adopt_gate(Kernel, native.library)
+    release, source = native.facts["release"], Stored(data, where)
+    compiled = Compiled(native.declared, native.library, native.options, stats, release, source, native.tier)
+    pack, unpack = restore(native.containers, native.declared) if restore and native.containers else (None, None)
     return make_kernel(compiled, pack, unpack)
 
 
 class Stored:
-    """The source of what comes from a file: its program is read when more code is to be made of it."""
+    """The source of a kernel from a file: its program is read when more code is needed."""
 
     file: bytes
 

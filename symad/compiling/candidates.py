@@ -1,8 +1,8 @@
 """Candidate programs of a plan beside straight lines: loops, and a sweep over columns.
 
 Loops are found in the trace of the innermost function, or written down. Each transform around the function, from the
-inside out, differentiates the rolled program. So a body is differentiated once, and nothing grows with the number of
-repetitions. What has no loops has a reason, a `StraightError`. A sweep is a dense matrix as its columns, each one
+inside out, differentiates the rolled program: a body is differentiated once, and nothing grows with the number of
+repetitions. A `StraightError` says why there are no loops. A sweep is a dense matrix as its columns, each one
 pushforward, several side by side.
 """
 
@@ -67,7 +67,7 @@ RULES = "a custom or implicit derivative belongs to one node, and not to a loop"
 
 @dataclass(frozen=True, eq=False)
 class Primal:
-    """The innermost function: its trace, the rows of it that are needed, and the loops between them."""
+    """The innermost function: its trace, the rows that it needs, and the loops between them."""
 
     traced: StructuredTrace
     rows: PlainRows
@@ -93,7 +93,7 @@ class Rolled:
 
 
 def written_operations(loop: Loop) -> int:
-    """Return how many operations a loop that was written down has in its body."""
+    """Return the operations in the body of a loop that was written down."""
     return loop.program.operations if isinstance(loop, RolledBlock) else operations_of(loop.body)
 
 
@@ -126,8 +126,8 @@ def traced_with_loops(
 ) -> StructuredTrace:
     """Return the trace of a function with its loops, and with the derivatives of loops that are taken in its code.
 
-    Operations on large arrays are loops too, unless they are to be written out, and `at_once` those on smaller ones
-    that are arguments in even steps; where a `matrix` of derivatives is taken, smaller products of matrices too.
+    With `arrays`, operations on large arrays are loops too; with `at_once`, also those on smaller evenly spaced
+    arguments; for a `matrix` of derivatives, also smaller products of matrices.
     """
     writers: list[ArrayLoops] = []
 
@@ -146,20 +146,16 @@ def traced_with_loops(
             return None
 
     traced = trace_structured(
-        f,
-        *args,
-        max_paths=max_paths,
-        differentiate=Differentiation(differentiate),
-        arrays=writer if arrays else None,
+        f, *args, max_paths=max_paths, differentiate=Differentiation(differentiate), arrays=writer if arrays else None
     )
-    traced.of_arrays = any(found.written_down for found in writers)
+    traced.of_arrays = any(writer.written_down for writer in writers)
     return traced
 
 
 def _differentiated(
     inner: Inner, kind: str, checkpoints: Checkpoints, options: dict[str, Any]
 ) -> tuple[RolledProgram, Sequence[Loop]]:
-    """Return a derivative that is taken in the code of a function, and the loops of what is differentiated."""
+    """Return a derivative that is taken in the code of a function, and the loops of the differentiated function."""
     if inner.has_rules:
         raise StraightError(RULES)
     if inner.scope.raises:
@@ -182,18 +178,19 @@ def _differentiated(
 
 
 def few_bodies(program: RolledProgram) -> bool:
-    """Return whether a program is a few loops one after the other, whose matrices of derivatives have their pattern.
+    """Return whether a program is a few loops one after the other, whose matrices of derivatives keep their pattern.
 
-    Those of others, which are operations on large arrays, are taken column by column.
+    The matrices of others, which are operations on large arrays, are computed column by column.
     """
-    found = list(regions_of(program.steps))
-    return len(found) <= FEW_BODIES and not any(counts for _, counts in found)
+    regions = list(regions_of(program.steps))
+    return len(regions) <= FEW_BODIES and not any(counts for _, counts in regions)
 
 
 def in_rounds(program: RolledProgram) -> bool:
-    """Return whether loops repeat in rounds, as steps in time of a small grid, so that all rows should be written out.
+    """Return whether loops repeat in rounds, such as time steps on a small grid, so that writing out all rows is
+    better.
 
-    What is found of these is one long body, whose numbers stay in registers: up to three times as quick to call.
+    These become one long body whose numbers stay in registers: up to three times as quick to call.
     """
     return program.executed < WRITTEN_OUT and any(counts for _, counts in regions_of(program.steps))
 
@@ -203,10 +200,10 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     if differentiated and traced.graph.rules:
         raise StraightError(RULES)
     everywhere = not differentiated or (traced.raised is None and not traced.in_body)
-    wanted = traced if everywhere else _with_factor(traced)
-    rows = plain_rows(traced.graph, wanted.inputs.nodes, wanted.outputs.nodes, wanted.loops)
-    written = [with_loops(rows.loop(loop)) for loop in wanted.loops]
-    loops, program = roll_rows(rows, _arrays(wanted, rows), written, lambda row: _line(traced, rows, row), name)
+    source = traced if everywhere else _with_factor(traced)
+    rows = plain_rows(traced.graph, source.inputs.nodes, source.outputs.nodes, source.loops)
+    written = [with_loops(rows.loop(loop)) for loop in source.loops]
+    loops, program = roll_rows(rows, _arrays(source, rows), written, lambda row: _line(traced, rows, row), name)
     nested = with_nests(program)
     notes, program = _repeated(program, nested), without_copies(nested)
     *values, last = range(len(program.outputs))
@@ -214,30 +211,30 @@ def primal_of(traced: StructuredTrace, name: str, differentiated: bool) -> Prima
     if domain is not None:
         program = select(program, values, {})
     elif len(traced.loops) > 1 or any(isinstance(loop, RolledBlock) for loop in traced.loops):
-        program = select(program, [*values, last], {})  # loops are fused, and what is not needed goes
+        program = select(program, [*values, last], {})  # this fuses loops and removes dead code
     return Primal(traced, rows, loops, program, notes, domain)
 
 
 def _repeated(program: RolledProgram, nested: RolledProgram) -> tuple[str, ...]:
-    """Return a sentence on many loops one after the other, as Python loops around arrays leave them."""
-    before, after = (sum(1 for _ in regions_of(each.steps)) for each in (program, nested))
+    """Return a sentence on many loops one after the other, the result of Python loops around arrays."""
+    before, after = (sum(1 for _ in regions_of(version.steps)) for version in (program, nested))
     if after < before:
         return (f"{before} loops one after the other repeat in rounds: {after} are compiled",)
     return (f"{before} loops one after the other, which do not repeat evenly",) if before >= MANY_LOOPS else ()
 
 
 def _with_factor(traced: StructuredTrace) -> StructuredTrace:
-    """Return a trace of any numbers where a function has no value, and last of a factor: NaN there, elsewhere 1.
+    """Return a trace with any numbers outside the domain of a function, and with a last output: NaN there, elsewhere 1.
 
-    StraightError where the body of a loop has none for some repetitions.
+    StraightError where the body of a loop has no value for some repetitions.
     """
     if traced.in_body or traced.raised is None:
         raise StraightError(RAISES)
-    graph, made = traced.graph, copy(traced)
+    graph, factored = traced.graph, copy(traced)
     factor = op.select(graph, traced.raised, graph.number(math.nan), graph.number(1.0))
     structure = containers.flatten((skeleton(traced), 0.0))[1]
-    made.outputs = Tree(structure, [*traced.whole.arrays, np.array(factor)])
-    return made
+    factored.outputs = Tree(structure, [*traced.whole.arrays, np.array(factor)])
+    return factored
 
 
 def _arrays(traced: StructuredTrace, rows: PlainRows) -> Arrays:
@@ -259,17 +256,17 @@ def differentiated_loops(
     primal: Primal, args: tuple[Any, ...], recipes: Sequence[TransformRecord], checkpoints: Checkpoints = "all"
 ) -> Rolled:
     """Apply transforms, the innermost first; StraightError for one that rolled programs do not have."""
-    found = Rolled(primal.program, skeleton(primal.traced), primal, checkpoints)
+    rolled = Rolled(primal.program, skeleton(primal.traced), primal, checkpoints)
     for recipe in recipes:
-        made = _RESULTS[recipe.transform](found, args, recipe)
-        if made is None:
+        transformed = _RESULTS[recipe.transform](rolled, args, recipe)
+        if transformed is None:
             raise StraightError(f"its {recipe.transform} is not taken of loops in this form")
-        found = made
-    return found if primal.domain is None else replace(found, program=restricted(found.program, primal.domain))
+        rolled = transformed
+    return rolled if primal.domain is None else replace(rolled, program=restricted(rolled.program, primal.domain))
 
 
 def _leaves(args: tuple[Any, ...], position: int) -> range:
-    """Numbers of the input arrays that an argument consists of."""
+    """Return the numbers of the input arrays of an argument."""
     before = sum(len(containers.flatten(arg)[0]) for arg in args[:position])
     return range(before, before + len(containers.flatten(args[position])[0]))
 
@@ -280,36 +277,36 @@ def _empty(value: Any) -> Any:
     return containers.unflatten(structure, [0.0] * len(leaves))
 
 
-def _gradient(found: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
+def _gradient(rolled: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
     positions = positions_of(recipe.argnums, len(args))
     active = [leaf for position in positions for leaf in _leaves(args, position)]
     both = recipe.transform == "value and gradient"
-    program = KINDS["gradient"](found.program, active, found.checkpoints, value=both)
+    program = KINDS["gradient"](rolled.program, active, rolled.checkpoints, value=both)
     if program is None:
         return None
     parts = tuple(_empty(args[position]) for position in positions)
     result = parts if isinstance(recipe.argnums, tuple) else parts[0]
-    return replace(found, program=program, result=(found.result, result) if both else result)
+    return replace(rolled, program=program, result=(rolled.result, result) if both else result)
 
 
-def _derivative(found: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
-    program = KINDS["derivative"](found.program, [0], found.checkpoints)
-    return None if program is None else replace(found, program=program)
+def _derivative(rolled: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
+    program = KINDS["derivative"](rolled.program, [0], rolled.checkpoints)
+    return None if program is None else replace(rolled, program=program)
 
 
-def _matrix(found: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
+def _matrix(rolled: Rolled, args: tuple[Any, ...], recipe: TransformRecord) -> Rolled | None:
     """The Hessian or Jacobian of one array in one array."""
-    if isinstance(recipe.argnums, tuple) or not isinstance(found.result, float):
+    if isinstance(recipe.argnums, tuple) or not isinstance(rolled.result, float):
         return None
     active = _leaves(args, positions_of(recipe.argnums, len(args))[0])
-    columns = found.primal.traced.of_arrays and not few_bodies(found.program)
+    columns = rolled.primal.traced.of_arrays and not few_bodies(rolled.program)
     program = KINDS[recipe.transform](
-        found.program, active, found.checkpoints, sparse=recipe.sparse, format=recipe.format, columns=columns
+        rolled.program, active, rolled.checkpoints, sparse=recipe.sparse, format=recipe.format, columns=columns
     )
     if program is None:
         return None
     pattern = program.outputs[0].pattern
-    return replace(found, program=program, result=0.0 if pattern is None else SparseMatrix(0.0, pattern))
+    return replace(rolled, program=program, result=0.0 if pattern is None else SparseMatrix(0.0, pattern))
 
 
 _RESULTS: dict[str, Callable[[Rolled, tuple[Any, ...], TransformRecord], Rolled | None]] = {
@@ -322,7 +319,7 @@ _RESULTS: dict[str, Callable[[Rolled, tuple[Any, ...], TransformRecord], Rolled 
 
 
 def columns_of(f: Function, args: tuple[Any, ...]) -> int | None:
-    """Return how many columns a transform has, None for what is no transform with columns of one array.
+    """Return how many columns a transform has, None for a function without columns of one array.
 
     >>> import numpy as np
     >>> from symad.transforms.first_order import hessian

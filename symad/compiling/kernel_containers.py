@@ -11,7 +11,7 @@ from codegen.ir.program import Declared
 from codegen.machine.calls.compiled import Pack, Unpack
 from symad.errors import ArgumentError
 
-LEAF = 0  # what stands for an array in a file
+LEAF = 0  # stands for an array in a file
 PLAIN_KEYS = (str, int, bool, float, type(None))
 
 
@@ -91,15 +91,15 @@ def _example_of(data: Any) -> Any:
         raise TypeError(f"{type(data).__name__} in place of a container")
     ((kind, parts),) = data.items()
     if kind == "dict":
-        found = {key: _example_of(part) for key, part in parts}
-        if len(found) != len(parts) or not all(map(_is_plain, found)):
+        examples = {key: _example_of(part) for key, part in parts}
+        if len(examples) != len(parts) or not all(map(_is_plain, examples)):
             raise ValueError("a dict with keys twice, or of another type")
-        return found
+        return examples
     return {"tuple": tuple, "list": list}[kind](map(_example_of, parts))
 
 
 def restored(data: Any, declared: Declared) -> tuple[Pack | None, Unpack | None]:
-    """Return what a file says of containers; ValueError, TypeError or KeyError for what `portable` never wrote."""
+    """Return the containers in a file; ValueError, TypeError or KeyError for data that `portable` never writes."""
     pack, unpack = (
         None if data[name] is None else _checked(kind(containers.flatten(_example_of(data[name]))[1]), arrays)
         for name, kind, arrays in (
@@ -109,7 +109,7 @@ def restored(data: Any, declared: Declared) -> tuple[Pack | None, Unpack | None]
     return pack, unpack
 
 
-def _checked(made: Any, arrays: Sequence[Any]) -> Any:
-    if made.structure.num_leaves != len(arrays):
-        raise ValueError(f"containers of {made.structure.num_leaves} arrays for {len(arrays)}")
-    return made
+def _checked(container: Any, arrays: Sequence[Any]) -> Any:
+    if container.structure.num_leaves != len(arrays):
+        raise ValueError(f"containers of {container.structure.num_leaves} arrays for {len(arrays)}")
+    return container

@@ -25,10 +25,9 @@ from codegen.machine.kernel_text import LISTING
 from codegen.machine.storage.cache import Setting
 from codegen.options import OptionFields, check_names
 from codegen.stages import carried_out, compilation, stage
-from symad.compiling.asked import Strategy
 from symad.compiling.candidates import Rolled
 from symad.compiling.kernel_containers import ArgumentsApart, ResultTogether
-from symad.compiling.plan import CompilationPlan
+from symad.compiling.plan import CompilationPlan, Strategy
 from symad.compiling.planning import plan
 from symad.compiling.static_arguments import STATIC, Instances, Roots, Variants
 from symad.derivatives.loops.checkpoints import Checkpoints
@@ -118,21 +117,21 @@ def compile(
     """
     check_names(options, NAMES)
     with limits(max_ops, max_seconds, max_bytes), telling(), fewer_collections(), compilation(name_of(f), LISTING):
-        made = plan(
+        planned = plan(
             f, *example_args, strategy=strategy, roll=roll, checkpoints=checkpoints, max_paths=max_paths,
             freeze=freeze, dtype=options.get("dtype", "float64"),
         )  # fmt: skip
-        return carry_out(made, cache=cache, **options)
+        return carry_out(planned, cache=cache, **options)
 
 
-def carry_out(made: CompilationPlan, *, cache: Setting = None, **options: typing.Unpack[OptionFields]) -> Kernel:
+def carry_out(planned: CompilationPlan, *, cache: Setting = None, **options: typing.Unpack[OptionFields]) -> Kernel:
     """Compile what a plan has chosen; see `compile`. The kernel keeps the plan in its statistics.
 
     >>> kernel = carry_out(plan(lambda x, y: x * y, 0.0, 0.0))
     >>> kernel(2.0, 3.0), kernel.stats.plan.chosen
     (6.0, 'straight')
     """
-    chosen, kept = made.candidate, made.summary()
+    chosen, kept = planned.candidate, planned.summary()
     if chosen.rolled is not None:
         return compile_rolled(chosen.rolled, cache=cache, planned=kept, **options)
     assert chosen.program is not None
@@ -152,12 +151,12 @@ def compile_trace(traced: Trace, *, cache: Setting = None, **options: typing.Unp
 
 
 def _compiled(
-    traced: Trace, program: Program, made: CompilationPlan | None, cache: Setting, options: OptionFields
+    traced: Trace, program: Program, planned: CompilationPlan | None, cache: Setting, options: OptionFields
 ) -> Kernel:
     pack, unpack = _containers(traced, skeleton(traced))
     stage("graph", traced.text)
     try:
-        return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, planned=made, **options)
+        return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, planned=planned, **options)
     except LoweringError as error:
         placed = with_place(error, traced)
         if placed is error:
@@ -166,16 +165,16 @@ def _compiled(
 
 
 def compile_rolled(
-    found: Rolled,
+    rolled: Rolled,
     *,
     cache: Setting = None,
     planned: CompilationPlan | None = None,
     **options: typing.Unpack[OptionFields],
 ) -> Kernel:
     """Compile a rolled program; see `compile`."""
-    pack, unpack = _containers(found.primal.traced, found.result)
-    saved = SAVED if found.checkpoints == "all" else 1
-    program = carried_out("contraction", lambda program: contracted(program, saved), found.program)
+    pack, unpack = _containers(rolled.primal.traced, rolled.result)
+    saved = SAVED if rolled.checkpoints == "all" else 1
+    program = carried_out("contraction", lambda program: contracted(program, saved), rolled.program)
     return codegen.compile_program(program, pack=pack, unpack=unpack, cache=cache, planned=planned, **options)
 
 
@@ -209,23 +208,23 @@ def jit(f: Callable[..., Any] | None = None, **options: typing.Unpack[CompileFie
     check_names(options, NAMES)
     if f is None:
         return lambda g: jit(g, **options)
-    made = Transformed(_jitted(f, options, lambda: ()))
-    update_wrapper(made, f)
-    made.made_by = jit, (f,), dict(options)
-    return made
+    transformed = Transformed(_jitted(f, options, lambda: ()))
+    update_wrapper(transformed, f)
+    transformed.made_by = jit, (f,), dict(options)
+    return transformed
 
 
 def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Roots) -> Callable[..., Any]:
-    """Return a jitted function, of which also what `read_too` gives is compared at each call."""
+    """Return a jitted function, which also compares the values of `read_too` at each call."""
     kernels = _Kernels(function, options, read_too)
     variants = Variants(function, lambda bound: _jitted(bound, options, read_too), KERNELS)
     instances = Instances(function, lambda bound, roots: _jitted(bound, options, roots), KERNELS)
 
     def call(*args: Any, **keywords: Any) -> Any:
         if not keywords:
-            found = kernels.at_hand.get(_met(args))
-            if found is not None and found[1].unchanged():
-                return found[0](*args)
+            entry = kernels.at_hand.get(_types_of(args))
+            if entry is not None and entry[1].unchanged():
+                return entry[0](*args)
         else:
             args = positional(function, args, keywords, "a kernel knows its arguments by their positions")
         key = _plain_key(args)
@@ -250,40 +249,40 @@ def _jitted(function: Callable[..., Any], options: CompileFields, read_too: Root
 
 
 class _Kernels:
-    """The kernels of a jitted function for the last kinds of arguments, each with what the function read for it."""
+    """The kernels of a jitted function for the latest kinds of arguments, each with the state that it read."""
 
     def __init__(self, function: Callable[..., Any], options: CompileFields, read_too: Roots) -> None:
         self._function, self._options, self._read_too = function, options, read_too
-        self._made: OrderedDict[Any, tuple[Callable[..., Any], ReachableState]] = OrderedDict()
-        self.at_hand: dict[Any, tuple[Callable[..., Any], ReachableState]] = {}  # what numbers and arrays have met
+        self._kernels: OrderedDict[Any, tuple[Callable[..., Any], ReachableState]] = OrderedDict()
+        self.at_hand: dict[Any, tuple[Callable[..., Any], ReachableState]] = {}  # entries of plain arguments
         self._lock = Lock()
         self._warns = not options.get("freeze", False)
 
     def of(self, key: Any, args: tuple[Any, ...]) -> Callable[..., Any]:
         """Return the kernel for arguments of a kind, which is compiled where there is none or something has changed."""
         with self._lock:
-            found = self._made.get(key)
-        if found is None or not found[1].unchanged():
+            entry = self._kernels.get(key)
+        if entry is None or not entry[1].unchanged():
             kernel = compile(self._function, *args, **self._options)  # unlocked: it may call this function too
             read = ReachableState(self._function, *self._read_too(), *static_parts(args))
             if read.unknown and self._warns:
                 self._warns = False
                 _warn(self._function, read)
-            found = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix), read
+            entry = kernel if kernel.sparsity is None else partial(kernel.with_matrices, SparseMatrix), read
         with self._lock:
-            if key not in self._made or len(self.at_hand) >= KERNELS:
-                self.at_hand = {}  # what is used from now on comes here once, and so to the end
-            self._made[key] = found
-            self._made.move_to_end(key)
-            if len(self._made) > KERNELS:
-                self._made.popitem(last=False)
+            if key not in self._kernels or len(self.at_hand) >= KERNELS:
+                self.at_hand = {}  # entries return when they are used
+            self._kernels[key] = entry
+            self._kernels.move_to_end(key)
+            if len(self._kernels) > KERNELS:
+                self._kernels.popitem(last=False)
             if _plain_key(args) is not None:
-                self.at_hand[_met(args)] = found
-        return found[0]
+                self.at_hand[_types_of(args)] = entry
+        return entry[0]
 
 
-def _met(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what tells plain arguments apart, and more than their key does, in no time."""
+def _types_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return a quick key of plain arguments, finer than their key."""
     met: list[Any] = []
     for arg in args:
         if type(arg) is np.ndarray:
@@ -309,7 +308,7 @@ def _plain_key(args: tuple[Any, ...]) -> Any:
 
 
 def _kind(leaf: Any) -> Any:
-    """What `compile` asks of a leaf: its shape, and whether it is a number, or an array of what."""
+    """The key of a leaf for `compile`: its shape, and its type."""
     if type(leaf) in _NUMBERS:
         return ()
     return containers.shape_of(leaf), type(leaf), leaf.dtype.kind if isinstance(leaf, np.ndarray) else ""
@@ -329,9 +328,9 @@ def _warn(function: Callable[..., Any], read: ReachableState) -> None:
 
 
 def _containers(traced: Trace, result: Any) -> tuple[Pack | None, Unpack | None]:
-    """Return how a kernel takes its arguments and result apart; None where they are plain arrays or floats.
+    """Return how a kernel packs its arguments and unpacks its result; None where they are plain arrays or floats.
 
-    A SparseMatrix is one leaf of the result, in whose place the kernel has the packed data.
+    A SparseMatrix is one leaf of the result: the kernel returns its packed data there.
     """
     plain_inputs = traced.inputs.structure == containers.flatten((0,) * len(traced.names))[1]
     structure = sparse_leaves(result)[1]

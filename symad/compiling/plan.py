@@ -1,7 +1,7 @@
 """A compilation plan: every way to compile a function with its price, and the choice.
 
-A way is straight lines (an operation for all that any entry of the result needs), a sweep (a dense matrix column by
-column, several side by side) or loops (`rolled`). Each is priced in one unit (`codegen.pricing`).
+A way is straight lines (every operation written out), a sweep (a dense matrix column by column, several side by side)
+or loops (`rolled`). All are priced in one unit (`codegen.pricing`).
 """
 
 from __future__ import annotations
@@ -9,18 +9,69 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 from codegen.ir.program import Program, operations_of
 from codegen.ir.region import RolledProgram, regions_of
 from codegen.loops.loop import Loop, RolledBlock
+from codegen.loops.roll import Roll
 from codegen.pricing.price_table import Price, Way
 from codegen.records import dataclass
 from symad.compiling.candidates import Primal, Rolled
+from symad.derivatives.loops.checkpoints import Checkpoints, check_checkpoints
 from symad.display.document import Block as Part, Document, Heading, Paragraph, Table
 from symad.display.notation import counted
 from symad.display.shown import Shown
+from symad.errors import ArgumentError
 from symad.tracing.trace import Trace
+
+Strategy = Literal["auto", "straight", "sweep"]
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The options of a plan."""
+
+    strategy: Strategy
+    roll: Roll
+    checkpoints: Checkpoints
+    max_paths: int
+    dtype: str
+    freeze: bool = False
+
+    def check(self) -> None:
+        check_checkpoints(self.checkpoints)
+        for name, value, words in (("strategy", self.strategy, Strategy), ("roll", self.roll, Roll)):
+            if value not in get_args(words):
+                raise ArgumentError(f"{name}={value!r}", do=f"use one of {', '.join(get_args(words))}")
+        if self.without_loops and self.needs_loops:
+            raise ArgumentError(
+                f"{self.needs_loops} with {self.without_loops}",
+                why="loops are written for real numbers, and straight lines or a sweep have none",
+                do="leave out one of the two",
+            )
+
+    @property
+    def without_loops(self) -> str:
+        """The option that has no loops, "" where none does."""
+        if self.strategy != "auto":
+            return f"strategy={self.strategy!r}"
+        return "dtype='complex128'" if self.dtype == "complex128" else "roll='never'" if self.roll == "never" else ""
+
+    @property
+    def needs_loops(self) -> str:
+        """The option that asks for loops, "" where none does."""
+        if self.roll == "always":
+            return "roll='always'"
+        return "" if self.checkpoints == "all" else f"checkpoints={self.checkpoints!r}"
+
+    @property
+    def sweeps(self) -> bool:
+        """Whether a sweep may be taken."""
+        return self.strategy == "sweep" or (
+            self.strategy == "auto" and self.dtype == "float64" and not self.needs_loops
+        )
+
 
 WAYS: dict[Way, str] = {"straight": "straight lines", "sweep": "a sweep over columns", "rolled": "loops"}
 
@@ -82,13 +133,13 @@ class CompilationPlan(Shown):
 
     @property
     def what(self) -> str:
-        """What was planned, as `choices` says it."""
+        """The subject of the plan, as `choices` shows it."""
         return f"kernel of {self.name}"
 
     @property
     def operations(self) -> dict[str, int]:
         """Operations that a call carries out, by way."""
-        return {each.way: each.executed for each in self.candidates}
+        return {way.way: way.executed for way in self.candidates}
 
     @property
     def title(self) -> str:
@@ -103,7 +154,7 @@ class CompilationPlan(Shown):
     @property
     def candidate(self) -> Candidate:
         """The way that was chosen."""
-        return next(each for each in self.candidates if each.way == self.chosen)
+        return next(way for way in self.candidates if way.way == self.chosen)
 
     @property
     def lines(self) -> list[str]:
@@ -112,12 +163,12 @@ class CompilationPlan(Shown):
 
     def summary(self) -> CompilationPlan:
         """Return the plan without the programs and traces, which may be large."""
-        return replace(self, candidates=tuple(each.summary() for each in self.candidates), loops=(), primal=None)
+        return replace(self, candidates=tuple(way.summary() for way in self.candidates), loops=(), primal=None)
 
     def document(self) -> Document:
-        """Return what was found, the ways with their prices, and the choice."""
-        found = f"{counted(len(self.loops), 'loop')} found" if self.loops else "nothing repeats"
-        head = f"{counted(self.traced, 'operation')} traced; {found}. {sentence(self.choice)[:-1]}: {self.reason}."
+        """Return the loops, the ways with their prices, and the choice."""
+        loops = f"{counted(len(self.loops), 'loop')} found" if self.loops else "nothing repeats"
+        head = f"{counted(self.traced, 'operation')} traced; {loops}. {sentence(self.choice)[:-1]}: {self.reason}."
         parts: list[Part] = [Heading(self.title, 1), Paragraph(head), Table(_HEADER, tuple(map(self._row, WAYS)))]
         return (*parts, *(Paragraph(sentence(line)) for line in (*self.lines, *self.carried_out)))
 
@@ -125,12 +176,12 @@ class CompilationPlan(Shown):
         return f"{self.what}: {self.choice}: {self.reason}"
 
     def _row(self, way: Way) -> tuple[Any, ...]:
-        for each in self.candidates:
-            if each.way == way:
-                note = "chosen" if way == self.chosen else "estimated" if each.estimated else ""
+        for candidate in self.candidates:
+            if candidate.way == way:
+                note = "chosen" if way == self.chosen else "estimated" if candidate.estimated else ""
                 return (
-                    WAYS[way], str(each.executed), str(each.written), time_text(each.price.call),
-                    time_text(1e9 * each.price.build), note,
+                    WAYS[way], str(candidate.executed), str(candidate.written), time_text(candidate.price.call),
+                    time_text(1e9 * candidate.price.build), note,
                 )  # fmt: skip
         return (WAYS[way], "", "", "", "", self.refused.get(way, "not looked at"))
 
@@ -151,7 +202,7 @@ def line_of(loop: Loop) -> str:
 
 
 def _whole(program: RolledProgram) -> str:
-    """Return what an operation on whole arrays is."""
+    """Return the name of an operation on whole arrays."""
     operations = [region.matrix.description for region, _ in regions_of(program.steps) if region.matrix is not None]
     return ", ".join(operations) or program.name
 

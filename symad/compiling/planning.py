@@ -1,7 +1,7 @@
 """Plan: trace once, price every way to compile, decide once.
 
-A way is priced from its own program where that is there, else from another way's: straight lines of a large matrix need
-not be written down to be refused.
+A way is priced from its own program if that was written, else from another way's: straight lines of a large matrix can
+be refused unwritten.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from codegen.matrices.matrix_loops import asks_library, only_whole
 from codegen.pricing.price import Halves, halves_of, rolled_work, rows_work, straight_work, sweep_work, unrolled_work
 from codegen.pricing.price_table import Price, Way, cheapest
 from codegen.stages import allowed, stage
-from symad.compiling.asked import Asked, Strategy
 from symad.compiling.candidates import (
     MATRICES,
     RULES,
@@ -43,7 +42,7 @@ from symad.compiling.candidates import (
     unrolled_lines,
     written_operations,
 )
-from symad.compiling.plan import WAYS, Candidate, CompilationPlan
+from symad.compiling.plan import WAYS, Candidate, CompilationPlan, PlanOptions, Strategy
 from symad.compiling.replayed import can_be_replayed, replayed
 from symad.compiling.shared_traces import traces
 from symad.derivatives.in_code import TransformRecord
@@ -103,14 +102,14 @@ def plan(
     >>> found.chosen, [each.way for each in found.candidates], found.refused
     ('rolled', ['straight', 'rolled'], {'sweep': 'only a dense Hessian or Jacobian in one array has columns'})
     """
-    asked = Asked(strategy, roll, checkpoints, max_paths, dtype, freeze)
-    asked.check()
+    options = PlanOptions(strategy, roll, checkpoints, max_paths, dtype, freeze)
+    options.check()
     if dtype != "float64":
         example_args = containers.real_parts(example_args)
-    given = (max_ops, max_seconds, max_bytes)
-    with limits(*given) if any(each is not None for each in given) else nullcontext(), telling(), fewer_collections():
+    most = (max_ops, max_seconds, max_bytes)
+    with limits(*most) if most != (None,) * 3 else nullcontext(), telling(), fewer_collections():
         try:
-            return _planned(f, example_args, asked)
+            return _planned(f, example_args, options)
         except RecursionError as error:
             raise LimitError(
                 f"tracing {name_of(f)} needs more calls in each other than {sys.getrecursionlimit()}, Python's limit",
@@ -132,16 +131,16 @@ def loops(f: Function, *args: Any) -> CompilationPlan:
     return plan(f, *args)
 
 
-def _planned(f: Function, example_args: tuple[Any, ...], asked: Asked) -> CompilationPlan:
-    with complex_points(asked.dtype == "complex128"):
-        watched = None if asked.freeze else StaleValueCheck(f, *static_parts(example_args))
-        search = _Search(f, example_args, asked)
-        made = search.plan()
+def _planned(f: Function, example_args: tuple[Any, ...], options: PlanOptions) -> CompilationPlan:
+    with complex_points(options.dtype == "complex128"):
+        watched = None if options.freeze else StaleValueCheck(f, *static_parts(example_args))
+        search = _Search(f, example_args, options)
+        planned = search.plan()
         if watched is not None:
             watched.tell(search.traced, search.traced_again)
-    record(made)
-    stage("plan", lambda: made.text(WIDTH))
-    return made
+    record(planned)
+    stage("plan", lambda: planned.text(WIDTH))
+    return planned
 
 
 def _price_of(program: Program) -> Price:
@@ -149,17 +148,17 @@ def _price_of(program: Program) -> Price:
 
 
 class _Search:
-    """The ways of one function, looked at one after the other."""
+    """The ways to compile one function, priced one after the other."""
 
-    def __init__(self, f: Function, args: tuple[Any, ...], asked: Asked) -> None:
-        self.f, self.args, self.asked, self.name = f, args, asked, name_of(f)
+    def __init__(self, f: Function, args: tuple[Any, ...], options: PlanOptions) -> None:
+        self.f, self.args, self.options, self.name = f, args, options, name_of(f)
         self.base, self.recipes = transforms_of(f)
         self.refused: dict[Way, str] = {}
         self.primal: Primal | None = None
         self.notes: tuple[str, ...] = ()
         self.arrays = True  # whether operations on large arrays are loops
         self.at_once = True  # and so are those on arguments in even steps, from fewer elements on
-        self.written_out: Candidate | None = None  # what a sweep comes to in straight lines
+        self.written_out: Candidate | None = None  # the sweep with every column written out
         self.shared = traces()
 
     @cached_property
@@ -168,53 +167,46 @@ class _Search:
         return self.shared_trace()
 
     def shared_trace(self) -> Trace:
-        """Return the trace that others have made of the function in this form, or make it."""
+        """Return the trace of the function in this form, shared with other plans."""
         return self.shared.once(self.base, (self.arrays, self.at_once, self.makes_matrix), self.traced_again)
 
     def rolled_primal(self, traced: StructuredTrace) -> Primal:
-        """Return the rolled program of a trace under its own name."""
+        """Return the rolled program of a trace under the function's own name."""
         has_more = traced.raised is not None or traced.in_body or traced.graph.rules
         differentiated = bool(self.recipes)
-        found = self.shared.once(
+        primal = self.shared.once(
             traced, bool(differentiated and has_more), partial(primal_of, traced, self.name, differentiated)
         )
-        return replace(found, program=replace(found.program, name=self.name))
+        return replace(primal, program=replace(primal.program, name=self.name))
 
     def traced_again(self) -> Trace:
-        """Return another trace of it."""
-        if self.asked.without_loops:
-            return trace(self.base, *self.args, max_paths=self.asked.max_paths, freeze=True)
+        if self.options.without_loops:
+            return trace(self.base, *self.args, max_paths=self.options.max_paths, freeze=True)
         return self.with_loops(arrays=self.arrays)
 
     def with_loops(self, *, arrays: bool) -> StructuredTrace:
         return traced_with_loops(
-            self.base, self.args, self.asked.max_paths, self.asked.checkpoints, arrays=arrays, at_once=self.at_once,
+            self.base, self.args, self.options.max_paths, self.options.checkpoints, arrays=arrays, at_once=self.at_once,
             matrix=self.makes_matrix,
         )  # fmt: skip
 
     @property
     def makes_matrix(self) -> bool:
-        """Whether a Hessian or Jacobian is taken."""
         return any(recipe.transform in MATRICES for recipe in self.recipes)
 
     @property
-    def has_columns(self) -> bool:
-        """Whether the outermost transform makes a matrix that has columns."""
-        return bool(self.recipes) and self.recipes[-1].columns is not None
-
-    @property
     def written_down(self) -> Sequence[Loop]:
-        """Loops that stand in the trace as they were written."""
+        """Loops of the trace that were written as such."""
         return self.traced.loops if isinstance(self.traced, StructuredTrace) else ()
 
     @property
     def searches(self) -> bool:
-        """Whether a loop ends when it has found something: written out, it would not."""
+        """Whether a loop ends when it has found something: straight lines would not end there."""
         return any(loop.stop is not None for loop in self.written_down)
 
     @cached_property
-    def again(self) -> Function:
-        """The function with its transforms, on the nodes of the trace; itself, where they do not say all of it."""
+    def composition(self) -> Function:
+        """The function with its transforms on the nodes of the trace; the user's own if the trace is incomplete."""
         if not self.recipes or self.written_down or not can_be_replayed(self.traced):
             return self.f
         function = replayed(self.traced, name_of(self.base))
@@ -223,7 +215,7 @@ class _Search:
         return function
 
     def plan(self) -> CompilationPlan:
-        loops = None if self.asked.without_loops else self.loops()
+        loops = None if self.options.without_loops else self.loops()
         ways = self.ways(loops) if loops is None or not self.only_loops(loops) else [loops]
         chosen = _chosen(ways)
         if chosen.estimated:  # it has to be written down, and is looked at once more
@@ -245,19 +237,18 @@ class _Search:
         )
 
     def only_loops(self, loops: Candidate) -> bool:
-        """Whether no other way may be taken."""
         assert loops.rolled is not None
-        return bool(self.asked.needs_loops) or self.searches or only_whole(loops.rolled.program)
+        return bool(self.options.needs_loops) or self.searches or only_whole(loops.rolled.program)
 
     def ways(self, loops: Candidate | None) -> list[Candidate]:
-        """All ways that may be taken, loops among them where there are some."""
+        """All possible ways, with the given loops if there are any."""
         sweep = self.sweep(loops)
-        if sweep is not None and self.asked.strategy == "sweep":
+        if sweep is not None and self.options.strategy == "sweep":
             return [sweep]
-        return [self.straight(loops, sweep), *(each for each in (sweep, loops) if each is not None)]
+        return [self.straight(loops, sweep), *(way for way in (sweep, loops) if way is not None)]
 
     def loops(self) -> Candidate | None:
-        """Loops that were found or written down; the reason where there are none."""
+        """The loops that were found or written down; None with a noted reason where there are none."""
         rolling = allowed("rolling")
         assert isinstance(self.traced, StructuredTrace)
         stage("graph", self.traced.text)
@@ -265,24 +256,24 @@ class _Search:
             self.refused["rolled"] = LEFT_OUT
             return None
         try:
-            found = self.differentiated()
+            rolled = self.differentiated()
         except StraightError as reason:
             self.refuse("rolled", str(reason))
             return None
-        program = found.program
+        program = rolled.program
         if asks_library(program) and not has_library():
             self.notes += (f"matrix operations are loops, as SciPy's BLAS and LAPACK are missing: {EXTRA}",)
         assert self.primal is not None
-        if not (self.asked.needs_loops or self.searches or repeats_enough(program) or only_whole(program)):
+        if not (self.options.needs_loops or self.searches or repeats_enough(program) or only_whole(program)):
             self.refuse(
                 "rolled", f"little is repeated: {program.executed} operations a call, {program.operations} written"
             )
             return None
         price = rolled_work(program, self.primal.operations).price
-        return Candidate("rolled", program.executed, program.operations, price, rolled=found)
+        return Candidate("rolled", program.executed, program.operations, price, rolled=rolled)
 
     def differentiated(self) -> Rolled:
-        """Return the loops with all transforms, of large arrays that are written out if need be; or StraightError."""
+        """Return the loops with all transforms, those of large arrays written out if necessary; or StraightError."""
         assert isinstance(self.traced, StructuredTrace)
         of_matrix = self.traced.of_arrays and self.makes_matrix
         try:
@@ -291,7 +282,7 @@ class _Search:
                 self.at_once = False
                 self.traced = self.shared_trace()
                 return self.differentiated()
-            return differentiated_loops(self.primal, self.args, self.recipes, self.asked.checkpoints)
+            return differentiated_loops(self.primal, self.args, self.recipes, self.options.checkpoints)
         except StraightError as reason:
             if str(reason) == RULES and self.recipes and self.searches:  # derivatives are taken around these loops
                 self.base, self.recipes = self.f, []
@@ -305,9 +296,9 @@ class _Search:
             return self.differentiated()
 
     def refuse(self, way: Way, reason: str) -> None:
-        """Note why a way is none; ArgumentError where it was asked for."""
-        if way == "rolled" and self.asked.needs_loops:
-            option = self.asked.needs_loops.replace("'", '"')
+        """Note why a way is impossible; ArgumentError if it was asked for."""
+        if way == "rolled" and self.options.needs_loops:
+            option = self.options.needs_loops.replace("'", '"')
             why = (
                 "; ".join([reason, *unrolled_lines(self.traced)])
                 if isinstance(self.traced, StructuredTrace)
@@ -319,7 +310,7 @@ class _Search:
                 why=why,
                 do="leave the option out, or write the loop down, with one body for all repetitions",
             ) from None
-        if way == "sweep" and self.asked.strategy == "sweep":
+        if way == "sweep" and self.options.strategy == "sweep":
             raise ArgumentError(
                 'strategy="sweep"',
                 why=reason,
@@ -329,9 +320,9 @@ class _Search:
 
     def sweep(self, loops: Candidate | None) -> Candidate | None:
         """A dense matrix by its columns."""
-        if not self.asked.sweeps:
+        if not self.options.sweeps:
             return None
-        if not self.has_columns:
+        if not self.recipes or self.recipes[-1].columns is None:
             self.refuse("sweep", NO_COLUMNS)
             return None
         if not allowed("sweep"):
@@ -340,22 +331,22 @@ class _Search:
         if self.primal is not None and self.primal.program.executed > LARGEST_SWEEP and loops is not None:
             self.refuse("sweep", f"its function has more than {LARGEST_SWEEP} operations")
             return None
-        few = columns_of(self.again, self.args)
-        if self.asked.strategy != "sweep" and few is not None and few < FEWEST_COLUMNS:
+        few = columns_of(self.composition, self.args)
+        if self.options.strategy != "sweep" and few is not None and few < FEWEST_COLUMNS:
             self.refuse("sweep", f"{few} columns are too few")
             return None
-        if self.asked.strategy != "sweep" and few is not None and not self.written_down:
+        if self.options.strategy != "sweep" and few is not None and not self.written_down:
             size = self.traced.count_ops()
             if few * size < FEWEST_PRODUCTS:
                 self.refuse("sweep", f"{few} columns of {size} operations are too few")
                 return None
         try:
             with discarding_recorded_errors():
-                program = seeded_program(self.again, self.args, self.asked.max_paths)
+                program = seeded_program(self.composition, self.args, self.options.max_paths)
         except (LimitError, InvariantError):
             raise
         except WorkbenchError as error:
-            if self.asked.strategy == "sweep":
+            if self.options.strategy == "sweep":
                 raise
             self.refuse("sweep", f"forward over reverse mode is refused: {error}")
             return None
@@ -364,14 +355,14 @@ class _Search:
             return None
         columns = program.inputs[-1].size
         lanes, halves = columns_at_once(program), halves_of(program)
-        once, each = halves.once.total(), halves.columns.total()
-        executed = once + -(-columns // lanes) * each  # one on the registers of several columns counts once
+        once, per_column = halves.once.total(), halves.columns.total()
+        executed = once + -(-columns // lanes) * per_column  # one on the registers of several columns counts once
         self.written_out = _written_out(program, halves)
-        return Candidate("sweep", executed, once + each, sweep_work(program, lanes, halves).price, program)
+        return Candidate("sweep", executed, once + per_column, sweep_work(program, lanes, halves).price, program)
 
     def straight(self, loops: Candidate | None, sweep: Candidate | None) -> Candidate:
-        """Straight lines: counted where they are written down, or cannot be told from another way."""
-        if not self.recipes and not self.written_down and not self.asked.without_loops:
+        """Straight lines: priced from another way if that suffices, else written down."""
+        if not self.recipes and not self.written_down and not self.options.without_loops:
             return self.counted(self.traced)
         if loops is not None and loops.rolled is not None:
             rolled = loops.rolled.program
@@ -385,12 +376,11 @@ class _Search:
         return self.written_straight()
 
     def written_straight(self) -> Candidate:
-        """Straight lines, written down."""
         if not self.recipes and not self.written_down:
             return self.counted(self.traced)
-        if self.again is self.f:
-            return self.counted(trace(self.f, *self.args, max_paths=self.asked.max_paths, freeze=True))
-        return self.counted(trace_ours(self.again, self.args, self.traced.names, self.asked.max_paths))
+        if self.composition is self.f:
+            return self.counted(trace(self.f, *self.args, max_paths=self.options.max_paths, freeze=True))
+        return self.counted(trace_ours(self.composition, self.args, self.traced.names, self.options.max_paths))
 
     def counted(self, traced: Trace) -> Candidate:
         program = to_program(traced, self.name)
@@ -398,8 +388,8 @@ class _Search:
         return Candidate("straight", size, size, partial(_price_of, program), program, traced)
 
     def reason(self, chosen: Candidate, ways: Sequence[Candidate]) -> str:
-        """Return why a way is taken: what was asked for, or that the others cost more."""
-        if option := self.asked.needs_loops or self.asked.without_loops:
+        """Return why a way was chosen: an option asked for it, or the others cost more."""
+        if option := self.options.needs_loops or self.options.without_loops:
             return option
         if chosen.rolled is not None and only_whole(chosen.rolled.program):
             return ONLY_LOOPS
@@ -407,19 +397,19 @@ class _Search:
             return SEARCHES
         if len(ways) == 1:
             return self.refused["rolled"]
-        others = [each for each in ways if each is not chosen]
-        return "; ".join(f"{WAYS[each.way]} {each.costs}" for each in (chosen, *others))
+        others = [way for way in ways if way is not chosen]
+        return "; ".join(f"{WAYS[way.way]} {way.costs}" for way in (chosen, *others))
 
 
 def _chosen(ways: Sequence[Candidate]) -> Candidate:
     if len(ways) == 1:
         return ways[0]
-    way = cheapest({each.way: each.price for each in ways})
-    return next(each for each in ways if each.way == way)
+    way = cheapest({candidate.way: candidate.price for candidate in ways})
+    return next(candidate for candidate in ways if candidate.way == way)
 
 
 def _written_out(program: Program, halves: Halves) -> Candidate:
-    """Return what a sweep comes to when every column is written out."""
+    """Return the estimate of a sweep with every column written out."""
     output, rows = program.outputs[0], halves.written_out
     size = rows.total()
     return Candidate("straight", size, size, rows_work(rows, len(output.rows) * program.inputs[-1].size).price)

@@ -1,7 +1,7 @@
 """A traced function as a function again. It copies nodes instead of running the user's code.
 
-So the ways in which a function may be compiled share one trace of it: a transform of the replayed function sees the
-nodes, aliases included, in the order in which the user's code made them, and the same lines stand behind them.
+So all ways to compile a function share one trace of it: a transform of the replayed function sees the nodes, aliases
+included, in the order in which the user's code made them, with the same source lines.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def can_be_replayed(traced: Trace) -> bool:
 def replayed(traced: Trace, name: str) -> Function:
     """Return a traced function as a function of traced values, under the names of its arguments.
 
-    It has one path; the paths of its user's code are merged in it.
+    It has one path, in which the paths of the user's code are merged.
 
     >>> from symad.tracing.trace import trace
     >>> calls = []
@@ -49,35 +49,35 @@ def replayed(traced: Trace, name: str) -> Function:
         leaves, structure = containers.flatten(args)
         if scope is None or structure != traced.inputs.structure:
             raise ArgumentError("a replayed function, called with other arguments than it was traced with")
-        given = np.concatenate([np.empty(0, dtype=np.int64), *(nodes_of(leaf, scope).ravel() for leaf in leaves)])
-        copied = _copied(traced, scope.graph, given.tolist())
+        inputs = np.concatenate([np.empty(0, dtype=np.int64), *(nodes_of(leaf, scope).ravel() for leaf in leaves)])
+        copied = _copied(traced, scope.graph, inputs.tolist())
         if traced.raised is not None and isinstance(scope.paths, Paths):
             scope.paths.has_no_value((copied[traced.raised],), raises=traced.raises)
         return wrap(scope, traced.whole.refill([copied[node] for node in traced.whole.flat]))
 
     setattr(function, ONE_PATH, traced.raised is None)
-    parameters = [Parameter(each, Parameter.POSITIONAL_OR_KEYWORD) for each in traced.names]
+    parameters = [Parameter(parameter, Parameter.POSITIONAL_OR_KEYWORD) for parameter in traced.names]
     function.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     function.__name__ = name
     return function
 
 
-def _copied(traced: Trace, graph: Graph, given: list[int]) -> dict[int, int]:
+def _copied(traced: Trace, graph: Graph, inputs: list[int]) -> dict[int, int]:
     """Return the nodes of a graph that stand for those that the results of a trace need, with the user's lines."""
     source = traced.graph
-    made = dict(zip(traced.inputs.flat, given, strict=True))
+    copies = dict(zip(traced.inputs.flat, inputs, strict=True))
     heads, operands, row = source.heads, source.operands, graph.row
     nodes = reachable(source, traced.whole.flat if traced.raised is None else [*traced.whole.flat, traced.raised])
     for instruction, those in source.by_instruction(nodes):
-        for node in graph.pairs_alone(heads, operands, those, made, as_written=True):
-            if node in made:
+        for node in graph.pairs_alone(heads, operands, those, copies, as_written=True):
+            if node in copies:
                 continue
             head, parts = heads[node], operands[node]
             if not parts:
-                made[node] = graph.leaf(source.atoms[node])
+                copies[node] = graph.leaf(source.atoms[node])
             elif head is Alias:
-                made[node] = graph.alias(made[parts[0]])
+                copies[node] = graph.alias(copies[parts[0]])
             else:
-                made[node] = row(head, tuple([made[part] for part in parts]))
+                copies[node] = row(head, tuple([copies[part] for part in parts]))
         graph.place_at(instruction)
-    return made
+    return copies

@@ -13,13 +13,13 @@ Made = TypeVar("Made")
 
 
 class SharedTraces:
-    """What has been made, by a key that has the id of what it was made of."""
+    """Traces and programs by the id of their origin and their form."""
 
     def __init__(self) -> None:
-        self._made: dict[Hashable, tuple[object, object]] = {}
+        self._traces: dict[Hashable, tuple[object, object]] = {}
 
     def once(self, origin: object, form: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made of an origin in a form, or make it; the origin stays, so that its id does.
+        """Return the result of `make` for an origin in a form, made once; the origin stays alive with its id.
 
         >>> traces = SharedTraces()
         >>> origin = [1]
@@ -27,10 +27,10 @@ class SharedTraces:
         True
         """
         key = id(origin), form
-        if key not in self._made:
-            self._made[key] = make(), origin
-        found: Made = self._made[key][0]  # type: ignore[assignment]
-        return found
+        if key not in self._traces:
+            self._traces[key] = make(), origin
+        shared: Made = self._traces[key][0]  # type: ignore[assignment]
+        return shared
 
 
 _OPENED: ContextVar[SharedTraces | None] = ContextVar("symad_shared_traces", default=None)
@@ -43,7 +43,7 @@ def traces() -> SharedTraces:
 
 @contextmanager
 def shared_traces() -> Iterator[None]:
-    """Take one trace of each function for all that is compiled of it inside, at the same arguments and options.
+    """Share one trace of each function among all compilations inside, for the same arguments and options.
 
     Matrices have a trace of their own, with whole products of matrices.
 

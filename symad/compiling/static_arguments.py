@@ -1,6 +1,6 @@
 """Static arguments of jitted functions: truth values, enumerations, classes, the object of a method.
 
-For each of them it is another function.
+Each static value makes another function.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from symad.tracing.calling.function_names import name_of
 from symad.tracing.values.traced import Traced
 
 Function = Callable[..., Any]
-Roots = Callable[[], tuple[Any, ...]]  # objects, of which what can be reached is compared
+Roots = Callable[[], tuple[Any, ...]]  # objects whose reachable state is compared
 STATIC = (bool, np.bool_, Enum, type)
 _NEVER = (int, float, complex, np.ndarray, np.generic, Traced, sp.Basic)
 
 
 class Variants:
-    """What a maker makes of a function with some of its arguments bound, kept for the last ones of them.
+    """Results of a maker for a function with some arguments bound, kept for the latest of them.
 
     >>> variants = Variants(lambda x, doubled: 2 * x if doubled else x, lambda f: f, 8)
     >>> variants.of({1: True})(3.0), variants.of({1: False})(3.0), variants.of({1: True}) is variants.of({1: True})
@@ -39,26 +39,26 @@ class Variants:
 
     def __init__(self, function: Function, make: Callable[[Function], Function], kept: int) -> None:
         self._function, self._make, self._kept = function, make, kept
-        self._made: OrderedDict[Any, Function] = OrderedDict()
+        self._variants: OrderedDict[Any, Function] = OrderedDict()
         self._lock = Lock()
 
     def of(self, static: Mapping[int, Any]) -> Function:
-        """Return what is made of the function with arguments at these positions."""
+        """Return the variant with static arguments at these positions."""
         key = tuple((position, StrictKey(value)) for position, value in sorted(static.items()))
         with self._lock:
-            made = self._made.get(key)
-            if made is None:
-                made = self._made[key] = self._make(bound(self._function, static))
-            self._made.move_to_end(key)
-            if len(self._made) > self._kept:
-                self._made.popitem(last=False)
-        return made
+            variant = self._variants.get(key)
+            if variant is None:
+                variant = self._variants[key] = self._make(bound(self._function, static))
+            self._variants.move_to_end(key)
+            if len(self._variants) > self._kept:
+                self._variants.popitem(last=False)
+        return variant
 
 
 class Instances:
-    """What a maker makes of a method with its object bound, which is not kept alive by it.
+    """The variants of a method by the object that it is bound to, which they do not keep alive.
 
-    The maker gets the method without the object, and what the object has: its class and its attributes.
+    The maker gets the method without the object, and the object's class and attributes.
 
     >>> class Model:
     ...     def times(self, x):
@@ -72,7 +72,7 @@ class Instances:
     def __init__(self, function: Function, make: Callable[[Function, Roots], Function], kept: int) -> None:
         self._function, self._make, self._kept = function, make, kept
         self._methods = WeakKeyDictionary[type, bool]()  # whether the function is a method of a class
-        self._made: OrderedDict[int, tuple[ReferenceType[Any], Any, Function]] = OrderedDict()  # by the object's id
+        self._variants: OrderedDict[int, tuple[ReferenceType[Any], Any, Function]] = OrderedDict()  # by the object's id
         self._lock = Lock()
 
     def takes(self, value: Any) -> bool:
@@ -80,25 +80,25 @@ class Instances:
         kind = type(value)
         if isinstance(value, (*_NEVER, *STATIC)):
             return False
-        found = self._methods.get(kind)
-        if found is None:
-            found = self._methods[kind] = is_method(self._function, kind) and containers.is_leaf(value)
-        return found
+        is_one = self._methods.get(kind)
+        if is_one is None:
+            is_one = self._methods[kind] = is_method(self._function, kind) and containers.is_leaf(value)
+        return is_one
 
     def of(self, instance: Any) -> Function:
-        """Return what is made of the method of an object; ArgumentError where its attributes cannot be compared."""
+        """Return the variant for an object; ArgumentError where its attributes cannot be compared."""
         key = id(instance)
         with self._lock:
-            reference, roots, made = self._made.get(key, (None, (), None))
-            if made is None or reference is None or reference() is not instance or not _are(roots, instance):
-                reference, roots, made = self._made[key] = self._of_new(instance)
-            self._made.move_to_end(key)
-            if len(self._made) > self._kept:
-                self._made.popitem(last=False)
-        return made
+            reference, roots, variant = self._variants.get(key, (None, (), None))
+            if variant is None or reference is None or reference() is not instance or not _are_current(roots, instance):
+                reference, roots, variant = self._variants[key] = self._of_new(instance)
+            self._variants.move_to_end(key)
+            if len(self._variants) > self._kept:
+                self._variants.popitem(last=False)
+        return variant
 
     def _of_new(self, instance: Any) -> tuple[ReferenceType[Any], Any, Function]:
-        key, made, function = id(instance), self._made, self._function
+        key, variants, function = id(instance), self._variants, self._function
         if not has_only_a_dict(instance):
             name = name_of(function)
             raise ArgumentError(
@@ -108,8 +108,8 @@ class Instances:
             )
 
         def _on_collected(gone: ReferenceType[Any]) -> None:
-            if made.get(key, (None,))[0] is gone:
-                made.pop(key, None)
+            if variants.get(key, (None,))[0] is gone:
+                variants.pop(key, None)
 
         reference, roots = ref(instance, _on_collected), (type(instance), vars(instance))
         bound = update_wrapper(lambda *others: function(reference(), *others), function)
@@ -117,8 +117,8 @@ class Instances:
         return reference, roots, self._make(bound, lambda: roots)
 
 
-def _are(roots: tuple[Any, ...], instance: Any) -> bool:
-    """Whether these are the class and the attributes of an object, which may have been given others."""
+def _are_current(roots: tuple[Any, ...], instance: Any) -> bool:
+    """Whether these are the class and the attributes of an object, which may have been replaced."""
     return roots[0] is type(instance) and roots[1] is vars(instance)
 
 
@@ -137,13 +137,13 @@ def has_only_a_dict(value: Any) -> bool:
 
 
 def is_method(function: Function, kind: type) -> bool:
-    """Whether an attribute of a class, or what it wraps, is this function.
+    """Whether a class has this function as an attribute, possibly wrapped.
 
     >>> is_method(_Plain.__init__, _Plain), is_method(print, _Plain)
     (True, False)
     """
-    attributes = (each for base in kind.__mro__ for each in vars(base).values() if callable(each))
-    return any(inspect.unwrap(each) is function for each in attributes)
+    attributes = (attribute for base in kind.__mro__ for attribute in vars(base).values() if callable(attribute))
+    return any(inspect.unwrap(attribute) is function for attribute in attributes)
 
 
 def bound(function: Function, static: Mapping[int, Any]) -> Function:
@@ -164,7 +164,7 @@ def bound(function: Function, static: Mapping[int, Any]) -> Function:
 
 
 def _with_signature(call: Function, function: Function, static: Container[int]) -> None:
-    """Give a function the signature of another one without some of its parameters."""
+    """Give a function the signature of another one without its static parameters."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # a builtin does not always have one

@@ -60,12 +60,12 @@ def lambdify(
     if hessian and len(flat) != 1:
         raise ArgumentError(f"the Hessian of {len(flat)} expressions", do="weight them with symbols, and add them up")
     program = program_from_sympy(taken.inputs, [flat], name="lambdified", replacements=replacements)
-    given = _Derivatives(from_program(program), [array.shape for array in program.arguments], results,
+    function = _Derivatives(from_program(program), [array.shape for array in program.arguments], results,
                          (jacobian, hessian, sparse))  # fmt: skip
-    kernel = compile(given, *[np.ones(shape) for shape in given.shapes], **options)
+    kernel = compile(function, *[np.ones(shape) for shape in function.shapes], **options)
     text = shown(expressions, 1000)
-    told = f"{text}, {' and '.join(given.names)}", f"Value and derivatives of:\n\n{text}"
-    return Lambdified(kernel, taken, given.described(), told, None)
+    told = f"{text}, {' and '.join(function.names)}", f"Value and derivatives of:\n\n{text}"
+    return Lambdified(kernel, taken, function.described(), told, None)
 
 
 @dataclass(eq=False)
@@ -78,24 +78,24 @@ class _Derivatives:
     asked: tuple[bool, bool, bool]
 
     def __post_init__(self) -> None:
-        self.names = [name for name, wanted in zip(("jacobian", "hessian"), self.asked, strict=False) if wanted]
+        self.names = [name for name, is_asked in zip(("jacobian", "hessian"), self.asked, strict=False) if is_asked]
         self.patterns: dict[str, SparsityPattern] = {}
 
     def __call__(self, *arguments: Any) -> tuple[Any, ...]:
         point = np.concatenate([np.ravel(argument) for argument in arguments])
         sparse = self.asked[2]
-        found = self._values(self._flat(point))
+        results = self._values(self._flat(point))
         for name in self.names:
-            made: Any = (
+            transform: Any = (
                 jacobian_of(self._flat, sparse=sparse)
                 if name == "jacobian"
                 else hessian_of(lambda point: self._flat(point)[0], sparse="full" if sparse else False)
             )
-            matrix = made(point)
+            matrix = transform(point)
             if sparse:
                 self.patterns[name] = matrix.pattern
-            found.append(matrix.data if sparse else matrix)
-        return tuple(found)
+            results.append(matrix.data if sparse else matrix)
+        return tuple(results)
 
     def described(self) -> Results:
         """Return how results lie in the outputs, after a call."""
@@ -118,10 +118,10 @@ class _Derivatives:
     def _values(self, flat: Any) -> list[Any]:
         """Return all scalars as one array, then each matrix."""
         count = len(self.results.scalars)
-        found = [flat[:count]] if count else []
+        parts = [flat[:count]] if count else []
         for matrix in self.results.matrices:
             shape = tuple(int(size) for size in matrix.shape)
             last = count + int(np.prod(shape))
-            found.append(flat[count:last].reshape(shape))
+            parts.append(flat[count:last].reshape(shape))
             count = last
-        return found
+        return parts

@@ -28,10 +28,10 @@ from symad.tracing.values.sparse_matrix import Entries, SparseMatrix, in_order, 
 Function = Callable[..., Any]
 
 
-def check_dense(f: Function, what: str, rows: int, columns: int) -> None:
-    """Raise MemoryLimitError for a dense matrix for which no limit, or this machine, has memory."""
+def check_dense(f: Function, matrix_name: str, rows: int, columns: int) -> None:
+    """Raise MemoryLimitError for a dense matrix beyond a limit, or beyond this machine's memory."""
     check_bytes(
-        f"a dense {what} of {rows:,} x {columns:,} entries",
+        f"a dense {matrix_name} of {rows:,} x {columns:,} entries",
         8 * rows * columns,
         where=written_at(f),
         do="ask for its entries with sparse=True, or for products with it (hvp, jvp, vjp)",
@@ -100,11 +100,11 @@ def fitting(scope: Scope, tree: Tree, values: Any, role: str) -> Tree:
     _, structure = containers.flatten(values)
     if structure != tree.structure:
         raise ArgumentError(f"{role} of structure {structure}", why=f"the value has structure {tree.structure}")
-    found = lift(scope, values, containers.paths(values, role))
-    for given, wanted in zip(found.arrays, tree.arrays, strict=True):
-        if given.shape != wanted.shape:
-            raise ArgumentError(f"{role} of shape {given.shape}", why=f"the value has shape {wanted.shape}")
-    return found
+    tree_of_values = lift(scope, values, containers.paths(values, role))
+    for leaf, expected in zip(tree_of_values.arrays, tree.arrays, strict=True):
+        if leaf.shape != expected.shape:
+            raise ArgumentError(f"{role} of shape {leaf.shape}", why=f"the value has shape {expected.shape}")
+    return tree_of_values
 
 
 def call_scalar(level: Level, restricted: Function, f: Function) -> Tree:
@@ -157,8 +157,8 @@ def close_blocks(level: Level, matrix: Nodes, outputs: Tree, selection: Selectio
     width = len(level.parameters.arrays)
     grouped = [values[start : start + width] for start in range(0, len(values), width)]
     inner = [selection.as_asked(containers.unflatten(level.parameters.structure, group)) for group in grouped]
-    found = containers.unflatten(outputs.structure, inner)
-    return selection.as_asked(found) if outputs is level.parameters else found
+    container = containers.unflatten(outputs.structure, inner)
+    return selection.as_asked(container) if outputs is level.parameters else container
 
 
 def close_sparse(level: Level, entries: Entries, shape: tuple[int, int], format: Format) -> SparseMatrix:

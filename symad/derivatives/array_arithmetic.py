@@ -1,7 +1,7 @@
 """The arithmetic behind linear maps of whole arrays: on nodes of a graph, or on numbers.
 
-Nodes may be differentiated again. Where nothing will be, at the outside, NumPy carries numbers through the map, and the
-graph does not grow. Both mark a structural zero as an element that is absent: no arithmetic is done with it.
+Nodes may be differentiated again; numbers may not, but leave the graph as it is. In both, a structural zero is an
+absent element, with which nothing is computed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ArrayArithmetic(ABC):
         """Return the only result of an operation on whole matrices, flat."""
 
     @abstractmethod
-    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+    def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element, in NumPy's words."""
 
     @abstractmethod
@@ -116,13 +116,14 @@ class NodeArithmetic(ArrayArithmetic):
 
     def scattered(self, values: Carriers, places: NDArray[np.int64], count: int) -> Carriers:
         """Return as many sums, to which each value is added at its place."""
-        if len(values) >= LEAST and self._adds_arrays():
+        writer = loops_on(self.graph)
+        if len(values) >= LEAST and writer is not None and writer.on_numbers:
             return self.graph.arrays.add("scatter", (count,), [values], places=places)
-        found: list[int | None] = [None] * count
+        sums: list[int | None] = [None] * count
         for value, place in zip(values.tolist(), places.tolist(), strict=True):
-            before = found[place]
-            found[place] = value if before is None else self.build.add(before, value)
-        return np.array(found, dtype=np.int64)
+            before = sums[place]
+            sums[place] = value if before is None else self.build.add(before, value)
+        return np.array(sums, dtype=np.int64)
 
     def running(self, terms: Carriers) -> Carriers:
         """Return the sums along the first axis, after each term."""
@@ -136,7 +137,7 @@ class NodeArithmetic(ArrayArithmetic):
         """Return the only result of an operation on whole matrices."""
         return self.graph.arrays.matrices(operation, operands)[0]
 
-    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+    def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element."""
         scope = innermost_scope()
         assert scope is not None
@@ -145,10 +146,6 @@ class NodeArithmetic(ArrayArithmetic):
     def known(self, numbers: NDArray[Any]) -> Carriers:
         """Return constants."""
         return constants(self.graph, numbers)
-
-    def _adds_arrays(self) -> bool:
-        writer = loops_on(self.graph)
-        return writer is not None and writer.on_numbers
 
 
 class GuardedArithmetic(NodeArithmetic):
@@ -164,19 +161,19 @@ class GuardedArithmetic(NodeArithmetic):
 
     def shares(self, terms: OperandAccess, array: ArrayNode) -> Carriers:
         """Return by how much each term counts for the extremum that an array node is."""
-        found = self.graph.arrays.add("shares", terms.shape, [terms, result_of(array)], head=array.head)
-        return self._noted(found)
+        shares = self.graph.arrays.add("shares", terms.shape, [terms, result_of(array)], head=array.head)
+        return self._noted(shares)
 
     def settled(self, values: Carriers) -> Carriers:
-        """Return values with the number 0 for what turns out to be absent."""
+        """Return values with the number 0 for absent elements."""
         return self.graph.arrays.add("settled", values.shape, [values]) if self._may_lack(values) else values
 
     def plus(self, left: Carriers, right: Carriers) -> Carriers:
         """Return sums."""
         lacks = self._may_lack(left), self._may_lack(right)
         kind: Kind = "plus" if any(lacks) else "add"
-        found = self.graph.arrays.add(kind, np.broadcast_shapes(left.shape, right.shape), [left, right])
-        return self._noted(found) if all(lacks) else found
+        total = self.graph.arrays.add(kind, np.broadcast_shapes(left.shape, right.shape), [left, right])
+        return self._noted(total) if all(lacks) else total
 
     def times(self, coefficient: Carriers, values: Carriers) -> Carriers:
         """Return products."""
@@ -199,7 +196,7 @@ class GuardedArithmetic(NodeArithmetic):
         return self._added(values, lambda values: super(GuardedArithmetic, self).scattered(values, places, count))
 
     def _added(self, values: Carriers, add: Callable[[Carriers], Carriers]) -> Carriers:
-        """Return sums of what is there; absent where nothing is."""
+        """Return sums of the elements that are present; absent where none is."""
         if not self._may_lack(values):
             return add(values)
         counts = add(self.graph.arrays.add("there", values.shape, [values]))
@@ -208,9 +205,9 @@ class GuardedArithmetic(NodeArithmetic):
     def _add(self, kind: Kind, shape: tuple[int, ...], *operands: Carriers) -> Carriers:
         return self._noted(self.graph.arrays.add(kind, shape, operands))
 
-    def _noted(self, made: Carriers) -> Carriers:
-        self._guarded.add(int(made.flat[0]))
-        return made
+    def _noted(self, result: Carriers) -> Carriers:
+        self._guarded.add(int(result.flat[0]))
+        return result
 
     def _may_lack(self, values: Carriers) -> bool:
         if not (self._guarded and values.size):
@@ -260,7 +257,7 @@ class NumberArithmetic(ArrayArithmetic):
         """Return the only result of an operation on whole matrices."""
         return existing_numbers(operation, operands)[0]
 
-    def each(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+    def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
         """Return a function of each element."""
         return np.asarray(function(*values))
 

@@ -1,7 +1,7 @@
 """Tangents and cotangents of array nodes, and which nodes have any.
 
-For an array node that is an array of nodes or of numbers (`array_arithmetic`), of which an element that is a structural
-zero is absent; for an array node that has only structural zeros there is none.
+Each is an array of nodes or of numbers (`array_arithmetic`). An element that is a structural zero is absent; an array
+node that has only structural zeros has no entry.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class Activity:
                 return np.False_  # type: ignore[return-value]
             its = self.arrays[reading.view.node.first]
             return np.True_ if its is None else reading.view.of(its, reading.kept)  # type: ignore[return-value]
-        found = np.zeros(reading.size, dtype=bool)
+        active = np.zeros(reading.size, dtype=bool)
         for block in reading.blocks:
             its = self.arrays.get(block.view.node.first, np.zeros(block.view.node.size, dtype=bool))
-            found.reshape(reading.kept)[block.where] = True if its is None else block.view.of(its, block.shape)
+            active.reshape(reading.kept)[block.where] = True if its is None else block.view.of(its, block.shape)
         for part in reading.parts:
             if part.node.first in self.arrays:
                 its = self.arrays[part.node.first]
-                found[part.where] = True if its is None else its[part.places]
+                active[part.where] = True if its is None else its[part.places]
         if reading.singles is not None:
             moves = np.array([node in self.singles for node in reading.singles.nodes])
-            found[reading.singles.where] = moves[reading.singles.numbers]
-        return found.reshape(reading.kept)
+            active[reading.singles.where] = moves[reading.singles.numbers]
+        return active.reshape(reading.kept)
 
     def any_of(self, reading: OperandAccess) -> bool:
         """Whether an element of an operand is active."""
@@ -72,9 +72,9 @@ class Activity:
 
 @dataclass
 class Carried:
-    """The tangents or cotangents of nodes: those of array nodes by their first node, and those of other nodes.
+    """The tangents or cotangents of nodes: of array nodes by their first node, of other nodes by themselves.
 
-    `complete` says that no element of an array is absent: what is known need not be looked for.
+    `complete` arguments promise that no element is absent, which skips the check.
     """
 
     by: ArrayArithmetic
@@ -82,24 +82,24 @@ class Carried:
     arrays: dict[int, Carriers] = field(default_factory=dict)  # in the shape of the node, or one that is broadcast
     singles: dict[int, Carriers] = field(default_factory=dict)  # of shape ()
     partial: dict[int, float] = field(default_factory=dict)  # how many elements of an array may be absent, if any may
-    own: set[int] = field(default_factory=set)  # those of arrays that nobody else has, and may be changed in place
+    own: set[int] = field(default_factory=set)  # arrays without another reference, which may be changed in place
 
     def is_complete(self, reading: OperandAccess) -> bool:
-        """Whether no element of what an operand has is absent, if it has any."""
+        """Whether no element of an operand is absent, unless it has only structural zeros."""
         if reading.view is not None:
             return reading.view.node.first not in self.partial
         firsts = [block.view.node.first for block in reading.blocks]
         return bool(firsts) and all(first in self.arrays and first not in self.partial for first in firsts)
 
     def at(self, reading: OperandAccess) -> Carriers | None:
-        """Return what the nodes of an operand have; None where all are structural zeros."""
+        """Return the carried values of an operand's nodes; None where all are structural zeros."""
         if reading.view is not None:
             its = self.arrays.get(reading.view.node.first)
-            found = None if its is None else reading.view.of(its if reading.view.whole else its.ravel(), reading.kept)
-            return found if self.is_complete(reading) else self._unless_absent(found)
+            carried = None if its is None else reading.view.of(its if reading.view.whole else its.ravel(), reading.kept)
+            return carried if self.is_complete(reading) else self._unless_absent(carried)
         if reading.only is not None:
-            one = self.singles.get(reading.only)
-            return None if one is None else one.reshape(reading.kept)
+            single = self.singles.get(reading.only)
+            return None if single is None else single.reshape(reading.kept)
         if reading.blocks:
             blocks = np.full(reading.kept, self.by.absent)
             for block in reading.blocks:
@@ -107,22 +107,22 @@ class Carried:
                 if its is not None:
                     blocks[block.where] = block.view.of(its.ravel(), block.shape)
             return blocks if self.is_complete(reading) else self._unless_absent(blocks)
-        found = np.full(reading.size, self.by.absent)
+        carried = np.full(reading.size, self.by.absent)
         for part in reading.parts:
             if part.node.first in self.arrays:
-                found[part.where] = self.arrays[part.node.first].ravel()[part.places]
+                carried[part.where] = self.arrays[part.node.first].ravel()[part.places]
         if reading.singles is not None:
             its = np.array([self.singles.get(node, self.by.absent) for node in reading.singles.nodes])
-            found[reading.singles.where] = its[reading.singles.numbers]
-        return self._unless_absent(found.reshape(reading.kept))
+            carried[reading.singles.where] = its[reading.singles.numbers]
+        return self._unless_absent(carried.reshape(reading.kept))
 
     def of(self, node: ArrayNode) -> Carriers | None:
-        """Return what an array node has."""
+        """Return the carried values of an array node."""
         its = self.arrays.get(node.first)
         return self._unless_absent(its) if node.first in self.partial else its
 
-    def _unless_absent(self, found: Carriers | None) -> Carriers | None:
-        return found if found is not None and self.by.there(found).any() else None
+    def _unless_absent(self, carried: Carriers | None) -> Carriers | None:
+        return carried if carried is not None and self.by.there(carried).any() else None
 
     def put(self, node: ArrayNode, values: Carriers | None, *, complete: bool = False) -> None:
         """Add values to those of an array node."""
@@ -203,7 +203,7 @@ class Carried:
         return its.reshape(-1)
 
     def _found(self, node: ArrayNode, count: int) -> None:
-        """Note that so many elements are no longer absent."""
+        """Note that `count` more elements are present."""
         self.partial[node.first] -= count
         if self.partial[node.first] <= 0:
             del self.partial[node.first]
@@ -242,10 +242,10 @@ class Carried:
         different, numbers = _different(places, node.size)
         if different is not None:
             places, values = different, self.by.scattered(values, numbers, len(different))
-        found = self._own_flat(node)
-        before = found[places]
+        flat = self._own_flat(node)
+        before = flat[places]
         there = self.by.there(before)
-        found[places] = values if not there.any() else self.plus(before, values)
+        flat[places] = values if not there.any() else self.plus(before, values)
         if node.first in self.partial:
             self._found(node, len(places) - int(np.count_nonzero(there)))
         if not self.by.of_numbers:
@@ -257,20 +257,15 @@ class Carried:
         both = first & second
         if both.size and both.all():
             return self.by.plus(left, right)
-        found = np.where(first, left, right)
+        merged = np.where(first, left, right)
         if self.by.of_numbers:
-            return np.where(both, self.by.plus(left, right), found)
+            return np.where(both, self.by.plus(left, right), merged)
         if both.any():
-            found[both] = self.by.plus(left[both], right[both])
-        return found
+            merged[both] = self.by.plus(left[both], right[both])
+        return merged
 
     def times(
-        self,
-        coefficient: Carriers | None,
-        values: Carriers | None,
-        shape: tuple[int, ...],
-        *,
-        complete: bool = False,
+        self, coefficient: Carriers | None, values: Carriers | None, shape: tuple[int, ...], *, complete: bool = False
     ) -> Carriers | None:
         """Return products, of a shape to which both broadcast."""
         if values is None or coefficient is None:
@@ -280,10 +275,10 @@ class Carried:
         if self.by.of_numbers:
             return np.where(there, self.by.times(coefficient, values), self.by.absent)
         there = np.broadcast_to(there, shape)
-        found = np.full(shape, self.by.absent)
+        products = np.full(shape, self.by.absent)
         factors, terms = np.broadcast_to(coefficient, shape)[there], np.broadcast_to(values, shape)[there]
-        found[there] = self.by.times(factors, terms)
-        return found
+        products[there] = self.by.times(factors, terms)
+        return products
 
     def where(self, holds: NDArray[np.bool_], values: Carriers | None) -> Carriers | None:
         """Return values where something holds, absent elsewhere."""
@@ -309,9 +304,9 @@ class Carried:
         flat = there.reshape(len(terms), -1)
         _, columns = np.nonzero(flat)
         different, numbers = np.unique(columns, return_inverse=True)
-        found = np.full(flat.shape[1], self.by.absent)
-        found[different] = self.by.scattered(terms.reshape(flat.shape)[flat], numbers, len(different))
-        return found.reshape(shape)
+        sums = np.full(flat.shape[1], self.by.absent)
+        sums[different] = self.by.scattered(terms.reshape(flat.shape)[flat], numbers, len(different))
+        return sums.reshape(shape)
 
     def summed_to(self, values: Carriers, shape: tuple[int, ...], complete: bool = False) -> Carriers | None:
         """Return the sums over the axes along which an array of a shape is broadcast."""
@@ -321,8 +316,8 @@ class Carried:
         axes = tuple(
             [k for k in range(values.ndim) if k < lacking or (shape[k - lacking] == 1 and values.shape[k] > 1)]
         )
-        found = self.summed(values, axes, complete=complete) if axes else values
-        return None if found is None else found.reshape(shape)
+        total = self.summed(values, axes, complete=complete) if axes else values
+        return None if total is None else total.reshape(shape)
 
     def filled(self, values: Carriers, *, complete: bool = False) -> Carriers:
         """Return an array with the number 0 for its structural zeros."""

@@ -1,7 +1,7 @@
 """Partial derivatives of an elementwise array operation, for all elements at once.
 
-The rules are the ones of scalars (`symad.rules.partials`): they are asked once, on a small graph whose leaves stand for
-the operands, and what they write there is entered into the graph as array nodes.
+They are the rules of scalars (`symad.rules.partials`), asked once on a small graph whose leaves stand for the operands.
+The nodes they write there are entered into the graph as array nodes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from symad.rules.partials import edges
 from symad.tracing.control.array_graph import enter
 from symad.tracing.values.array_blocks import CONSTANTS, SlotGraph
 
-FORMS = 1024  # bound of the cache of forms, keyed by what an operand is made of and which slots are active
+FORMS = 1024  # bound of the cache of forms, keyed by the structure of an operand and its active slots
 
 _OUTER = frozenset({sp.Mul, sp.Pow, sp.log, h.log1p})  # heads whose operands' heads are looked at, to be differentiated
 _INNER = frozenset({sp.Pow, sp.Abs, sp.exp, sp.cosh, sp.Add, sp.Mul, h.hypot})
@@ -47,28 +47,27 @@ def array_edges(
 ) -> list[tuple[Part | None, OperandAccess, Part | None]]:
     """Return the edges from the active operands of an operation on each element: coefficient, source, guard.
 
-    All of them broadcast to the shape of the array node. A coefficient of None is 1, a guard of None always holds.
-    Coefficients and guards are nodes, or numbers where `number_of` gives those of operands.
+    All broadcast to the shape of the array node. A coefficient of None is 1, a guard of None always holds. Both are
+    nodes, or numbers where `number_of` gives the numbers of operands.
     """
     described = _Described(graph, array)
     rule = _rule(described.form, tuple(described.kinds), tuple([is_active(slot) for slot in described.slots]))
     if number_of is None:
-        found = _nodes_of(graph, array, described, rule)
+        nodes = _nodes_of(graph, array, described, rule)
     else:
-        found = _numbers_of(array, described, rule, number_of)
+        nodes = _numbers_of(array, described, rule, number_of)
     readings = described.readings
     return [
-        (None if c is None else np.asarray(found[c]), readings[source], None if g is None else np.asarray(found[g]))
+        (None if c is None else np.asarray(nodes[c]), readings[source], None if g is None else np.asarray(nodes[g]))
         for c, source, g in rule.edges
     ]
 
 
 def _nodes_of(graph: Graph, array: ArrayNode, described: _Described, rule: _EdgeRule) -> dict[int, Part]:
-    """Return the nodes of the rows of a rule."""
-    found = {rule.rows[part]: reading for part, reading in described.readings.items()}
-    found[rule.result] = result_of(array)
-    enter(graph, rule.template, found, rule.needed)
-    return {row: part.ids for row, part in found.items()}
+    parts = {rule.rows[part]: reading for part, reading in described.readings.items()}
+    parts[rule.result] = result_of(array)
+    enter(graph, rule.template, parts, rule.needed)
+    return {row: part.ids for row, part in parts.items()}
 
 
 def _numbers_of(
@@ -76,7 +75,7 @@ def _numbers_of(
 ) -> dict[int, Part]:
     """Return the numbers of the rows of a rule."""
     values = dict(rule.constants)
-    for row, part in rule.given:
+    for row, part in rule.read:
         values[row] = number_of(result_of(array) if row == rule.result else described.readings[part])
     if rule.computed:
         with np.errstate(all="ignore"):
@@ -139,8 +138,8 @@ class _EdgeRule:
     result: int
     edges: list[tuple[int | None, Form, int | None]]  # coefficient, source, guard
     needed: list[int]
-    given: list[tuple[int, Form]]  # what these read of parts of the form, but constants
-    constants: dict[int, Any]  # those of `needed` that are, by their numbers
+    read: list[tuple[int, Form]]  # parts of the form that these read, without constants
+    constants: dict[int, Any]  # the constant rows of `needed`
     computed: list[int]  # the others
 
 
@@ -152,7 +151,7 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Edge
     rows: dict[Form, int] = {}
     moving = {slot for slot, moves in zip(slots, active, strict=True) if moves}
 
-    def made(part: Form) -> int:
+    def row_of(part: Form) -> int:
         if part in rows:
             return rows[part]
         if part[0] == "slot":
@@ -160,27 +159,27 @@ def _rule(form: Form, kinds: tuple[Any, ...], active: tuple[bool, ...]) -> _Edge
         elif part[0] == "constant":
             row = template.leaf(part[1])
         else:
-            operands = tuple(rows[operand] if operand in rows else made(operand) for operand in part[1:])
+            operands = tuple(rows[operand] if operand in rows else row_of(operand) for operand in part[1:])
             row = template.canonical(part[0], operands)
             if moving.intersection(operands):
                 moving.add(row)
         rows[part] = row
         return row
 
-    result = made(form)
+    result = row_of(form)
     build = Builder(template)
-    build.finite.update(dict.fromkeys(slots, False))  # what is computed elsewhere may be anything
-    found = edges(build, result, moving.__contains__)
+    build.finite.update(dict.fromkeys(slots, False))  # numbers from elsewhere may be infinite or NaN
+    found_edges = edges(build, result, moving.__contains__)
     parts = {row: part for part, row in rows.items()}
-    wanted = [row for c, _, g in found for row in (c, g) if row is not None]
+    needed_rows = [row for c, _, g in found_edges for row in (c, g) if row is not None]
     stops = {row for part, row in rows.items() if part[0] != "constant"}
-    inner = needed(template, wanted, stops)
-    read = {*wanted, *chain.from_iterable(template.operands[row] for row in inner)}
+    inner = needed(template, needed_rows, stops)
+    read = {*needed_rows, *chain.from_iterable(template.operands[row] for row in inner)}
     return _EdgeRule(
         template,
         rows,
         result,
-        [(c, parts[source], g) for c, source, g in found],
+        [(c, parts[source], g) for c, source, g in found_edges],
         inner,
         [(row, parts[row]) for row in sorted(read & stops)],
         {row: leaf_number(template.atoms[row]) for row in inner if row in template.atoms},

@@ -1,8 +1,7 @@
 """Linearize and transpose a graph in which array operations are single nodes.
 
-As `symad.derivatives.linear`, whose rows are here those of whole arrays (`array_rows`), forwards on tangents and
-backwards on cotangents. A function that has arrays here is called on numbers, so a guard is known: an edge is only
-where it holds.
+The counterpart of `symad.derivatives.linear` with a row for a whole array (`array_rows`). Functions with array nodes
+are called on numbers, so guards are known: an edge exists only where its guard holds.
 """
 
 from __future__ import annotations
@@ -20,22 +19,23 @@ from numpy.typing import NDArray
 from codegen.heads import Alias
 from codegen.ir.matrix_operation import MatrixOperation
 from codegen.records import dataclass
-from symad.derivatives.array_arithmetic import ArrayArithmetic, Carriers
+from symad.derivatives.array_arithmetic import ArrayArithmetic, Carriers, GuardedArithmetic
 from symad.derivatives.array_carried import Activity, Carried
 from symad.derivatives.array_edges import array_edges
-from symad.derivatives.array_factorizations import MatrixRow, check_values
 from symad.derivatives.array_rows import (
     ArrayEdge,
     ArrayRow,
     EachRow,
     ExtremumRow,
+    MatrixRow,
     ProductRow,
     RunningRow,
     ScatterRow,
     SingleRow,
     SumRow,
+    check_values,
 )
-from symad.derivatives.matrix_derivatives import what_is_read
+from symad.derivatives.matrix_derivatives import values_read
 from symad.errors import RuleError
 from symad.graph.absent_numbers import ties
 from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, Question, result_of, spread
@@ -49,7 +49,7 @@ from symad.tracing.values.node_arrays import constants
 
 @dataclass(frozen=True)
 class ArrayLinear:
-    """A linear map between nodes of one graph, of whole arrays; sources come before the rows that use them."""
+    """A linear map of whole arrays between nodes of one graph; sources come before the rows that use them."""
 
     inputs: OperandAccess
     outputs: OperandAccess
@@ -68,14 +68,14 @@ class ArrayLinear:
             return self
         coefficients = [graph.arrays.reading(nodes) for row in self.rows for nodes in row.coefficients()]
         compute(graph, coefficients, values)
-        found = iter([np.broadcast_to(read(graph, part, values), part.shape) for part in coefficients])
-        return replace(self, rows=tuple(row.with_coefficients(found) for row in self.rows), of_numbers=True)
+        arrays = iter([np.broadcast_to(read(graph, part, values), part.shape) for part in coefficients])
+        return replace(self, rows=tuple(row.with_coefficients(arrays) for row in self.rows), of_numbers=True)
 
     def with_constants(self, graph: Graph) -> ArrayLinear:
         """Return a map that has numbers with constants of a graph in their place."""
         coefficients = [numbers for row in self.rows for numbers in row.coefficients()]
-        found = iter([constants(graph, numbers) for numbers in coefficients])
-        return replace(self, rows=tuple(row.with_coefficients(found) for row in self.rows), of_numbers=False)
+        arrays = iter([constants(graph, numbers) for numbers in coefficients])
+        return replace(self, rows=tuple(row.with_coefficients(arrays) for row in self.rows), of_numbers=False)
 
     def apply(self, by: ArrayArithmetic, seeds: Carriers) -> Carriers:
         """Return the image of seeds, one for each input; an element that is a structural zero is absent."""
@@ -87,24 +87,24 @@ class ArrayLinear:
                     row.pull(carried)
                 else:
                     row.push(carried)
-            found = carried.at(self.outputs)
-        return np.full(self.outputs.shape, by.absent) if found is None else spread(found, self.outputs.shape)
+            tangents = carried.at(self.outputs)
+        return np.full(self.outputs.shape, by.absent) if tangents is None else spread(tangents, self.outputs.shape)
 
     def image(self, by: ArrayArithmetic, seeds: Carriers) -> Carriers:
         """Return the same with the number 0 for structural zeros."""
-        found = self.apply(by, seeds)
-        return by.settled(np.where(by.there(found), found, by.number(0)))
+        images = self.apply(by, seeds)
+        return by.settled(np.where(by.there(images), images, by.number(0)))
 
 
 def _needed(graph: Graph, outputs: Nodes, first: int) -> list[int]:
     """Return the nodes from a first one on that outputs need, in their order; an array node by its first one."""
-    found, stack = set[int](), graph.arrays.roots(outputs)
+    needed_nodes, stack = set[int](), graph.arrays.roots(outputs)
     while stack:
         node = stack.pop()
-        if node >= first and node not in found:
-            found.add(node)
+        if node >= first and node not in needed_nodes:
+            needed_nodes.add(node)
             stack += graph.arrays.operands_of(node)
-    return sorted(found)
+    return sorted(needed_nodes)
 
 
 class Linearization:
@@ -145,15 +145,15 @@ class Linearization:
         return rows
 
     def carriers(self, reading: OperandAccess) -> Carriers:
-        """Return what a row multiplies by, in the whole shape of an operand."""
+        """Return the coefficients of a row, in the full shape of an operand."""
         return spread(reading.ids, reading.shape)
 
     def _single(self, node: int) -> ArrayRow | None:
         """Return the row of a node that is no element."""
         if not any(map(self._moves, self.graph.operands[node])):
             return None
-        found = edges(self.build, node, self._moves)
-        kept = [edge for edge in found if edge[2] is None or self._holds(edge[2])]
+        found_edges = edges(self.build, node, self._moves)
+        kept = [edge for edge in found_edges if edge[2] is None or self._holds(edge[2])]
         if not kept:
             return None
         self.active.singles.add(node)
@@ -161,7 +161,7 @@ class Linearization:
         return SingleRow(node, tuple([(self._multiplier(c, guard), self._source(s)) for c, s, guard in kept]))
 
     def _multiplier(self, coefficient: int | None, guard: int | None) -> Carriers | None:
-        """Return what an edge of a node that is no element multiplies by; its guard holds."""
+        """Return the coefficient of an edge of a node that is no element; its guard holds."""
         return None if coefficient is None else np.array(coefficient)
 
     def _moves(self, node: int) -> bool:
@@ -186,7 +186,7 @@ class Linearization:
         return None if name is None else getattr(self, name)(array, *array.operands)
 
     def _moving(self, reading: OperandAccess) -> NDArray[np.bool_]:
-        """Return which elements of an operand are active, in its whole shape."""
+        """Return which elements of an operand are active, in its full shape."""
         return spread(self.active.of(reading), reading.shape)
 
     def each(self, array: ArrayNode, *operands: OperandAccess) -> ArrayRow | None:
@@ -194,22 +194,22 @@ class Linearization:
         if array.head is Alias:
             self.active.note(array, self.active.of(operands[0]))
             return EachRow(array, (ArrayEdge(None, operands[0]),))
-        found = []
+        kept_edges = []
         for coefficient, source, guard in array_edges(self.graph, array, self.active.any_of, self.number_of):
             if guard is None:
-                found.append(ArrayEdge(coefficient, source))
+                kept_edges.append(ArrayEdge(coefficient, source))
                 self.active.note(array, self.active.of(source))
                 continue
             edge = self._where(array, coefficient, source, guard)
             if edge is not None:
-                found.append(edge)
+                kept_edges.append(edge)
                 self.active.note(array, self.active.of(source))
-        return EachRow(array, tuple(found)) if found else None
+        return EachRow(array, tuple(kept_edges)) if kept_edges else None
 
     def _where(
         self, array: ArrayNode, coefficient: Carriers | None, source: OperandAccess, guard: Carriers
     ) -> ArrayEdge | None:
-        """Return an edge for the elements for which its guard holds."""
+        """Return an edge for the elements at which its guard holds."""
         return where_holds(coefficient, source, values_of_array(self.graph, guard, self.values))
 
     def sum(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
@@ -229,8 +229,8 @@ class Linearization:
     def shared(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
         """Return the row of the largest or smallest elements, with the shares of all."""
         reduction = np.maximum if array.head is sp.Max else np.minimum
-        equal, found = ties(spread(self.numbers(terms), terms.shape), self.numbers(result_of(array)), reduction)
-        return ExtremumRow(array, terms, None if found is None else self.constants(found), equal)
+        equal, shares = ties(spread(self.numbers(terms), terms.shape), self.numbers(result_of(array)), reduction)
+        return ExtremumRow(array, terms, None if shares is None else self.constants(shares), equal)
 
     def numbers(self, reading: OperandAccess) -> NDArray[Any]:
         """Return the numbers of an operand."""
@@ -246,7 +246,7 @@ class Linearization:
         values_of_array(self.graph, reading.ids, self.values, asked)
 
     def constants(self, numbers: NDArray[np.float64]) -> Carriers:
-        """Return numbers as what a row multiplies by."""
+        """Return numbers as coefficients of a row."""
         return constants(self.graph, numbers)
 
     def running(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
@@ -257,8 +257,8 @@ class Linearization:
     def product(self, array: ArrayNode, left: OperandAccess, right: OperandAccess) -> ArrayRow:
         """Return the row of products of matrices."""
         moves = self.active.any_of(left), self.active.any_of(right)
-        each: Any = [self.active.of(its) for its in (left, right)]
-        if any(its.ndim == 0 and its for its in each):
+        active: Any = [self.active.of(its) for its in (left, right)]
+        if any(its.ndim == 0 and its for its in active):
             self.active.note(array, np.ones((), dtype=bool))
         else:
             rows = self._moving(left).any(axis=-1, keepdims=True)
@@ -287,7 +287,7 @@ class Linearization:
         if vectors is not None and array.number in vectors[1]:
             self.ask(results[vectors[0]], partial(check_values, operation))
         self.active.note(array, self._moving_results(operation, operands))
-        read = [self.carriers(reading).ravel() for reading in what_is_read(operation, operands, results)]
+        read = [self.carriers(reading).ravel() for reading in values_read(operation, operands, results)]
         return MatrixRow(array, operands, tuple(map(self.active.any_of, operands)), tuple(read))
 
     def _moving_results(self, operation: MatrixOperation, operands: Sequence[OperandAccess]) -> NDArray[np.bool_]:
@@ -310,3 +310,72 @@ _ROWS = {
     "each": "each", "sum": "sum", "extremum": "extremum", "running": "running", "product": "product",
     "scatter": "scatter", "matrix": "matrix", "result": "matrix",
 }  # fmt: skip
+
+
+class InNumbers(Linearization):
+    """Makes rows whose coefficients are numbers: those of array nodes at once, of other nodes in the end."""
+
+    def linear(self) -> ArrayLinear:
+        """Return the linear map; RuleError when an active operand has no derivative."""
+        compute(self.graph, [self.outputs], self.values)
+        return super().linear()
+
+    def number_of(self, reading: OperandAccess) -> Carriers:
+        """Return the numbers of an operand, as they are kept."""
+        if any(node.first not in self.graph.arrays.values for node in reading.array_nodes) or any(
+            node not in self.values for node in reading.single_nodes
+        ):
+            compute(self.graph, [reading], self.values)
+        return np.asarray(read(self.graph, reading, self.values))
+
+    def finished(self, rows: tuple[ArrayRow, ...]) -> tuple[ArrayRow, ...]:
+        """Return all rows with numbers."""
+        nodes = [node for row in rows if isinstance(row, SingleRow) for node in row.coefficients()]
+        numbers = iter(map(np.array, values_of_nodes(self.graph, [int(node) for node in nodes], self.values)))
+        return tuple([row.with_coefficients(numbers) if isinstance(row, SingleRow) else row for row in rows])
+
+    def carriers(self, reading: OperandAccess) -> Carriers:
+        return spread(self.number_of(reading), reading.shape)
+
+    def _where(
+        self, array: ArrayNode, coefficient: Carriers | None, source: OperandAccess, guard: Carriers
+    ) -> ArrayEdge | None:
+        return where_holds(coefficient, source, guard)
+
+    def numbers(self, reading: OperandAccess) -> NDArray[Any]:
+        """Return the numbers of an operand."""
+        return self.number_of(reading)
+
+    def constants(self, numbers: NDArray[np.float64]) -> Carriers:
+        return numbers
+
+    def ask(self, reading: OperandAccess, question: Question) -> None:
+        """Ask something of the numbers of an operand, which may raise an error."""
+        question(np.asarray(self.number_of(reading)))
+
+
+class ForAnyNumbers(Linearization):
+    """Makes rows whose coefficients are nodes, with their guards in them."""
+
+    def __init__(self, outputs: Nodes, parameters: Nodes, values: Values, by: GuardedArithmetic) -> None:
+        super().__init__(by.build, outputs, parameters, values)
+        self.by = by
+
+    def _holds(self, guard: int) -> bool:
+        return True
+
+    def _multiplier(self, coefficient: int | None, guard: int | None) -> Carriers | None:
+        multiplier = super()._multiplier(coefficient, guard)
+        return multiplier if guard is None else self._guarded(multiplier, np.array(guard))
+
+    def _where(
+        self, array: ArrayNode, coefficient: Carriers | None, source: OperandAccess, guard: Carriers
+    ) -> ArrayEdge | None:
+        return ArrayEdge(self._guarded(coefficient, guard), source)
+
+    def _guarded(self, coefficient: Carriers | None, guard: Carriers) -> Carriers:
+        return self.by.present(guard, self.by.number(1) if coefficient is None else coefficient)
+
+    def shared(self, array: ArrayNode, terms: OperandAccess) -> ArrayRow:
+        """Return the row of the largest or smallest elements, with the shares of all."""
+        return ExtremumRow(array, terms, self.by.shares(terms, array))

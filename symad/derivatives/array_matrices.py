@@ -1,7 +1,7 @@
 """Dense Jacobians and Hessians of array functions, column by column or row by row.
 
-A function that is called on numbers is linearized once; unit vectors are then carried through the map as numbers.
-Inside another level their images are nodes of its graph.
+A function called on numbers is linearized once, and the map carries unit vectors as numbers. Inside another level their
+images are nodes of its graph.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from codegen.limits import check
 from symad.derivatives.array_arithmetic import NodeArithmetic, NumberArithmetic
-from symad.derivatives.array_linear import ArrayLinear, Linearization
-from symad.derivatives.array_linearizations import InNumbers
+from symad.derivatives.array_linear import ArrayLinear, InNumbers, Linearization
 from symad.derivatives.level import Level
 from symad.tracing.values.node_arrays import constants
 from symad.tracing.values.node_trees import Nodes, Tree
 
-DEARER = 8  # times what an operation on one element costs, with its derivatives, an array node costs for each image
+DEARER = 8  # cost of an array node for each image, in operations on one element with their derivatives
 
 WRITTEN_OUT = frozenset({"solve", "triangular", "determinant", "log_determinant", "cholesky"})  # if need be
 
@@ -31,7 +30,7 @@ Direction = Literal["auto", "fwd", "rev"]
 def array_jacobian(level: Level, result: Tree, direction: Direction | None = "auto") -> Nodes:
     """Return the matrix of nodes (outputs x parameters) of a level that has array nodes.
 
-    "fwd" makes a column for each parameter, "rev" a row for each output; "auto" takes what there is less of.
+    "fwd" computes a column for each parameter, "rev" a row for each output, "auto" the fewer of both.
     """
     outputs, parameters = result.nodes, level.parameters.nodes
     linear = _linear(level, result)
@@ -47,8 +46,8 @@ def array_hessian(level: Level, gradient: Tree) -> Nodes:
 
 
 def _linear(level: Level, result: Tree) -> ArrayLinear:
-    made = InNumbers if level.scope.parent is None else Linearization
-    return made(level.build, result.nodes, level.parameters.nodes, level.scope.values).linear()
+    linearization = InNumbers if level.scope.parent is None else Linearization
+    return linearization(level.build, result.nodes, level.parameters.nodes, level.scope.values).linear()
 
 
 def _images(level: Level, linear: ArrayLinear, count: int, size: int) -> Nodes:
@@ -56,19 +55,18 @@ def _images(level: Level, linear: ArrayLinear, count: int, size: int) -> Nodes:
     graph, build = level.scope.graph, level.build
     if level.scope.parent is None:
         return constants(graph, _image_numbers(linear.with_numbers(graph, level.scope.values), count, size))
-    by, found = NodeArithmetic(build), np.empty((count, size), dtype=np.int64)
+    by, images = NodeArithmetic(build), np.empty((count, size), dtype=np.int64)
     for k in range(count):
-        found[k] = linear.image(by, np.where(np.arange(count) == k, build.one, by.absent))
-    return found
+        images[k] = linear.image(by, np.where(np.arange(count) == k, build.one, by.absent))
+    return images
 
 
 def _image_numbers(linear: ArrayLinear, count: int, size: int) -> NDArray[np.float64]:
-    """Return the numbers of these images."""
-    by, found = NumberArithmetic(), np.empty((count, size))
+    by, images = NumberArithmetic(), np.empty((count, size))
     for k in range(count):
         check("computing the columns of a matrix")
-        found[k] = linear.image(by, np.where(np.arange(count) == k, 1.0, by.absent))
-    return found
+        images[k] = linear.image(by, np.where(np.arange(count) == k, 1.0, by.absent))
+    return images
 
 
 def is_cheaper(level: Level, result: Tree, direction: Direction | Literal["hessian"] | None) -> bool:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from codegen.ir.matrix_operation import MatrixOperation
 from codegen.records import dataclass
-from symad.derivatives.array_arithmetic import Carriers
+from symad.derivatives.array_arithmetic import ArrayArithmetic, Carriers
 from symad.derivatives.array_carried import Carried
+from symad.derivatives.matrix_algebra import Algebra, Places
+from symad.derivatives.matrix_derivatives import pulled, pushed
+from symad.derivatives.matrix_factors import has_equal_values
+from symad.errors import RuleError
 from symad.graph.array_operands import ArrayNode, Nodes, OperandAccess, spread
 
 
 class ArrayRow(ABC):
-    """What an array node, or another node, does to tangents, and its transpose to cotangents.
+    """A row of the linear map: pushes tangents of the operands to the target, and pulls its cotangents back.
 
-    `MULTIPLIERS` are the names of the fields that have what the row multiplies by; such a field may be None.
+    `MULTIPLIERS` names the fields with coefficients; such a field may be None.
     """
 
     MULTIPLIERS: ClassVar[tuple[str, ...]] = ()
@@ -30,15 +35,15 @@ class ArrayRow(ABC):
 
     @abstractmethod
     def pull(self, cotangents: Carried) -> None:
-        """Give the operands what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the operands."""
 
     def coefficients(self) -> list[Carriers]:
-        """Return what the row multiplies by."""
+        """Return the coefficients of the row."""
         return [getattr(self, name) for name in self._multipliers]
 
-    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
+    def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
-        return replace(self, **{name: next(found) for name in self._multipliers})  # type: ignore[type-var]
+        return replace(self, **{name: next(coefficients) for name in self._multipliers})  # type: ignore[type-var]
 
     @property
     def _multipliers(self) -> list[str]:
@@ -47,7 +52,7 @@ class ArrayRow(ABC):
 
 @dataclass(frozen=True)
 class ArrayEdge:
-    """Edges of all elements of an array node, or of those for which `holds`: `coefficient` (None: 1) times `source`."""
+    """Edges of the elements of an array node, or of those where `holds`: `coefficient` (None: 1) times `source`."""
 
     coefficient: Carriers | None
     source: OperandAccess
@@ -71,23 +76,25 @@ class EachRow(ArrayRow):
             tangents.put(self.target, terms, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the operands what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the operands."""
         complete = self.target.first not in cotangents.partial
         for edge in self.edges:
-            found = cotangents.of(self.target)
-            terms = cotangents.times(edge.coefficient, found, self.target.shape, complete=complete)
+            cotangent = cotangents.of(self.target)
+            terms = cotangents.times(edge.coefficient, cotangent, self.target.shape, complete=complete)
             if edge.holds is not None:
                 terms = cotangents.where(edge.holds, terms)
             cotangents.add(edge.source, terms, complete=complete and edge.holds is None)
 
     def coefficients(self) -> list[Carriers]:
-        """Return what the row multiplies by."""
+        """Return the coefficients of the row."""
         return [edge.coefficient for edge in self.edges if edge.coefficient is not None]
 
-    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
+    def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
-        edges = (edge if edge.coefficient is None else replace(edge, coefficient=next(found)) for edge in self.edges)
-        return replace(self, edges=tuple(edges))
+        edges = self.edges
+        return replace(
+            self, edges=tuple(e if e.coefficient is None else replace(e, coefficient=next(coefficients)) for e in edges)
+        )
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ class SingleRow(ArrayRow):
                 )
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the operands what they have of the node's cotangent."""
+        """Add the node's cotangent to those of the operands."""
         value = cotangents.singles.get(self.target)
         if value is not None:
             for coefficient, source in self.edges:
@@ -118,12 +125,12 @@ class SingleRow(ArrayRow):
                     cotangents.add(source, scaled)
 
     def coefficients(self) -> list[Carriers]:
-        """Return what the row multiplies by."""
+        """Return the coefficients of the row."""
         return [coefficient for coefficient, _ in self.edges if coefficient is not None]
 
-    def with_coefficients(self, found: Iterator[Carriers]) -> ArrayRow:
+    def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
         """Return the row with others."""
-        return SingleRow(self.target, tuple([(None if c is None else next(found), s) for c, s in self.edges]))
+        return SingleRow(self.target, tuple([(None if c is None else next(coefficients), s) for c, s in self.edges]))
 
 
 @dataclass(frozen=True)
@@ -135,25 +142,25 @@ class SumRow(ArrayRow):
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
-        found = tangents.at(self.terms)
-        if found is not None:
+        values = tangents.at(self.terms)
+        if values is not None:
             complete = tangents.is_complete(self.terms)
-            total = tangents.summed(spread(found, self.terms.shape), complete=complete)
+            total = tangents.summed(spread(values, self.terms.shape), complete=complete)
             tangents.put(self.target, total, complete=complete)
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the terms what they have of the node's cotangents."""
-        found = cotangents.of(self.target)
-        if found is not None:
+        """Add the node's cotangents to those of the terms."""
+        cotangent = cotangents.of(self.target)
+        if cotangent is not None:
             complete = self.target.first not in cotangents.partial
-            cotangents.add(self.terms, spread(found, self.terms.shape), complete=complete)
+            cotangents.add(self.terms, spread(cotangent, self.terms.shape), complete=complete)
 
 
 @dataclass(frozen=True)
 class ExtremumRow(ArrayRow):
-    """The largest or smallest elements along the first axis: `shares` says by how much each term counts.
+    """The largest or smallest elements along the first axis: `shares` are the weights of the terms.
 
-    Where it does not hold that a term is among them, it is a structural zero; None: the numbers of shares say so.
+    A term where `holds` is false is a structural zero; without `holds`, the numbers of `shares` decide.
     """
 
     MULTIPLIERS: ClassVar[tuple[str, ...]] = ("shares",)
@@ -164,16 +171,16 @@ class ExtremumRow(ArrayRow):
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
-        found = self._shared(tangents, tangents.at(self.terms))
-        tangents.put(self.target, tangents.summed(found))
+        shared = self._shared(tangents, tangents.at(self.terms))
+        tangents.put(self.target, tangents.summed(shared))
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the terms what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the terms."""
         cotangents.add(self.terms, self._shared(cotangents, cotangents.of(self.target)))
 
     def _shared(self, carried: Carried, values: Carriers | None) -> Carriers | None:
-        found = carried.times(self.shares, values, self.terms.shape)
-        return found if self.holds is None else carried.where(self.holds, found)
+        shared = carried.times(self.shares, values, self.terms.shape)
+        return shared if self.holds is None else carried.where(self.holds, shared)
 
 
 @dataclass(frozen=True)
@@ -188,7 +195,7 @@ class RunningRow(ArrayRow):
         tangents.put(self.target, self._running(tangents, tangents.at(self.terms), 1))
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the terms what they have of the node's cotangents."""
+        """Add the node's cotangents to those of the terms."""
         cotangents.add(self.terms, self._running(cotangents, cotangents.of(self.target), -1))
 
     def _running(self, carried: Carried, values: Carriers | None, step: int) -> Carriers | None:
@@ -207,17 +214,17 @@ class ScatterRow(ArrayRow):
 
     def push(self, tangents: Carried) -> None:
         """Give the node its tangents."""
-        found = tangents.at(self.terms)
-        if found is not None:
-            found = spread(found, self.places.shape)
-            there = tangents.by.there(found)
+        values = tangents.at(self.terms)
+        if values is not None:
+            values = spread(values, self.places.shape)
+            there = tangents.by.there(values)
             different, numbers = np.unique(self.places[there], return_inverse=True)
-            tangents.put_some(self.target, tangents.by.scattered(found[there], numbers, len(different)), different)
+            tangents.put_some(self.target, tangents.by.scattered(values[there], numbers, len(different)), different)
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the terms what they have of the node's cotangents."""
-        found = cotangents.of(self.target)
-        cotangents.add(self.terms, None if found is None else found.ravel()[self.places])
+        """Add the node's cotangents to those of the terms."""
+        cotangent = cotangents.of(self.target)
+        cotangents.add(self.terms, None if cotangent is None else cotangent.ravel()[self.places])
 
 
 @dataclass(frozen=True)
@@ -245,18 +252,100 @@ class ProductRow(ArrayRow):
             tangents.put(self.target, product, complete=True)
 
     def _inner(self, there: NDArray[np.bool_], axis: int) -> Nodes | slice:
-        """Return the terms in which any tangent is not a structural zero."""
+        """Return the terms in which any tangent is present."""
         if there.all():
             return slice(None)
         return np.flatnonzero(there.any(axis=tuple(k for k in range(there.ndim) if k != there.ndim + axis)))
 
     def pull(self, cotangents: Carried) -> None:
-        """Give the sides what they have of the node's cotangents."""
-        found = cotangents.of(self.target)
-        if found is None:
+        """Add the node's cotangents to those of the sides."""
+        own, by = cotangents.of(self.target), cotangents.by
+        if own is None:
             return
-        found = cotangents.filled(found, complete=self.target.first not in cotangents.partial)
+        own = cotangents.filled(own, complete=self.target.first not in cotangents.partial)
         if self.right is not None:
-            cotangents.add(self.sides[0], cotangents.by.product(found, np.swapaxes(self.right, -1, -2)), complete=True)
+            cotangents.add(self.sides[0], by.product(own, np.swapaxes(self.right, -1, -2)), complete=True)
         if self.left is not None:
-            cotangents.add(self.sides[1], cotangents.by.product(np.swapaxes(self.left, -1, -2), found), complete=True)
+            cotangents.add(self.sides[1], by.product(np.swapaxes(self.left, -1, -2), own), complete=True)
+
+
+@dataclass(frozen=True)
+class MatrixRow(ArrayRow):
+    """One result of an operation on whole matrices; `read` has the values that its rule reads."""
+
+    target: ArrayNode
+    operands: tuple[OperandAccess, ...]
+    moves: tuple[bool, ...]  # whether each does
+    read: tuple[Carriers, ...]
+
+    def push(self, tangents: Carried) -> None:
+        """Give the node its tangents."""
+        moving = {k: its for k, operand in enumerate(self.operands) if (its := tangents.at(operand)) is not None}
+        if moving and self.target.matrix is not None:
+            tangents_in = {k: spread(tangents.filled(its), self.operands[k].shape).ravel() for k, its in moving.items()}
+            number = self.target.number
+            tangents_out = pushed(_Entries(tangents.by), self.target.matrix, self.read, tangents_in, [number])
+            tangents.put(self.target, tangents_out[number])
+
+    def pull(self, cotangents: Carried) -> None:
+        """Add the node's cotangents to those of the operands."""
+        cotangent = cotangents.of(self.target)
+        if cotangent is not None and self.target.matrix is not None:
+            numbers = [k for k, moves in enumerate(self.moves) if moves]
+            cotangents_out = {self.target.number: cotangents.filled(cotangent)}
+            cotangents_in = pulled(_Entries(cotangents.by), self.target.matrix, self.read, cotangents_out, numbers)
+            for k, (values, places) in cotangents_in.items():
+                whole = np.full(self.operands[k].shape, cotangents.by.absent)
+                whole.reshape(-1)[places] = values
+                cotangents.add(self.operands[k], whole)
+
+    def coefficients(self) -> list[Carriers]:
+        """Return the coefficients of the row."""
+        return list(self.read)
+
+    def with_coefficients(self, coefficients: Iterator[Carriers]) -> ArrayRow:
+        """Return the row with others."""
+        return replace(self, read=tuple([next(coefficients) for _ in self.read]))
+
+
+def check_values(operation: MatrixOperation, values: NDArray[np.float64]) -> None:
+    """Raise RuleError where vectors of equal eigenvalues or singular values are to be differentiated."""
+    if has_equal_values(operation, values):
+        eigen = operation.kind == "eigen"
+        name, kind = ("eigenvectors", "eigenvalues") if eigen else ("singular vectors", "singular values")
+        raise RuleError(
+            f"the derivative of the {name} of a matrix",
+            why=f"some of its {kind} are equal{'' if eigen else ', or 0'}, to the last digits: these vectors have none",
+            do=f"take first derivatives of the {kind} only, or write the function without them: by traces, "
+            "determinants, powers of the matrix",
+        )
+
+
+class _Entries(Algebra[Carriers]):
+    """Operations on flat arrays of nodes, or of numbers."""
+
+    def __init__(self, by: ArrayArithmetic) -> None:
+        self.by = by
+
+    def run(self, operation: MatrixOperation, operands: Sequence[Carriers]) -> Carriers:
+        if operation.kind != "product":
+            return self.by.carried_out(operation, operands)
+        (_, rows, inner, columns), turned, (left, right) = operation.sizes, operation.transposed, operands
+        first = left.reshape(inner, rows).T if turned[0] else left.reshape(rows, inner)
+        second = right.reshape(columns, inner).T if turned[1] else right.reshape(inner, columns)
+        return self.by.product(first, second).ravel()
+
+    def map(self, function: Callable[..., Any], *values: Carriers) -> Carriers:
+        return self.by.map(function, *values)
+
+    def picked(self, value: Carriers, places: Places) -> Carriers:
+        return value[places]
+
+    def known(self, numbers: NDArray[Any]) -> Carriers:
+        return self.by.known(numbers)
+
+    def joined(self, values: Sequence[Carriers]) -> Carriers:
+        return np.concatenate(values)
+
+    def size(self, value: Carriers) -> int:
+        return value.size

@@ -1,9 +1,8 @@
 """Derivatives given by the user: `custom_derivative`, opaque functions, `stop_gradient`.
 
-A custom rule is a traced function that is linear in its tangents. It is traced when its derivative is first asked for,
-into the graph of the level that asks, so what it returns can be differentiated again: every order follows, in every
-mode. Sources: JAX's `custom_jvp` for the interface; Radul et al., "You Only Linearize Once" (2022), for the idea that
-one linear rule serves both modes.
+A custom rule is a traced function, linear in its tangents. It is traced when its derivative is first asked for, into
+the graph of the level that asks, so it can be differentiated again: every order follows, in every mode. Sources: JAX's
+`custom_jvp` for the interface; Radul et al., "You Only Linearize Once" (2022): one linear rule serves both modes.
 """
 
 from __future__ import annotations
@@ -79,8 +78,8 @@ def custom_derivative(
             return plain(*args)
         scope = scope_of(*leaves)
         arguments = lift_arguments(scope, args, argument_names(plain, len(args)))
-        given = plain_values(scope, arguments) if opaque else wrap(scope, arguments)
-        result = lift_result(scope, plain(*given), name_of(plain))
+        primals = plain_values(scope, arguments) if opaque else wrap(scope, arguments)
+        result = lift_result(scope, plain(*primals), name_of(plain))
         refuse_captured(scope, result.flat, arguments.flat, name_of(plain))
         return wrap(scope, ruled(scope, result, arguments, derivative, name_of(plain)))
 
@@ -96,8 +95,8 @@ def stop_gradient(x: R) -> R:
     """
     leaves, structure = containers.flatten(x)
     stopped = [_stopped(leaf) if isinstance(leaf, Traced) else leaf for leaf in leaves]
-    found: R = containers.unflatten(structure, stopped)
-    return found
+    result: R = containers.unflatten(structure, stopped)
+    return result
 
 
 def _stopped(leaf: Traced) -> Any:
@@ -129,25 +128,25 @@ def refuse_captured(scope: Scope, results: Sequence[int], arguments: Sequence[in
 
 
 def dependencies(graph: Graph, results: Sequence[int], ends: set[int], *, elements: bool = False) -> set[int]:
-    """Return those of the nodes `ends` that the results depend on, without looking behind them.
+    """Return those of the nodes `ends` that the results depend on; nodes behind an end are not visited.
 
-    An array node is known by its first node; where `elements` are ends too, those that are met.
+    An array node stands for itself by its first node, with `elements` by the elements that are met.
     """
-    found: set[int] = set()
+    reached: set[int] = set()
     seen, stack, arrays = set(results), list(set(results)), graph.arrays
     while stack:
         node = stack.pop()
         array = arrays.at(node)
         if node in ends or (array is not None and elements and array.kind != "given"):
-            found.add(node)
+            reached.add(node)
         elif array is not None and array.first in ends:
-            found.add(array.first)
+            reached.add(array.first)
         else:
             operands = graph.operands[node] if array is None else arrays.operands_of(array.first)
             fresh = [operand for operand in operands if operand not in seen]
             seen.update(fresh)
             stack += fresh
-    return found
+    return reached
 
 
 def ruled(scope: Scope, result: Tree, arguments: Tree, derivative: Function | None, name: str) -> Tree:
@@ -181,10 +180,10 @@ class _CustomRule:
     def partial(self, number: int, position: int) -> int | None:
         """Return the partial derivative of result `number` in an operand."""
         if self._partials is None:
-            self._partials = self._made()
+            self._partials = self._derivatives()
         return self._partials[number].get(self._operands[position])
 
-    def _made(self) -> list[dict[int, int]]:
+    def _derivatives(self) -> list[dict[int, int]]:
         if self._derivative is None:
             raise RuleError(
                 f"{self._name} has no derivative",
@@ -195,32 +194,32 @@ class _CustomRule:
         build, graph = Builder(self._graph), self._graph
         with open_scope(graph=graph) as scope:
             tangents = self._arguments.refill([graph.alias(build.zero) for _ in self._arguments.flat])
-            scope.parameters = tangents.nodes  # a jvp inside the rule keeps what depends on them
+            scope.parameters = tangents.nodes  # a jvp inside the rule keeps nodes that depend on them
             derivative = self._derivative
-            found = followed(
+            results = followed(
                 scope, derivative,
                 lambda: call(derivative, lambda: (wrap(scope, self._arguments), wrap(scope, tangents))),
-                lambda made: lift_result(scope, made, f"derivative of {self._name}"),
+                lambda value: lift_result(scope, value, f"derivative of {self._name}"),
             )  # fmt: skip
-            self._check(scope, found, tangents.flat)
-            terms = gradients(build, linearize(build, found.flat, tangents.flat))
+            self._check(scope, results, tangents.flat)
+            terms = gradients(build, linearize(build, results.flat, tangents.flat))
         flat = self._arguments.flat
-        return [{flat[k]: settle(build, term) for k, term in terms.get(node, {}).items()} for node in found.flat]
+        return [{flat[k]: settle(build, term) for k, term in terms.get(node, {}).items()} for node in results.flat]
 
-    def _check(self, scope: Scope, found: Tree, tangents: Sequence[int]) -> None:
-        if not found.is_like(self._result):
+    def _check(self, scope: Scope, results: Tree, tangents: Sequence[int]) -> None:
+        if not results.is_like(self._result):
             raise ArgumentError(
-                f"the derivative of {self._name} has shapes {found.shapes}",
+                f"the derivative of {self._name} has shapes {results.shapes}",
                 why=f"its result has shapes {self._result.shapes}",
             )
         build = Builder(self._graph)
-        linear = linearize(build, found.flat, tangents)
+        linear = linearize(build, results.flat, tangents)
         coefficients = [
             node for _, row in linear.rows for edge in row for node in (edge[0], edge[2]) if node is not None
         ]
         constant = 0.0
         with contextlib.suppress(UnboundSymbolError):
-            constant = np.abs(values_of_nodes(self._graph, found.flat, scope.values)).max(initial=0.0)
+            constant = np.abs(values_of_nodes(self._graph, results.flat, scope.values)).max(initial=0.0)
         if dependencies(self._graph, coefficients, set(tangents)) or constant > 0:
             raise ArgumentError(
                 f"the derivative of {self._name} is not linear in its tangents",

@@ -1,10 +1,9 @@
 """Jacobians by vertex elimination. Forward and reverse mode are two of its orders.
 
-The linear map of a trace is a graph whose edges carry partial derivatives. To eliminate a node is to multiply every
-edge into it with every edge out of it; when no node is left between inputs and outputs, the edges are the Jacobian.
-From the inputs on, this is forward mode (one tangent for each input that a node depends on); from the outputs on, it
-is reverse mode. The cross-country order eliminates the node with the smallest Markowitz degree, edges in times edges
-out, next. Finding the order with the fewest operations is NP-complete (Naumann 2008), so this is a heuristic.
+The linear map of a trace is a graph whose edges carry partial derivatives. Eliminating a node multiplies every edge
+into it with every edge out of it; when only inputs and outputs are left, the edges are the Jacobian. From the inputs
+on, this is forward mode; from the outputs on, reverse mode. The cross-country order takes the node with the smallest
+Markowitz degree (edges in times edges out) next: a heuristic, because the optimal order is NP-complete (Naumann 2008).
 
 Source: Griewank and Walther, "Evaluating Derivatives", 2nd ed. (2008), chapters 9 and 10.
 """
@@ -45,9 +44,9 @@ def reverse(build: Builder, linear: Linear) -> Entries:
 
 
 def cross_country(build: Builder, linear: Linear, limit: float = inf) -> Entries | None:
-    """Return the same in the order of the smallest Markowitz degree; None once more than `limit` operations are made.
+    """Eliminate in the order of the smallest Markowitz degree; None once more than `limit` operations are made.
 
-    A node whose degree changed is queued again, so the work is that of the products that are made.
+    A node whose degree changed is queued again, so the work is proportional to the products.
     """
     edges = _Edges(build, linear)
     place = {target: k for k, (target, _) in enumerate(linear.rows)}
@@ -69,7 +68,7 @@ def cross_country(build: Builder, linear: Linear, limit: float = inf) -> Entries
 def forward_operations(linear: Linear, limit: float = inf) -> int:
     """Return how many products and sums elimination from the inputs makes, from the structure alone.
 
-    For elimination from the outputs, pass the transposed map. Counting ends beyond the limit.
+    For elimination from the outputs, pass the transposed map. Counting stops beyond the limit.
     """
     depends: dict[int, frozenset[int]] = {}
     for k, node in enumerate(linear.inputs):
@@ -112,12 +111,12 @@ class _Edges:
         self.out_of.setdefault(source, {})[target] = None
 
     def degree(self, node: int) -> int:
-        """Return the Markowitz degree of a node, the products that its elimination makes."""
+        """Return the Markowitz degree of a node: the number of products its elimination makes."""
         return len(self.into.get(node, ())) * len(self.out_of.get(node, ()))
 
     def eliminate(self, node: int) -> Sequence[int]:
         """Replace the edges into and out of a node by their products; return its former neighbours."""
-        build, one = self.build, self.build.one
+        build, unit = self.build, self.build.one
         sources = {source: total(build, terms) for source, terms in self.into.pop(node, {}).items()}
         targets = self.out_of.pop(node, {})
         for source in sources:
@@ -126,22 +125,22 @@ class _Edges:
             into = self.into[target]
             coefficient, guard = total(build, into.pop(node))
             for source, term in sources.items():
-                self.operations += (coefficient != one and term[0] != one) + (source in into)
+                self.operations += (coefficient != unit and term[0] != unit) + (source in into)
                 into.setdefault(source, []).append(scale(build, term, coefficient, guard))
                 self.out_of[source][target] = None
         return (*sources, *targets)
 
     def entries(self, mode: str) -> Entries:
-        """Return what is left when every node between is eliminated, by the numbers of outputs and inputs."""
+        """Return the entries after all inner nodes are eliminated, by the numbers of outputs and inputs."""
         column = {node: k for k, node in enumerate(self.inputs)}
-        found = {
+        entries = {
             (k, column[source]): settle(self.build, term)
             for k in range(self.outputs)
             for source, term in sorted(totals(self.build, self.into.get(~k, {})).items())
         }
         kind: Kind = "cotangent" if mode == "rev" else "tangent"
-        note("eliminated", self.build.graph, self.linear.level, self.start, self.linear, mode, kind, found)
-        return found
+        note("eliminated", self.build.graph, self.linear.level, self.start, self.linear, mode, kind, entries)
+        return entries
 
 
 def _eliminated(edges: _Edges, order: list[int], mode: str) -> Entries:

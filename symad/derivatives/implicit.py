@@ -1,10 +1,9 @@
 """`root` and `fixed_point`: implicit functions, differentiated by the implicit function theorem at every order.
 
-A solver finds y with F(y, p) = 0 on plain numbers; how it does so is nobody's business. The solution enters the graph
-as a number with a rule: dy/dp = -(dF/dy)^-1 dF/dp, where the derivatives of F are those of its graph at the solution.
-The rule is made of ordinary nodes, which depend on y and p again, so its own derivative follows: no order is special.
-Up to IN_GRAPH unknowns the linear system is solved in the graph; beyond, its solution is an implicit function too,
-and nothing dense is made of the matrix.
+A solver finds y with F(y, p) = 0 on plain numbers, by any method. The solution enters the graph as a number with a
+rule: dy/dp = -(dF/dy)^-1 dF/dp, with the derivatives of F at the solution. The rule consists of ordinary nodes that
+depend on y and p again, so every order follows. Up to IN_GRAPH unknowns the linear system is solved in the graph;
+beyond, its solution is an implicit function too, and no dense matrix is formed.
 
 Sources: Griewank and Walther, "Evaluating Derivatives" (2008), chapter 15; Blondel et al., "Efficient and Modular
 Implicit Differentiation" (2022).
@@ -118,7 +117,7 @@ def solve(
 ) -> Any:
     """Return the root that `solver(equation, initial)` finds; see `root`.
 
-    In a kernel it is what `on_symbols(equation)` returns, a vector, where the truth value behind it holds.
+    In a kernel: the vector that `on_symbols(equation)` returns, NaN where the condition it returns fails.
     """
     with open_scope() as scope:
         start = lift(scope, initial, containers.paths(initial, "initial"))
@@ -145,26 +144,21 @@ def solve(
 
 
 def is_symbolic_call(f: Function, start: Any, args: Sequence[Any], *others: Any) -> bool:
-    """Whether f(start, *args), or what else a solver is given, depends on values that have no numbers, in a kernel."""
+    """Whether f(start, *args), or another argument of a solver, depends on values without numbers, in a kernel."""
     if not in_kernel():
         return False
     with open_scope() as scope:
-        begin, given, more = (
-            lift(scope, value, containers.paths(value, "")) for value in (start, tuple(args), [*_without_none(others)])
-        )
-        return has_symbols(scope, more.flat) or _is_symbolic(scope, f, begin, given)
-
-
-def _without_none(values: Sequence[Any]) -> list[Any]:
-    return [value for value in values if value is not None]
+        known = [value for value in others if value is not None]
+        begin, arguments, more = (lift(scope, v, containers.paths(v, "")) for v in (start, tuple(args), known))
+        return has_symbols(scope, more.flat) or _is_symbolic(scope, f, begin, arguments)
 
 
 def _is_symbolic(scope: Scope, f: Function, start: Tree, arguments: Tree) -> bool:
     """Whether an equation in a kernel depends on values that have no numbers."""
     if not in_kernel() or has_symbols(scope, [*start.flat, *arguments.flat]):
         return in_kernel()
-    made = called(f, lambda inner: (wrap(inner, start), *wrap(scope, arguments)))
-    return has_symbols(scope, made.flat)
+    result = called(f, lambda inner: (wrap(inner, start), *wrap(scope, arguments)))
+    return has_symbols(scope, result.flat)
 
 
 def _symbolic_solution(
@@ -180,10 +174,10 @@ def _symbolic_solution(
 
 
 def _operands(scope: Scope, arguments: Tree, residual: Sequence[int], trial: Sequence[int]) -> list[int]:
-    """The arguments, and the parameters of open levels that the residual reaches otherwise: captured values."""
+    """Return the arguments, and the parameters of open levels that the residual captures."""
     parameters = {node for around in scope.chain() for node in around.parameters}
-    given = {node for node in arguments.flat if node not in scope.graph.atoms}
-    reached = dependencies(scope.graph, residual, parameters | given | set(trial), elements=True)
+    known = {node for node in arguments.flat if node not in scope.graph.atoms}
+    reached = dependencies(scope.graph, residual, parameters | known | set(trial), elements=True)
     return sorted(reached - set(trial))
 
 
@@ -229,9 +223,9 @@ class Equation:
         return self.start.refill(nodes)
 
     def _traced(self, y: Tree) -> Tree:
-        self.scope.parameters = y.nodes  # derivatives inside f keep what depends on y
-        made = call(self.f, lambda: (wrap(self.scope, y), *wrap(self.scope, self.arguments)))
-        result = lift_result(self.scope, made, name_of(self.f))
+        self.scope.parameters = y.nodes  # derivatives inside f keep nodes that depend on y
+        value = call(self.f, lambda: (wrap(self.scope, y), *wrap(self.scope, self.arguments)))
+        result = lift_result(self.scope, value, name_of(self.f))
         self._check(result)
         return result
 
@@ -276,7 +270,7 @@ def _implicit(
 ) -> list[int]:
     """Return nodes y with the values `numbers` that solve residual_of(y) = 0 for all values of the operands.
 
-    Their derivatives have the `factor`.
+    `factor` multiplies their derivatives.
     """
     rule = _ImplicitRule(graph, operands, factor)
     nodes = [
@@ -299,11 +293,11 @@ class _ImplicitRule:
     def partial(self, row: int, position: int) -> int | None:
         """Return the derivative of component `row` of y in an operand."""
         if self._solved is None:
-            self._solved = self._made()
+            self._solved = self._derivatives()
         node = int(self._solved[row, position])
         return None if node == self._graph.number(0) else node
 
-    def _made(self) -> Nodes:
+    def _derivatives(self) -> Nodes:
         graph, build = self._graph, Builder(self._graph)
         y, residual = self.equation
         size = len(y)
@@ -321,10 +315,10 @@ class _ImplicitRule:
         with open_scope(graph=graph) as scope:
             if size <= IN_GRAPH:
                 matrix = wrap_array(_dense(build, left, (size, size)), scope)
-                found = np.linalg.solve(matrix, -wrap_array(constants, scope))
+                derivatives = np.linalg.solve(matrix, -wrap_array(constants, scope))
                 if self._factor is not None:
-                    found = found * from_nodes(np.array(self._factor, dtype=np.int64), scope)
-                solved = nodes_of(found, scope)
+                    derivatives = derivatives * from_nodes(np.array(self._factor, dtype=np.int64), scope)
+                solved = nodes_of(derivatives, scope)
                 return np.where(_pattern(left, right, solved.shape), solved, build.zero)
             numbers = Matrix.of(scope, left, (size, size)).solve(-Matrix.of(scope, right, constants.shape).dense())
         rows: list[dict[int, int]] = [{} for _ in y]
@@ -339,14 +333,14 @@ class _ImplicitRule:
 
 def _pattern(left: Entries, right: Entries, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Return where left^-1 right may be non-zero: the inverse is a polynomial in left, so paths of left lead there."""
-    steps, found = np.eye(shape[0], dtype=bool), np.zeros(shape, dtype=bool)
+    steps, nonzero = np.eye(shape[0], dtype=bool), np.zeros(shape, dtype=bool)
     for place in left:
         steps[place] = True
     for place in right:
-        found[place] = True
+        nonzero[place] = True
     for _ in range(shape[0].bit_length()):
         steps = steps @ steps  # paths of twice the length
-    pattern: NDArray[np.bool_] = steps @ found
+    pattern: NDArray[np.bool_] = steps @ nonzero
     return pattern
 
 

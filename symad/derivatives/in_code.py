@@ -1,9 +1,7 @@
 """Record which transform made a function, and transforms in the code of a function, for `compile`.
 
-A function here returns what a transform returns, or None where the transform is carried out operation by operation.
-
-A recipe is noted on the function itself, and holds for that very object: `functools.wraps` copies notes to functions
-that compute something else.
+A function here returns the result of a transform, or None where the transform has to be traced operation by operation.
+A record is stored with the function object itself: `functools.wraps` would copy it to other functions.
 """
 
 from __future__ import annotations
@@ -30,16 +28,16 @@ HIGHEST = 3  # order of derivatives that are pushed forward one after the other
 def gradient(chosen: Selection) -> tuple[Any, Any] | None:
     """Return the value of a scalar function and its gradients, a tuple."""
     inner = inner_function(chosen.function, chosen.arguments, chosen.names)
-    found = inner and _taken(inner, "gradient")
-    if not inner or not found:
+    taken = inner and _taken(inner, "gradient")
+    if not inner or not taken:
         return None
-    return _refilled(inner.result, found.arrays[:1]), _refilled(inner.parameters, found.arrays[1:])
+    return _refilled(inner.result, taken.arrays[:1]), _refilled(inner.parameters, taken.arrays[1:])
 
 
 def pushforward(f: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any] | None:
     """Return the value of a function and its derivative along tangents."""
-    found = along(f, primals, tangents, 1)
-    return (found[0], found[1]) if found else None
+    image = along(f, primals, tangents, 1)
+    return (image[0], image[1]) if image else None
 
 
 def along(
@@ -50,21 +48,21 @@ def along(
         return None
     inner = inner_function(f, primals, argument_names(f, len(primals)), tangents)
     seeds = tuple(containers.flatten(tangents)[0]) * order
-    found = inner and _taken(inner, "directional derivatives", seeds, order=order, scalar=scalar)
-    if not inner or not found:
+    taken = inner and _taken(inner, "directional derivatives", seeds, order=order, scalar=scalar)
+    if not inner or not taken:
         return None
     width = len(inner.result.arrays)
-    return [_refilled(inner.result, found.arrays[k * width : (k + 1) * width]) for k in range(order + 1)]
+    return [_refilled(inner.result, taken.arrays[k * width : (k + 1) * width]) for k in range(order + 1)]
 
 
 def coefficients(
     f: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...], order: int
 ) -> tuple[Any, ...] | None:
     """Return the Taylor coefficients of a function along tangents."""
-    found = along(f, primals, tangents, order)
-    if found is None:
+    derivatives = along(f, primals, tangents, order)
+    if derivatives is None:
         return None
-    return tuple(_times(1 / factorial(k), value) if k > 1 else value for k, value in enumerate(found))
+    return tuple(_times(1 / factorial(k), value) if k > 1 else value for k, value in enumerate(derivatives))
 
 
 def _times(factor: float, value: Any) -> Any:
@@ -82,10 +80,10 @@ def matrix(chosen: Selection, kind: str, sparse: bool | Triangle, format: Format
     if not containers.is_leaf(containers.unflatten(inner.result.structure, inner.result.arrays)):
         inner.put_back()
         return None
-    found = _taken(inner, kind, sparse=sparse, format=format)
-    if found is None:
+    taken = _taken(inner, kind, sparse=sparse, format=format)
+    if taken is None:
         return None
-    (data,), (pattern,) = found.arrays, found.patterns
+    (data,), (pattern,) = taken.arrays, taken.patterns
     return data if pattern is None else SparseMatrix(data, pattern)
 
 
@@ -100,8 +98,8 @@ class InnerMap:
     def __call__(self, *values: Any) -> Any:
         """Return the image of tangents (one argument for each primal) or of one cotangent."""
         self.inner.scope.check_open()
-        found = self._image(values) if innermost_scope() is self.inner.scope else None
-        return self.anew()(*values) if found is None else found
+        image = self._image(values) if innermost_scope() is self.inner.scope else None
+        return self.anew()(*values) if image is None else image
 
     def _image(self, values: tuple[Any, ...]) -> Any:
         source, target = self.inner.parameters, self.inner.result
@@ -110,8 +108,8 @@ class InnerMap:
             source, target, seed = target, source, values[0] if len(values) == 1 else None
         if not _fits(source, seed):
             return None
-        found = self.inner.derivative(self.kind, tuple(containers.flatten(seed)[0]))
-        return found and _refilled(target, found.arrays[-len(target.arrays) :])
+        taken = self.inner.derivative(self.kind, tuple(containers.flatten(seed)[0]))
+        return taken and _refilled(target, taken.arrays[-len(target.arrays) :])
 
 
 def linear_map(
@@ -119,17 +117,17 @@ def linear_map(
 ) -> tuple[Any, InnerMap] | None:
     """Return the value of a function, and its pushforward or pullback; `anew` makes that operation by operation."""
     inner = inner_function(f, primals, argument_names(f, len(primals)))
-    found = inner and _taken(inner, "value")
-    if not inner or not found:
+    taken = inner and _taken(inner, "value")
+    if not inner or not taken:
         return None
-    return _refilled(inner.result, found.arrays), InnerMap(inner, kind, anew)
+    return _refilled(inner.result, taken.arrays), InnerMap(inner, kind, anew)
 
 
 def _taken(inner: Inner, kind: str, seeds: tuple[Any, ...] = (), **options: Any) -> Taken | None:
-    found = inner.derivative(kind, seeds, **options)
-    if found is None:
+    taken = inner.derivative(kind, seeds, **options)
+    if taken is None:
         inner.put_back()
-    return found
+    return taken
 
 
 def _fits(tree: Tree, values: Any) -> bool:
@@ -138,8 +136,8 @@ def _fits(tree: Tree, values: Any) -> bool:
 
 
 def _alike(values: Any, others: Any) -> bool:
-    (leaves, structure), (found, other) = containers.flatten(values), containers.flatten(others)
-    return bool(structure == other) and list(map(containers.shape_of, leaves)) == list(map(containers.shape_of, found))
+    (leaves, structure), (those, other) = containers.flatten(values), containers.flatten(others)
+    return bool(structure == other) and list(map(containers.shape_of, leaves)) == list(map(containers.shape_of, those))
 
 
 def _refilled(tree: Tree, arrays: Sequence[Any]) -> Any:
@@ -156,7 +154,7 @@ class MatrixColumns:
 
 @dataclass(frozen=True)
 class TransformRecord:
-    """A transform of `function` in arguments `argnums`, with the layout of its matrix, and how its columns are made.
+    """A transform of `function` in arguments `argnums`: the layout of its matrix, and the pushforward of its columns.
 
     Only a dense matrix in one argument has columns.
     """

@@ -30,9 +30,9 @@ MultiIndex = tuple[int, ...]
 class MixedPartials:
     """All partial derivatives of one order, by two routes.
 
-    `interpolated[p]` and `exact[p]` are the derivative of multi-index `multi_indices[p]`: the first solves
-    `matrix @ partials = coefficients`, where `coefficients[q]` is the Taylor coefficient along `directions[q]`, the
-    second is an entry of the derivative tensor. `operations` counts what each route needs (without the solution).
+    `interpolated[p]` and `exact[p]` are the derivative of multi-index `multi_indices[p]`. The first solves `matrix @
+    partials = coefficients`, where `coefficients[q]` is the Taylor coefficient along `directions[q]`; the second is an
+    entry of the derivative tensor. `operations` counts both routes (without the linear solve).
     """
 
     multi_indices: tuple[MultiIndex, ...]
@@ -53,7 +53,7 @@ class MixedPartials:
 
     @property
     def condition(self) -> float:
-        """The condition number of the system in the 2-norm: what rounding errors are multiplied by, at worst."""
+        """The condition number of the system in the 2-norm: the largest factor of rounding errors."""
         return float(np.linalg.cond(self.matrix))
 
     @property

@@ -32,8 +32,7 @@ from symad.derivatives.live_arrays import LiveArrays
 from symad.derivatives.selection import Selection
 from symad.errors import InvariantError, RuleError
 from symad.graph.array_operands import Asked, Nodes, OperandAccess
-from symad.graph.array_values import read, values_of_array
-from symad.graph.repeated_schedules import schedule_again
+from symad.graph.array_values import read, schedule_again, values_of_array
 from symad.reach.reachable_state import ReachableState, generator_states
 from symad.reach.strict_key import same_bytes
 from symad.tracing.calling.function_names import name_of
@@ -46,12 +45,12 @@ from symad.tracing.values.node_trees import Tree
 LOG = logging.getLogger("symad")
 
 TRACES = 8  # of one function: bound of those that are kept, keyed by structure, shapes and kinds of the arguments
-COMPARED = 2**18  # bytes of what a function reads that are compared in the time that an operation takes to trace
+COMPARED = 2**18  # bytes that are compared in the time that an operation takes to trace
 ROWS = 16  # nodes that are traced in that time, where they are no arrays
 LARGEST = 2**20  # nodes of a trace without arrays: some hundred MB
 MISSES = 8  # calls with other answers, more than with the same, after which a function is run each time
 
-Called: TypeAlias = Callable[[Level, Callable[..., Any]], Tree]  # what runs a function in a level
+Called: TypeAlias = Callable[[Level, Callable[..., Any]], Tree]  # runs a function in a level
 Leaves: TypeAlias = Sequence[Any]
 
 
@@ -64,7 +63,7 @@ class KeptTraces:
         self._lock = RLock()
 
     def gradient(self, chosen: Selection, called: Called) -> tuple[Any, Any]:
-        """Return value and gradient of what `called` runs in a level; by a trace that is kept, where there is one."""
+        """Return value and gradient of the function that `called` runs in a level; by a kept trace, if there is one."""
 
         def run(level: Level) -> tuple[Any, ...]:
             result = called(level, chosen.function)
@@ -82,15 +81,15 @@ class KeptTraces:
             return None
         key = structure, tuple(map(np.shape, leaves)), around, tuple([(type(leaf), np.shape(leaf)) for leaf in others])
         with self._lock:
-            found = self._kept.get(key)
-            if found is None:
+            trace = self._kept.get(key)
+            if trace is None:
                 self._note(key, _ONCE)
-        if isinstance(found, _Kept):
-            answer = found.gradient(leaves, others)
-            if found.misses > MISSES + found.hits:
+        if isinstance(trace, _Kept):
+            answer = trace.gradient(leaves, others)
+            if trace.misses > MISSES + trace.hits:
                 self._note(key, "what it asks of numbers has other answers each time")
             return answer
-        return self._keep(key, chosen, others, called) if found is _ONCE else None
+        return self._keep(key, chosen, others, called) if trace is _ONCE else None
 
     def _note(self, key: Any, kept: _Kept | str) -> None:
         """Note a trace, or why there is none."""
@@ -110,7 +109,7 @@ class KeptTraces:
             return None
         generators = generator_states()
         try:
-            found, traced = _traced(chosen, called)
+            result, traced = _traced(chosen, called)
         except SymbolMetArraysError as error:
             discard_recorded_error(error)
             self._note(key, "it has symbols")
@@ -123,9 +122,9 @@ class KeptTraces:
         elif size <= traced.compared:
             self._note(key, _Kept(traced, read, others))
         else:
-            kept = self._with_live_arrays(chosen, others, called, found, read)
+            kept = self._with_live_arrays(chosen, others, called, result, read)
             self._note(key, kept or f"{size:,} bytes that it reads would be compared at each call")
-        return found
+        return result
 
     def _with_live_arrays(
         self, chosen: Selection, others: Leaves, called: Called, right: tuple[Any, Any], read: ReachableState
@@ -136,14 +135,14 @@ class KeptTraces:
         if not live.arrays:
             return None
         try:
-            found, traced = _traced(chosen, called, live)
+            result, traced = _traced(chosen, called, live)
         except InvariantError:
             raise
-        except Exception as error:  # a traced array may not do what an array does
+        except Exception as error:  # a traced array may lack a feature of an array
             discard_recorded_error(error)
             LOG.debug("%s does not run with traced arrays in place of large ones: %s", name_of(self._f), error)
             return None
-        if size > traced.compared or traced.read_otherwise != size or not _are_same(found, right):
+        if size > traced.compared or traced.read_otherwise != size or not _are_same(result, right):
             return None
         left = frozenset(map(id, live.arrays))
         return _Kept(traced, ReachableState(self._f, *static_parts(chosen.others), left=left), others)
@@ -154,7 +153,7 @@ _ONCE = "it was called once"
 
 @dataclass(frozen=True)
 class _Traced:
-    """What a level traced: value and gradient, what was asked of numbers, and nodes that stand for live arrays."""
+    """The trace of a level: value and gradient, questions about numbers, and nodes of live arrays."""
 
     level: Level
     trees: tuple[Tree, Tree]
@@ -164,17 +163,15 @@ class _Traced:
 
     @property
     def arrays(self) -> int:
-        """Array nodes."""
         return len(self.level.scope.graph.arrays.nodes)
 
     @property
     def nodes(self) -> int:
-        """All nodes."""
         return len(self.level.scope.graph)
 
     @property
     def compared(self) -> int:
-        """How many bytes are compared in the time that tracing takes."""
+        """Bytes that are compared in the time that tracing takes."""
         return COMPARED * (self.arrays or self.nodes // ROWS)
 
 
@@ -198,7 +195,7 @@ def _traced(chosen: Selection, called: Called, live: LiveArrays | None = None) -
 
 
 class _Kept:
-    """A trace, and what it depends on. `_lock`: numbers are kept with the graph while they are needed."""
+    """A trace and its dependencies. `_lock`: during a call the numbers are stored with the graph."""
 
     def __init__(self, traced: _Traced, read: ReachableState, others: Leaves) -> None:
         self.hits, self.misses = 0, 0
@@ -210,9 +207,9 @@ class _Kept:
         self._lock = Lock()
         self._forget()
         self._enter([np.zeros(shape) for shape in level.parameters.shapes])
-        wanted = [*(tree.nodes for tree in traced.trees), *(nodes.ravel() for nodes, *_ in self._asked)]
-        given = [*level.parameters.arrays, *(nodes for nodes, _ in self._live)]
-        self._schedule = schedule_again(self._graph, wanted, given, self._values)
+        results = [*(tree.nodes for tree in traced.trees), *(nodes.ravel() for nodes, *_ in self._asked)]
+        inputs = [*level.parameters.arrays, *(nodes for nodes, _ in self._live)]
+        self._schedule = schedule_again(self._graph, results, inputs, self._values)
         self._readings = [[self._graph.arrays.reading(nodes) for nodes in tree.arrays] for tree in traced.trees]
         self._forget()
 
@@ -223,18 +220,18 @@ class _Kept:
         try:
             as_it_was = all(map(_same, others, self._others)) and self._state.unchanged()
             as_it_was = as_it_was and all(_is_read(array, nodes) for nodes, array in self._live)
-            found = self._computed(leaves) if as_it_was else None
+            result = self._computed(leaves) if as_it_was else None
         except (
             np.linalg.LinAlgError,
             RuleError,
             MemoryError,
         ):  # raised again, with the user's line, where the function is run
-            found = None
+            result = None
         finally:
             self._forget()
             self._lock.release()
-        self.hits, self.misses = self.hits + (found is not None), self.misses + (found is None)
-        return found
+        self.hits, self.misses = self.hits + (result is not None), self.misses + (result is None)
+        return result
 
     def _computed(self, leaves: Leaves) -> tuple[Any, Any] | None:
         self._enter(leaves)
@@ -268,12 +265,12 @@ class _Kept:
 
 
 def _is_watched() -> bool:
-    """Whether it shows how a function is run: to a trace around it, a debugger, a listener, a limit on its arrays."""
+    """Whether others see how a function is run: a trace around it, a debugger, a listener, a limit on its arrays."""
     return innermost_scope() is not None or is_noting() or sys.gettrace() is not None or bytes_are_limited()
 
 
 def _reason(read: ReachableState) -> str:
-    """Return why a trace is not kept of a function that reads this, "" if it may be."""
+    """Return why no trace is kept of a function that reads this, "" if it may be."""
     if read.effects:
         return f"{read.effects[0].what} may have side effects"
     if read.unknown:
@@ -298,14 +295,12 @@ def _is_read(array: NDArray[Any], nodes: Nodes) -> bool:
     return array.shape == nodes.shape and array.dtype == np.float64
 
 
-def _are_same(found: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
-    """Whether two results are the same, to the bit."""
-    return all(map(_same, containers.flatten(found)[0], containers.flatten(right)[0]))
+def _are_same(result: tuple[Any, Any], right: tuple[Any, Any]) -> bool:
+    return all(map(_same, containers.flatten(result)[0], containers.flatten(right)[0]))
 
 
 def _same(now: Any, before: Any) -> bool:
-    """Whether numbers are the same, to the bit, or text is."""
     if isinstance(now, str):
         return bool(now == before)
-    one, two = np.asarray(now), np.asarray(before)
-    return one.shape == two.shape and one.dtype == two.dtype and same_bytes(one, two)
+    after, two = np.asarray(now), np.asarray(before)
+    return after.shape == two.shape and after.dtype == two.dtype and same_bytes(after, two)

@@ -84,12 +84,12 @@ def noting() -> Iterator[list[Event]]:
 
 
 def is_noting() -> bool:
-    """Whether somebody listens to the steps of derivatives."""
+    """Whether the steps of derivatives are recorded."""
     return _events.get() is not None
 
 
 def note(step: Step, graph: Graph, level: int, start: int, *detail: Any) -> None:
-    """Note a step of a level, where somebody listens; levels are counted from the outermost, which is 1."""
+    """Record a step of a level, if steps are recorded; levels are counted from the outermost, which is 1."""
     events = _events.get()
     if events is not None:
         transform = _transform() if step == "opened" else ""
@@ -97,12 +97,12 @@ def note(step: Step, graph: Graph, level: int, start: int, *detail: Any) -> None
 
 
 def listening() -> bool:
-    """Whether somebody listens to what `note` says."""
+    """Whether `note` has a listener."""
     return _events.get() is not None
 
 
 def _transform() -> str:
-    """Return what opened a level: the outermost function of ours, up to the user's code or the level around."""
+    """Return the transform that opened a level: our outermost function, up to the user's code or the level around."""
     name = ""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and is_library(frame.f_code.co_filename):
@@ -156,7 +156,7 @@ class FunctionResultError(ArgumentError):
         return bool(self.structure.is_leaf())
 
     def each(self, f: Callable[..., Any], transform: Callable[[Callable[..., Any]], Any]) -> Any:
-        """Return the containers with what a transform makes of each function that returns one leaf of the result."""
+        """Return the containers with the transform of each function that returns one leaf of the result."""
 
         def part(k: int) -> Callable[..., Any]:
             return wraps(f)(lambda *args, **keywords: containers.flatten(f(*args, **keywords))[0][k])
@@ -205,11 +205,11 @@ class Level:
             return lift_result(scope, result, name_of(f))
 
         if getattr(f, ONE_PATH, False):
-            found = lift_of(f(*wrap(scope, self.parameters)))
+            output = lift_of(f(*wrap(scope, self.parameters)))
         else:
-            found = followed(scope, f, lambda: call(f, lambda: wrap(scope, self.parameters)), lift_of)
-        note("called", self.scope.graph, self.scope.depth, start, name_of(f), found)
-        return found
+            output = followed(scope, f, lambda: call(f, lambda: wrap(scope, self.parameters)), lift_of)
+        note("called", self.scope.graph, self.scope.depth, start, name_of(f), output)
+        return output
 
     def close(self, *trees: Tree) -> tuple[Any, ...]:
         """Return trees of nodes as values for the code around the level."""
@@ -217,9 +217,8 @@ class Level:
 
 
 def _aliases(scope: Scope, nodes: Nodes) -> Nodes:
-    """Return nodes of a level's own with the values of others."""
-    if scope.arrays is not None and (made := scope.arrays.aliases(nodes)) is not None:
-        return made  # type: ignore[no-any-return]
+    if scope.arrays is not None and (aliases := scope.arrays.aliases(nodes)) is not None:
+        return aliases  # type: ignore[no-any-return]
     return np.array(list(map(scope.graph.alias, nodes.ravel().tolist())), dtype=np.int64).reshape(nodes.shape)
 
 
@@ -235,7 +234,7 @@ T = TypeVar("T")
 def in_level(
     arguments: Sequence[Any], names: Sequence[str], carried_out: Callable[[Level], T], *, arrays: bool = True
 ) -> T:
-    """Return what is carried out in a level; on numbers, operations on arrays are array nodes (`array_linear`)."""
+    """Run in a level and return the result; on numbers, operations on arrays are array nodes (`array_linear`)."""
     if arrays and _suits_arrays(arguments):
         try:
             with open_level(arguments, names, arrays=True) as level:
@@ -285,8 +284,8 @@ def open_level(
 def deliver(scope: Scope, tree: Tree) -> Any:
     """Return a tree of nodes as the code outside `scope` sees it: numbers, SymPy expressions or traced values.
 
-    Inside another level the values stay traced if they depend on that level's parameters; if they do not, they
-    are numbers, and their derivative there is a structural zero.
+    Inside another level only values that depend on its parameters stay traced. The others become numbers, and their
+    derivative there is a structural zero.
     """
     scope.graph.place_all(len(scope.graph.marks), user_frame)  # the rest was made for the user's line at this moment
     if scope.parent is not None:
@@ -307,7 +306,6 @@ def carry(scope: Scope, nodes: Sequence[int], graph: Graph) -> dict[int, int]:
 
 
 def _has_symbols(graph: Graph, nodes: Sequence[int]) -> bool:
-    """Return whether nodes depend on free symbols."""
     return any(isinstance(graph.atoms.get(node), sp.Symbol) for node in reachable(graph, nodes))
 
 

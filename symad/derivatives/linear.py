@@ -46,12 +46,12 @@ class Linear:
         start = len(build.graph)
         values = self.terms(build, [None if tangent is None else (tangent, None) for tangent in tangents])
         terms_out = (values.get(node) for node in self.outputs)
-        found = [None if term is None else settle(build, term) for term in terms_out]
-        note("carried", build.graph, self.level, start, self, values, found, tangents)
-        return found
+        results = [None if term is None else settle(build, term) for term in terms_out]
+        note("carried", build.graph, self.level, start, self, values, results, tangents)
+        return results
 
     def terms(self, build: Builder, tangents: Sequence[Term | None]) -> dict[int, Term]:
-        """Return what every node has of the image of tangents, each under its guard."""
+        """Return the terms of every node in the image of tangents, each under its guard."""
         values: dict[int, Term] = {}
         for node, seed in zip(self.inputs, tangents, strict=True):
             if seed is not None:
@@ -125,9 +125,9 @@ def linearize(build: Builder, outputs: Sequence[int], parameters: Sequence[int])
             in_order = len(row) == 1 or (len(row) == 2 and row[0][1] <= row[1][1])
             rows.append((node, tuple(row if in_order else sorted(row, key=itemgetter(1)))))
     scope = innermost_scope()
-    found = Linear(tuple(parameters), tuple(outputs), _reaching(rows, outputs), 0 if scope is None else scope.depth)
-    note("linearized", build.graph, found.level, start, found)
-    return found
+    linear = Linear(tuple(parameters), tuple(outputs), _reaching(rows, outputs), 0 if scope is None else scope.depth)
+    note("linearized", build.graph, linear.level, start, linear)
+    return linear
 
 
 def _reaching(rows: list[Row], outputs: Sequence[int]) -> tuple[Row, ...]:
@@ -142,26 +142,26 @@ def _reaching(rows: list[Row], outputs: Sequence[int]) -> tuple[Row, ...]:
 def gradients(build: Builder, linear: Linear) -> dict[int, dict[int, Term]]:
     """Return for every node of a map its derivatives in the inputs it depends on, `{node: {input number: term}}`.
 
-    Forward mode with sparse tangents: nothing is computed or kept for an input that a node does not depend on.
+    This is forward mode with sparse tangents: inputs that a node does not depend on cost nothing.
     """
     start = len(build.graph)
-    found: dict[int, dict[int, Term]] = {}
+    gradients_of: dict[int, dict[int, Term]] = {}
     for k, node in enumerate(linear.inputs):
-        found.setdefault(node, {})[k] = (build.one, None)
+        gradients_of.setdefault(node, {})[k] = (build.one, None)
     for target, row in linear.rows:
-        terms = {k: [term] for k, term in found.get(target, {}).items()}  # of an input of a transposed map
+        terms = {k: [term] for k, term in gradients_of.get(target, {}).items()}  # of an input of a transposed map
         for coefficient, source, guard in row:
-            for k, term in found[source].items():
+            for k, term in gradients_of[source].items():
                 terms.setdefault(k, []).append(scale(build, term, coefficient, guard))
-        found[target] = totals(build, terms)
-    note("eliminated", build.graph, linear.level, start, linear, "gradients", linear.kind, found)
-    return found
+        gradients_of[target] = totals(build, terms)
+    note("eliminated", build.graph, linear.level, start, linear, "gradients", linear.kind, gradients_of)
+    return gradients_of
 
 
 def between(build: Builder, outputs: Sequence[int], parameters: Sequence[int]) -> list[int]:
-    """Return the nodes that lie on a path from a parameter to an output, in topological order, parameters excluded.
+    """Return the nodes on a path from a parameter to an output, in topological order, without the parameters.
 
-    Paths through another parameter do not count: the solution of an equation may depend on a number beside it.
+    Paths end at a parameter: the solution of an equation may depend on a number beside it.
     """
     if not outputs or not parameters:
         return []
@@ -177,12 +177,12 @@ def between(build: Builder, outputs: Sequence[int], parameters: Sequence[int]) -
             for operand in operands[node]:
                 if operand >= lowest:
                     needed[operand - lowest] = 1
-    found = []
+    nodes = []
     for node in range(lowest, top + 1):
         if needed[node - lowest] and node not in depends and not depends.isdisjoint(operands[node]):
             depends.add(node)
-            found.append(node)
-    return found
+            nodes.append(node)
+    return nodes
 
 
 def scale(build: Builder, term: Term, coefficient: int | None, guard: int | None) -> Term:
@@ -204,7 +204,7 @@ def settle(build: Builder, term: Term) -> int:
 def total(build: Builder, terms: Sequence[Term]) -> Term:
     """Return the sum of terms, under the guard that one of them holds: where none does, no factor can make it NaN.
 
-    Of two terms whose guards exclude each other one is chosen, and nothing is added; a term that holds nowhere is none.
+    Of two terms whose guards exclude each other one is chosen instead; a term that holds nowhere is dropped.
 
     >>> import sympy as sp
     >>> from symad.graph.graph import Graph
@@ -232,13 +232,13 @@ def total(build: Builder, terms: Sequence[Term]) -> Term:
 
 
 def totals(build: Builder, terms: Mapping[K, Sequence[Term]]) -> dict[K, Term]:
-    """Return the sums of terms at each place; a place none of whose terms can hold is a structural zero."""
-    found, never = {}, build.never
+    """Return the sums of terms at each place; a place without terms that can hold is a structural zero."""
+    sums, never = {}, build.never
     for place, collected in terms.items():
         term = collected[0] if len(collected) == 1 else total(build, collected)
         if term[1] != never:
-            found[place] = term
-    return found
+            sums[place] = term
+    return sums
 
 
 Half: TypeAlias = tuple[int | None, int, bool]  # of a guard p: p itself, a condition, and whether it holds
@@ -246,25 +246,25 @@ Half: TypeAlias = tuple[int | None, int, bool]  # of a guard p: p itself, a cond
 
 def _choices(build: Builder, terms: Sequence[Term]) -> list[Term]:
     """Return terms with one for each guard, and a choice under p in place of two under `p and c`, `p and not c`."""
-    found: dict[int | None, int] = {}
+    choices: dict[int | None, int] = {}
     halves: dict[Half, int] = {}
     for value, guard in terms:
-        while guard not in found and (half := _half(build, guard, halves, found)) is not None:
+        while guard not in choices and (half := _half(build, guard, halves, choices)) is not None:
             guard, condition, holds = half
-            other = found.pop(halves[guard, condition, not holds])
+            other = choices.pop(halves[guard, condition, not holds])
             value = build.select(condition, value, other) if holds else build.select(condition, other, value)
-        found[guard] = build.add(found[guard], value) if guard in found else value
+        choices[guard] = build.add(choices[guard], value) if guard in choices else value
         if guard is not None:
             halves.update(dict.fromkeys(_halves(build, guard), guard))
-    return [(value, guard) for guard, value in found.items()]
+    return [(value, guard) for guard, value in choices.items()]
 
 
-def _half(build: Builder, guard: int | None, halves: dict[Half, int], found: dict[int | None, int]) -> Half | None:
-    """Return a guard as a half, where the other half was found."""
+def _half(build: Builder, guard: int | None, halves: dict[Half, int], choices: dict[int | None, int]) -> Half | None:
+    """Return a guard as a half, if the other half is among the choices."""
     for half in () if guard is None else _halves(build, guard):
         common, condition, holds = half
         other = halves.get((common, condition, not holds))
-        if other is not None and other in found:
+        if other is not None and other in choices:
             return half
     return None
 

@@ -1,8 +1,8 @@
 """Large arrays that a function reads are inputs of its kept trace, and are read anew at each call.
 
-To compare 16 MB with what they were takes longer than most functions of them. So the function is traced with traced
-arrays in their place: by copies of it, and of the functions that it calls by name, whose variables are their own. What
-it asks of these numbers is then noted, as for arguments. Nothing of the user's is changed, not for a moment.
+Comparing 16 MB with their earlier values takes longer than most functions of them. So copies of the function, and of
+the functions that it calls by name, are traced with traced arrays in their place. Questions about these numbers are
+noted, as for arguments. The user's own objects are never changed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class LiveArrays:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
         self._functions = functions_around(function)
-        found = {id(value): value for each in self._functions for value in _values(each) if _is_large(value)}
-        self.arrays: Sequence[NDArray[np.float64]] = tuple(found.values())
+        arrays = {id(value): value for reader in self._functions for value in _values(reader) if _is_large(value)}
+        self.arrays: Sequence[NDArray[np.float64]] = tuple(arrays.values())
 
     @property
     def bytes(self) -> int:
@@ -45,7 +45,7 @@ class LiveArrays:
     def traced(self, scope: Scope) -> tuple[list[Nodes], Callable[..., Any]]:
         """Return nodes that stand for the arrays in a scope, and the function with traced arrays of these nodes."""
         nodes = [_nodes(scope, array) for array in self.arrays]
-        traced = [from_nodes(each, scope) for each in nodes]
+        traced = [from_nodes(ids, scope) for ids in nodes]
         return nodes, self.bound({id(array): value for array, value in zip(self.arrays, traced, strict=True)})
 
     def bound(self, stand_ins: Mapping[int, Any]) -> Callable[..., Any]:
@@ -56,41 +56,41 @@ class LiveArrays:
         >>> float(live.bound({id(data): np.zeros(2)})(3.0)), len(live.arrays)
         (0.0, 1)
         """
-        cells = {id(cell): (cell, CellType()) for each in self._functions for cell in each.__closure__ or ()}
+        cells = {id(cell): (cell, CellType()) for function in self._functions for cell in function.__closure__ or ()}
         spaces = {
-            id(each.__globals__): (each.__globals__, dict(each.__globals__))
-            for each in self._functions
-            if not _is_ours(each)
+            id(function.__globals__): (function.__globals__, dict(function.__globals__))
+            for function in self._functions
+            if not _is_ours(function)
         }
         copies: dict[int, Any] = dict(stand_ins)
-        for each in self._functions:
-            space = each.__globals__ if _is_ours(each) else spaces[id(each.__globals__)][1]
-            around = tuple(cells[id(cell)][1] for cell in each.__closure__ or ())
-            copies[id(each)] = _copy(each, space, around)
+        for function in self._functions:
+            space = function.__globals__ if _is_ours(function) else spaces[id(function.__globals__)][1]
+            around = tuple(cells[id(cell)][1] for cell in function.__closure__ or ())
+            copies[id(function)] = _copy(function, space, around)
         for cell, own in cells.values():
             if is_bound(cell):
                 own.cell_contents = copies.get(id(cell.cell_contents), cell.cell_contents)
         for space, own_space in spaces.values():
             own_space.update({name: copies.get(id(value), value) for name, value in space.items()})
-        found: Callable[..., Any] = copies[id(self._function)]
-        return found
+        copy: Callable[..., Any] = copies[id(self._function)]
+        return copy
 
 
 def _copy(function: FunctionType, space: dict[str, Any], around: tuple[CellType, ...]) -> FunctionType:
-    made = FunctionType(function.__code__, space, function.__name__, function.__defaults__, around or None)
-    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, function.__qualname__
-    made.__module__, made.__doc__ = function.__module__, function.__doc__
-    vars(made).update(vars(function))
-    return made
+    copy = FunctionType(function.__code__, space, function.__name__, function.__defaults__, around or None)
+    copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, function.__qualname__
+    copy.__module__, copy.__doc__ = function.__module__, function.__doc__
+    vars(copy).update(vars(function))
+    return copy
 
 
 def _values(function: FunctionType) -> list[Any]:
-    """Return the values of a function's variables: those of enclosing functions, and global ones but for ours."""
-    found = [cell.cell_contents for cell in function.__closure__ or () if is_bound(cell)]
+    """Return the values of a function's variables: those of enclosing functions and the user's global ones."""
+    values = [cell.cell_contents for cell in function.__closure__ or () if is_bound(cell)]
     if not _is_ours(function):
         space = function.__globals__
-        found += [space[load.name] for load in facts_of(function.__code__).loads if load.name in space]
-    return found
+        values += [space[load.name] for load in facts_of(function.__code__).loads if load.name in space]
+    return values
 
 
 def _is_ours(function: FunctionType) -> bool:
@@ -105,8 +105,8 @@ def _is_large(value: Any) -> bool:
 
 
 def _nodes(scope: Scope, array: NDArray[np.float64]) -> Nodes:
-    """Return nodes with the numbers of an array that are no constants: an alias of them."""
+    """Return an alias of an array's numbers, so that they are no constants."""
     arrays = scope.graph.arrays
-    given = arrays.handed_out(arrays.made(ArrayNode("given", array.shape, sp.Float, numbers=array.ravel())))
-    nodes: Nodes = scope.arrays.aliases(given)
+    leaves = arrays.handed_out(arrays.made(ArrayNode("given", array.shape, sp.Float, numbers=array.ravel())))
+    nodes: Nodes = scope.arrays.aliases(leaves)
     return nodes

@@ -12,13 +12,12 @@ from symad.derivatives.matrix_algebra import Algebra, Places, Value
 
 Part = TypeVar("Part")
 
-_OF_OPERANDS: frozenset[MatrixKind] = frozenset(
-    {"solve", "triangular", "determinant", "log_determinant", "exponential"}
-)  # whose rules read the first operand
+# Kinds whose rules read the first operand
+_OF_OPERANDS: tuple[MatrixKind, ...] = ("solve", "triangular", "determinant", "log_determinant", "exponential")
 _OF_RESULTS = frozenset({"log_determinant", "exponential"})  # whose rules read no result
 
 
-def what_is_read(operation: MatrixOperation, operands: Sequence[Part], results: Sequence[Part]) -> list[Part]:
+def values_read(operation: MatrixOperation, operands: Sequence[Part], results: Sequence[Part]) -> list[Part]:
     """Return those of operands and results that the rule of an operation reads, in its order."""
     first = [operands[0]] if operation.kind in _OF_OPERANDS else []
     return [*first, *(() if operation.kind in _OF_RESULTS else results)]
@@ -29,13 +28,13 @@ def pushed(
     operation: MatrixOperation,
     read: Sequence[Value],
     tangents: Mapping[int, Value],
-    wanted: Collection[int],
+    targets: Collection[int],
 ) -> dict[int, Value]:
     """Return the tangents of some results, by their numbers, from those of operands."""
     if len(operation.operands) > 1:
         return {0: algebra.solution_forward(by, operation, read, tangents)}
-    found: dict[int, Value] = _FORWARD[operation.kind](by, operation, read, tangents[0], wanted)
-    return found
+    tangents_out: dict[int, Value] = _FORWARD[operation.kind](by, operation, read, tangents[0], targets)
+    return tangents_out
 
 
 def pulled(
@@ -43,11 +42,11 @@ def pulled(
     operation: MatrixOperation,
     read: Sequence[Value],
     cotangents: Mapping[int, Value],
-    wanted: Collection[int],
+    targets: Collection[int],
 ) -> dict[int, tuple[Value, Places]]:
     """Return the cotangents of some operands, by their numbers, and which of their entries have these."""
     if len(operation.operands) > 1:
-        return algebra.solution_backward(by, operation, read, cotangents[0], wanted)
+        return algebra.solution_backward(by, operation, read, cotangents[0], targets)
     return {0: _BACKWARD[operation.kind](by, operation, read, cotangents)}
 
 

@@ -1,10 +1,8 @@
 """Rules of QR, eigenvalues and singular values in terms of `matrix_algebra`.
 
 Matrices are stored by columns, as LAPACK has them (`codegen.ir.matrix_operation`): read row by row they are transposed,
-and so are the formulas here.
-
-Eigenvalues or singular values that differ by no more than n eps of the largest count as equal: their vectors have no
-derivative, which is NaN; nor has a factor Q of columns that depend on each other.
+and so are the formulas here. Eigenvalues or singular values that differ by at most n eps of the largest count as equal:
+the derivatives of their vectors are NaN, as are those of a factor Q of dependent columns.
 
 Source: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008);
 Townsend, "Differentiating the singular value decomposition" (2016); Walter and Lehmann, "Algorithmic differentiation of
@@ -40,10 +38,10 @@ def _weighted(x: Any, y: Any, first: Any, second: Any) -> Any:
 
 
 def _total(by: Algebra[Value], terms: Sequence[Value]) -> Value:
-    found = terms[0]
+    sum_of_terms = terms[0]
     for term in terms[1:]:
-        found = by.each(add, found, term)
-    return found
+        sum_of_terms = by.map(add, sum_of_terms, term)
+    return sum_of_terms
 
 
 # ---- QR: B = L P for the stored B, P and L, of a matrix, Q and R
@@ -57,9 +55,9 @@ def _factor(by: Algebra[Value], operation: MatrixOperation, lower: Value) -> Val
     """Return L, with NaN on its diagonal for a column that depends on those before it."""
     m, n = operation.sizes
     row, column = axes_of(n)
-    squares = by.multiplied((n, n, 1), by.each(mul, lower, lower), by.known(np.ones(n)))
+    squares = by.multiplied((n, n, 1), by.map(mul, lower, lower), by.known(np.ones(n)))
     bound = np.where(row == column, (m * EPS) ** 2, -1.0)
-    return by.each(_independent, lower, by.picked(squares, row), by.known(bound))
+    return by.map(_independent, lower, by.picked(squares, row), by.known(bound))
 
 
 def _solved_columns(by: Algebra[Value], lower: Value, right: Value, n: int, m: int, turned: bool) -> Value:
@@ -68,7 +66,7 @@ def _solved_columns(by: Algebra[Value], lower: Value, right: Value, n: int, m: i
 
 
 def qr_forward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Collection[int]
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, targets: Collection[int]
 ) -> dict[int, Value]:
     m, n = operation.sizes
     q, lower = results[0], _factor(by, operation, results[1])
@@ -76,13 +74,13 @@ def qr_forward(
     inner = by.multiplied((n, m, n), moved, q, (False, True))
     row, column = axes_of(n)
     first, second = by.known(1.0 * (row >= column)), by.known(1.0 * (row > column))
-    triangle = by.each(_weighted, inner, by.transposed(inner, n), first, second)
-    found = dict[int, Value]()
-    if 0 in wanted:
-        found[0] = by.each(sub, moved, by.multiplied((n, n, m), triangle, q))
-    if 1 in wanted:
-        found[1] = by.multiplied((n, n, n), lower, triangle)
-    return found
+    triangle = by.map(_weighted, inner, by.transposed(inner, n), first, second)
+    tangents = dict[int, Value]()
+    if 0 in targets:
+        tangents[0] = by.map(sub, moved, by.multiplied((n, n, m), triangle, q))
+    if 1 in targets:
+        tangents[1] = by.multiplied((n, n, n), lower, triangle)
+    return tangents
 
 
 def qr_backward(
@@ -93,14 +91,14 @@ def qr_backward(
     row, column = axes_of(n)
     terms = list[Value]()
     if 1 in cotangents:
-        kept = by.each(mul, cotangents[1], by.known(1.0 * (row >= column)))
+        kept = by.map(mul, cotangents[1], by.known(1.0 * (row >= column)))
         terms.append(by.multiplied((n, n, n), lower, kept, (True, False)))
     if 0 in cotangents:
-        terms.append(by.each(neg, by.multiplied((n, m, n), cotangents[0], q, (False, True))))
+        terms.append(by.map(neg, by.multiplied((n, m, n), cotangents[0], q, (False, True))))
     inner = by.picked(_total(by, terms), np.maximum(row, column) * n + np.minimum(row, column))
     moved = by.multiplied((n, n, m), inner, q)
     if 0 in cotangents:
-        moved = by.each(add, moved, cotangents[0])
+        moved = by.map(add, moved, cotangents[0])
     return _solved_columns(by, lower, moved, n, m, True), np.arange(m * n)
 
 
@@ -113,27 +111,27 @@ def _reciprocal_gap(x: Any, y: Any, lowest: Any, highest: Any, bound: Any) -> An
 
 
 def _gaps(by: Algebra[Value], values: Value, n: int, function: Callable[..., Any]) -> Value:
-    """Return what a function makes of each pair of values, the first and the last one, and its bound."""
+    """Return a function of each pair of values, of the first and the last one, and of its bound."""
     row, column = axes_of(n)
     pairs = [by.picked(values, places) for places in (row, column, 0 * row, 0 * row + n - 1)]
-    return by.each(function, *pairs, by.known(n * EPS * (row != column)))
+    return by.map(function, *pairs, by.known(n * EPS * (row != column)))
 
 
 def eigen_forward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Collection[int]
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, targets: Collection[int]
 ) -> dict[int, Value]:
     (n,), (values, vectors) = operation.sizes, results
     cube = n, n, n
     row, column = axes_of(n)
     symmetric = by.picked(tangent, np.minimum(row, column) * n + np.maximum(row, column))
     inner = by.multiplied(cube, by.multiplied(cube, vectors, symmetric), vectors, (False, True))
-    found = dict[int, Value]()
-    if 0 in wanted:
-        found[0] = by.picked(inner, np.arange(n) * (n + 1))
-    if 1 in wanted:
-        turning = by.each(mul, _gaps(by, values, n, _reciprocal_gap), inner)
-        found[1] = by.multiplied(cube, turning, vectors)
-    return found
+    tangents = dict[int, Value]()
+    if 0 in targets:
+        tangents[0] = by.picked(inner, np.arange(n) * (n + 1))
+    if 1 in targets:
+        turning = by.map(mul, _gaps(by, values, n, _reciprocal_gap), inner)
+        tangents[1] = by.multiplied(cube, turning, vectors)
+    return tangents
 
 
 def eigen_backward(
@@ -144,15 +142,15 @@ def eigen_backward(
     row, column = axes_of(n)
     terms = list[Value]()
     if 0 in cotangents:
-        terms.append(by.each(mul, by.picked(cotangents[0], row), by.known(1.0 * (row == column))))
+        terms.append(by.map(mul, by.picked(cotangents[0], row), by.known(1.0 * (row == column))))
     if 1 in cotangents:
         turning = by.multiplied(cube, cotangents[1], vectors, (False, True))
-        terms.append(by.each(mul, _gaps(by, values, n, _reciprocal_gap), turning))
+        terms.append(by.map(mul, _gaps(by, values, n, _reciprocal_gap), turning))
     whole = by.multiplied(cube, by.multiplied(cube, vectors, _total(by, terms), (True, False)), vectors)
     places = np.flatnonzero(row <= column)
     halved = by.known(np.where(row == column, 0.5, 1.0)[places])
     other = by.picked(whole, (column * n + row)[places])
-    return by.each(of_both, by.picked(whole, places), other, halved), places
+    return by.map(of_both, by.picked(whole, places), other, halved), places
 
 
 # ---- singular values and vectors: B = V diag(s) P for the stored B, P = transpose(U) and V
@@ -168,31 +166,30 @@ def _reciprocal(x: Any, largest: Any, bound: Any) -> Any:
 
 
 def _reciprocals(by: Algebra[Value], values: Value, n: int, m: int) -> Value:
-    """Return 1 / s for each row of a matrix n x m."""
     row = np.repeat(np.arange(n), m)
     bound = by.known(np.full(n * m, n * EPS))
-    return by.each(_reciprocal, by.picked(values, row), by.picked(values, 0 * row), bound)
+    return by.map(_reciprocal, by.picked(values, row), by.picked(values, 0 * row), bound)
 
 
 def _exchanged(by: Algebra[Value], operation: MatrixOperation, results: Mapping[int, Value]) -> dict[int, Value]:
-    """Return what the transposed matrix has: its U is V, and its V is U."""
+    """Return the results for the transposed matrix: its U is V, and its V is U."""
     size = min(operation.sizes)
     rows = {0: size, 2: operation.sizes[1]}
     return {k if k == 1 else 2 - k: x if k == 1 else by.transposed(x, rows[k]) for k, x in results.items()}
 
 
 def singular_forward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Collection[int]
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, targets: Collection[int]
 ) -> dict[int, Value]:
     m, n = operation.sizes
     if m < n:
         turned = MatrixOperation("singular", (n, m))
-        given = _exchanged(by, operation, dict(enumerate(results)))
+        factors = _exchanged(by, operation, dict(enumerate(results)))
         moved = by.transposed(tangent, n)
         return _exchanged(
-            by, turned, _tall_forward(by, turned, [given[k] for k in range(3)], moved, [2 - k for k in wanted])
+            by, turned, _tall_forward(by, turned, [factors[k] for k in range(3)], moved, [2 - k for k in targets])
         )
-    return _tall_forward(by, operation, results, tangent, wanted)
+    return _tall_forward(by, operation, results, tangent, targets)
 
 
 def singular_backward(
@@ -201,36 +198,38 @@ def singular_backward(
     m, n = operation.sizes
     if m < n:
         turned = MatrixOperation("singular", (n, m))
-        given = _exchanged(by, operation, dict(enumerate(results)))
-        found, places = _tall_backward(by, turned, [given[k] for k in range(3)], _exchanged(by, operation, cotangents))
-        return by.transposed(found, m), places
+        factors = _exchanged(by, operation, dict(enumerate(results)))
+        cotangent, places = _tall_backward(
+            by, turned, [factors[k] for k in range(3)], _exchanged(by, operation, cotangents)
+        )
+        return by.transposed(cotangent, m), places
     return _tall_backward(by, operation, results, cotangents)
 
 
 def _tall_forward(
-    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, wanted: Collection[int]
+    by: Algebra[Value], operation: MatrixOperation, results: Sequence[Value], tangent: Value, targets: Collection[int]
 ) -> dict[int, Value]:
     (m, n), (left, values, right) = operation.sizes, results
     row, column = axes_of(n)
     moved = by.multiplied((n, n, m), right, tangent, (True, False))
     inner = by.multiplied((n, m, n), moved, left, (False, True))
-    found = dict[int, Value]()
-    if 1 in wanted:
-        found[1] = by.picked(inner, np.arange(n) * (n + 1))
-    if 0 not in wanted and 2 not in wanted:
-        return found
+    tangents = dict[int, Value]()
+    if 1 in targets:
+        tangents[1] = by.picked(inner, np.arange(n) * (n + 1))
+    if 0 not in targets and 2 not in targets:
+        return tangents
     gaps, other = _gaps(by, values, n, _squares_gap), by.transposed(inner, n)
     rows, columns = by.picked(values, row), by.picked(values, column)
-    if 0 in wanted:
-        turning = by.each(mul, gaps, by.each(_weighted, inner, other, rows, columns))
-        found[0] = by.multiplied((n, n, m), turning, left)
+    if 0 in targets:
+        turning = by.map(mul, gaps, by.map(_weighted, inner, other, rows, columns))
+        tangents[0] = by.multiplied((n, n, m), turning, left)
         if m > n:
-            rest = by.each(sub, moved, by.multiplied((n, n, m), inner, left))
-            found[0] = by.each(add, found[0], by.each(mul, rest, _reciprocals(by, values, n, m)))
-    if 2 in wanted:
-        turning = by.each(mul, gaps, by.each(_weighted, other, inner, rows, columns))
-        found[2] = by.each(neg, by.multiplied((n, n, n), right, turning))
-    return found
+            rest = by.map(sub, moved, by.multiplied((n, n, m), inner, left))
+            tangents[0] = by.map(add, tangents[0], by.map(mul, rest, _reciprocals(by, values, n, m)))
+    if 2 in targets:
+        turning = by.map(mul, gaps, by.map(_weighted, other, inner, rows, columns))
+        tangents[2] = by.map(neg, by.multiplied((n, n, n), right, turning))
+    return tangents
 
 
 def _tall_backward(
@@ -241,17 +240,17 @@ def _tall_backward(
     rows, columns = by.picked(values, row), by.picked(values, column)
     terms, outside = list[Value](), None
     if 1 in cotangents:
-        terms.append(by.each(mul, by.picked(cotangents[1], row), by.known(1.0 * (row == column))))
+        terms.append(by.map(mul, by.picked(cotangents[1], row), by.known(1.0 * (row == column))))
     gaps = _gaps(by, values, n, _squares_gap) if 0 in cotangents or 2 in cotangents else None
     if 0 in cotangents and gaps is not None:
-        turning = by.each(mul, gaps, by.multiplied((n, m, n), cotangents[0], left, (False, True)))
-        terms.append(by.each(of_both, turning, by.transposed(turning, n), rows))
+        turning = by.map(mul, gaps, by.multiplied((n, m, n), cotangents[0], left, (False, True)))
+        terms.append(by.map(of_both, turning, by.transposed(turning, n), rows))
         if m > n:
-            outside = by.each(mul, cotangents[0], _reciprocals(by, values, n, m))
-            terms.append(by.each(neg, by.multiplied((n, m, n), outside, left, (False, True))))
+            outside = by.map(mul, cotangents[0], _reciprocals(by, values, n, m))
+            terms.append(by.map(neg, by.multiplied((n, m, n), outside, left, (False, True))))
     if 2 in cotangents and gaps is not None:
-        turning = by.each(mul, gaps, by.multiplied((n, n, n), right, cotangents[2], (True, False)))
-        terms.append(by.each(neg, by.each(of_both, turning, by.transposed(turning, n), columns)))
+        turning = by.map(mul, gaps, by.multiplied((n, n, n), right, cotangents[2], (True, False)))
+        terms.append(by.map(neg, by.map(of_both, turning, by.transposed(turning, n), columns)))
     moved = by.multiplied((n, n, m), _total(by, terms), left)
-    moved = moved if outside is None else by.each(add, moved, outside)
+    moved = moved if outside is None else by.map(add, moved, outside)
     return by.multiplied((n, n, m), right, moved), np.arange(m * n)

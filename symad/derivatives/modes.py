@@ -1,9 +1,8 @@
 """The derivatives of an open level as trees of nodes: four passes over one linear map, and mode="auto".
 
-mode="auto": every way is written down on the graph, the operations are counted, and the cheapest way is kept. What was
-not kept stays on the graph unused, and costs nothing later. `choices()` shows what was chosen, and the counts.
-
-Each function takes the level and the tree of its result and returns nodes; nothing here knows what a user's value is.
+mode="auto" writes every way on the graph, counts the operations, and keeps the cheapest way; the others stay unused.
+`choices()` shows the choices and the counts. Each function takes the level and the tree of its result and returns
+nodes; nothing here knows about the user's values.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ import numpy as np
 from codegen.bound import bound
 from codegen.records import dataclass
 from symad.derivatives.array_arithmetic import GuardedArithmetic, NodeArithmetic, NumberArithmetic
-from symad.derivatives.array_linear import ArrayLinear, Linearization
-from symad.derivatives.array_linearizations import ForAnyNumbers, InNumbers
+from symad.derivatives.array_linear import ArrayLinear, ForAnyNumbers, InNumbers, Linearization
 from symad.derivatives.elimination import Entries, cross_country, forward, forward_operations, reverse
 from symad.derivatives.level import Level
 from symad.derivatives.linear import Linear, linearize
@@ -41,9 +39,9 @@ LOG = logging.getLogger("symad")
 
 @dataclass(frozen=True)
 class Choice:
-    """What was computed, the way that was taken, and the operations of every way that was looked at.
+    """What was computed, the way that was taken, and the operations of every way that was tried.
 
-    A way that is given up as soon as it needs more operations than another counts those that it needed until then.
+    A way is given up once it needs more operations than another, and counts those made until then.
     """
 
     what: str
@@ -75,7 +73,7 @@ _made: ContextVar[list[Chosen] | None] = ContextVar("symad_choices", default=Non
 def choices() -> Iterator[list[Chosen]]:
     """Give a list that collects what `mode="auto"` chooses in this block, with the operations of the alternatives.
 
-    What `compile` chooses is a `CompilationPlan`, whose `operations` are those that each way carries out in a call.
+    `compile` adds a `CompilationPlan`, whose `operations` count those of a call by each way.
 
     >>> import symad as sa
     >>> with choices() as made:
@@ -91,23 +89,23 @@ def choices() -> Iterator[list[Chosen]]:
 
 def cheapest(
     graph: Graph,
-    what: str,
+    subject: str,
     ways: Mapping[str, Callable[[], T]],
-    given: Sequence[int],
+    known: Sequence[int],
     mode: str = "auto",
     nodes_of: Callable[[T], Iterable[int | None]] = iter,  # type: ignore[assignment]
 ) -> T:
-    """Return what the way with the fewest operations beyond the given nodes makes (of a tie, the first).
+    """Return the result of the way with the fewest operations beyond the `known` nodes (of a tie, the first).
 
     Any other mode than "auto" is the name of a way, and only that one is tried.
     """
-    made = {name: way() for name, way in ways.items() if mode in ("auto", name)}
-    if len(made) == 1 and not listening():
-        return next(iter(made.values()))
-    operations = {name: operations_of(graph, nodes_of(found), given) for name, found in made.items()}
+    results = {name: way() for name, way in ways.items() if mode in ("auto", name)}
+    if len(results) == 1 and not listening():
+        return next(iter(results.values()))
+    operations = {name: operations_of(graph, nodes_of(result), known) for name, result in results.items()}
     chosen = min(operations, key=operations.__getitem__)
-    record(Choice(what, chosen, operations))
-    return made[chosen]
+    record(Choice(subject, chosen, operations))
+    return results[chosen]
 
 
 def listening() -> bool:
@@ -122,9 +120,9 @@ def record(choice: Chosen) -> None:
         listener.append(choice)
 
 
-def operations_of(graph: Graph, nodes: Iterable[int | None], given: Sequence[int]) -> int:
-    """Return how many operations nodes need beyond the given ones; a structural zero needs none."""
-    return graph.count_operations([node for node in nodes if node is not None], given)
+def operations_of(graph: Graph, nodes: Iterable[int | None], known: Sequence[int]) -> int:
+    """Return how many operations nodes need beyond the `known` ones; a structural zero needs none."""
+    return graph.count_operations([node for node in nodes if node is not None], known)
 
 
 DYADIC_INPUTS = 256  # beyond it dense gradients at every node are never the cheaper way, and looking costs memory
@@ -135,18 +133,18 @@ Elimination: TypeAlias = Callable[..., Entries | None]
 _ORDERS: dict[str, Elimination] = {"fwd": forward, "rev": reverse, "cross-country": cross_country}
 
 
-def linear_map(level: Level, result: Tree, *, again: bool = False) -> Linear | ArrayLinear:
+def linear_map(level: Level, result: Tree, *, nested: bool = False) -> Linear | ArrayLinear:
     """Return the linear map from the level's parameters to its result, of whole arrays where the level has them.
 
-    At the outside its coefficients are numbers, unless the level differentiates them `again`.
+    At the outside its coefficients are numbers, unless the level differentiates them (`nested`).
     """
     if not level.has_array_nodes:
         return derivative_of(level, result)
-    in_numbers = level.scope.parent is None and not again
+    in_numbers = level.scope.parent is None and not nested
     if in_numbers and level.scope.graph.arrays.closed:
         raise symbol_met_arrays("a symbol")
-    made = InNumbers if in_numbers else Linearization
-    return made(level.build, result.nodes, level.parameters.nodes, level.scope.values).linear()
+    linearization = InNumbers if in_numbers else Linearization
+    return linearization(level.build, result.nodes, level.parameters.nodes, level.scope.values).linear()
 
 
 def derivative_of(level: Level, result: Tree) -> Linear:
@@ -154,16 +152,16 @@ def derivative_of(level: Level, result: Tree) -> Linear:
     return linearize(level.build, result.flat, level.parameters.flat)
 
 
-def push(scope: Scope, linear: Linear | ArrayLinear, tangents: Nodes, *, again: bool = False) -> Nodes:
+def push(scope: Scope, linear: Linear | ArrayLinear, tangents: Nodes, *, nested: bool = False) -> Nodes:
     """Return tangents of the outputs; a structural zero becomes the number 0.
 
-    At the outside whole arrays are carried through the map as numbers, unless the level differentiates them `again`.
+    At the outside the map carries whole arrays as numbers, unless the level differentiates them (`nested`).
     """
     build = Builder(scope.graph)
     if isinstance(linear, Linear):
         carried = linear.apply(build, tangents.tolist())
         return np.array([build.zero if node is None else node for node in carried], dtype=np.int64)
-    if scope.parent is not None or again:
+    if scope.parent is not None or nested:
         map_of_nodes = linear.with_constants(scope.graph) if linear.of_numbers else linear
         return map_of_nodes.image(NodeArithmetic(build), tangents)
     if scope.graph.arrays.closed:
@@ -173,10 +171,10 @@ def push(scope: Scope, linear: Linear | ArrayLinear, tangents: Nodes, *, again: 
     return constants(scope.graph, map_of_numbers.image(NumberArithmetic(), seeds))
 
 
-def gradient(level: Level, result: Tree, *, again: bool = False) -> Tree:
-    """Return the gradient of a scalar by reverse mode, in the structure of the parameters (`again`: see `push`)."""
-    pullback = linear_map(level, result, again=again).transpose()
-    return level.parameters.refill(push(level.scope, pullback, np.array([level.build.one]), again=again))
+def gradient(level: Level, result: Tree, *, nested: bool = False) -> Tree:
+    """Return the gradient of a scalar by reverse mode, in the structure of the parameters (`nested`: see `push`)."""
+    pullback = linear_map(level, result, nested=nested).transpose()
+    return level.parameters.refill(push(level.scope, pullback, np.array([level.build.one]), nested=nested))
 
 
 def gradient_for_any_numbers(level: Level, result: Tree) -> Tree:
@@ -193,9 +191,9 @@ def jacobian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
 
     "auto" takes the order of elimination (see `elimination`) with the fewest operations; `choices` shows the counts.
     """
-    made = jacobians(level.build, derivative_of(level, result), mode)
-    found = {name: partial(made.__getitem__, name) for name in made}
-    return cheapest(level.build.graph, "Jacobian", found, level.parameters.flat, nodes_of=dict.values)
+    candidates = jacobians(level.build, derivative_of(level, result), mode)
+    ways = {name: partial(candidates.__getitem__, name) for name in candidates}
+    return cheapest(level.build.graph, "Jacobian", ways, level.parameters.flat, nodes_of=dict.values)
 
 
 def jacobians(build: Builder, linear: Linear, mode: str = "auto") -> dict[str, Entries]:
@@ -208,8 +206,8 @@ def _worth_trying(linear: Linear) -> dict[str, Elimination]:
     """Return the orders of elimination that may be the cheapest, by the products and sums they will make.
 
     Forward or reverse mode is left out when it makes more than twice as many as the other. Cross-country elimination is
-    left out for one input or one output, for more than 100 000 edges, and when the others use an edge hardly more than
-    once; it is given up when it makes more than they do. So looking costs at most three times the cheapest way.
+    left out for one input or output, beyond 100 000 edges, and when the others use an edge hardly more than once; it is
+    given up beyond their count. So looking costs at most three times the cheapest way.
     """
     into, out = len(linear.inputs), len(linear.outputs)
     maps = {"fwd": linear, "rev": linear.transpose()}
@@ -253,16 +251,16 @@ def hessian_entries(level: Level, result: Tree, mode: str = "auto") -> Entries:
     "auto" pushes edges, and takes dyads where they need fewer operations; `choices` shows the counts.
     """
     sweep = derivative_of(level, result)
-    build, output, given = level.build, result.flat[0], level.parameters.flat
+    build, output, parameters = level.build, result.flat[0], level.parameters.flat
     ways = {"edge": partial(edge_pushing, build, sweep, output), "dyadic": partial(dyads, build, sweep, output)}
     if mode == "auto":
         pushed = ways["edge"]()
         ways["edge"] = partial(dict, pushed)
         if len(sweep.inputs) > DYADIC_INPUTS or dyad_operations(build, sweep) >= build.graph.count_operations(
-            pushed.values(), given
+            pushed.values(), parameters
         ):
             del ways["dyadic"]
-    return cheapest(build.graph, "Hessian", ways, given, mode, nodes_of=dict.values)
+    return cheapest(build.graph, "Hessian", ways, parameters, mode, nodes_of=dict.values)
 
 
 def dense(level: Level, entries: Entries, shape: tuple[int, int]) -> Nodes:

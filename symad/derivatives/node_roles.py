@@ -1,8 +1,8 @@
 """The roles of nodes in each level, read from the steps that `symad.derivatives.level` recorded.
 
 A node may have several roles: in reverse mode x * 1 is x, so a primal is the cotangent of another node, and a residual
-of a third. A node that the user's function wrote is primal to the level around it; so is one that a level wrote on the
-way to a residual. Nodes written outside of all levels have no role and are primal too.
+of a third. Nodes of the user's function are primal to the level around it, as are those that a level wrote on the way
+to a residual. Nodes written outside of all levels have no role and are primal too.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def _role(level: int, kind: RoleKind) -> Role:
 class Way:
     """One use of a level's linear map: a pass that carries tangents or cotangents, or an elimination of all nodes.
 
-    `values` has what a pass carried for each node, `seeds` what it began with, `entries` the results of an elimination.
+    `values` are those of each node, `seeds` those at the start, `entries` the results of an elimination.
     """
 
     name: str
     kind: Kind
     linear: Linear | None
-    outputs: tuple[int, ...]  # what is differentiated
+    outputs: tuple[int, ...]  # of the differentiated function
     results: tuple[int, ...]
     seeds: tuple[tuple[int, int], ...] = ()
     values: Mapping[int, Term] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Way:
 
 @dataclass(eq=False)
 class Opened:
-    """One level that a transform opened: its parameters, the function it called, and what became of it."""
+    """One level that a transform opened: its parameters, the function it called, and its results."""
 
     depth: int
     transform: str
@@ -83,7 +83,7 @@ class Opened:
         return any(way.kind == "cotangent" for way in self.ways)
 
     def products(self) -> list[int]:
-        """Return the nodes that the level hands on: its function's results, residuals, what was carried."""
+        """Return the nodes that the level hands on: its function's results, residuals, tangents and cotangents."""
         coefficients = [node for linear in self.linears for node in kept_by(linear)]
         return [*self.results, *coefficients, *(node for way in self.ways for node in way.results)]
 
@@ -101,8 +101,8 @@ class History:
         self.graph = graph
         self.finished: list[Opened] = []  # in the order in which their functions returned
         self._roles: dict[int, tuple[Role, ...]] = {}
-        self._derived: set[int] = set()  # what no user wrote
-        self._tried: set[Role] = set()  # what ways did that were tried and not taken
+        self._derived: set[int] = set()  # nodes that no user wrote
+        self._tried: set[Role] = set()  # roles in ways that were tried and not taken
         self._taken: set[Role] = set()
         self._open: list[Opened] = []
         self._residuals: list[int] = []  # of an elimination that is not finished yet
@@ -112,9 +112,9 @@ class History:
                 getattr(self, f"_{event.step}")(event, *event.detail)
 
     def roles(self, node: int) -> tuple[Role, ...]:
-        """Return the roles of a node, sorted; none for what was written outside of all levels."""
-        found = tuple(sorted(self._roles.get(node, ())))
-        return tuple(role for role in found if role in self._taken or role not in self._tried) or found
+        """Return the roles of a node, sorted; none for nodes written outside of all levels."""
+        all_roles = tuple(sorted(self._roles.get(node, ())))
+        return tuple(role for role in all_roles if role in self._taken or role not in self._tried) or all_roles
 
     def keep(self, level: Opened, taken: list[Way]) -> None:
         """Forget the ways of a level that were not taken, with their maps and roles."""
@@ -131,7 +131,7 @@ class History:
         return node not in self._derived
 
     def share_roles(self, there: Sequence[int]) -> None:
-        """Give nodes without roles those of equal nodes: what is merged of paths is written anew, without aliases."""
+        """Give nodes without roles those of equal nodes: merging paths writes nodes anew, without aliases."""
         shared: dict[int, tuple[Role, ...]] = {}
         for node, roles in self._roles.items():
             if self.graph.operands[node]:
@@ -158,7 +158,7 @@ class History:
 
     def _closed(self, event: Event) -> None:
         level = self._open.pop()
-        if level.ways:  # what is left was made of what was carried: factors, sums, selects
+        if level.ways:  # the rest was made from carried nodes: factors, sums, selects
             self._mark_region(level.made, event.end, level.depth, level.ways[-1].kind, ())
 
     def _linearized(self, event: Event, linear: Linear) -> None:
@@ -176,7 +176,7 @@ class History:
         event: Event,
         linear: Linear,
         values: dict[int, Term],
-        found: list[int | None],
+        carried: list[int | None],
         seeds: Sequence[int | None],
     ) -> None:
         level = self._by_parameters.get(linear.outputs if linear.transposed else linear.inputs)
@@ -187,7 +187,7 @@ class History:
         self._mark_region(event.start, event.end, linear.level, kind, ())
         if level is not None and linear.level:
             began = tuple((node, seed) for node, seed in zip(linear.inputs, seeds, strict=True) if seed is not None)
-            results = tuple(node for node in found if node is not None)
+            results = tuple(node for node in carried if node is not None)
             name = "pullback" if linear.transposed else "pushforward"
             outputs = linear.inputs if linear.transposed else linear.outputs
             level.ways.append(Way(name, kind, linear, outputs, results, began, values))
@@ -195,7 +195,9 @@ class History:
     def _residual(self, event: Event, node: int) -> None:
         self._residuals.append(node)
 
-    def _eliminated(self, event: Event, linear: Linear | None, name: str, kind: Kind, found: Any, *more: Any) -> None:
+    def _eliminated(
+        self, event: Event, linear: Linear | None, name: str, kind: Kind, eliminated: Any, *more: Any
+    ) -> None:
         residuals = [node for node in self._residuals if node >= event.start] if self._residuals else []
         level = self._owner(event, linear)
         if level is None or (name == "gradients" and linear and linear.outputs not in (level.results, ())):
@@ -203,17 +205,17 @@ class History:
         self._residuals.clear()
         primal: Iterable[int] = ()
         if name == "taylor":
-            primal, residuals = found, more[0]
-            found = {node: dict(enumerate(series[1:])) for node, series in found.items()}
+            primal, residuals = eliminated, more[0]
+            eliminated = {node: dict(enumerate(series[1:])) for node, series in eliminated.items()}
         if name == "second forward":
             residuals = [node for local in more[0].values() for node in local.values() if node >= event.start]
         self._mark(residuals, level.depth, "residual")
         carried = [term[0] for term in more[0].values()] if name in ("edge", "dyadic") else []
-        results = tuple(_values(found))
+        results = tuple(_values(eliminated))
         self._mark([*carried, *results], level.depth, kind)
         self._mark_region(event.start, event.end, level.depth, kind, [*residuals, *primal])
         if name != "gradients":
-            entries = found if results and name in ("fwd", "rev", "cross-country", "edge", "dyadic") else {}
+            entries = eliminated if results and name in ("fwd", "rev", "cross-country", "edge", "dyadic") else {}
             outputs = tuple(more[1]) if linear is None else linear.outputs
             level.ways.append(Way(name, kind, linear, outputs, results, (), {}, entries))
 
@@ -250,9 +252,9 @@ class History:
                 roles[node] = (*before, role)
 
 
-def _values(found: Any) -> list[int]:
-    """Return the nodes in what an elimination found: nodes, terms, or tables of them."""
-    stack, nodes = [found], list[int]()
+def _values(eliminated: Any) -> list[int]:
+    """Return the nodes in the result of an elimination: nodes, terms, or tables of them."""
+    stack, nodes = [eliminated], list[int]()
     while stack:
         item = stack.pop()
         if isinstance(item, dict):

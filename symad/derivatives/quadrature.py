@@ -1,12 +1,12 @@
 """Integrals by quadrature on numbers, differentiated under the integral sign at every order.
 
-The integral enters the graph as a number with a rule. The integrand is traced at the places of a Gauss-Kronrod formula
-on intervals that are halved until it is exact, and at the bounds: its derivative in what the integrand depends on is
-the sum of the derivatives at these places, whose error is estimated again, and in a bound it is the integrand there.
-These are of the same kind again, so no order is special.
+The integral enters the graph as a number with a rule. The integrand is traced at the bounds and at the places of a
+Gauss-Kronrod formula, on intervals that are halved until the error is small. The derivative in an operand of the
+integrand is the sum of its derivatives at these places, whose error is estimated again; in a bound it is the integrand
+there. These are integrals of the same kind, so every order follows.
 
-That holds where the integrand does not jump at a place that moves. So a condition that depends on what is
-differentiated, and has both answers within the interval, is refused.
+This is wrong where the integrand jumps at a place that moves. So a condition that depends on the differentiated
+operands, and has both answers within the interval, is refused.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _GAUSS = (
 _INTERVALS = 400
 _CLOSE = 1e-11  # how far the two formulas may differ for the integrand, relative to its absolute value's integral
 _ENOUGH = 1e-6  # and for its derivatives; the error of the better formula is far smaller
-_AGREES = 1e-6  # what is found here with what the caller's quadrature finds
+_AGREES = 1e-6  # this integral with the caller's
 
 JUMPS = {  # heads that may jump
     sp.Piecewise, sp.sign, sp.floor, sp.ceiling, sp.frac, sp.Mod, sp.Heaviside, heads.rint, heads.trunc, heads.fmod,
@@ -89,8 +89,8 @@ class _Integrand:
 
     def at(self, t: Any) -> int:
         """Return the node of the integrand at a plain number, or at a traced one."""
-        made = call(self.f, lambda: (t, *wrap(self.scope, self.arguments)))
-        result = lift_result(self.scope, made, name_of(self.f)).flat
+        value = call(self.f, lambda: (t, *wrap(self.scope, self.arguments)))
+        result = lift_result(self.scope, value, name_of(self.f)).flat
         if len(result) != 1:
             raise ArgumentError(
                 f"the integrand {name_of(self.f)} returned {len(result)} numbers", where=user_place(), do="return one"
@@ -121,20 +121,20 @@ class _Integrand:
         nodes = [self.nodes[t] for t in places]
         reached = self._operands([*nodes, *[node for _, node in at_ends if node is not None]])
         family = _Family(self, sorted(reached - {place for place, _ in at_ends}), weights, gauss)
-        return family.made(value, nodes, at_ends)
+        return family.node_of(value, nodes, at_ends)
 
     def _operands(self, nodes: Sequence[int]) -> set[int]:
-        """The arguments, and the parameters of open levels that the integrand reaches otherwise: captured values."""
+        """Return the arguments, and the parameters of open levels that the integrand captures."""
         return dependencies(self.scope.graph, nodes, self._active(), elements=True)
 
     def _active(self) -> set[int]:
-        """The arguments and the parameters of open levels: what may be differentiated in."""
+        """Return what may be differentiated in: the arguments and the parameters of open levels."""
         parameters = {node for around in self.scope.chain() for node in around.parameters}
         return parameters | {node for node in self.arguments.flat if node not in self.scope.graph.atoms}
 
 
 class _Family:
-    """What all derivatives of an integral have in common: what they are taken in, and the formula."""
+    """What all derivatives of an integral share: the operands, and the formula."""
 
     def __init__(self, integrand: _Integrand, reached: list[int], weights: Any, gauss: Any) -> None:
         self.scope, self.watch = integrand.scope, integrand.watch
@@ -142,8 +142,8 @@ class _Family:
         self.reached, self.weights, self.gauss = reached, weights, gauss
         self.build = Builder(self.scope.graph)
 
-    def made(self, value: float, nodes: list[int], at_ends: list[tuple[int, int | None]]) -> int:
-        """Return the node of an integral, of its value and the integrand's nodes at the places and the bounds."""
+    def node_of(self, value: float, nodes: list[int], at_ends: list[tuple[int, int | None]]) -> int:
+        """Return the node of an integral, from its value and the integrand's nodes at the places and the bounds."""
         graph = self.scope.graph
         bounds = [k for k, (_, node) in enumerate(at_ends) if node is not None]
         operands = [*self.reached, *[at_ends[k][0] for k in bounds]]
@@ -178,26 +178,26 @@ class _IntegralRule:
             assert node is not None
             return node if k else family.build.neg(node)
         if self.inner is None:
-            self.inner = self._made()
+            self.inner = self._derivatives()
         return self.inner.get(position)
 
-    def _made(self) -> dict[int, int | None]:
-        """Return the derivatives in all operands that the integrand depends on, all found at once."""
+    def _derivatives(self) -> dict[int, int | None]:
+        """Return the derivatives in all operands that the integrand depends on, computed at once."""
         family, build = self.family, self.family.build
         family.watch.check_choices(self.nodes, set(family.reached), family.name)
         present = [(place, node) for place, node in self.at_ends if node is not None]
         held = [place for place, _ in present]
         outputs = [*self.nodes, *[node for _, node in present]]
         entries = forward(build, linearize(build, outputs, [*family.reached, *held]))
-        found: dict[int, int | None] = {}
+        partials: dict[int, int | None] = {}
         for k in range(len(family.reached)):
             column = [entries.get((row, k), build.zero) for row in range(len(outputs))]
             if all(node == build.zero for node in column):
                 continue
             nodes, last = column[: len(self.nodes)], iter(column[len(self.nodes) :])
             ends = [(place, None if node is None else next(last)) for place, node in self.at_ends]
-            found[k] = family.made(family.summed(nodes), nodes, ends)
-        return found
+            partials[k] = family.node_of(family.summed(nodes), nodes, ends)
+        return partials
 
 
 def _refined(f: Callable[[float], float], low: float, high: float, points: Sequence[float]) -> tuple[Any, Any, Any]:
@@ -232,8 +232,8 @@ def _refined(f: Callable[[float], float], low: float, high: float, points: Seque
 def _unfolded(s: Any, low: float, high: float) -> tuple[Any, Any]:
     """Return the places of an interval that places of a finite one stand for, and how much wider it is.
 
-    A finite interval stands for that from 0 to 1, closer and closer at the ends: there a root, and what its derivative
-    is, become smooth.
+    A finite interval is mapped from [0, 1] with places that crowd at the ends: a root there, and its derivative, become
+    smooth.
     """
     if math.isfinite(low) and math.isfinite(high):
         return low + (high - low) * smoothed(s)[0], (high - low) * smoothed(s)[1]
@@ -268,7 +268,7 @@ def _not_exact(name: str, error: float) -> NoReturn:
     )
 
 
-class _Heard(list[Any]):
+class _Questions(list[Any]):
     """Questions that an integrand asks of numbers; `passed` are those of integrals inside of it."""
 
     def __init__(self) -> None:
@@ -277,14 +277,14 @@ class _Heard(list[Any]):
 
 
 class _Answers:
-    """What an integrand asks of numbers at each place, and the choices in what it returns."""
+    """Questions that an integrand asks about numbers at each place, and the choices in its result."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope, self.graph, self.asked = scope, scope.graph, list[list[Any]]()
 
     def heard(self, run: Callable[[], int]) -> int:
-        """Return what is run, and note what it asked."""
-        arrays, heard = self.graph.arrays, _Heard()
+        """Run a function, record its questions, and return its result."""
+        arrays, heard = self.graph.arrays, _Questions()
         before, arrays.asked = arrays.asked, heard
         try:
             return run()
@@ -294,7 +294,7 @@ class _Answers:
             _pass_on(before, [*heard, *heard.passed])
 
     def numbers(self, nodes: list[int]) -> NDArray[np.float64]:
-        """Return the values of nodes, for which an integral around this one does not ask."""
+        """Return the values of nodes; an outer integral does not record this question."""
         arrays = self.graph.arrays
         before, arrays.asked = arrays.asked, (None if arrays.asked is None else [])
         try:
@@ -316,34 +316,34 @@ class _Answers:
             refuse_moving_choice(name)
 
     def check_choices(self, nodes: list[int], reached: set[int], name: str) -> None:
-        """Refuse to differentiate what chooses at a place which depends on the operands."""
+        """Raise an error where the integrand chooses at a place that depends on the operands."""
         if len({tuple(self._choices([node], reached)) for node in nodes}) > 1:
             refuse_moving_choice(name)
 
     def _choices(self, nodes: list[int], reached: set[int]) -> list[Any]:
-        """Return what is chosen in the nodes, of conditions that depend on the operands."""
-        found: list[Any] = []
+        """Return the choices in the nodes whose conditions depend on the operands."""
+        choices: list[Any] = []
         for node in needed(self.graph, nodes, ()):
             head, operands = self.graph.heads[node], self.graph.operands[node]
             conditions = list(operands[1::2] if head is sp.Piecewise else operands) if head in JUMPS else []
             if conditions and self._depends(np.array(conditions), reached):
-                found.append((head, tuple(_decided(head, self.numbers([node, *conditions])))))
-        return found
+                choices.append((head, tuple(_decided(head, self.numbers([node, *conditions])))))
+        return choices
 
     def _depends(self, nodes: Any, reached: set[int]) -> bool:
         return bool(dependencies(self.graph, np.ravel(nodes).tolist(), reached, elements=True))
 
 
 def _pass_on(before: list[Any] | None, asked: list[Any]) -> None:
-    """Give questions to who listens around; an integral around this one has them, and does not judge them."""
-    if isinstance(before, _Heard):
+    """Pass questions to an outer integral, which records them without judging them."""
+    if isinstance(before, _Questions):
         before.passed += asked
     elif before is not None:
         before += asked
 
 
 def _decided(head: Any, values: NDArray[np.float64]) -> list[float]:
-    """Return which way a choice went: its conditions, or its own value where that is constant in pieces."""
+    """Return which way a choice went: its conditions, or its value if that is piecewise constant."""
     value, *operands = [float(number) for number in values]
     if head is sp.Piecewise:
         return operands

@@ -1,31 +1,21 @@
 """Hessians by symmetric edge pushing: one reverse sweep carries first and second adjoints.
 
-The sweep visits the nodes from the output down. `adjoint[i]` is the derivative of the output in node i, and
-`weights` has the second derivative in each pair of nodes, both with the nodes above already eliminated.
-Symmetry is used at every step, and an entry that never appears is a proved structural zero: the sparsity pattern
-is exact and costs nothing.
+The sweep visits the nodes from the output down. `adjoint[i]` is the derivative of the output in node i, and `weights`
+the second derivative in each pair of nodes, after elimination of the nodes above. Every step uses the symmetry. An
+entry that never appears is a proved structural zero: the sparsity pattern is exact and costs nothing. Source: Gower and
+Mello, "A new framework for the computation of Hessians", Optim. Methods Softw. 27 (2012).
 
-Source: Gower and Mello, "A new framework for the computation of Hessians", Optim. Methods Softw. 27 (2012).
-
-Hessians as sums of dyads: every nonlinear node adds its second derivative times the gradients of its operands. With
-adjoint a of a node f(u, v), the Hessian is the sum over all nodes of a f_uu grad(u) grad(u)^T + a f_uv (grad(u)
-grad(v)^T + grad(v) grad(u)^T) + a f_vv grad(v) grad(v)^T. Gradients are taken forward, adjoints in reverse. This needs
-fewer operations than edge pushing where a function of few variables passes through wide layers, and the same structure
-gives the pattern.
-
-Source: Jackson and McCormick, "The polyadic structure of factorable function tensors with applications to high-order
+Sums of dyads: with adjoint a of a node f(u, v), the Hessian is the sum over all nonlinear nodes of a f_uu grad(u)
+grad(u)^T + a f_uv (grad(u) grad(v)^T + grad(v) grad(u)^T) + a f_vv grad(v) grad(v)^T. Gradients are taken forward,
+adjoints in reverse. This needs fewer operations where a function of few variables passes through wide layers. Source:
+Jackson and McCormick, "The polyadic structure of factorable function tensors with applications to high-order
 minimization techniques", J. Optim. Theory Appl. 51 (1986).
 
-Second derivatives by one forward sweep: full second-degree Taylor polynomials, and Laplacians. Each node carries its
-value, its gradient, and something linear in its Hessian:
-
-    H(y)  =  sum of h_u H(u)  +  sum of h_uv grad(u) grad(v)^T
-
-The Hessian itself gives the second-degree polynomial, pushed forward from (x_i, e_i, 0). Its trace gives the
-Laplacian, in which grad(u) grad(v)^T collapses to one inner product before anything is multiplied by h_uv.
-
-Source: Li et al., "A computational framework for neural network-based variational Monte Carlo with forward
-Laplacian" (2023); Dangel et al., "Collapsing Taylor mode automatic differentiation" (2025).
+One forward sweep: each node carries its value, its gradient, and a linear function of its Hessian H(y) = sum of h_u
+H(u) + sum of h_uv grad(u) grad(v)^T. H itself gives second-degree Taylor polynomials, from (x_i, e_i, 0). Its trace
+gives the Laplacian, in which grad(u) grad(v)^T is one inner product. Source: Li et al., "A computational framework for
+neural network-based variational Monte Carlo with forward Laplacian" (2023); Dangel et al., "Collapsing Taylor mode
+automatic differentiation" (2025).
 """
 
 from __future__ import annotations
@@ -77,20 +67,20 @@ def edge_pushing(build: Builder, sweep: Linear, output: int) -> dict[tuple[int, 
             if heard:
                 note("residual", build.graph, sweep.level, start, value)
             weights.insert(source, other, scale(build, adjoint[target], value, None))
-    found = weights.entries(parameters)
-    note("eliminated", build.graph, sweep.level, start, sweep, "edge", "cotangent", found, adjoint)
-    return found
+    entries = weights.entries(parameters)
+    note("eliminated", build.graph, sweep.level, start, sweep, "edge", "cotangent", entries, adjoint)
+    return entries
 
 
 def adjoints(build: Builder, rows: Sequence[Row], output: int) -> dict[int, Term]:
     """Return the derivative of the output in the target of each row that the output is reached from."""
     terms: dict[int, list[Term]] = {output: [(build.one, None)]}
-    found: dict[int, Term] = {}
+    adjoint_of: dict[int, Term] = {}
     for target, edges in reversed(rows):
         collected = terms.pop(target, None)
         if collected is None:
             continue  # differentiated through (see derivative_form)
-        found[target] = adjoint = collected[0] if len(collected) == 1 else total(build, collected)
+        adjoint_of[target] = adjoint = collected[0] if len(collected) == 1 else total(build, collected)
         for coefficient, source, guard in edges:
             as_it_is = coefficient is None and guard is None
             term = adjoint if as_it_is else scale(build, adjoint, coefficient, guard)
@@ -98,7 +88,7 @@ def adjoints(build: Builder, rows: Sequence[Row], output: int) -> dict[int, Term
                 terms[source].append(term)
             else:
                 terms[source] = [term]
-    return found
+    return adjoint_of
 
 
 class _Weights:
@@ -137,22 +127,22 @@ class _Weights:
                     insert(source, source2, scale(build, pushed, coefficient2, guard2))
 
     def entries(self, parameters: Sequence[int]) -> dict[tuple[int, int], int]:
-        """Return what is left when only parameters are: the lower triangle by parameter numbers."""
+        """Return the weights of the parameters, by their numbers: the lower triangle."""
         index = {node: k for k, node in enumerate(parameters)}
-        found: dict[tuple[int, int], int] = {}
+        entries: dict[tuple[int, int], int] = {}
         for source, row in self.table.items():
             first = index[source]
             for other, term in totals(self.build, row).items():
                 second = index[other]
                 place = (first, second) if first >= second else (second, first)
-                found[place] = term[0] if term[1] is None else settle(self.build, term)
-        return found
+                entries[place] = term[0] if term[1] is None else settle(self.build, term)
+        return entries
 
 
 def _elimination_order(sweep: Linear, output: int) -> list[Row]:
     """Return the rows depth first from the output: a term is eliminated completely before the next one is opened.
 
-    In the order of the trace, all products of a matrix product would be open at once, and with them every pair.
+    In trace order, all products of a matrix product would be open at once, with every pair of them.
     """
     rows = dict(sweep.rows)
     order: list[Row] = []
@@ -202,43 +192,43 @@ class SecondPartials:
         ways = self.ways.get(kind)
         if ways is None:
             ways = self.ways[kind] = self._ways(head, operands)
-        found: dict[tuple[int, int], int] = {}
+        partials: dict[tuple[int, int], int] = {}
         for i, j, template in ways:
             pair = (operands[i], operands[j])
             if pair[0] >= pair[1]:  # the pair in the other order is the same entry
                 value = self._value(template, operands)
-                found[pair] = build.add(found[pair], value) if pair in found else value
-        return found
+                partials[pair] = build.add(partials[pair], value) if pair in partials else value
+        return partials
 
     def _ways(self, head: Head, operands: tuple[int, ...]) -> list[Way]:
         atoms, active = self.build.graph.atoms, self.active
         constants = tuple(None if u in active else atoms.get(u) for u in operands)
         places = [k for k, u in enumerate(operands) if u in active]
-        found = [(i, j, _second_template(head, constants, i, j)) for i in places for j in places]  # type: ignore[arg-type]  # classes are hashable
-        return [(i, j, template) for i, j, template in found if template is not None]
+        templates = [(i, j, _second_template(head, constants, i, j)) for i in places for j in places]  # type: ignore[arg-type]  # classes are hashable
+        return [(i, j, template) for i, j, template in templates if template is not None]
 
     def _value(self, template: PartialTemplate, operands: tuple[int, ...]) -> int:
         if template.rows or template.result < len(operands):
             return template.instantiate(self.build, operands)
-        found = self.leaves.get(id(template))
-        if found is None:
-            found = self.leaves[id(template)] = template.instantiate(self.build, operands)
-        return found
+        node = self.leaves.get(id(template))
+        if node is None:
+            node = self.leaves[id(template)] = template.instantiate(self.build, operands)
+        return node
 
 
 def _second_partials_of_rule(build: Builder, node: int, active: set[int]) -> dict[tuple[int, int], int]:
     """Differentiate the partials that a custom or implicit rule gives: they are nodes of this graph."""
     operands = build.graph.operands[node][1:]
     chosen = [operand for operand in operands if operand in active]
-    found: dict[tuple[int, int], int] = {}
+    entries: dict[tuple[int, int], int] = {}
     for position, operand in enumerate(operands):
         first = build.graph.rules[node](position) if operand in active else None
         if first is not None:
             terms = gradients(build, linearize(build, [first], chosen)).get(first, {})
             for number, term in terms.items():
                 if operand >= chosen[number]:  # the pair in the other order is the same entry
-                    found[operand, chosen[number]] = settle(build, term)
-    return found
+                    entries[operand, chosen[number]] = settle(build, term)
+    return entries
 
 
 @lru_cache(maxsize=TEMPLATES)
@@ -276,14 +266,14 @@ def dyads(build: Builder, sweep: Linear, output: int) -> Entries:
     start, gradient = len(build.graph), gradients(build, sweep)
     second = SecondPartials(build, set(gradient))
     terms: dict[tuple[int, int], list[Term]] = {}
-    found = adjoints(build, sweep.rows, output)
-    for target, adjoint in found.items():
+    adjoint_of = adjoints(build, sweep.rows, output)
+    for target, adjoint in adjoint_of.items():
         for (u, v), value in second.of(target).items():
             weight = scale(build, adjoint, value, None)
             for place, term in _products(build, weight, gradient[u], gradient[v]):
                 terms.setdefault(place, []).append(term)
     entries = {place: settle(build, term) for place, term in totals(build, terms).items()}
-    note("eliminated", build.graph, sweep.level, start, sweep, "dyadic", "cotangent", entries, found)
+    note("eliminated", build.graph, sweep.level, start, sweep, "dyadic", "cotangent", entries, adjoint_of)
     return entries
 
 
@@ -320,19 +310,19 @@ def second_forward(build: Builder, sweep: Linear, pair: Pair) -> dict[int, dict[
     start = len(build.graph)
     second = SecondPartials(build, {*sweep.inputs, *(target for target, _ in sweep.rows)})
     partials = {target: second.of(target) for target, _ in sweep.rows}
-    gradient = gradients(build, _part(sweep, {node for found in partials.values() for pair in found for node in pair}))
-    found: dict[int, dict[Place, Term]] = {node: {} for node in sweep.inputs}
+    gradient = gradients(build, _part(sweep, {node for pairs in partials.values() for pair in pairs for node in pair}))
+    hessians: dict[int, dict[Place, Term]] = {node: {} for node in sweep.inputs}
     for target, row in sweep.rows:
         terms: dict[Place, list[Term]] = {}
         for coefficient, source, guard in row:
-            for place, term in found[source].items():
+            for place, term in hessians[source].items():
                 terms.setdefault(place, []).append(scale(build, term, coefficient, guard))
         for (u, v), value in partials[target].items():
             for place, term in pair(build, gradient[u], gradient[v]).items():
                 terms.setdefault(place, []).append(scale(build, term, value, None))
-        found[target] = totals(build, terms)
-    note("eliminated", build.graph, sweep.level, start, sweep, "second forward", "tangent", found, partials)
-    return found
+        hessians[target] = totals(build, terms)
+    note("eliminated", build.graph, sweep.level, start, sweep, "second forward", "tangent", hessians, partials)
+    return hessians
 
 
 def _part(sweep: Linear, needed: set[int]) -> Linear:
@@ -367,7 +357,7 @@ def _products(build: Builder, weight: Term, g: Gradient, h: Gradient) -> Iterato
 
 
 def inner(build: Builder, g: Gradient, h: Gradient) -> dict[Place, Term]:
-    """Return the trace of what `outer` returns, at the empty place: g.g or 2 g.h, nothing if they share no input."""
+    """Return the trace of the result of `outer`, at the empty place: g.g or 2 g.h, nothing if they share no input."""
     products = [scale(build, term, *h[i]) for i, term in g.items() if i in h]
     if not products:
         return {}

@@ -26,7 +26,7 @@ _NEAR = 6  # paths that the message for an unknown one lists
 
 
 class _Default(int):
-    """The default of argnums: 0, told apart from a 0 that somebody wrote."""
+    """The default of argnums: 0, distinct from an explicit 0."""
 
 
 FIRST = _Default(0)
@@ -34,9 +34,9 @@ FIRST = _Default(0)
 
 @dataclass(frozen=True)
 class Selection:
-    """A function restricted to what is differentiated; those arguments, their names, whether a tuple was asked for.
+    """A function restricted to the differentiated arguments; their names, and whether a tuple was asked for.
 
-    `others` are the arguments that are not, None where they are parts of arguments.
+    `others` are the other arguments, None where parts of arguments are differentiated.
     """
 
     function: Function
@@ -57,8 +57,8 @@ def select_arguments(
     if wrt is None:
         selection = _by_position(f, args, argnums, keywords)
         if not containers.flatten(selection.arguments)[0]:
-            what = ", ".join(type(args[k]).__name__ for k in positions_of(argnums, len(args)))
-            why = f"there are no numbers in it (it is of type {what})"
+            type_names = ", ".join(type(args[k]).__name__ for k in positions_of(argnums, len(args)))
+            why = f"there are no numbers in it (it is of type {type_names})"
             raise ArgumentError(f"argnums={argnums!r}", why=why, do="pass numbers, or choose another argument")
         return selection
     if argnums is not FIRST:
@@ -83,7 +83,7 @@ def _by_position(f: Function, args: tuple[Any, ...], argnums: Argnums, keywords:
 
 
 def check_argnums(argnums: Any) -> None:
-    """Raise ArgumentError for what is no position and no tuple of positions: often the point itself."""
+    """Raise ArgumentError for anything but a position or a tuple of positions, such as the point itself."""
     chosen = argnums if isinstance(argnums, tuple) else (argnums,)
     if not chosen or not all(isinstance(k, int | np.integer) and not isinstance(k, bool) for k in chosen):
         short = argnums is None or isinstance(argnums, bool | str | float | tuple | list)

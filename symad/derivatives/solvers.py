@@ -44,9 +44,9 @@ class Matrix:
 
     def dense(self) -> Vector:
         """Return the matrix as an array."""
-        made = np.zeros(self.shape)
-        made[self.rows, self.columns] = self.values
-        return made
+        matrix = np.zeros(self.shape)
+        matrix[self.rows, self.columns] = self.values
+        return matrix
 
     def solve(self, right: Vector) -> Vector:
         """Return the solution of a linear system; LinAlgError when the matrix is singular.
@@ -134,7 +134,7 @@ def newton(residual: Function, initial: Any) -> Any:
 
 
 def newton_step(jacobian: Matrix, value: Vector) -> Vector:
-    """Return the solution of a linear system, the shortest one of a singular system; NaN of what is not finite."""
+    """Return the solution of a linear system, the shortest one of a singular system; NaN if a number is not finite."""
     try:
         return jacobian.solve(value)
     except np.linalg.LinAlgError:
@@ -142,7 +142,7 @@ def newton_step(jacobian: Matrix, value: Vector) -> Vector:
 
 
 def least_squares(matrix: Vector, right: Vector) -> Vector:
-    """Return the shortest solution that is nearest; NaN of what is not finite, of which LAPACK tells the terminal."""
+    """Return the shortest solution that is nearest; NaN for infinite numbers, which make LAPACK print errors."""
     if not (np.isfinite(matrix).all() and np.isfinite(right).all()):
         return np.full(matrix.shape[1], np.nan)
     return np.asarray(np.linalg.lstsq(matrix, right, rcond=None)[0], dtype=np.float64)

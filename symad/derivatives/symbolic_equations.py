@@ -1,8 +1,8 @@
 """Implicit functions in kernels: a bounded iteration finds the root, and the root is checked.
 
-What is repeated is a loop of values (`symad.tracing.control.value_loops`), in which F and dF/dy are ordinary nodes. At
-its end Newton's next step says whether there is a root; where there is none, the solution is NaN. Its derivatives are
-those of the implicit function theorem (`symad.derivatives.implicit`).
+The iteration is a loop of values (`symad.tracing.control.value_loops`) over ordinary nodes of F and dF/dy. If Newton's
+next step at its end shows no root, the solution is NaN. Its derivatives follow from the implicit function theorem
+(`symad.derivatives.implicit`).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Function = Callable[..., Any]
 UNKNOWNS = 32  # of an equation in a kernel, whose linear systems are written down
 STEPS = 100
 ITERATIONS = 500  # of a fixed point
-FAR = 1e-3  # how far Newton's method may move what another one found, relative to 1 + |y|
+FAR = 1e-3  # how far Newton's method may move another method's solution, relative to 1 + |y|
 POLISHED = 2  # steps of Newton's method after another method's last one
 
 
 def in_kernel() -> bool:
-    """Whether values may have no numbers here: a function is traced with its loops and all its paths, to be compiled.
+    """Whether values may have no numbers here: a function is traced with its loops and paths, to be compiled.
 
-    A trace that is shown, or that is to be straight lines, would be thousands of steps.
+    In a trace that is shown, or becomes straight lines, the iteration would be thousands of steps.
     """
     scope = innermost_scope()
     if scope is None or scope.paths is None:
@@ -73,18 +73,18 @@ class SymbolicEquation:
 
     def residual(self, y: Sequence[int]) -> list[int]:
         """Return F at y, one node for each unknown."""
-        made = self.tree(self.f, y)
-        if not made.is_like(self.start):
+        result = self.tree(self.f, y)
+        if not result.is_like(self.start):
             raise ArgumentError(
-                f"{name_of(self.f)} or its solver returned shapes {made.shapes}",
+                f"{name_of(self.f)} or its solver returned shapes {result.shapes}",
                 where=user_place(),
                 why=f"the unknown has shapes {self.start.shapes}",
                 do="return one equation for each unknown, in the structure of initial",
             )
         if self.held is None:
-            return made.flat
+            return result.flat
         scope = _innermost()
-        unknowns, values = (wrap_array(np.array(nodes, dtype=np.int64), scope) for nodes in (y, made.flat))
+        unknowns, values = (wrap_array(np.array(nodes, dtype=np.int64), scope) for nodes in (y, result.flat))
         kept: list[int] = nodes_of(np.where(self.held[0], unknowns - self.held[1], values), scope).tolist()
         return kept
 
@@ -116,7 +116,7 @@ class SymbolicEquation:
 
 
 def called(f: Function, arguments: Callable[[Scope], Sequence[Any]], parameters: Sequence[int] = ()) -> Tree:
-    """Return the nodes of what f returns, with its paths merged; derivatives in it keep what depends on parameters."""
+    """Return the nodes of f's result, with its paths merged; derivatives in it keep nodes that depend on parameters."""
     with open_scope() as scope:
         scope.parameters = parameters
         return followed(
@@ -125,7 +125,7 @@ def called(f: Function, arguments: Callable[[Scope], Sequence[Any]], parameters:
 
 
 def newton_on_symbols(equation: SymbolicEquation) -> tuple[Any, Any]:
-    """Return a root by Newton's method, halving steps that do not reduce |F|, and that nothing else is to be checked.
+    """Return a root by Newton's method, halving steps that do not reduce |F|, and the condition True.
 
     It is `symad.derivatives.solvers.newton`, with its bounds.
     """
@@ -175,7 +175,7 @@ def polished(equation: SymbolicEquation, y: Any, far: float = FAR) -> tuple[Any,
 def checked(equation: SymbolicEquation, y: Any, holds: Any, tolerance: float) -> tuple[list[int], int]:
     """Return the nodes of a solution, and a factor of its derivatives, which is 1.
 
-    Both are NaN where Newton's next step would still move the solution, or where `holds` does not.
+    Both are NaN where Newton's next step would still move the solution, and where `holds` fails.
     """
     value, jacobian = equation.linearized(y)
     moved = np.abs(np.linalg.solve(jacobian, value)) / (1 + np.abs(y))

@@ -23,7 +23,7 @@ STEPS = 200
 EXPANSIONS = 100  # of an interval until there is a minimum in it
 SECTIONS = 50  # of that interval, by the golden ratio: 3e-11 of it is left
 GOLDEN = (np.sqrt(5.0) - 1) / 2
-FLAT = 1e-10  # curvature that is none, relative to the largest
+FLAT = 1e-10  # curvature that counts as 0, relative to the largest
 LARGEST_SHIFT = 1e12  # of the Hessian, relative to its entries
 AT_BOUND = 1e-7  # how near to a bound a component is at it, relative to 1 + |bound|
 PUSHES = 1e-4  # the least slope that holds it there, relative to the largest
@@ -105,7 +105,7 @@ def is_positive(matrix: Any) -> Any:
 
 
 def _held_at(y: Any, slope: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
-    """Return which components a bound holds, below and above, and whether each of those at a bound is held there."""
+    """Return the components at their lower and upper bound, and whether the slope decides that for all of them."""
     at_low = np.isfinite(low) & (y - low <= AT_BOUND * (1 + np.abs(np.where(np.isfinite(low), low, 0.0))))
     at_high = np.isfinite(high) & (high - y <= AT_BOUND * (1 + np.abs(np.where(np.isfinite(high), high, 0.0))))
     pushes = np.abs(slope) > PUSHES * np.max(np.abs(slope))
@@ -113,7 +113,7 @@ def _held_at(y: Any, slope: Any, low: Any, high: Any) -> tuple[Any, Any, Any]:
 
 
 def _without(held: Any, slope: Any, curvature: Any) -> tuple[Any, Any]:
-    """Return a linear system that leaves some unknowns where they are."""
+    """Return a linear system that leaves the held unknowns where they are."""
     either = held[:, None] | held[None, :]
     diagonal = np.max(np.abs(curvature)) * np.eye(len(slope))
     return np.where(held, 0.0, slope), np.where(either, diagonal, curvature)

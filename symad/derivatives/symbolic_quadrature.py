@@ -1,9 +1,9 @@
 """Integrals in kernels: adaptive steps, as a loop of values.
 
-The integrand is traced once, at a symbol; the loop evaluates it at the places of Gauss and Kronrod on a piece of the
-interval, halves the piece where two formulas differ, and doubles it where they do not. Derivatives are integrals of the
-integrand's derivatives, all of one order in one such loop, and the integrand at the bounds. What is not exact enough
-after STEPS pieces is NaN. Inside of another integrand the pieces are as many as PANELS, and their error is checked.
+The integrand is traced once, at a symbol. The loop evaluates it at the places of Gauss and Kronrod on a piece of the
+interval, halves the piece where the two formulas differ, and doubles it where they agree. All derivatives of one order
+are integrals in one such loop, and the integrand at the bounds. Integrals that are not exact enough after STEPS pieces
+are NaN. Inside another integrand there are PANELS pieces, and their error is checked.
 """
 
 from __future__ import annotations
@@ -61,59 +61,49 @@ def integral_on_symbols(
         node = _at(scope, f, arguments, variable, inside=True)
         _check_paths(scope, node, variable, name_of(f))
         at_ends = [_at_end(scope, f, arguments, end) for end in ends]
-        present = [found[1] for found in at_ends if found[1] is not None]
+        present = [at_end for _, at_end in at_ends if at_end is not None]
         reached = dependencies(graph, [node, *present], _active(scope, arguments), elements=True)
         operands = sorted(reached - {place for place, _ in at_ends} - {variable})
         family = _Family(graph, name_of(f), variable, ends, tuple(points), operands, scope.gather is not None)
         (value,), error, factor = family.integrated([node])
-        made = [family.made(value, factor, node, at_ends), error]
+        outputs = [family.node_of(value, factor, node, at_ends), error]
         structure = lift(scope, (0.0, 0.0), ["", ""]).structure
-        found: tuple[Any, Any] = deliver(scope, Tree(structure, [np.array(part, dtype=np.int64) for part in made]))
-        return found
+        result: tuple[Any, Any] = deliver(scope, Tree(structure, [np.array(part, dtype=np.int64) for part in outputs]))
+        return result
 
 
 def _at(scope: Scope, f: Function, arguments: Tree, place: int, *, inside: bool = False) -> int:
     """Return the node of the integrand at a place; `inside`, nothing in it may be a loop."""
 
-    def given(inner: Scope) -> Sequence[Any]:
+    def values(inner: Scope) -> Sequence[Any]:
         if inside:
-            inner.gather = _is_not_known
+            inner.gather = lambda nodes, key: None  # no number is known
         return from_nodes(np.array(place, dtype=np.int64), inner), *wrap(scope, arguments)
 
-    found = called(f, given).flat
-    if len(found) != 1:
+    nodes = called(f, values).flat
+    if len(nodes) != 1:
         raise ArgumentError(
-            f"the integrand {name_of(f)} returned {len(found)} numbers", where=user_place(), do="return one"
+            f"the integrand {name_of(f)} returned {len(nodes)} numbers", where=user_place(), do="return one"
         )
-    return found[0]
-
-
-def _is_not_known(nodes: Any, key: Any) -> None:
-    return None
+    return nodes[0]
 
 
 def _at_end(scope: Scope, f: Function, arguments: Tree, end: int) -> tuple[int, int | None]:
-    place = scope.graph.alias(end)
-    return place, None if end in scope.graph.atoms and not _is_symbol(scope.graph, end) else _at(
-        scope, f, arguments, place
-    )
-
-
-def _is_symbol(graph: Graph, node: int) -> bool:
-    return isinstance(graph.atoms.get(node), sp.Symbol)
+    place, atom = scope.graph.alias(end), scope.graph.atoms.get(end)
+    return place, None if atom is not None and not isinstance(atom, sp.Symbol) else _at(scope, f, arguments, place)
 
 
 def _active(scope: Scope, arguments: Tree) -> set[int]:
-    """The arguments and the parameters of open levels: what may be differentiated in."""
+    """Return what may be differentiated in: the arguments and the parameters of open levels."""
     parameters = {node for around in scope.chain() for node in around.parameters}
     return parameters | {node for node in arguments.flat if node not in scope.graph.atoms}
 
 
 @dataclass(frozen=True)
 class _Family:
-    """What all derivatives of an integral have in common: the variable, the bounds, and what they are taken in.
+    """What all derivatives of an integral share: the variable, the bounds, and the operands.
 
-    `is_inside` another integrand, or the body of a loop, no loop is made.
+    Inside another integrand, or the body of a loop (`is_inside`), no loop is made.
     """
 
     graph: Graph
@@ -124,19 +114,19 @@ class _Family:
     operands: list[int]
     is_inside: bool
 
-    def made(self, value: int, factor: int, node: int, at_ends: list[tuple[int, int | None]]) -> int:
-        """Return the node of an integral, of its value and the integrand at the variable and at the bounds.
+    def node_of(self, value: int, factor: int, node: int, at_ends: list[tuple[int, int | None]]) -> int:
+        """Return the node of an integral, from its value and the integrand at the variable and at the bounds.
 
-        Its derivatives have the factor.
+        The factor multiplies its derivatives.
         """
         bounds = [k for k, (_, at_end) in enumerate(at_ends) if at_end is not None]
         rule = _SymbolicIntegralRule(self, factor, node, at_ends, bounds)
         return self.graph.ruled(value, [*self.operands, *[at_ends[k][0] for k in bounds]], rule.partial)
 
     def integrated(self, nodes: list[int], *, smooth: bool = False) -> tuple[list[int], int, int]:
-        """Return the nodes of the values, of an estimate of the largest error, and of 1 where all values are known.
+        """Return the nodes of the values, of the largest estimated error, and of 1 where all values are known.
 
-        With `smooth` the points come closer and closer at ends where a node is infinite, as derivatives of roots are.
+        With `smooth` the points crowd at ends where a node is infinite, as derivatives of roots are.
         """
         with open_scope(graph=self.graph) as scope:
             a, b = (_end(scope, end) for end in self.ends)
@@ -145,8 +135,8 @@ class _Family:
             sums: list[Any] = [np.zeros(len(nodes))] * 3
             for left, right in pairwise(edges):
                 piece = _Piece(self.graph, self.variable, nodes, left, right)
-                found = piece.by_panels() if self.is_inside else piece.by_steps(smooth)
-                sums = [one + more for one, more in zip(sums, found, strict=True)]
+                results = piece.by_panels() if self.is_inside else piece.by_steps(smooth)
+                sums = [value + more for value, more in zip(sums, results, strict=True)]
             total, off, size = sums
             sign = np.where(np.less(a, b), 1.0, -1.0)
             known = np.all(off <= ENOUGH * size + 1e-300) & np.all(np.isfinite(total))
@@ -174,7 +164,7 @@ def _is_at(end: Any, infinity: float) -> bool:
 
 
 class _Piece:
-    """An interval, whose points are those of u between 0 and 1, and what is integrated over it."""
+    """An interval, whose points are those of u between 0 and 1, and the nodes integrated over it."""
 
     def __init__(self, graph: Graph, variable: int, nodes: list[int], low: Any, high: Any) -> None:
         self.graph, self.variable, self.nodes, self.low, self.high = graph, variable, nodes, low, high
@@ -182,7 +172,6 @@ class _Piece:
 
     @property
     def is_finite(self) -> bool:
-        """Whether both ends are finite."""
         return not any(is_plain(end) and math.isinf(end) for end in (self.low, self.high))
 
     def at(self, u: Any, smooth: Any) -> tuple[Any, Any]:
@@ -203,13 +192,13 @@ class _Piece:
         return self.low + s / (1 - s), width / (1 - s) ** 2
 
     def summed(self, u: Any, width: Any, smooth: Any = None) -> tuple[Any, Any, Any]:
-        """Return the integrals over a part of it, what two formulas differ by, and the integrals of absolute values."""
+        """Return the integrals over a part, the difference of two formulas, and the integrals of absolute values."""
         places, weights, gauss = formula()
         t, slope = self.at(u + width * (1 + places) / 2, smooth)
         values = self._values(t) * np.reshape(slope * np.ones(len(places)), (-1, 1))
         half = width / 2
-        found, coarse = (half * np.sum(part[:, None] * values, axis=0) for part in (weights, gauss))
-        return found, np.abs(found - coarse), half * np.sum(weights[:, None] * np.abs(values), axis=0)
+        integral, coarse = (half * np.sum(part[:, None] * values, axis=0) for part in (weights, gauss))
+        return integral, np.abs(integral - coarse), half * np.sum(weights[:, None] * np.abs(values), axis=0)
 
     def _values(self, t: Any) -> Any:
         scope = innermost_scope()
@@ -233,34 +222,34 @@ class _Piece:
 
         def step(carry: Any) -> tuple[Any, Any]:
             u, width, total, off, size, largest = carry
-            found, error, absolute = self.summed(u, width, is_bent)
+            integral, error, absolute = self.summed(u, width, is_bent)
             largest = np.maximum(largest, absolute)
             takes = np.all(error <= CLOSE * largest) | (width <= LEAST)
             u = np.where(takes, u + width, u)
-            sums = [np.where(takes, old + new, old) for old, new in ((total, found), (off, error), (size, absolute))]
+            sums = [np.where(takes, old + new, old) for old, new in ((total, integral), (off, error), (size, absolute))]
             width = np.where(takes, np.minimum(2 * width, 1 - u), width / 2)
-            return (u, width, *sums, largest), (u >= 1) | np.isnan(np.sum(found))
+            return (u, width, *sums, largest), (u >= 1) | np.isnan(np.sum(integral))
 
         u, _, total, off, size, _ = repeated(step, (0.0, 1.0, nothing, nothing, nothing, nothing), STEPS)
         return np.where(u >= 1, total, np.nan), off, size
 
     def by_panels(self) -> tuple[Any, Any, Any]:
-        """Return the same in a fixed number of steps."""
+        """Return the sums of a fixed number of steps."""
         sums: list[Any] = [np.zeros(len(self.nodes))] * 3
         for k in range(PANELS):
-            sums = [one + more for one, more in zip(sums, self.summed(k / PANELS, 1 / PANELS), strict=True)]
+            sums = [total + more for total, more in zip(sums, self.summed(k / PANELS, 1 / PANELS), strict=True)]
         return sums[0], sums[1], sums[2]
 
 
 def _moving(graph: Graph, variable: int, nodes: list[int]) -> list[int]:
     """Return the rows that depend on the variable, operands first."""
     seen = {variable}
-    found = []
+    moving = []
     for row in needed(graph, nodes, {variable}):
         if not seen.isdisjoint(graph.operands[row]):
             seen.add(row)
-            found.append(row)
-    return found
+            moving.append(row)
+    return moving
 
 
 class _SymbolicIntegralRule:
@@ -282,13 +271,13 @@ class _SymbolicIntegralRule:
             build = Builder(self.family.graph)
             return build.mul(node if k else build.neg(node), self.factor)
         if self.inner is None:
-            self.inner = self._made()
+            self.inner = self._derivatives()
         return self.inner.get(position)
 
-    def _made(self) -> dict[int, int]:
+    def _derivatives(self) -> dict[int, int]:
         """Return the derivatives in all operands that the integrand depends on, all integrated at once."""
         family, build = self.family, Builder(self.family.graph)
-        _check_choices(family, self.node)
+        _refuse_jumps(family.graph, self.node, family.variable, set(family.operands), family.name)
         present = [(place, node) for place, node in self.at_ends if node is not None]
         outputs = [self.node, *[node for _, node in present]]
         inputs = [*family.operands, *[place for place, _ in present]]
@@ -296,24 +285,21 @@ class _SymbolicIntegralRule:
         columns = {
             k: [entries.get((row, k), build.zero) for row in range(len(outputs))] for k in range(len(family.operands))
         }
-        wanted = {k: column for k, column in columns.items() if any(node != build.zero for node in column)}
-        values, _, factor = family.integrated(_firsts(wanted), smooth=True) if wanted else ([], 0, 0)
-        found: dict[int, int] = {}
-        for (k, column), value in zip(wanted.items(), values, strict=True):
+        moving_columns = {k: column for k, column in columns.items() if any(node != build.zero for node in column)}
+        firsts = [column[0] for column in moving_columns.values()]
+        values, _, factor = family.integrated(firsts, smooth=True) if firsts else ([], 0, 0)
+        derivatives: dict[int, int] = {}
+        for (k, column), value in zip(moving_columns.items(), values, strict=True):
             last = iter(column[1:])
             ends = [(place, None if node is None else next(last)) for place, node in self.at_ends]
-            found[k] = build.mul(family.made(value, factor, column[0], ends), self.factor)
-        return found
-
-
-def _firsts(columns: dict[int, list[int]]) -> list[int]:
-    return [column[0] for column in columns.values()]
+            derivatives[k] = build.mul(family.node_of(value, factor, column[0], ends), self.factor)
+        return derivatives
 
 
 def _check_paths(scope: Scope, node: int, variable: int, name: str) -> None:
-    """Refuse an `if` of an integrand at a place which depends on what is differentiated around it.
+    """Raise an error for an `if` of an integrand at a place that depends on differentiated values.
 
-    Conditions of an `if` do not know the levels that are open: they are of what the parameters of these stand for.
+    Conditions of an `if` hold no parameters of open levels, but what these stand for.
     """
     graph = scope.graph
     parameters = [part for around in scope.chain() for part in around.parameters if graph.heads[part] is Alias]
@@ -324,11 +310,6 @@ def _stripped(graph: Graph, node: int) -> int:
     while graph.heads[node] is Alias:
         node = graph.operands[node][0]
     return node
-
-
-def _check_choices(family: _Family, node: int) -> None:
-    """Refuse to differentiate an integrand that chooses at a place which depends on what is differentiated."""
-    _refuse_jumps(family.graph, node, family.variable, set(family.operands), family.name)
 
 
 def _refuse_jumps(graph: Graph, node: int, variable: int, operands: set[int], name: str) -> None:

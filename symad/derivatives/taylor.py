@@ -57,7 +57,7 @@ def taylor_coefficients(
         for node, limit, step in expansion.rows:
             if k <= limit:
                 expansion.series[node].append(step(k))
-    found = [[expansion.known(node, k) for node in outputs] for k in range(order + 1)]
+    terms_by_order = [[expansion.known(node, k) for node in outputs] for k in range(order + 1)]
     scope = innermost_scope()
     level = 0 if scope is None else scope.depth
     note(
@@ -72,7 +72,7 @@ def taylor_coefficients(
         expansion.residuals,
         outputs,
     )
-    return [[None if term is None else settle(build, term) for term in row] for row in found]
+    return [[None if term is None else settle(build, term) for term in row] for row in terms_by_order]
 
 
 class _Expansion:
@@ -83,24 +83,24 @@ class _Expansion:
     ) -> None:
         self.build, self.parameters, self.order = build, parameters, order
         self.rows: list[tuple[int, int, Step]] = []  # (node, highest order that is needed, step), operands first
-        self.wanted: list[int] = []  # partial derivatives that rules multiply by
+        self.needed: list[int] = []  # partial derivatives that rules multiply by
         self.residuals: list[int] = []  # the same, and the other values that they multiply by
         self.series: dict[int, list[Term | None]] = {}
         for position, parameter in enumerate(parameters):
-            given = [row[position] for row in path[:order]] + [None] * (order - len(path))
-            self.series[parameter] = [(parameter, None), *(None if node is None else (node, None) for node in given)]
+            nodes = [row[position] for row in path[:order]] + [None] * (order - len(path))
+            self.series[parameter] = [(parameter, None), *(None if node is None else (node, None) for node in nodes)]
 
     def find_rules(self, outputs: Sequence[int]) -> None:
-        """Give a rule to all nodes, and to the partial derivatives that these want, one order less each time."""
+        """Give a rule to all nodes, and to the partial derivatives that these need, one order less each time."""
         roots = list(outputs)
         for limit in range(self.order, 0, -1):
             for node in between(self.build, roots, self.parameters):
                 self._add(node, limit)
-            roots = [node for node in dict.fromkeys(self.wanted) if node not in self.series]
-            self.wanted.clear()
+            roots = [node for node in dict.fromkeys(self.needed) if node not in self.series]
+            self.needed.clear()
 
     def known(self, node: int, k: int) -> Term | None:
-        """Return a coefficient that has been made before; that of a constant is a structural zero from k = 1 on."""
+        """Return a coefficient that was computed before; that of a constant is a structural zero from k = 1 on."""
         if k == 0:
             return node, None
         return self.series[node][k] if node in self.series else None
@@ -118,7 +118,7 @@ class _Expansion:
             if not row:
                 return  # piecewise constant
             coefficients = [coefficient for coefficient, _, _ in row if coefficient is not None]
-            self.wanted += coefficients
+            self.needed += coefficients
             self.residuals += coefficients
             step = self._chain(row)
         self.series[node] = [(node, None)]
@@ -252,21 +252,21 @@ def derivatives_along(
         nonlocal bound
         last = taylor_coefficients(build, outputs, parameters, [tangents], order)[-1]
         factor = build.number(math.factorial(order))
-        found = [None if node is None else build.mul(factor, node) for node in last]
-        bound = operations_of(build.graph, found, given)
-        return found
+        nodes = [None if node is None else build.mul(factor, node) for node in last]
+        bound = operations_of(build.graph, nodes, known)
+        return nodes
 
     def by_nesting() -> list[int | None]:
-        found: list[int | None] = list(outputs)
+        nodes: list[int | None] = list(outputs)
         for _ in range(order):
-            found = pushed_forward(build, found, parameters, tangents)
-            if operations_of(build.graph, found, given) > bound:
+            nodes = pushed_forward(build, nodes, parameters, tangents)
+            if operations_of(build.graph, nodes, known) > bound:
                 break  # a derivative of lower order, which is never chosen
-        return found
+        return nodes
 
-    given = [*parameters, *(node for node in tangents if node is not None)]
+    known = [*parameters, *(node for node in tangents if node is not None)]
     ways = {"taylor": by_taylor, "nested": by_nesting}
-    return cheapest(build.graph, f"derivative along a direction, order {order}", ways, given, mode)
+    return cheapest(build.graph, f"derivative along a direction, order {order}", ways, known, mode)
 
 
 def pushed_forward(

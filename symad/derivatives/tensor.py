@@ -85,9 +85,9 @@ optree.register_pytree_node(
 
 
 def tensor_entries(level: Level, node: int, order: int, mode: str = "auto") -> Entries:
-    """Return the non-zeros of the derivative of an order >= 1 of one scalar, `{place sorted downwards: node}`.
+    """Return the non-zeros of the derivative of order >= 1 of one scalar, `{place sorted downwards: node}`.
 
-    They come in the order of the places sorted upwards.
+    They are in the order of the places sorted upwards.
     """
     output = Tree(containers.flatten(0)[1], [np.array(node, dtype=np.int64)])
     if order == 1:
@@ -95,17 +95,17 @@ def tensor_entries(level: Level, node: int, order: int, mode: str = "auto") -> E
         return {(k,): entry for k, entry in enumerate(gradient) if entry is not None}
     entries: Entries = dict(modes.hessian_entries(level, output).items())
     for reached in range(3, order + 1):
-        what = f"derivative tensor of order {reached}"
-        entries = _differentiated(level.build, entries, level.parameters.flat, what, mode)
+        subject = f"derivative tensor of order {reached}"
+        entries = _differentiated(level.build, entries, level.parameters.flat, subject, mode)
     return dict(sorted(entries.items(), key=lambda entry: entry[0][::-1]))
 
 
-def _differentiated(build: Builder, entries: Entries, parameters: Sequence[int], what: str, mode: str) -> Entries:
+def _differentiated(build: Builder, entries: Entries, parameters: Sequence[int], subject: str, mode: str) -> Entries:
     """Return the entries of the next order: each entry's derivatives in the inputs up to its last one."""
     nodes = list(dict.fromkeys(entries.values()))
-    made = modes.jacobians(build, linearize(build, nodes, parameters), mode)
-    ways = {name: partial(_lower_part, entries, nodes, found) for name, found in made.items()}
-    return cheapest(build.graph, what, ways, parameters, nodes_of=dict.values)
+    candidates = modes.jacobians(build, linearize(build, nodes, parameters), mode)
+    ways = {name: partial(_lower_part, entries, nodes, jacobian) for name, jacobian in candidates.items()}
+    return cheapest(build.graph, subject, ways, parameters, nodes_of=dict.values)
 
 
 def _lower_part(entries: Entries, nodes: Sequence[int], jacobian: dict[tuple[int, int], int]) -> Entries:
@@ -118,17 +118,17 @@ def _lower_part(entries: Entries, nodes: Sequence[int], jacobian: dict[tuple[int
     }
 
 
-def dense(level: Level, result: Tree, found: Sequence[Entries], shape: tuple[int, ...], order: int) -> Tree:
-    """Return the full arrays of shape s + shape*order for each array of shape s in a result; `found` is per element."""
+def dense(level: Level, result: Tree, elements: Sequence[Entries], shape: tuple[int, ...], order: int) -> Tree:
+    """Return the full arrays of shape s + shape*order for each array of shape s in a result, from their entries."""
     size, zero = math.prod(shape), level.build.zero
-    if len(found) * size**order > LARGEST_DENSE:
+    if len(elements) * size**order > LARGEST_DENSE:
         raise LimitError(
-            f"a dense tensor of {len(found) * size**order} entries",
+            f"a dense tensor of {len(elements) * size**order} entries",
             why=f"the limit is {LARGEST_DENSE}",
             do="use derivative_tensor with sparse=True",
         )
-    full = np.full((len(found), *(size,) * order), zero, dtype=np.int64)
-    for element, entries in zip(full, found, strict=True):
+    full = np.full((len(elements), *(size,) * order), zero, dtype=np.int64)
+    for element, entries in zip(full, elements, strict=True):
         for place, node in entries.items():
             for permuted in set(permutations(place)):
                 element[permuted] = node
@@ -192,9 +192,9 @@ def polynomial_parts(level: Level, result: Tree, shape: tuple[int, ...], degree:
     ways = {"reverse": reverse}
     if degree == 2:
         ways["forward"] = lambda: _second_degree(level, result, shape)
-    what = f"Taylor polynomial of degree {degree}"
+    subject = f"Taylor polynomial of degree {degree}"
     return cheapest(
-        level.build.graph, what, ways, level.parameters.flat, mode, lambda trees: (n for t in trees for n in t.flat)
+        level.build.graph, subject, ways, level.parameters.flat, mode, lambda trees: (n for t in trees for n in t.flat)
     )
 
 
@@ -239,8 +239,8 @@ def biharmonics(build: Builder, outputs: Sequence[int], parameters: Sequence[int
 def collapsed_laplacians(build: Builder, outputs: Nodes, parameters: Sequence[int]) -> Nodes:
     """Return the Laplacian of each output (of which some may be structural zeros) by one forward sweep."""
     sweep = linearize(build, [node for node in outputs if node is not None], parameters)
-    found = second_forward(build, sweep, inner)
-    terms = [None if node is None else found.get(node, {}).get(()) for node in outputs]
+    traces = second_forward(build, sweep, inner)
+    terms = [None if node is None else traces.get(node, {}).get(()) for node in outputs]
     return [None if term is None else settle(build, term) for term in terms]
 
 

@@ -1,7 +1,7 @@
 """Structural zeros among the elements of tangent and cotangent arrays.
 
-Whether an element is one may depend on numbers: the derivative of a branch that is not taken is absent, and stays so in
-products, where a number 0 would meet an infinite coefficient.
+Whether an element is one may depend on numbers: the derivative of a branch not taken is absent, and stays absent in
+products, where a number 0 could meet an infinite coefficient.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def there(values: Any) -> NDArray[np.bool_]:
 
 def present_where(holds: Any, values: Any) -> Numbers:
     """Return values where something holds, absent elsewhere."""
-    found: Numbers = select(holds, values, ABSENT)
-    return found
+    numbers: Numbers = select(holds, values, ABSENT)
+    return numbers
 
 
 def plus(left: Any, right: Any) -> Numbers:
@@ -41,8 +41,8 @@ def plus(left: Any, right: Any) -> Numbers:
     [3.0, 2.0]
     """
     first, second = there(left), there(right)
-    found: Numbers = np.where(first & second, np.add(left, right), np.where(first, left, right))
-    return found
+    sums: Numbers = np.where(first & second, np.add(left, right), np.where(first, left, right))
+    return sums
 
 
 def times(left: Any, right: Any) -> Numbers:
@@ -51,34 +51,34 @@ def times(left: Any, right: Any) -> Numbers:
     >>> there(times(np.array([np.inf, 2.0]), np.array([ABSENT, 3.0])))
     array([False,  True])
     """
-    found: Numbers = np.multiply(left, right)
-    if (np.isnan(found) == (found.view(np.int64) == _MARK)).all():
-        return found  # a product with NaN has the bits of that NaN, here the mark: so it is nearly everywhere
-    return present_where(there(left) & there(right), found)
+    products: Numbers = np.multiply(left, right)
+    if (np.isnan(products) == (products.view(np.int64) == _MARK)).all():
+        return products  # a product with NaN has the bits of that NaN, here the mark: so it is nearly everywhere
+    return present_where(there(left) & there(right), products)
 
 
 def settled(values: Any) -> Numbers:
-    """Return values with the number 0 for what is absent."""
-    found: Numbers = select(there(values), values, 0.0)
-    return found
+    """Return values with the number 0 for absent ones."""
+    numbers: Numbers = select(there(values), values, 0.0)
+    return numbers
 
 
 def shares(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> Numbers:
-    """Return by how much each term counts for the largest or smallest one along the first axis, absent for others.
+    """Return the weights of terms for the largest or smallest one along the first axis, absent for all others.
 
-    Of equal ones each takes half of those before it.
+    Each of several equal terms takes half of those before it.
 
     >>> shares(np.array([1.0, 3.0, 3.0]), np.array(3.0)).tolist()[1:]
     [0.5, 0.5]
     """
-    equal, found = ties(terms, best, reduction)
-    return present_where(equal, 1.0 if found is None else found)
+    equal, shared = ties(terms, best, reduction)
+    return present_where(equal, 1.0 if shared is None else shared)
 
 
 def ties(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> tuple[NDArray[np.bool_], Numbers | None]:
-    """Return which terms are the largest or smallest ones, and the shares of these; None where each is alone.
+    """Return which terms are the largest or smallest ones, and their shares; None where each is alone.
 
-    A NaN takes shares of NaN for itself, for the best term before it, and for all after it, as a chain of pairs does.
+    A NaN takes shares of NaN for itself, for the best term before it, and for all after it, like a chain of pairs.
     """
     equal, invalid = np.asarray(terms == best), np.isnan(best)
     if not invalid.any():
@@ -87,8 +87,8 @@ def ties(terms: Any, best: Any, reduction: np.ufunc = np.maximum) -> tuple[NDArr
     worst = -np.inf if reduction is np.maximum else np.inf
     before = reduction.reduce(np.where(np.isnan(running), worst, running), axis=0)
     equal = equal | (invalid & (np.isnan(running) | (terms == before)))
-    found = _shares(equal)
-    return equal, np.where(invalid, np.nan, 1.0 if found is None else found)
+    shared = _shares(equal)
+    return equal, np.where(invalid, np.nan, 1.0 if shared is None else shared)
 
 
 def _shares(equal: NDArray[np.bool_]) -> Numbers | None:
@@ -98,7 +98,7 @@ def _shares(equal: NDArray[np.bool_]) -> Numbers | None:
     several = np.add.reduce(equal, axis=0, dtype=np.uint8 if len(equal) < 256 else np.intp) > 1
     if not several.any():
         return None
-    found = np.ones(equal.shape)
+    shared = np.ones(equal.shape)
     before = np.cumsum(equal[:, several], axis=0)
-    found[:, several] = 0.5 ** (before[-1:] - np.maximum(before - 1, 1))
-    return found
+    shared[:, several] = 0.5 ** (before[-1:] - np.maximum(before - 1, 1))
+    return shared

@@ -1,9 +1,9 @@
 """Array nodes: operations on whole arrays, whose elements are leaves of the graph.
 
 An array node owns a range of the graph's nodes, one for each element of its result. So slices, transposed and reshaped
-forms of a result are NumPy's own, of an array of node ids; an element that is asked for is a node like any other. What
-computes it, only the array node knows: `symad.graph.array_values` carries it out, `symad.derivatives.array_linear`
-differentiates it.
+forms of a result are NumPy's own, of an array of node ids, and a single element is a node like any other. Only the
+array node knows its operation: `symad.graph.array_values` computes it, `symad.derivatives.array_linear` differentiates
+it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class GraphRows(Protocol):
         ...
 
 
-# Weakly the node ids that a view shows, their shape, the arrays that it is a view of, and what picks them anew
+# Weakly the node ids that a view shows, their shape, the arrays that it is a view of, and a function that picks them
 ShownView: TypeAlias = tuple[ReferenceType[Nodes], tuple[int, ...], Sequence[Nodes], Callable[[], Nodes | None]]
 
 
@@ -68,35 +68,32 @@ ShownView: TypeAlias = tuple[ReferenceType[Nodes], tuple[int, ...], Sequence[Nod
 class ArrayNodes:
     """The array nodes of a graph in their order, and the values of those that were computed.
 
-    `closed` says that none is to be added: symbols have entered the graph, so its nodes have no numbers.
-
-    `untouched` are the arrays of node ids that were handed out, and not stored into since: where a part of one is in
-    its array node follows from its memory, and need not be looked for. `views` are those at computed places.
+    `closed` forbids new ones: symbols have entered the graph, so its nodes have no numbers. `untouched` are the arrays
+    of node ids that were handed out and not stored into since: the memory of a part of one says where it is in its
+    array node. `views` are those at computed places.
     """
 
-    of_graph: ReferenceType[GraphRows]  # weak, so that a graph and what was computed in it is gone with its last user
+    of_graph: ReferenceType[GraphRows]  # weak, so that a graph and its numbers go with its last user
     nodes: list[ArrayNode] = field(default_factory=list)
     firsts: list[int] = field(default_factory=list)
     values: dict[int, NDArray[Any]] = field(default_factory=dict)  # by first node
     views: list[ShownView] = field(default_factory=list)
     closed: bool = False
-    asked: list[Asked] | None = None  # of numbers, where somebody listens
+    asked: list[Asked] | None = None  # questions about numbers, if they are recorded
     derivative_from: int = sys.maxsize  # nodes from this one on are a derivative of those before
     untouched: dict[int, tuple[ReferenceType[Nodes], ArrayNode]] = field(default_factory=dict)  # by identity
-    composed: dict[int, tuple[ReferenceType[Nodes], tuple[OperandBlock, ...]]] = field(
-        default_factory=dict
-    )  # joined parts
+    composed: dict[int, tuple[ReferenceType[Nodes], tuple[OperandBlock, ...]]] = field(default_factory=dict)  # joined
     _checks: bool = field(default_factory=strict)
     _lock: Lock = field(default_factory=Lock)
     _ranges: Nodes = field(default_factory=lambda: np.zeros((2, 0), dtype=np.int64))  # firsts and stops, with room
-    _known: int = 0  # nodes that are there
+    _known: int = 0  # columns of `_ranges` in use
 
     @property
     def graph(self) -> GraphRows:
         """The graph."""
-        found = self.of_graph()
-        assert found is not None
-        return found
+        graph = self.of_graph()
+        assert graph is not None
+        return graph
 
     def add(
         self,
@@ -119,7 +116,7 @@ class ArrayNodes:
         read = tuple(map(self.reading, operands))
         whole = self.made(ArrayNode("matrix", (sum(operation.results),), Element, read, matrix=operation))
         parts = (*read, result_of(whole))
-        found = (
+        nodes = (
             [
                 self.made(ArrayNode("result", (size,), Element, parts, matrix=operation, number=k))
                 for k, size in enumerate(operation.results)
@@ -127,9 +124,9 @@ class ArrayNodes:
             if len(operation.results) > 1
             else [whole]
         )
-        for node in found:
-            node.results = tuple([each.first for each in found])
-        return list(map(self.handed_out, found))
+        for node in nodes:
+            node.results = tuple([result.first for result in nodes])
+        return list(map(self.handed_out, nodes))
 
     def made(self, node: ArrayNode) -> ArrayNode:
         """Add an array node, and let it have nodes of the graph."""
@@ -154,17 +151,17 @@ class ArrayNodes:
 
     def joined(self, parts: Sequence[Nodes], axis: int) -> Nodes:
         """Return `np.concatenate(parts, axis)`; where they are from array nodes, it need not be looked for later."""
-        made = np.concatenate(parts, axis)
+        joined_ids = np.concatenate(parts, axis)
         blocks, start = list[OperandBlock](), 0
         for part in parts:
             view = self.untouched_view(part) if self.nodes else None
             if view is None:
-                return made
+                return joined_ids
             where = (slice(None),) * axis + (slice(start, start + part.shape[axis]),)
             blocks.append(OperandBlock(where, view, part.shape))
             start += part.shape[axis]
-        self.composed[id(made)] = ref(made), tuple(blocks)
-        return made
+        self.composed[id(joined_ids)] = ref(joined_ids), tuple(blocks)
+        return joined_ids
 
     def head_of(self, node: int) -> Head:
         """Return the head of a node that is an element."""
@@ -174,7 +171,7 @@ class ArrayNodes:
         if array.element is sp.Float and array.numbers is not None:
             value = array.numbers[node - array.first]
             if not (math.isfinite(value) and (value or math.copysign(1.0, value) > 0)):
-                return type(self.graph.atoms[node])  # -0.0 and what is not finite are no Floats
+                return type(self.graph.atoms[node])  # -0.0 and infinite numbers and NaN are no Floats
         return array.element
 
     def operations(self, start: int) -> int:
@@ -185,31 +182,31 @@ class ArrayNodes:
 
     @contextmanager
     def storing(self, ids: Nodes) -> Iterator[None]:
-        """Store into an array of node ids in this block; what views of it at computed places show is picked anew."""
+        """Store into an array of node ids in this block, and then update its views at computed places."""
         changed = [ids]
         self._touched(ids)
         yield
-        for owner, shape, bases, again in self.views:
+        for owner, shape, bases, pick in self.views:
             shown = owner()
-            if shown is None or not any(np.may_share_memory(base, each) for base in bases for each in changed):
+            if shown is None or not any(np.may_share_memory(base, array) for base in bases for array in changed):
                 continue
-            now = again()
+            now = pick()
             if now is not None:
                 self._touched(shown)
                 shown.reshape(shape)[...] = now
                 changed.append(shown)
 
-    def shown(self, ids: Nodes, bases: Sequence[Nodes], again: Callable[[], Nodes | None]) -> Nodes:
+    def shown(self, ids: Nodes, bases: Sequence[Nodes], pick: Callable[[], Nodes | None]) -> Nodes:
         """Return the node ids that a view of arrays at computed places shows.
 
-        `again` picks them after a store, and does not hold them: a view that nobody has is forgotten. None
-        leaves them as they are.
+        `pick` returns them after a store, or None if they stay; it must not hold them, so that unused views are
+        forgotten.
         """
         owner = _owner(ids)
         if owner.size != ids.size or not (owner.flags.c_contiguous and ids.flags.c_contiguous):
             ids = owner = ids.copy()
         self.views = [view for view in self.views if view[0]() is not None]
-        self.views.append((ref(owner), ids.shape, bases, again))
+        self.views.append((ref(owner), ids.shape, bases, pick))
         view = ids.view()
         view.flags.writeable = False
         return view
@@ -223,8 +220,8 @@ class ArrayNodes:
         k = bisect_right(self.firsts, node) - 1
         if k < 0:
             return None
-        found = self.nodes[k]
-        return found if node < found.first + found.size else None
+        array = self.nodes[k]
+        return array if node < array.first + array.size else None
 
     def roots(self, ids: Nodes) -> list[int]:
         """Return nodes, the first one of its array node in place of an element; each once."""
@@ -238,15 +235,15 @@ class ArrayNodes:
         array = self.at(node)
         if array is None:
             return list(map(self._root, self.graph.operands[node])) if self.nodes else list(self.graph.operands[node])
-        found = dict.fromkeys(node.first for reading in array.operands for node in reading.array_nodes)
-        return [*found, *(node for reading in array.operands for node in reading.single_nodes)]
+        roots = dict.fromkeys(node.first for reading in array.operands for node in reading.array_nodes)
+        return [*roots, *(node for reading in array.operands for node in reading.single_nodes)]
 
     def _root(self, node: int) -> int:
         array = self.at(node)
         return node if array is None else array.first
 
     def reading(self, ids: Nodes) -> OperandAccess:
-        """Return an operand, without what is broadcast."""
+        """Return an operand, without broadcast axes."""
         whole = ids.shape
         if not whole:
             return self.reading_of(int(ids))
@@ -270,7 +267,7 @@ class ArrayNodes:
             return OperandAccess(whole, ids.shape, view)
         ids = ids.copy()  # arrays are stored into
         low, high = int(ids.min()), int(ids.max())
-        if low == high:  # a copy of what was broadcast
+        if low == high:  # a copy of a broadcast array
             return self.reading(np.broadcast_to(low, whole))
         node = self.at(low)
         if node is not None and high < node.first + node.size:
@@ -287,26 +284,26 @@ class ArrayNodes:
     def untouched_view(self, ids: Nodes) -> View | None:
         """Return where ids are that are a part of an array that was handed out and not stored into; O(1)."""
         owner = ids if ids.base is None else _owner(ids)
-        found = self.untouched.get(id(owner))
-        if found is None or found[0]() is not owner or not ids.size:
+        entry = self.untouched.get(id(owner))
+        if entry is None or entry[0]() is not owner or not ids.size:
             return None
         if ids.size == owner.size and ids.flags.c_contiguous:
-            view = View(found[1], 0, (), None, True)
+            view = View(entry[1], 0, (), None, True)
         else:
             size = ids.itemsize
-            view = View(found[1], ids.item(0) - found[1].first, tuple([step // size for step in ids.strides]))
-        if self._checks and not np.array_equal(view.of(found[1].ids.ravel(), ids.shape), ids):
+            view = View(entry[1], ids.item(0) - entry[1].first, tuple([step // size for step in ids.strides]))
+        if self._checks and not np.array_equal(view.of(entry[1].ids.ravel(), ids.shape), ids):
             raise InvariantError("an array of node ids was stored into without a word", why="", do="report it")
         return view
 
     def _composed_of(self, ids: Nodes) -> tuple[OperandBlock, ...] | None:
-        found = self.composed.get(id(ids))
-        if found is None or found[0]() is not ids:
+        entry = self.composed.get(id(ids))
+        if entry is None or entry[0]() is not ids:
             return None
-        for block in found[1]:
+        for block in entry[1]:
             if self._checks and not np.array_equal(ids[block.where], block.view.ids(block.shape)):
                 raise InvariantError("a joined array of node ids was stored into without a word", do="report it")
-        return found[1]
+        return entry[1]
 
     def _view(self, ids: Nodes) -> View | None:
         """Return where nodes are that are evenly spaced in one array node."""
@@ -334,9 +331,9 @@ class ArrayNodes:
         if 4 * len(begins) < len(flat):
             runs = np.concatenate([[0], begins])
             lengths = np.diff(runs, append=len(flat))
-            found = self._number_of(flat[runs])
-            if ((found == self._number_of(flat[runs + lengths - 1])) & ((found >= 0) | (lengths == 1))).all():
-                return np.repeat(found, lengths)
+            numbers = self._number_of(flat[runs])
+            if ((numbers == self._number_of(flat[runs + lengths - 1])) & ((numbers >= 0) | (lengths == 1))).all():
+                return np.repeat(numbers, lengths)
         return self._number_of(flat)
 
     def _number_of(self, nodes: Nodes) -> Nodes:
@@ -380,15 +377,15 @@ class ArrayNodes:
 
 
 def _owner(ids: Nodes) -> Nodes:
-    """Return the array whose memory an array of node ids has; NumPy's views by strides have another object between."""
-    found: Any = ids
-    while found is not None:
-        ids, found = found if isinstance(found, np.ndarray) else ids, getattr(found, "base", None)
+    """Return the array that owns the memory of node ids; NumPy's views by strides have another object between."""
+    base: Any = ids
+    while base is not None:
+        ids, base = base if isinstance(base, np.ndarray) else ids, getattr(base, "base", None)
     return ids
 
 
 def _spans(where: Nodes, places: Nodes) -> tuple[slice, slice] | None:
-    """Return places as slices, where they are one after the other."""
+    """Return consecutive places as slices, None for others."""
     n = len(where)
     if where[-1] - where[0] != n - 1 or places[-1] - places[0] != n - 1 or (places[1:] <= places[:-1]).any():
         return None
@@ -396,7 +393,7 @@ def _spans(where: Nodes, places: Nodes) -> tuple[slice, slice] | None:
 
 
 def once(ids: Nodes) -> Nodes:
-    """Return an array without what is broadcast: of length 1 along these axes."""
+    """Return an array of length 1 along its broadcast axes."""
     if 0 not in ids.strides:
         return ids
     kept = [slice(0, 1) if step == 0 and n > 1 else slice(None) for step, n in zip(ids.strides, ids.shape, strict=True)]

@@ -1,7 +1,7 @@
 """Operands of array operations: where in an array node the elements are.
 
 An operand is an array of node ids that is not broadcast. Its `OperandAccess` says where the values of these nodes are:
-in one array node (a view of its values, or places in it), in several, or in nodes that are none's.
+in one array node (a view of its values, or places in it), in several, or among single nodes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from codegen.ir.program import Head
 from codegen.records import dataclass
 
 Nodes: TypeAlias = NDArray[np.int64]
-Question: TypeAlias = Callable[[NDArray[Any]], Any]  # what is asked of numbers
-Asked: TypeAlias = tuple[Nodes, Question | None, NDArray[Any]]  # of which nodes what was asked, and the answer
+Question: TypeAlias = Callable[[NDArray[Any]], Any]  # a question about numbers
+Asked: TypeAlias = tuple[
+    Nodes, Question | None, NDArray[Any]
+]  # nodes, the question about their numbers, and the answer
 
 
 class Element(sp.Expr):  # type: ignore[misc]
@@ -57,10 +59,10 @@ class View:
             return self.places + self.node.first
         if self.whole:
             return self.node.ids.reshape(shape)
-        found = np.array(self.node.first + self.offset)
+        ids = np.array(self.node.first + self.offset)
         for step, n in zip(self.steps, shape, strict=True):
-            found = found[..., None] + step * np.arange(n)
-        return found
+            ids = ids[..., None] + step * np.arange(n)
+        return ids
 
     def is_distinct(self, shape: tuple[int, ...]) -> bool:
         """Whether no element can be there twice; of a copy it is not known."""
@@ -107,9 +109,8 @@ class Singles:
 class OperandAccess:
     """An operand: its shape, and where the values of its nodes are.
 
-    `view` says it for those of one array node, `blocks` for a few blocks of evenly spaced ones; else `parts` for those
-    in array nodes, and `singles` for those that are in none. `kept` is the shape of what is read: along what is
-    broadcast, it has length 1.
+    `view` is set for nodes of one array node, `blocks` for a few blocks of evenly spaced ones; else `parts` are those
+    in array nodes, and `singles` the others. `kept` is the shape of the access: 1 along broadcast axes.
     """
 
     __slots__ = ("_ids", "blocks", "kept", "parts", "shape", "singles", "size", "view")
@@ -171,11 +172,11 @@ class OperandAccess:
         if self.kept != other.kept:
             return False
         if self.view is not None and other.view is not None:
-            one, two = self.view, other.view
-            if one.node is not two.node:
+            view, two = self.view, other.view
+            if view.node is not two.node:
                 return False
-            if one.places is None and two.places is None:
-                return (one.whole, one.offset, one.steps) == (two.whole, two.offset, two.steps)
+            if view.places is None and two.places is None:
+                return (view.whole, view.offset, view.steps) == (two.whole, two.offset, two.steps)
         if (self.view is None) != (other.view is None) or bool(self.blocks) != bool(other.blocks):
             return False
         return np.array_equal(self.ids, other.ids)

@@ -1,12 +1,12 @@
 """Compute the numbers of nodes and of array elements, by one NumPy call for each array node.
 
-Only what is needed, and was not computed before, is computed, in the order in which it was traced.
+Only numbers that are needed and not yet known are computed, in the order of the trace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -26,13 +26,12 @@ from symad.graph.graph import Graph
 FEW_TERMS = 16  # of which the largest is found term by term,
 MANY = 4096  # where there are so many in all
 Values = dict[int, Any]
-Step = tuple[
-    ArrayNode, Callable[[Values], NDArray[Any]], tuple[OperandAccess, ...]
-]  # what computes it, flat, from what
+# An array node, the function that computes its flat numbers, and the operands that this reads
+Step = tuple[ArrayNode, Callable[[Values], NDArray[Any]], tuple[OperandAccess, ...]]
 Part = tuple[list[int], Step | None, list[int]]  # nodes, then an array node, and elements of it that nodes read
 
 
-def values_of_nodes(graph: Graph, wanted: Sequence[int], values: Values) -> list[Any]:
+def values_of_nodes(graph: Graph, nodes: Sequence[int], values: Values) -> list[Any]:
     """Return the numbers of nodes; `values` (node -> number) is filled further.
 
     UnboundSymbolError for a symbol without a value.
@@ -44,33 +43,33 @@ def values_of_nodes(graph: Graph, wanted: Sequence[int], values: Values) -> list
     [49.0]
     """
     if graph.arrays.nodes:
-        schedule(graph, wanted, (), values).carry_out(graph, values)
-    found = evaluate(graph, wanted, values)
+        schedule(graph, nodes, (), values).carry_out(graph, values)
+    numbers = evaluate(graph, nodes, values)
     if graph.arrays.asked is not None:
-        graph.arrays.asked.append((np.array(wanted, dtype=np.int64), None, np.array(found)))
-    return found
+        graph.arrays.asked.append((np.array(nodes, dtype=np.int64), None, np.array(numbers)))
+    return numbers
 
 
 def values_of_array(graph: Graph, nodes: Nodes, values: Values, question: Question | None = None) -> NDArray[Any]:
-    """Return the numbers of an array of nodes, float64 or bool, in its shape; the array is the caller's own.
+    """Return the numbers of an array of nodes, float64 or bool, in its shape; the caller owns the array.
 
-    With a question, its answer for these numbers: all that the caller wants to know.
+    With a question, return its answer for these numbers, which is all that the caller uses.
     """
-    found = _values_of_array(graph, nodes, values)
+    numbers = _values_of_array(graph, nodes, values)
     if question is not None:
-        found = np.array(question(found))
+        numbers = np.array(question(numbers))
     if graph.arrays.asked is not None:
-        graph.arrays.asked.append((nodes.copy(), question, found.copy()))
-    return found
+        graph.arrays.asked.append((nodes.copy(), question, numbers.copy()))
+    return numbers
 
 
 def _values_of_array(graph: Graph, nodes: Nodes, values: Values) -> NDArray[Any]:
     if not graph.arrays.nodes or not nodes.size:
         asked = nodes.ravel().tolist()
         known = [values.get(node) for node in asked]
-        found = evaluate(graph, asked, values) if None in known else known
-        truths = bool(found) and all(isinstance(value, (bool, np.bool_)) for value in found)
-        return np.array(found, dtype=bool if truths else np.float64).reshape(nodes.shape)
+        numbers = evaluate(graph, asked, values) if None in known else known
+        truths = bool(numbers) and all(isinstance(value, (bool, np.bool_)) for value in numbers)
+        return np.array(numbers, dtype=bool if truths else np.float64).reshape(nodes.shape)
     reading = graph.arrays.reading(nodes)
     compute(graph, [reading], values)
     return np.array(np.broadcast_to(read(graph, reading, values), nodes.shape))
@@ -86,17 +85,15 @@ def compute(graph: Graph, readings: Iterable[OperandAccess], values: Values, nod
 
 @dataclass(frozen=True)
 class Schedule:
-    """What computes numbers from those that are known, in order.
+    """A computation of numbers from known ones, in order.
 
-    `known` are array nodes that have numbers, with the elements that nodes read. Each part has nodes; then an array
-    node, if any, and the elements of it that nodes read.
+    `known` are array nodes that have numbers, with the elements that single nodes read. Each part has single nodes,
+    then an array node, if any, and the elements of it that single nodes read.
     """
 
     known: list[tuple[ArrayNode, list[int]]]
     parts: list[Part]
-    constants: tuple[Values, Values] = field(
-        default_factory=lambda: ({}, {})
-    )  # numbers of nodes and arrays that are known already
+    constants: tuple[Values, Values] = field(default_factory=lambda: ({}, {}))  # known numbers of nodes and arrays
     last: Mapping[int, Sequence[int]] = field(default_factory=dict)  # the arrays that a part is the last to read
 
     def carry_out(self, graph: Graph, values: Values) -> None:
@@ -119,18 +116,18 @@ class Schedule:
 
 
 def schedule(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values) -> Schedule:
-    """Return what computes array nodes, and what of nodes depends on them, as far as they have no numbers yet."""
-    single, wanted, elements = _needed(graph, nodes, arrays, values)
+    """Return the computation of array nodes, and of single nodes that depend on them, if they have no numbers."""
+    single, steps, elements = _needed(graph, nodes, arrays, values)
     computed = [array for first in elements.keys() & graph.arrays.values if (array := graph.arrays.at(first))]
     known = [(array, sorted(elements.pop(array.first))) for array in computed]
     parts = list[Part]()
     before = list[int]()
-    for item in sorted(single | wanted.keys()):
-        if item not in wanted:
+    for item in sorted(single | steps.keys()):
+        if item not in steps:
             before.append(item)
             continue
         asked = elements.pop(item, set()) | ({item} & single)  # a constant is itself or all of its array
-        parts.append((before, wanted[item], sorted(asked)))
+        parts.append((before, steps[item], sorted(asked)))
         before = []
     assert not elements
     return Schedule(known, [*parts, (before, None, [])] if before else parts)
@@ -139,15 +136,15 @@ def schedule(graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], va
 def _needed(
     graph: Graph, nodes: Iterable[int], arrays: Iterable[ArrayNode], values: Values
 ) -> tuple[set[int], dict[int, Step], dict[int, set[int]]]:
-    """Return what is still to be computed: nodes, array nodes by their first, and elements of these that nodes read."""
+    """Return the nodes, array nodes (by their first) and elements read by nodes that are still to be computed."""
     operands, computed = graph.operands, graph.arrays.values
-    single, wanted, elements = set[int](), dict[int, Step](), dict[int, set[int]]()
+    single, steps, elements = set[int](), dict[int, Step](), dict[int, set[int]]()
     stack, waiting = list(nodes), list(arrays)
     while stack or waiting:
         while waiting:
             array = waiting.pop()
-            if array.first not in computed and array.first not in wanted:
-                wanted[array.first] = step = _step(graph, array)
+            if array.first not in computed and array.first not in steps:
+                steps[array.first] = step = _step(graph, array)
                 for reading in step[2]:
                     if reading.view is not None:
                         waiting.append(reading.view.node)
@@ -165,13 +162,13 @@ def _needed(
             else:
                 elements.setdefault(its.first, set()).add(node)
                 waiting.append(its)
-    return single, wanted, elements
+    return single, steps, elements
 
 
 def _step(graph: Graph, array: ArrayNode) -> Step:
     """Return how an array node is computed; u + (-1) * v is a difference, u * v**-1 a quotient, rounded once.
 
-    What a derivative makes of a power of the function is a product, as it is in numbers.
+    In a derivative, a power that the function wrote stays a factor of a product, as on single nodes.
     """
     return array, *_call(graph, array, *_function(graph, array))
 
@@ -181,38 +178,38 @@ def _function(graph: Graph, array: ArrayNode) -> tuple[Callable[..., Any] | None
     since = graph.arrays.derivative_from
     if array.head is sp.Add or array.head is sp.Mul:
         left, right = array.operands
-        for one, other in ((left, right), (right, left)):
+        for term, other in ((left, right), (right, left)):
             inner = None if other.view is None or not other.view.whole else other.view.node
             if inner is None or inner.shape != other.kept or inner.kind != "each" or inner.first < since <= array.first:
                 continue
             if array.head is sp.Add and inner.head is sp.Mul:
                 factors = [part for part in inner.operands if not _is_minus_one(graph, part)]
                 if len(factors) == 1:
-                    return np.subtract, (one, factors[0])
+                    return np.subtract, (term, factors[0])
             if array.head is sp.Mul and inner.head is sp.Pow and _is_minus_one(graph, inner.operands[1]):
-                return np.divide, (one, inner.operands[0])
+                return np.divide, (term, inner.operands[0])
     return FUNCTIONS[array.head] if array.kind == "each" else None, array.operands  # type: ignore[index]
 
 
 def _call(
     graph: Graph, array: ArrayNode, function: Callable[..., Any] | None, readings: tuple[OperandAccess, ...]
 ) -> tuple[Callable[[Values], NDArray[Any]], tuple[OperandAccess, ...]]:
-    """Return what computes an array node from the numbers of nodes, and of what."""
+    """Return the function that computes an array node from the numbers of nodes, and its operands."""
     of_each, shape = function is not None, array.shape
     carried_out = function if function is not None else partial(_CARRIED_OUT[array.kind], array)
     operands = [_reader(graph, reading, whole=not of_each) for reading in readings]
 
     def call(values: Values) -> NDArray[Any]:
-        found = np.asarray(carried_out(*[operand(values) for operand in operands]))
-        if found.dtype != bool and found.dtype != np.float64:
-            found = found.astype(np.float64)
-        return spread(found, shape).ravel()
+        numbers = np.asarray(carried_out(*[operand(values) for operand in operands]))
+        if numbers.dtype != bool and numbers.dtype != np.float64:
+            numbers = numbers.astype(np.float64)
+        return spread(numbers, shape).ravel()
 
     return call, readings
 
 
 def _reader(graph: Graph, reading: OperandAccess, whole: bool) -> Callable[[Values], Any]:
-    """Return what reads an operand: as `read` does, or in its whole shape."""
+    """Return the function that reads an operand: as `read` does, or in its full shape."""
     computed, view, kept, shape = graph.arrays.values, reading.view, reading.kept, reading.shape
     if whole and (view is None or kept != shape):
         return lambda values: spread(np.asarray(read(graph, reading, values)), shape)
@@ -253,13 +250,13 @@ def read(graph: Graph, reading: OperandAccess, values: Values) -> Any:
         assert singles is not None
         assert numbers is not None
         return numbers[singles.numbers].reshape(reading.kept)
-    found = np.empty(reading.size, dtype=bool if truths else np.float64)
+    result = np.empty(reading.size, dtype=bool if truths else np.float64)
     if singles is not None and numbers is not None:
-        found[singles.where] = numbers[singles.numbers]
+        result[singles.where] = numbers[singles.numbers]
     for part in reading.parts:
         where, places = part.spans or (part.where, part.places)
-        found[where] = computed[part.node.first][places]
-    return found.reshape(reading.kept)
+        result[where] = computed[part.node.first][places]
+    return result.reshape(reading.kept)
 
 
 def _extremum(array: ArrayNode, terms: NDArray[Any]) -> Any:
@@ -276,12 +273,12 @@ def _scattered(array: ArrayNode, terms: NDArray[Any]) -> NDArray[Any]:
 
 def _matrix(array: ArrayNode, *operands: NDArray[Any]) -> NDArray[Any]:
     assert array.matrix is not None
-    found = existing_numbers(array.matrix, [operand.ravel() for operand in operands])
-    if array.matrix.kind == "singular" and np.isnan(found[1]).any():
-        given = operands[0]
-        if np.isnan(given).any() or np.isfinite(given).all():  # of infinite numbers NumPy's are NaN
+    results = existing_numbers(array.matrix, [operand.ravel() for operand in operands])
+    if array.matrix.kind == "singular" and np.isnan(results[1]).any():
+        matrix = operands[0]
+        if np.isnan(matrix).any() or np.isfinite(matrix).all():  # of infinite numbers NumPy's are NaN
             raise np.linalg.LinAlgError("SVD did not converge")
-    return found[0] if len(found) == 1 else np.concatenate(found)
+    return results[0] if len(results) == 1 else np.concatenate(results)
 
 
 def _result(array: ArrayNode, *operands: NDArray[Any]) -> NDArray[Any]:
@@ -312,3 +309,65 @@ _CARRIED_OUT: dict[str, Callable[..., Any]] = {
     "settled": lambda array, values: settled(values),
     "shares": lambda array, terms, best: shares(terms, best, _REDUCTIONS[array.head]),
 }
+
+
+def schedule_again(graph: Graph, outputs: Sequence[Nodes], inputs: Sequence[Nodes], values: Values) -> Schedule:
+    """Return the schedule that computes nodes from the inputs, which have numbers now.
+
+    >>> import numpy as np
+    >>> import sympy as sp
+    >>> graph, values = Graph(), dict[int, float]()
+    >>> x, c = graph.own_leaf(sp.Symbol("x")), graph.leaf(sp.Float(2.0))
+    >>> y = graph.node(sp.Mul, x, graph.node(sp.Mul, c, c))
+    >>> values[x] = 1.0
+    >>> made = schedule_again(graph, [np.array([y])], [np.array([x])], values)
+    >>> values.clear()
+    >>> values[x] = 3.0
+    >>> made.carry_out(graph, values)
+    >>> values[y], [nodes for nodes, *_ in made.parts]
+    (12.0, [[3]])
+    """
+    readings = [graph.arrays.reading(nodes) for nodes in outputs if nodes.size]
+    arrays = [array for reading in readings for array in reading.array_nodes]
+    single = [node for reading in readings for node in reading.single_nodes]
+    whole = schedule(graph, single, arrays, values)
+    still, moving = _split(graph, whole, {node for nodes in inputs for node in graph.arrays.roots(nodes)})
+    still.carry_out(graph, values)
+    kept, last_reader = {array.first for array in arrays}, dict[int, int]()
+    for number, (_, step, _) in enumerate(moving.parts):
+        if step is not None:
+            last_reader.update(dict.fromkeys([step[0].first, *_arrays_read(step)], number))
+    constants = {step[0].first for _, step, _ in still.parts if step is not None}
+    last: dict[int, list[int]] = {}
+    for first, number in last_reader.items():
+        if first not in kept and first not in constants:
+            last.setdefault(number, []).append(first)
+    numbers = {node: values[node] for nodes, _, elements in still.parts for node in (*nodes, *elements)}
+    of_arrays = {first: graph.arrays.values[first] for first in constants & (last_reader.keys() | kept)}
+    return replace(moving, last=last, constants=(numbers, of_arrays))
+
+
+def _split(graph: Graph, whole: Schedule, moving: set[int]) -> tuple[Schedule, Schedule]:
+    """Return the part that depends on none of the `moving` nodes, and the rest; an array node counts by its first."""
+    moving.update(node for array, elements in whole.known if array.first in moving for node in elements)
+    still, rest = list[Part](), list[Part]()
+    for nodes, step, elements in whole.parts:
+        for node in nodes:
+            if not moving.isdisjoint(graph.operands[node]):
+                moving.add(node)
+        if step is not None and not moving.isdisjoint(_read(step)):
+            moving.update([step[0].first, *elements])
+        moves = step is not None and step[0].first in moving
+        rest.append(([node for node in nodes if node in moving], step if moves else None, elements if moves else []))
+        still.append(
+            ([node for node in nodes if node not in moving], None if moves else step, [] if moves else elements)
+        )
+    return Schedule([], list(filter(any, still))), Schedule(whole.known, list(filter(any, rest)))
+
+
+def _arrays_read(step: Step) -> Iterable[int]:
+    return [array.first for reading in step[2] for array in reading.array_nodes]
+
+
+def _read(step: Step) -> Iterable[int]:
+    return [*_arrays_read(step), *(node for reading in step[2] for node in reading.single_nodes)]

@@ -1,8 +1,8 @@
 """Constructors that rules and derivative passes grow a graph with.
 
-A trace is kept as written; what a derivative pass adds is ours to write well. So these constructors fold numbers,
-drop factors of one and powers of one, and sort commutative pairs: rewrites that never change a bit of the value.
-They never drop a zero: a structural zero is an absent entry, and the number 0 stays a number.
+A trace is kept as written; derivative passes may write better. So these constructors fold numbers, drop factors of one
+and powers of one, and sort commutative pairs: rewrites that never change a bit of the value. They never drop a zero: a
+structural zero is an absent entry, and the number 0 stays a number.
 
 Guards are conditions, alone or joined; None is the guard that always holds, `never` the one that holds nowhere.
 """
@@ -45,7 +45,7 @@ class Builder:
     def __init__(self, graph: Graph) -> None:
         self.graph: Graph = graph
         self._constants: dict[int, Exact | float | None] = {}
-        self.finite: dict[int, bool] = {}  # what `symad.rules.partials` knows of nodes
+        self.finite: dict[int, bool] = {}  # whether nodes are finite, by `symad.rules.partials`
         self._alternatives: dict[int, tuple[Literals, ...]] = {}
         self.zero: int = graph.number(0)
         self.one: int = graph.number(1)
@@ -89,8 +89,8 @@ class Builder:
 
     def mul(self, left: int, right: int, *more: int) -> int:
         """Return the product, from left to right, without factors of one."""
-        one = self.one
-        product = right if left == one else left if right == one else self._pair(sp.Mul, left, right)
+        unit = self.one
+        product = right if left == unit else left if right == unit else self._pair(sp.Mul, left, right)
         for factor in more:
             product = self._product(product, factor)
         return product
@@ -144,12 +144,12 @@ class Builder:
             return left
         if self.never in (left, right):
             return self.never
-        one, other = self._alternatives_of(left), self._alternatives_of(right)
-        if all(_exclude(a, b) for a in one for b in other):
+        alternatives, other = self._alternatives_of(left), self._alternatives_of(right)
+        if all(_exclude(a, b) for a in alternatives for b in other):
             return self.never
-        if all(any(a >= b for b in other) for a in one):
+        if all(any(a >= b for b in other) for a in alternatives):
             return left  # which implies the other
-        if all(any(b >= a for a in one) for b in other):
+        if all(any(b >= a for a in alternatives) for b in other):
             return right
         return self.graph.pair(sp.And, left, right)
 
@@ -164,7 +164,7 @@ class Builder:
         return left if left == right else self.graph.pair(sp.Or, left, right)
 
     def _are_sides(self, left: int, right: int) -> bool:
-        """Whether two guards are not u < v and not v < u, of which one always holds: the sides of an extremum."""
+        """Whether two guards are not u < v and not v < u, one of which always holds: the sides of an extremum."""
         heads, operands = self.graph.heads, self.graph.operands
         if heads[left] is not sp.Not or heads[right] is not sp.Not:
             return False
@@ -173,24 +173,24 @@ class Builder:
         return order is heads[second] and order in _STRICT and operands[first] == operands[second][::-1]
 
     def _alternatives_of(self, guard: int) -> tuple[Literals, ...]:
-        """Return a guard as conjunctions of conditions of which one holds; of a large one, only what is outermost."""
-        heads, operands, found = self.graph.heads, self.graph.operands, self._alternatives
+        """Return a guard as conjunctions of conditions, one of which holds; of a large one, its outermost parts."""
+        heads, operands, known = self.graph.heads, self.graph.operands, self._alternatives
         stack = [guard]
         while stack:
             node = stack[-1]
             parts = operands[node] if heads[node] in (sp.And, sp.Or) else ()
-            missing = [part for part in parts if part not in found]
+            missing = [part for part in parts if part not in known]
             stack += missing
             if not missing:
-                found[stack.pop()] = self._joined(node, [found[part] for part in parts])
-        return found[guard]
+                known[stack.pop()] = self._joined(node, [known[part] for part in parts])
+        return known[guard]
 
     def _joined(self, node: int, parts: list[tuple[Literals, ...]]) -> tuple[Literals, ...]:
         heads, operands = self.graph.heads, self.graph.operands
         if heads[node] is sp.Or and sum(map(len, parts)) <= MOST_ALTERNATIVES:
             return tuple(dict.fromkeys(chain.from_iterable(parts)))
         if parts and heads[node] is sp.And and math.prod(map(len, parts)) <= MOST_ALTERNATIVES:
-            return tuple(frozenset[tuple[int, bool]]().union(*each) for each in product(*parts))
+            return tuple(frozenset[tuple[int, bool]]().union(*choice) for choice in product(*parts))
         literal = (operands[node][0], False) if heads[node] is sp.Not else (node, True)
         return (frozenset([literal]),)
 
@@ -215,7 +215,7 @@ class Builder:
 
 
 def _exclude(left: Literals, right: Literals) -> bool:
-    """Whether a condition that one conjunction needs is one whose opposite the other needs."""
+    """Whether one conjunction needs a condition whose opposite the other needs."""
     return any((node, not holds) in right for node, holds in left)
 
 

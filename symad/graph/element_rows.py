@@ -1,6 +1,6 @@
 """Columns of a graph in which array elements have numbers, but are not stored.
 
-What their head is, the array node says that they belong to, when somebody asks.
+Their array node knows their head.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ Entry = TypeVar("Entry")
 
 
 class SparseColumn(dict[int, Entry]):
-    """A column as a list has it, in which ranges of rows are left out; `of_element` answers for these.
+    """A list-like column without entries for some ranges of rows; `of_element` answers for these.
 
-    A dict, which answers for what is there as fast as a list does; iterated over, it gives the entries of all rows.
+    A dict, which is as fast as a list for stored entries; iteration gives the entries of all rows.
 
     >>> column = SparseColumn(["a", "b"], lambda row: "element")
     >>> column.leave_out(10**9)

@@ -70,7 +70,7 @@ class Graph(RowTable):
         self.arrays: ArrayNodes = ArrayNodes(ref(self))
         self.floats: set[int] = set()  # nodes that are numbers of Python's own (see `python_numbers`)
         self.integers: set[int] = set()  # nodes that are integers, and never -0.0
-        self.numpys: set[int] = set()  # those of them that NumPy makes: places, counts, elements of integer arrays
+        self.numpys: set[int] = set()  # integers of NumPy: places, counts, elements of integer arrays
         self.whole: dict[range, Any] = {}  # leaves that stand for whole numbers, places in an order, and their bounds
         self.rules: dict[int, Rule] = {}  # of the aliases whose derivative is not that of their value
 
@@ -80,7 +80,7 @@ class Graph(RowTable):
         self.marks.append((end, frame.f_code, frame.f_lasti))
 
     def place_all(self, start: int, find_frame: Callable[[], FrameType | None]) -> None:
-        """Let one mark stand for those from number `start` on: for what a library did inside one call of the user's."""
+        """Set one mark for the nodes from number `start` on, which a library made inside one call of the user's."""
         if len(self.marks) > start or self.placed < len(self.heads):
             frame = find_frame()
             if frame is not None:
@@ -117,9 +117,9 @@ class Graph(RowTable):
         >>> graph.like(graph.node(sp.sin, x), (y,)) == graph.node(sp.sin, y)
         True
         """
-        made = self.canonical(self.heads[node], operands)
+        copy = self.canonical(self.heads[node], operands)
         self.place_at(self.instruction_of(node))
-        return made
+        return copy
 
     def node(self, head: Head, *operands: int) -> int:
         """Return the node `head(*operands)`, as written: nothing is sorted, folded or evaluated."""
@@ -133,11 +133,11 @@ class Graph(RowTable):
         [2, 2.00000000000000, 1/3, True, -0.0]
         """
         key = (type(value), value, value == 0 and math.copysign(1.0, value))
-        found = self._leaves.get(key)
-        if found is None:
-            found = self._float(value) if isinstance(value, float) and value else self.leaf(_atom(value))
-            self._leaves[key] = found
-        return found
+        leaf = self._leaves.get(key)
+        if leaf is None:
+            leaf = self._float(value) if isinstance(value, float) and value else self.leaf(_atom(value))
+            self._leaves[key] = leaf
+        return leaf
 
     def _float(self, value: float) -> int:
         """Return the leaf of a float that is not 0; the Float is made as SymPy makes it, at a fifth of the cost."""
@@ -149,7 +149,7 @@ class Graph(RowTable):
         return self._append(self._leaves, (sp.Float, mpf, _PRECISION), sp.Float, (), atom)
 
     def own_leaf(self, atom: sp.Basic) -> int:
-        """Return a new leaf that is never merged with another: what stands for an input."""
+        """Return a new leaf that is never merged with another: an input."""
         return self._append(None, None, type(atom), (), atom)
 
     def own_floats(self, values: NDArray[np.float64]) -> range:
@@ -180,7 +180,7 @@ class Graph(RowTable):
             if nodes.stop > self.most:
                 raise LimitError(f"the graph has reached {self.most} nodes", why=f"{count} leaves were to be added")
             if values is None:
-                self._atoms_later(nodes, atom)
+                self._lazy_atoms().later(nodes, atom)
             else:
                 self._lazy_atoms().later_floats(nodes, values)
             self._add_leaves(head, nodes)
@@ -189,7 +189,7 @@ class Graph(RowTable):
     def elements(self, count: int, numbers: NDArray[Any] | None = None) -> int:
         """Return the first of new leaves that stand for the elements of an array; of numbers, they have atoms.
 
-        They are not stored: `arrays` says what their heads are.
+        They are not stored: `arrays` knows their heads.
 
         >>> graph = Graph()
         >>> graph.elements(2, np.array([0.5, -0.0])), graph.atoms[1], len(graph)
@@ -206,7 +206,7 @@ class Graph(RowTable):
                     do="differentiate it for a part of the data at a time, or compile it",
                 )
             if numbers is not None:
-                self._atoms_later(range(first, first + count), lambda k: _atom(float(numbers[k])))
+                self._lazy_atoms().later(range(first, first + count), lambda k: _atom(float(numbers[k])))
             if self.blocks.scanned < first:
                 self.blocks.scan(self.heads)
             self.blocks.add_range(first, first + count)
@@ -216,10 +216,10 @@ class Graph(RowTable):
             return first
 
     def _leave_out(self, count: int) -> None:
-        """Let the next rows be elements of arrays; a list, which has entries for all rows, becomes a sparse column."""
+        """Make the next rows elements of arrays; a list, which has entries for all rows, becomes a sparse column."""
         if isinstance(self.heads, list):
             self.heads = SparseColumn(self.heads, self.arrays.head_of)  # type: ignore[assignment]
-            self.operands = SparseColumn(self.operands, _no_operands)  # type: ignore[assignment]
+            self.operands = SparseColumn(self.operands, lambda row: ())  # type: ignore[assignment]
         self.heads.leave_out(count)  # type: ignore[attr-defined]
         self.operands.leave_out(count)  # type: ignore[attr-defined]
 
@@ -232,10 +232,6 @@ class Graph(RowTable):
         self.operands += [()] * len(nodes)
         self.blocks.scanned = nodes.stop
 
-    def _atoms_later(self, nodes: range, atom: AtomOf) -> None:
-        """Let the atoms of nodes be what a function makes of their places."""
-        self._lazy_atoms().later(nodes, atom)
-
     def _lazy_atoms(self) -> LazyAtoms:
         if not isinstance(self.atoms, LazyAtoms):
             self.atoms: dict[int, sp.Basic] = LazyAtoms(self.atoms)
@@ -243,9 +239,9 @@ class Graph(RowTable):
 
     def given_atoms(self) -> list[sp.Basic]:
         """Return the atoms that came in as expressions: free symbols and exact numbers, not the inputs."""
-        made = dict.items(self.atoms)  # of those that are made later, none came in
+        atoms = dict.items(self.atoms)  # of those that are made later, none came in
         return [
-            atom for node, atom in made if not isinstance(atom, sp.Float) and self._leaves.get(atom_key(atom)) == node
+            atom for node, atom in atoms if not isinstance(atom, sp.Float) and self._leaves.get(atom_key(atom)) == node
         ]
 
     def alias(self, operand: int) -> int:
@@ -253,10 +249,10 @@ class Graph(RowTable):
         return self._append(None, None, Alias, (operand,))
 
     def ruled(self, value: int, operands: Sequence[int], rule: Rule) -> int:
-        """Return an alias of `value` whose derivative in each of the operands is what a rule says.
+        """Return an alias of `value` whose derivative in each of the operands is given by a rule.
 
-        `rule(k)` returns the node of the partial derivative in operand k, None for a structural zero. The value's own
-        derivative is not looked at.
+        `rule(k)` returns the node of the partial derivative in operand k, None for a structural zero. The derivative of
+        the value itself is ignored.
 
         >>> graph = Graph()
         >>> x = graph.leaf(sp.Symbol("x"))
@@ -274,16 +270,16 @@ class Graph(RowTable):
             node = self.operands[node][0]
         return issubclass(self.heads[node], sp.logic.boolalg.Boolean) and not issubclass(self.heads[node], sp.Symbol)
 
-    def count_operations(self, nodes: Iterable[int], given: Iterable[int] = ()) -> int:
+    def count_operations(self, nodes: Iterable[int], known: Iterable[int] = ()) -> int:
         """Return how many operations the nodes need beyond the given ones: shared ones once, leaves and aliases not.
 
         >>> graph = Graph()
         >>> s = graph.node(sp.sin, graph.leaf(sp.Symbol("x")))
-        >>> graph.count_operations([graph.node(sp.Mul, s, s)]), graph.count_operations([s], given=[s])
+        >>> graph.count_operations([graph.node(sp.Mul, s, s)]), graph.count_operations([s], known=[s])
         (2, 0)
         """
         heads, operands_of = self.heads, self.operands
-        seen, stack, operations = set(given), list(nodes), 0
+        seen, stack, operations = set(known), list(nodes), 0
         while stack:
             node = stack.pop()
             if node not in seen:
@@ -316,10 +312,6 @@ class Graph(RowTable):
                 self.ruled(operands[0], operands[1:], _rule_left_behind)
             else:
                 self.node(head, *operands)
-
-
-def _no_operands(row: int) -> tuple[int, ...]:
-    return ()
 
 
 def _rule_left_behind(position: int) -> int | None:
@@ -360,11 +352,11 @@ class SharedCopy:
 
     def operations(self, nodes: Iterable[int], counted: set[int]) -> int:
         """Return how many operations nodes need beyond those that are counted already, which they join."""
-        stack, found = [self.there[node] for node in nodes], 0
+        stack, operations = [self.there[node] for node in nodes], 0
         while stack:
             node = stack.pop()
             if node not in counted:
                 counted.add(node)
-                found += bool(self.plain.operands[node])
+                operations += bool(self.plain.operands[node])
                 stack += self.plain.operands[node]
-        return found
+        return operations

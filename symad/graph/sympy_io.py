@@ -134,8 +134,8 @@ def from_let(graph: Graph, replacements: Iterable[tuple[sp.Symbol, sp.Expr]], re
     bound: dict[sp.Basic, int] = {}
 
     def leaf(atom: sp.Basic) -> int:
-        found = bound.get(atom)
-        return graph.leaf(atom) if found is None else found
+        node = bound.get(atom)
+        return graph.leaf(atom) if node is None else node
 
     for symbol, expression in replacements:
         (bound[symbol],) = walk([expression], leaf, lambda head, operands: graph.node(head, *operands))
@@ -143,7 +143,7 @@ def from_let(graph: Graph, replacements: Iterable[tuple[sp.Symbol, sp.Expr]], re
 
 
 def _uses(graph: Graph, order: Sequence[int], outputs: Sequence[int]) -> dict[int, int]:
-    """Count how often each node is used; a use through an alias counts for what the alias stands for."""
+    """Count how often each node is used; a use of an alias counts for its operand."""
     uses = dict.fromkeys(order, 0)
     for node in outputs:
         uses[node] += 1

@@ -311,7 +311,7 @@ def hessian(
             if level.has_array_nodes:
                 if not is_cheaper(level, result, "hessian"):
                     return None
-                matrix = array_hessian(level, modes.gradient(level, result, again=True))
+                matrix = array_hessian(level, modes.gradient(level, result, nested=True))
                 return close_blocks(level, matrix, level.parameters, chosen)
             lower = modes.hessian_entries(level, result, mode)
             return close_matrix(level, triangle_of(lower, sparse), level.parameters, chosen, storage)

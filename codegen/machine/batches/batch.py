@@ -69,13 +69,13 @@ def leading_axes(arrays: Sequence[Shaped], declared: Sequence[Input]) -> tuple[i
     (4, 5)
     """
     leading = []
-    for k, (array, given) in enumerate(zip(arrays, declared, strict=True)):
-        axes = array.ndim - len(given.shape)
-        if axes < 0 or array.shape[axes:] != given.shape:
+    for k, (array, form) in enumerate(zip(arrays, declared, strict=True)):
+        axes = array.ndim - len(form.shape)
+        if axes < 0 or array.shape[axes:] != form.shape:
             raise ArgumentError(
                 f"shape {array.shape}",
-                where=f"argument {k} ({given.name})",
-                why=f"its last axes are not {given.shape}, which the kernel was compiled for",
+                where=f"argument {k} ({form.name})",
+                why=f"its last axes are not {form.shape}, which the kernel was compiled for",
             )
         leading.append(array.shape[:axes])
     if leading and all(axes in ((), leading[0]) for axes in leading):
@@ -128,7 +128,7 @@ def batch_arrays(
     inputs, outputs = program.arguments, program.outputs
     if len(args) != len(inputs):
         raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
-    arrays = [as_numbers(given, array, k, number) for k, (given, array) in enumerate(zip(args, inputs, strict=True))]
+    arrays = [as_numbers(value, array, k, number) for k, (value, array) in enumerate(zip(args, inputs, strict=True))]
     leading = leading_axes(arrays, inputs)
     shapes = [leading + output.shape for output in outputs]
     return arrays, results_of(out, shapes, number, f"{prod(leading)} points of {program.name}"), leading
@@ -144,14 +144,14 @@ def in_points(
 ) -> tuple[list[Array], list[Array], list[tuple[Array, Array]]]:
     """Return inputs and outputs with one axis of points and one of machine numbers.
 
-    And those results that have no such view or may overlap with others, each with what is computed in its place.
+    The third list has results without such a view, or with a possible overlap, and the arrays computed in their place.
     """
-    inputs = [input_points(array, given, leading) for array, given in zip(arrays, program.arguments, strict=True)]
+    inputs = [input_points(array, form, leading) for array, form in zip(arrays, program.arguments, strict=True)]
     outputs, beside = [], []
-    for k, (array, given) in enumerate(zip(results, program.outputs, strict=True)):
-        points = None if not fresh and overlaps(array, [*arrays, *results[:k]]) else points_of(array, given, leading)
+    for k, (array, form) in enumerate(zip(results, program.outputs, strict=True)):
+        points = None if not fresh and overlaps(array, [*arrays, *results[:k]]) else points_of(array, form, leading)
         if points is None:
-            points = points_of(np.empty(array.shape, array.dtype), given, leading)
+            points = points_of(np.empty(array.shape, array.dtype), form, leading)
             assert points is not None
             beside.append((array, points))
         outputs.append(points)
@@ -159,7 +159,7 @@ def in_points(
 
 
 def put_back(beside: Sequence[tuple[Array, Array]]) -> None:
-    """Copy what was computed beside results into them."""
+    """Copy results that were computed elsewhere into their arrays."""
     for array, points in beside:
         array[...] = points.view(array.dtype).reshape(array.shape)
 
@@ -170,7 +170,7 @@ def overlaps(value: Array, others: Sequence[Array]) -> bool:
 
 
 def _parts_together(flat: Array) -> bool:
-    """Whether the machine numbers of a point have one step: the parts of complex numbers are neighbours."""
+    """Whether the machine numbers of a point are evenly spaced: the parts of complex numbers are neighbours."""
     return flat.dtype.kind != "c" or flat.shape[-1] == 1 or flat.strides[-1] == flat.itemsize
 
 
@@ -183,7 +183,7 @@ ARRANGEMENTS: tuple[str, ...] = get_args(Arrangement)
 
 
 class PlacedArrays(NamedTuple):
-    """The arrays of a batch, arguments first, what is to be done with them, and what stands in for results."""
+    """The arrays of a batch, arguments first, the work on them, and the arrays computed in the place of results."""
 
     results: list[Array]
     arrays: Sequence[Array] = ()
@@ -195,7 +195,7 @@ PATIENCE = 0.1  # of the seconds to compile is spent on points one by one before
 
 
 class Batch:
-    """A kernel at many points; the code for several side by side is compiled once there have been enough points for it.
+    """A kernel at many points; the code for several side by side is compiled after enough points.
 
     Until then, points run one by one; with accuracy "fast", where that would change digits, it is compiled at once.
     """
@@ -223,14 +223,14 @@ class Batch:
         options: Options,
         operations: Mapping[str, int],
         program_cache: ProgramCache,
-        again: Callable[[str], AbstractContextManager[object]],
+        listing: Callable[[str], AbstractContextManager[object]],
     ) -> None:
         self.program, self.options, self.program_cache = program, options, program_cache
         self.nanoseconds: float = nanoseconds_alone(program, operations)
         self._lanes: Lanes | None = None
         if not isinstance(program, RolledProgram):
             self._lanes = choose_lanes(program, options, operations)
-        self._again, self._lock = again, threading.Lock()
+        self._again, self._lock = listing, threading.Lock()
         self._code: Code | None = None
         self._layouts: dict[Hashable, BatchLayout] = {}
         at_once = options.lanes is not None or options.accuracy == "fast"
@@ -295,7 +295,7 @@ class Batch:
         return self._lanes
 
     def _lasting(self, point: MachineCode, count: int) -> bool:
-        """Whether the code that was used last is used again, for so many points."""
+        """Whether the code used last also serves this number of points."""
         code = self._code
         if code is None or code.lanes.width > 1:
             return code is not None
@@ -311,7 +311,7 @@ class Batch:
             self._layouts[key] = layout
 
     def code(self, point: MachineCode, count: float = inf) -> Code:
-        """Return what runs so many points: machine code for one point, or for several side by side."""
+        """Return the code for a number of points: machine code for one point, or for several side by side."""
         with self._lock:
             code = self._code
             if code is not None and code.lanes.width > 1:

@@ -1,7 +1,7 @@
 """Arrays in blocks: as many points as the code has lanes, one number of each point after the other.
 
-The kernel reads and writes such arrays itself: what points in rows cost, to bring their numbers into lanes and back, is
-not paid. A block has the shape of an array and then one axis of lanes; in front stands the axis of blocks.
+The kernel reads and writes such arrays itself, without moving numbers between rows and lanes. An array has an axis of
+blocks in front, then its own shape, then one axis of lanes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codegen.machine.calls.arguments import Array, as_numbers, results_of, writa
 def block_arrays(
     program: Program | RolledProgram, number: NumberType, width: int, args: Sequence[Any], out: Any
 ) -> tuple[list[Array], list[Array], int]:
-    """Return arguments as arrays, arrays for the results, and the number of blocks; ArgumentError for what is none.
+    """Return arguments as arrays, arrays for the results, and the number of blocks; ArgumentError for other arrays.
 
     >>> from codegen.ir.program import Output
     >>> from codegen.lanes import FLOAT64
@@ -35,14 +35,14 @@ def block_arrays(
     inputs, outputs = program.arguments, program.outputs
     if len(args) != len(inputs):
         raise ArgumentError(f"{len(args)} arguments", why=f"the kernel takes {len(inputs)}")
-    arrays = [as_numbers(given, array, k, number) for k, (given, array) in enumerate(zip(args, inputs, strict=True))]
-    counts = {_blocks(array, given, k, width) for k, (array, given) in enumerate(zip(arrays, inputs, strict=True))}
-    found = sorted(counts - {-1})
-    if len(found) != 1:
-        why = f"they have {' and '.join(map(str, found)) or 'none'}"
+    arrays = [as_numbers(value, array, k, number) for k, (value, array) in enumerate(zip(args, inputs, strict=True))]
+    counts = {_blocks(array, form, k, width) for k, (array, form) in enumerate(zip(arrays, inputs, strict=True))}
+    numbers = sorted(counts - {-1})
+    if len(numbers) != 1:
+        why = f"they have {' and '.join(map(str, numbers)) or 'none'}"
         raise ArgumentError("numbers of blocks of the arguments", why=why, do="give one number of blocks")
-    shapes = [(found[0], *output.shape, width) for output in outputs]
-    return arrays, results_of(out, shapes, number, f"{found[0]} blocks of {program.name}"), found[0]
+    shapes = [(numbers[0], *output.shape, width) for output in outputs]
+    return arrays, results_of(out, shapes, number, f"{numbers[0]} blocks of {program.name}"), numbers[0]
 
 
 def _blocks(array: Array, declared: Input, position: int, width: int) -> int:
@@ -61,20 +61,20 @@ def _blocks(array: Array, declared: Input, position: int, width: int) -> int:
 def in_blocks(
     program: Program | RolledProgram, width: int, arrays: list[Array], results: list[Array], count: int, *, fresh: bool
 ) -> tuple[list[Array], list[Array], list[tuple[Array, Array]]]:
-    """Return inputs and outputs with axes of blocks, numbers and lanes, of points and numbers where there is one lane.
+    """Return inputs and outputs with axes of blocks, numbers and lanes, or of points and numbers for one lane.
 
-    And those results that do not lie together or may overlap with others, each with what is computed in its place.
+    The third list has results that are scattered or may overlap, and the arrays computed in their place.
     """
     inputs = []
-    for array, given in zip(arrays, program.arguments, strict=True):
+    for array, form in zip(arrays, program.arguments, strict=True):
         together = np.require(array, requirements=("C", "A"))
-        if array.shape == given.shape:
-            inputs.append(np.broadcast_to(together.reshape(-1), (count * width, given.size)))
+        if array.shape == form.shape:
+            inputs.append(np.broadcast_to(together.reshape(-1), (count * width, form.size)))
         else:
-            inputs.append(_placed(together, given.size, width))
-    made = [array if fresh else writable(array, [*arrays, *results[:k]]) for k, array in enumerate(results)]
-    outputs = [_placed(array, given.size, width) for array, given in zip(made, program.outputs, strict=True)]
-    pairs = zip(results, made, outputs, strict=True)
+            inputs.append(_placed(together, form.size, width))
+    written = [array if fresh else writable(array, [*arrays, *results[:k]]) for k, array in enumerate(results)]
+    outputs = [_placed(array, form.size, width) for array, form in zip(written, program.outputs, strict=True)]
+    pairs = zip(results, written, outputs, strict=True)
     return inputs, outputs, [(array, points) for array, computed, points in pairs if computed is not array]
 
 

@@ -18,7 +18,7 @@ FEW, SHORT = 64, 1000  # numbers and rows of straight lines that may fill two re
 CHEAP = 16  # operations of code whose numbers fit into the registers eight times
 CALLED = 8.0  # nanoseconds of a call for one point, beside its arithmetic (that of a block of points is one too)
 ARITHMETIC = frozenset({"add", "mul", "sub", "neg", "fma", "div", "sqrt", "abs", "compare", "select"})
-ROOM = 1 << 20  # bytes of workspace of the points that loops run side by side: what is beyond waits for memory
+ROOM = 1 << 20  # bytes of workspace of the points that loops run side by side: more waits for memory
 
 
 def choose_lanes(program: Program, options: Options, operations: Mapping[str, int]) -> Lanes:
@@ -51,7 +51,7 @@ def choose_lanes(program: Program, options: Options, operations: Mapping[str, in
 
 
 def _of_single_numbers(program: Program, number: NumberType, operations: Mapping[str, int]) -> Lanes:
-    """Arrays of points are blocks already, and short code fills several registers, so that a call of it is worth it."""
+    """Return the lanes of single numbers, which need no transposition; short code fills several registers."""
     lanes, plain = _register(number), set(operations) <= ARITHMETIC
     if plain and sum(operations.values()) <= CHEAP:
         return number.lanes(8 * lanes.width)
@@ -59,7 +59,7 @@ def _of_single_numbers(program: Program, number: NumberType, operations: Mapping
 
 
 def _has_to_wait(program: Program, number: NumberType, width: int) -> bool:
-    """Whether the processor has time for a second register; there have to be enough of them."""
+    """Whether the processor has time for a second register, of which there are enough."""
     known = vector_bits() == 512 and number is FLOAT64 and not program.seeded
     if not known or _numbers(program, number) > FEW or len(program) > SHORT:
         return False
@@ -67,10 +67,7 @@ def _has_to_wait(program: Program, number: NumberType, width: int) -> bool:
 
 
 def lanes_of_loops(plan: RolledPlan) -> Lanes:
-    """Return how many points loops run side by side: a single point may fill the lanes with repetitions, but not all.
-
-    One where that would cost a bit, or more than it saves.
-    """
+    """Return how many points loops run side by side without a change of bits, 1 if more are no faster."""
     program, options, number = plan.program, plan.options, plan.options.number
     lanes = _register(number) if options.lanes is None else number.lanes(options.lanes)
     alone, written = plan.executed().total(), plan.written_out
@@ -82,7 +79,6 @@ def lanes_of_loops(plan: RolledPlan) -> Lanes:
 
 
 def _register(number: NumberType) -> Lanes:
-    """As many numbers as a register holds."""
     return number.lanes(vector_bits() // (8 * number.lanes().size))
 
 
@@ -92,18 +88,17 @@ def nanoseconds_moving(program: Program | RolledProgram, number: NumberType) -> 
 
 
 def _numbers(program: Program | RolledProgram, number: NumberType) -> int:
-    """Machine numbers of a point."""
     sizes = [array.size for array in program.arguments] + [array.size for array in program.outputs]
     return number.parts * sum(sizes)
 
 
 def _called_one_by_one(program: Program, operations: Mapping[str, int]) -> int:
-    """How many calls are of functions that have no formula for lanes."""
+    """Return the calls of functions without a formula for lanes."""
     calls = operations.get("call", 0)
     if not calls or not has_fma():
         return calls
-    found = priced(kinds(program, range(len(program))))
-    return min(calls, found["call"] + found["scipy"])
+    costs = priced(kinds(program, range(len(program))))
+    return min(calls, costs["call"] + costs["scipy"])
 
 
 def nanoseconds_alone(program: Program | RolledProgram, operations: Mapping[str, int]) -> float:

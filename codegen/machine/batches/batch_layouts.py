@@ -1,6 +1,6 @@
 """Remember the layout of a short batch, so that the next one starts at once.
 
-What is left to find out is where they are: machine code does that, and sees whether they are aligned and apart.
+The rest is the addresses: machine code reads them, and checks that they are aligned and apart.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ MOST = 16  # layouts of a kernel
 
 
 def key_of(layout: str, threads: int, args: Sequence[Any], out: Any, number: NumberType) -> tuple[Any, ...] | None:
-    """Return what batches of one layout have in common; None where numbers have to be converted first.
+    """Return a key shared by batches of one layout; None where numbers have to be converted first.
 
     >>> from codegen.lanes import FLOAT64
     >>> key_of("points", 1, [np.ones((3, 2))], None, FLOAT64), key_of("points", 1, [[1.0]], None, FLOAT64)
     (('points', 1, True, (3, 2), (16, 8)), None)
     """
     key: list[Any] = [layout, threads, out is None]
-    for array in args if out is None else (*args, *given(out)):
+    for array in args if out is None else (*args, *as_sequence(out)):
         if type(array) is not np.ndarray or array.dtype is not number.dtype:
             return None
         key += (array.shape, array.strides)
     return tuple(key)
 
 
-def given(out: Any) -> Sequence[Any]:
+def as_sequence(out: Any) -> Sequence[Any]:
     """Return the arrays that results are written into."""
     return out if type(out) in (tuple, list) else (out,)
 
@@ -78,7 +78,7 @@ class BatchLayout:
             return None
         try:
             shapes, dtype = self._shapes, self._number.dtype
-            results = list(given(out)) if shapes is None else [np.empty(shape, dtype) for shape in shapes]
+            results = list(as_sequence(out)) if shapes is None else [np.empty(shape, dtype) for shape in shapes]
             failed = self._run(table, (*args, *results))
         except MemoryError:
             return None
@@ -97,7 +97,7 @@ class BatchLayout:
                 code.share(self._room, table + 8 * HEAD, self._shape, self._points, threads)
                 self._threads = threads
             return code.driver.at_once(table, arrays, parallel(threads))
-        if not code.timing.wanted(count):
+        if not code.timing.needs(count):
             return code.driver.at_once(table, arrays, 0)
         start = time.perf_counter()
         failed = code.driver.at_once(table, arrays, 0)
@@ -109,9 +109,9 @@ class BatchLayout:
 def layout_of(
     task: Task, threads: int, arrays: Sequence[Array], number: NumberType, *, fresh: bool
 ) -> BatchLayout | None:
-    """Return the layout of a batch on up to so many threads; None where numbers were copied, or memory is not kept."""
+    """Return the layout of a batch on up to `threads` threads; None where numbers were copied or memory is not kept."""
     where = zip(task.points, arrays, strict=True)
-    if not objects_known() or any(made.ctypes.data != array.ctypes.data for made, array in where):
+    if not objects_known() or any(copied.ctypes.data != array.ctypes.data for copied, array in where):
         return None
     room = task.room(most_threads(task, threads))
     if room.memory.nbytes > KEPT * room.threads:

@@ -49,7 +49,7 @@ def transpose(lanes: Lanes, rows: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _source(lane: int, distance: int, kept: int, width: int) -> int:
-    """Lane of the two rows, side by side, that a lane of the upper (kept = 0) or lower new row comes from."""
+    """Lane of the two rows, side by side, that moves to a lane of the upper (kept = 0) or lower new row."""
     own = lane & ~distance | kept
     return own + width if lane & distance else own
 
@@ -60,7 +60,6 @@ def _register(lanes: Lanes) -> Lanes:
 
 
 def _half(lanes: Lanes) -> Lanes:
-    """Half of a register."""
     return Lanes(max(_register(lanes).width // 2, 1), lanes.scalar)
 
 
@@ -104,10 +103,10 @@ def _rows(lanes: Lanes) -> list[str]:
 
 
 def _panels(lanes: Lanes, name: str) -> list[str]:
-    """Elements side by side: as many as half a register holds at a time, of all points, the last ones under a mask.
+    """Elements side by side: half a register at a time, of all points, the last ones under a mask.
 
-    A register has two rows side by side, of points whose distance is half its lanes. So one stage of transposing it is
-    to load or store halves, for which processors have other units than for shuffles.
+    A register has two rows side by side, of points half its lanes apart. So loading or storing halves is one stage of
+    the transposition, for which processors have other units than for shuffles.
     """
     half = _half(lanes)
     mask = ",".join(f"i64 {lane}" for lane in range(half.width))

@@ -22,7 +22,7 @@ from codegen.machine.calls.arguments import Array
 Progress = Callable[[int, int], object]
 
 SLICE = 0.05  # seconds between two looks at progress and Ctrl-C
-FIRST_SLICE = 1e-3  # aim of the first slice, whose length is an estimate; later ones grow by what is measured
+FIRST_SLICE = 1e-3  # aim of the first slice, whose length is an estimate; later ones grow with measured times
 GROWTH = 16.0
 BRIEF = 0.01  # seconds of a batch that runs at once, where the time of its points is known
 # Bytes of results from which on whole lines are written one after the other, first to the nearest cache: a store that
@@ -61,11 +61,11 @@ class Code:
         self.unit: int = max(self.number * lanes.width, ALIGNMENT)  # whole squares of lanes are moved
 
     def brief(self, count: int) -> bool:
-        """Whether so many points take so little time that nobody waits for a sign of them."""
+        """Whether a number of points takes so little time that nobody needs progress."""
         return count * self.timing.nanoseconds < 1e9 * (BRIEF if self.timing.known else FIRST_SLICE)
 
     def share(self, room: Room, table: int, shape: tuple[int, int], points: tuple[int, int], threads: int) -> None:
-        """Write down what threads share: first and number of the points, and the address of their table."""
+        """Write the words that threads share: first and number of the points, and the address of their table."""
         unit = self.timing.unit(points[1], threads, self.lanes.width)
         words = shared_words(self.address, table, shape, (room.buffer, room.size), points, unit, threads)
         ctypes.memmove(room.shared, words, len(words))
@@ -79,12 +79,12 @@ def _driver(lanes: Lanes) -> Driver:
 
 
 def parallel(threads: int) -> int:
-    """Return the address of what runs units on threads; 0 for one thread."""
+    """Return the address of the function that runs units on threads; 0 for one thread."""
     return parallel_address() if threads > 1 else 0
 
 
 class Room:
-    """Working memory of a batch on up to `threads` threads: what they share, and then a buffer for each."""
+    """Working memory of a batch on up to `threads` threads: shared words, and then a buffer for each."""
 
     def __init__(self, size: int, threads: int) -> None:
         self.size, self.threads = _up(size, ALIGNMENT), threads
@@ -105,10 +105,7 @@ class Task:
 
     def __init__(self, code: Code, inputs: list[Array], outputs: list[Array], count: int) -> None:
         self.code, self.count = code, count
-        self.points: tuple[Array, ...] = (
-            *inputs,
-            *outputs,
-        )
+        self.points: tuple[Array, ...] = (*inputs, *outputs)
         self.shape: tuple[int, int] = (len(inputs), len(outputs))
         self.words: list[int] = []
         self.bytes: int = _up(8 * len(self.points), ALIGNMENT)
@@ -148,7 +145,7 @@ class Task:
 
 
 def _element_step(points: Array, lanes: Lanes) -> int:
-    """Bytes from a number of a point to the next; single numbers are moved point by point, not as squares."""
+    """Bytes between numbers of a point; single numbers are moved point by point, not as squares."""
     if points.shape[1] == 1:
         return lanes.size if lanes.width == 1 else 0
     return points.strides[1]
@@ -174,12 +171,12 @@ def _in_rows(points: Array, lanes: Lanes, *, result: bool) -> bool:
 
 
 def most_threads(task: Task, threads: int) -> int:
-    """Return how many of so many threads may have something to do: a block each."""
+    """Return how many of `threads` threads have a block to compute."""
     return min(threads, -(-task.count // task.code.lanes.width)) if available() else 1
 
 
 def run_task(task: Task, threads: int = 1, progress: Progress | None = None) -> None:
-    """Compute all points on up to so many threads; no result depends on their number, nor on where slices end.
+    """Compute all points on up to `threads` threads; no result depends on their number, nor on the slices.
 
     Between slices, the calling thread reports `progress(points done, points)` and takes Ctrl-C.
     """

@@ -20,7 +20,7 @@ from codegen.machine.batches.batch_threads import PART, SHARED
 # at once, the first byte and the one behind the last, from the address on
 WORDS = 9
 # int64 of a batch that is run at once: kernel, arguments, results, buffer, number of points, 1 for fresh results, bytes
-# of a number, address of what threads share or 0
+# of a number, address of the words that threads share, or 0
 HEAD = 8
 # In words: the address of an array's numbers, its flags, and the first element of a tuple
 OBJECTS: Numbers = {"DATA": 2, "FLAGS": 8, "WRITEABLE": 0x400, "TUPLE": 3}

@@ -1,7 +1,7 @@
 """Share a batch among threads where measured times say that it pays.
 
-A batch is cut into units, which the calling thread and those of `codegen.functions.workers` take as they come to them.
-How many threads there are is decided by the time that points of the same code took before.
+A batch is cut into units, which the calling thread and those of `codegen.functions.workers` take one by one. Earlier
+times of the same code decide how many threads there are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from codegen.functions.routine_values import Numbers
 # us later. With n threads for more than n^2 of them, the time of all is less than that of fewer.
 WAKING = 10_000.0
 SURE = 1e6  # nanoseconds of a batch that threads share even if its points were timed once only, in cold caches
-FEWEST = 8  # units of a thread: what each waits for the last one at the end
+FEWEST = 8  # units of a thread: at the end each waits for the last one
 LONGEST = 2e5  # nanoseconds of a unit
 LOOKS = 3
 
@@ -27,9 +27,9 @@ SHARED: Numbers = {"UNITS": 9, "THREADS": 10, "FAILED": 11, "OWN": OWN}
 
 
 class Timing:
-    """Nanoseconds of a point on one thread: an estimate, and then the least that batches took.
+    """Nanoseconds of a point on one thread: an estimate at first, then the least measured time.
 
-    Batches on several threads may write down what they took at the same time: what is lost is one measurement.
+    Batches on several threads may write at the same time: one measurement is lost.
 
     >>> timing = Timing(50.0)
     >>> timing.note(1000, 20e-6)
@@ -48,27 +48,27 @@ class Timing:
         """Whether points were timed."""
         return self._largest > 0
 
-    def wanted(self, count: int) -> bool:
-        """Whether a batch of so many points is to be timed: what short ones took says little of long ones."""
+    def needs(self, count: int) -> bool:
+        """Whether a batch of `count` points is to be timed: short batches predict long ones badly."""
         return self._looks < LOOKS or count > 2 * self._largest
 
     def note(self, count: int, seconds: float) -> None:
-        """Write down what so many points took."""
+        """Record the time of `count` points."""
         if count > 2 * self._largest:
             self._looks = 0
-        found = 1e9 * seconds / count
-        self.nanoseconds = min(self.nanoseconds, found) if self.known else found
+        measured = 1e9 * seconds / count
+        self.nanoseconds = min(self.nanoseconds, measured) if self.known else measured
         self._largest, self._looks = max(self._largest, count), self._looks + 1
 
     def threads(self, count: int, most: int) -> int:
-        """Return how many threads share so many points: one, until their time is known."""
+        """Return how many threads share `count` points: one, until their time is known."""
         work = count * self.nanoseconds
-        if most == 1 or not self.known or (work < SURE and self.wanted(count)):
+        if most == 1 or not self.known or (work < SURE and self.needs(count)):
             return 1
         return max(1, min(most, isqrt(int(work / WAKING))))
 
     def unit(self, count: int, threads: int, width: int) -> int:
-        """Return how many of so many points make a unit: whole blocks.
+        """Return how many of `count` points make a unit: whole blocks.
 
         >>> Timing(10.0).unit(4096, 2, 8)
         256
@@ -79,7 +79,7 @@ class Timing:
 
 
 def shared_bytes(threads: int) -> int:
-    """Return the bytes of what threads share."""
+    """Return the bytes that threads share."""
     return 8 * (OWN + 2 * threads)
 
 
@@ -87,12 +87,12 @@ def shared_words(
     kernel: int, table: int, shape: tuple[int, int], buffers: tuple[int, int], points: tuple[int, int], unit: int,
     threads: int,
 ) -> bytes:  # fmt: skip
-    """Return what threads share, but for what each has of its own."""
+    """Return the words that threads share, without each one's own."""
     return struct.pack("12q", kernel, table, *shape, *buffers, *points, unit, -(-points[1] // unit), threads, 0)
 
 
-# A thread takes the units of its own part, the same ones each time, so that its caches have what it read and wrote
-# before; then what is left of the parts of the others. One is left for each call: there are as many calls as units.
+# A thread takes the units of its own part, the same ones each time, so that its caches have the data of the time
+# before; then the rest of the other parts. One is left for each call: there are as many calls as units.
 PART = """
 define internal void @take_parts(ptr %parallel,ptr %shared,i64 %units,i64 %threads) nounwind {
  call void %parallel(ptr @part,ptr %shared,i64 %units,i64 %threads)

@@ -37,10 +37,10 @@ class Pointwise(Protocol):
 
 
 class Gufunc:
-    """A kernel that takes arrays with leading axes, as a gufunc of NumPy does; `signature` says how.
+    """A kernel that takes arrays with leading axes, as a gufunc of NumPy does; `signature` has its axes.
 
-    It pickles, and a process compiles it once, however many parts of an array come to it. `sizes` has what
-    `dask.array.apply_gufunc` asks for beside the signature.
+    It pickles, and a process compiles it once for all parts of an array. `sizes` are the arguments that
+    `dask.array.apply_gufunc` needs beside the signature.
 
     >>> import sympy as sp
     >>> from codegen import lambdify
@@ -79,11 +79,11 @@ class Gufunc:
         """The keywords `output_dtypes`, and `output_sizes` of axes that no argument has."""
         program = self._kernel.program
         dtype = self._kernel.options.number.dtype
-        taken, given = (set(re.findall(r"\d+", part)) for part in self.signature.split("->"))
+        taken, result_axes = (set(re.findall(r"\d+", part)) for part in self.signature.split("->"))
         dtypes = [dtype] * len(program.outputs)
         return {
             "output_dtypes": dtypes if len(dtypes) > 1 else dtype,
-            "output_sizes": {name: int(name) for name in sorted(given - taken)},
+            "output_sizes": {name: int(name) for name in sorted(result_axes - taken)},
         }
 
     def __repr__(self) -> str:
@@ -97,8 +97,8 @@ class Gufunc:
 @lru_cache(maxsize=REVIVED)
 def revived(revive: Callable[..., Any], data: bytes, threads: int) -> Gufunc:
     """Return a gufunc in another process, where it is compiled when it comes for the first time."""
-    found: Gufunc = revive(data, None, None).gufunc(threads=threads)
-    return found
+    kernel: Gufunc = revive(data, None, None).gufunc(threads=threads)
+    return kernel
 
 
 def require_arrays(structured: bool) -> None:

@@ -54,7 +54,7 @@ def ruled_part(value: Any) -> Any:
 
 
 def way_out(kind: type) -> str:
-    """Return what to write in place of an array of a class with rules of its own."""
+    """Return advice for an array of a class with rules of its own."""
     package = kind.__module__.partition(".")[0]
     ways = {
         "pandas": "give its numbers, s.to_numpy()", "xarray": "give its numbers, a.to_numpy()",
@@ -98,7 +98,7 @@ def refuse_rules(value: Any, where: str) -> None:
 
 
 def numbers_of(value: Any, where: str, number: NumberType = FLOAT64, do: str = "give an array") -> Array:
-    """Return a value as array of a dtype; ArgumentError for what is no such number, or more than its numbers.
+    """Return a value as array of a dtype; ArgumentError for other values, and for arrays with more than numbers.
 
     >>> numbers_of([1, 2], "x0")
     array([1., 2.])
@@ -126,8 +126,8 @@ def _converted(value: Any, where: str, do: str) -> Array:
         why = str(error).partition("\n")[0]
         raise ArgumentError(f"a value of type {kind.__name__}", where=where, why=why, do=way_out(kind)) from error
     if array.dtype == object:
-        what = "an array of objects" if isinstance(value, np.ndarray) else f"a value of type {kind.__name__}"
-        raise ArgumentError(what, where=where, why="it is no array of numbers", do=do)
+        subject = "an array of objects" if isinstance(value, np.ndarray) else f"a value of type {kind.__name__}"
+        raise ArgumentError(subject, where=where, why="it is no array of numbers", do=do)
     return array
 
 
@@ -171,8 +171,8 @@ def split_out(out: Any, count: int) -> Sequence[Any]:
     if count == 1 and not isinstance(out, tuple | list):
         return (out,)
     if not isinstance(out, tuple | list) or len(out) != count:
-        given = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
-        raise ArgumentError(given, where="out", why=f"the kernel has {count} outputs", do=f"give a tuple of {count}")
+        subject = f"{len(out)} arrays" if isinstance(out, tuple | list) else type(out).__name__
+        raise ArgumentError(subject, where="out", why=f"the kernel has {count} outputs", do=f"give a tuple of {count}")
     return out
 
 
@@ -190,11 +190,11 @@ def values_of(out: Any, outputs: Sequence[Output]) -> Any:
 
     ArgumentError for a matrix that has not the pattern of its output.
     """
-    values, found = list(split_out(out, len(outputs))), False
+    values, has_matrix = list(split_out(out, len(outputs))), False
     for k, (value, output) in enumerate(zip(values, outputs, strict=True)):
         if output.pattern is not None and not isinstance(value, np.ndarray):
-            values[k], found = output.pattern.data_of(value, "out" if len(outputs) == 1 else f"out[{k}]"), True
-    return None if not found else values[0] if len(values) == 1 else tuple(values)
+            values[k], has_matrix = output.pattern.data_of(value, "out" if len(outputs) == 1 else f"out[{k}]"), True
+    return None if not has_matrix else values[0] if len(values) == 1 else tuple(values)
 
 
 def writable(array: Array, others: Sequence[Array]) -> Array:
@@ -210,7 +210,7 @@ def pointers(arrays: Sequence[Array]) -> ctypes.Array[ctypes.c_void_p]:
 
 
 def signature_of(names: Sequence[str]) -> Signature:
-    """Return the signature of a function of these names; a name that is none of Python's is numbered.
+    """Return the signature of a function of these names; a name that Python does not allow is numbered.
 
     >>> signature_of(["x", "y(t)", "lambda"])
     <Signature (x, argument_1, argument_2)>
@@ -232,7 +232,7 @@ class CallSignature:
 
 
 def in_positions(args: tuple[Any, ...], keywords: dict[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
-    """Return the arguments of a call by position; ArgumentError for a name that is none, or is given twice.
+    """Return the arguments of a call by position; ArgumentError for an unknown or repeated name.
 
     >>> in_positions((1.0,), {"z": 3.0, "y": 2.0}, ["x", "y", "z"])
     (1.0, 2.0, 3.0)

@@ -30,7 +30,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Promise:
-    """Work in the background; in a fork of the process that began it nobody goes on with it."""
+    """Work in the background; a fork of the process that began it does not continue it."""
 
     __slots__ = ("_future", "_process")
 

@@ -1,6 +1,6 @@
 """A kernel as a C function: addresses, adapters to other conventions, files for other languages.
 
-An adapter gets the kernel's address from the linker. Whatever holds the function holds the kernel.
+The linker gives an adapter the kernel's address. A function keeps its kernel alive.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from codegen.machine.exports.export import Exported, Material
 
 
-def again(compiled: Compiled, what: str) -> AbstractContextManager[Compilation]:
+def recompilation(compiled: Compiled, purpose: str) -> AbstractContextManager[Compilation]:
     """Open the stages of more code for a program, with the same optional passes as the first."""
     kept = None if compiled.bisection is None else compiled.bisection.copy()
-    return compilation(f"{compiled.declared.name} {what}", forms.LISTING, kept)
+    return compilation(f"{compiled.declared.name} {purpose}", forms.LISTING, kept)
 
 
 def plain_library(compiled: Compiled) -> Library:
@@ -72,7 +72,7 @@ def _bound(declared: Declared, first: int, data: Sequence[Any]) -> Any:
 
 
 class Callback(NamedTuple):
-    """A C function in a capsule, with its user data as context, and what must live as long as it is called."""
+    """A C function in a capsule, with its user data as context, and the objects that it needs alive."""
 
     capsule: Any
     owners: tuple[Any, ...]
@@ -166,7 +166,7 @@ class CFunction:
 
     @property
     def _numba_type_(self) -> Any:
-        """What numba asks an object for whose type it does not know: `kernel(x)` works in `numba.njit`."""
+        """The type that numba asks an unknown object for: `kernel(x)` works in `numba.njit`."""
         from codegen.machine.calls.numba_types import numba_type  # noqa: PLC0415 - numba is here when it asks
 
         compiled = self._compiled
@@ -175,7 +175,7 @@ class CFunction:
 
     @property
     def material(self) -> Material:
-        """What is exported: the program, how it was compiled, and what evaluates it on arrays."""
+        """The data of an export: the program, its options, and a function that evaluates it on arrays."""
         evaluate: Any = self if self._flat is None else self._flat
         return forms.Material(self._compiled.program, self._compiled.options, evaluate)
 
@@ -201,11 +201,11 @@ class CFunction:
         unless given. ArgumentError for a name that C does not allow or a directory that cannot be written,
         LoweringError for a kernel that calls functions of SciPy.
         """
-        with again(self._compiled, "export"):
+        with recompilation(self._compiled, "export"):
             return forms.export(self.material, directory, name, cpu=cpu, library=library, source=source, points=points)
 
     def _plain_library(self) -> tuple[Library, Compiled]:
-        """The entry in plain convention, and the code that it calls: that of the time when it was first asked for."""
+        """The entry in plain convention, and the code that it calls, as of its first use."""
         with _ONE_ENTRY:
             if self._plain is None:
                 compiled = self._compiled

@@ -11,13 +11,13 @@ from codegen.machine.calls.statistics import Stats
 from codegen.options import Options, Tier
 from codegen.stages import Bisection
 
-if TYPE_CHECKING:  # a kernel that was saved is called without what compiles it
+if TYPE_CHECKING:  # a saved kernel is called without the compiler
     from codegen.ir.region import RolledProgram
     from codegen.machine.storage.program_cache import ObjectCode, ProgramCache
 
 Pack = Callable[[tuple[Any, ...], dict[str, Any]], Sequence[Any]]
 Unpack = Callable[[list[Any]], Any]
-Revive = Callable[..., Any]  # makes a kernel again, from portable bytes: what its pickles call
+Revive = Callable[..., Any]  # makes a kernel from portable bytes, for its pickles
 
 
 class CodeSource(Protocol):
@@ -41,7 +41,7 @@ class CodeSource(Protocol):
 
 
 class Built(NamedTuple):
-    """The source of what was compiled here."""
+    """The source of a kernel that was compiled here."""
 
     program: Program | RolledProgram
     program_cache: ProgramCache | None = None
@@ -50,7 +50,7 @@ class Built(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """What a kernel is made of: what is known of its arrays, its machine code, the options and the statistics."""
+    """The parts of a kernel: its declared arrays, its machine code, the options and the statistics."""
 
     declared: Declared
     library: MachineCode
@@ -59,7 +59,7 @@ class Compiled(NamedTuple):
     release: bool  # long enough to release the GIL
     source: CodeSource
     tier: Tier = "default"  # of this machine code, not "auto"
-    bisection: Bisection | None = None  # what the first code left out
+    bisection: Bisection | None = None  # passes that the first code left out
     code: ObjectCode | None = None  # that the machine code was linked from
 
     @property

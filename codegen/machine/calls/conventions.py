@@ -1,6 +1,6 @@
 """C signatures of SciPy, Ipopt and XLA, and adapters from them to kernels.
 
-An adapter gets the kernel's address from the linker. Whatever holds the function holds the kernel.
+The linker gives an adapter the kernel's address. A function keeps its kernel alive.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ GENERAL = "double (int, double *)"  # of scipy.integrate: any number of argument
 
 
 class Convention(NamedTuple):
-    """A C signature: which argument has the inputs, which gets the outputs (None: the result), which are lengths.
+    """A C signature: the arguments with inputs and outputs (None: the result), and those that are lengths.
 
-    `weights` are the arguments of further inputs, which stand behind those of the user data; `factor` is an argument
-    by which the outputs are multiplied.
+    `weights` are the arguments of further inputs, behind those of the user data; the outputs are multiplied by the
+    argument `factor`.
     """
 
     signature: str
@@ -70,7 +70,7 @@ class Convention(NamedTuple):
         return self.types[-1] == "void *"
 
     def fits(self, inputs: Sequence[int], outputs: Sequence[int], bound: int) -> str:
-        """Return what is wrong with the sizes of a kernel's arrays, or ''; `bound` inputs are user data."""
+        """Return why the sizes of a kernel's arrays do not fit, "" if they do; `bound` inputs are user data."""
         if bound and not self.user_data:
             return "it has no user data (void *)"
         first = self.first(len(inputs), bound)
@@ -135,7 +135,7 @@ _LIBRARIES: WeakKeyDictionary[MachineCode, dict[str, Library]] = WeakKeyDictiona
 
 
 def _library(compiled: Compiled, text: str) -> Library:
-    """Return the machine code of an adapter, which is compiled once for a kernel's machine code."""
+    """Return the machine code of an adapter, compiled once for a kernel's machine code."""
     known = _LIBRARIES.setdefault(compiled.library, {})
     if text not in known:
         known[text] = compile_text(text, ("adapter",), {"kernel": compiled.library.addresses["kernel"]})
@@ -175,9 +175,9 @@ def _convention(program: Declared, signature: str | None, bound: int) -> Convent
     canonical = signature if any(signature == one.signature for one in CONVENTIONS) else _canonical(signature)
     known = [convention for convention in CONVENTIONS if convention.signature == canonical]
     wrong = {convention: convention.fits(inputs, outputs, bound) for convention in known}
-    found = next((convention for convention, why in wrong.items() if not why), None)
-    if found is not None:
-        return found
+    fitting = next((convention for convention, why in wrong.items() if not why), None)
+    if fitting is not None:
+        return fitting
     why = next(iter(wrong.values()), "no convention of SciPy's or Ipopt's")
     suited = [
         f"{convention.signature!r}{f' with {k} arrays as user data' if k else ''} ({convention.use})"
@@ -195,7 +195,7 @@ def _convention(program: Declared, signature: str | None, bound: int) -> Convent
 
 
 def _canonical(signature: str) -> str:
-    """Return a signature with the spaces and the names of types that conventions have."""
+    """Return a signature with the spaces and type names of the table."""
     spaced = re.sub(r"\s*\*", " *", re.sub(r"\s*,\s*", ", ", re.sub(r"\s*\(\s*", " (", signature.strip())))
     return re.sub(r"\b(intptr_t|Py_ssize_t|long long|long)\b", "npy_intp", spaced)
 
@@ -251,7 +251,7 @@ def _numbers(convention: Convention, count: int) -> list[str]:
 
 
 def _weights(lines: list[str], convention: Convention) -> list[str]:
-    """Return pointers to the inputs behind the user data, and add the lines that make one of a number."""
+    """Return pointers to the inputs behind the user data, and add the lines that store single numbers."""
     for argument in convention.weights:
         if convention.types[argument] == "double":
             lines += [f"%n{argument}=alloca double,align 8", f"store double %a{argument},ptr %n{argument},align 8"]
@@ -271,7 +271,7 @@ def _multiplied(target: str, factor: str, count: int) -> list[str]:
 
 
 def _parts(lines: list[str], letter: str, start: str, sizes: Sequence[int]) -> list[str]:
-    """Return pointers to arrays that lie one behind the other, and add the lines that compute them."""
+    """Return pointers to consecutive arrays, and add the lines that compute them."""
     names = []
     for k, offset in enumerate(accumulate(sizes[:-1], initial=0) if sizes else ()):
         lines.append(f"%{letter}{k}=getelementptr double,ptr {start},i64 {offset}")

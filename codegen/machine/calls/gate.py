@@ -1,16 +1,14 @@
 """The call gate: a vectorcall function in LLVM IR that takes arrays and floats.
 
-One gate serves every kernel of the process whose numbers are of one type: each instance of the native kernel type
-carries a pointer to the gate and one to a table of int64 that describes its kernel. The gate checks type, dtype, shape
-and flags of every argument, and the overlap of outputs with inputs; any surprise goes to the Python method
-`_call_slow`, which handles or refuses it.
+One gate serves all kernels of one number type: each instance of the native kernel type has a pointer to the gate and
+one to a table of int64 that describes its kernel. The gate checks type, dtype, shape and flags of every argument, and
+the overlap of outputs with inputs. For anything else it calls the Python method `_call_slow`, which handles or refuses
+it.
 
-The native kernel type: a subclass of `Kernel` whose instances are called through the vectorcall protocol. The type is
-made with `PyType_FromSpecWithBases`: two pointers are appended to each instance, the vectorcall function (the gate) and
-the table that describes the kernel to it. A Python class cannot do this, and so pays for argument tuples on every call.
-Where the interpreter is not the expected one, kernels stay plain Python objects.
-
-A surprise, for which `slow` is called, is what the gate does not know or refuses: that is `_call_slow`'s to say.
+The native kernel type is a subclass of `Kernel` whose instances are called by the vectorcall protocol. It is made with
+`PyType_FromSpecWithBases`, which appends two pointers to each instance: the vectorcall function (the gate) and the
+table. A Python class cannot do this, and pays for argument tuples on every call. On other interpreters kernels stay
+plain Python objects.
 """
 
 from __future__ import annotations
@@ -78,8 +76,8 @@ def gate_symbols(base: type, number: NumberType = FLOAT64) -> dict[str, int]:
 
 def _addresses(number: NumberType) -> dict[str, int]:
     api = ctypes.pythonapi
-    found = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_FUNCTIONS}
-    found |= {
+    addresses = {name: ctypes.cast(getattr(api, name), ctypes.c_void_p).value or 0 for name in PYTHON_FUNCTIONS}
+    addresses |= {
         "PyFloat_Type": id(float),
         "PyTuple_Type": id(tuple),
         "PyArray_Type": id(np.ndarray),
@@ -89,7 +87,7 @@ def _addresses(number: NumberType) -> dict[str, int]:
         "name_slow": id(NAME_SLOW),
         "PyArray_Empty": _numpy_function(NUMPY_EMPTY),
     }
-    return found
+    return addresses
 
 
 def _numpy_function(index: int) -> int:
@@ -197,5 +195,5 @@ def _make_type(base: type) -> type:
     spec = _Spec(name, offset + 2 * POINTER, 0, HAVE_VERSION_TAG | HAVE_VECTORCALL, slots)
     prototype = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_Spec), ctypes.py_object)
     make = prototype(("PyType_FromSpecWithBases", ctypes.pythonapi))
-    made: type = make(ctypes.byref(spec), (base,))
-    return made
+    kernel_type: type = make(ctypes.byref(spec), (base,))
+    return kernel_type

@@ -28,11 +28,11 @@ class KeptKernel(CFunction):
         forms.write_kernel(path, self.stored() if code else self.portable())
 
     def stored(self, adapters: Sequence[tuple[str, int]] = ()) -> bytes:
-        """Return what `save` writes; with machine code of adapters: their signatures, and how many inputs are bound."""
+        """Return the bytes that `save` writes; adapters with machine code: signatures and numbers of bound inputs."""
         if self._compiled.source.file is not None:
             return self._compiled.source.file
         containers = forms.containers_of(self.pack, self.unpack)
-        texts = {label_of(*each): adapter_text(self._compiled.declared, *each) for each in adapters}
+        texts = {label_of(*adapter): adapter_text(self._compiled.declared, *adapter) for adapter in adapters}
         return forms.with_code(self.portable(), self._compiled, containers, texts)
 
     def portable(self) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from codegen.machine.calls.arguments import (
     writable,
 )
 from codegen.machine.calls.background import Promise, later
-from codegen.machine.calls.callables import again
+from codegen.machine.calls.callables import recompilation
 from codegen.machine.calls.compiled import Built, Compiled, Pack, Unpack
 from codegen.machine.calls.gate import attach, describe, gate_of, native_type
 from codegen.machine.calls.kept_kernel import KeptKernel
@@ -114,11 +114,11 @@ class Kernel(KeptKernel):
         declared = self.declared.arguments
         if len(args) != len(declared):
             names = ", ".join(array.name for array in declared)
-            given = f"{len(args)} argument{'s' * (len(args) != 1)}"
-            raise ArgumentError(given, why=f"the kernel takes {len(declared)}: {names}")
+            value = f"{len(args)} argument{'s' * (len(args) != 1)}"
+            raise ArgumentError(value, why=f"the kernel takes {len(declared)}: {names}")
         number = self.options.number
         inputs = [
-            as_input(given, array, k, number) for k, (given, array) in enumerate(zip(args, declared, strict=True))
+            as_input(value, array, k, number) for k, (value, array) in enumerate(zip(args, declared, strict=True))
         ]
         results = self._fresh(inputs) if out is None else self._into(inputs, out)
         return out if out is not None else results[0] if len(results) == 1 else tuple(results)
@@ -221,7 +221,7 @@ class Kernel(KeptKernel):
             program_cache, operations = compiled.source.program_cache, compiled.stats.machine_operations
             assert program_cache is not None
             self._batch = forms.Batch(
-                compiled.program, compiled.options, operations, program_cache, lambda what: again(compiled, what)
+                compiled.program, compiled.options, operations, program_cache, partial(recompilation, compiled)
             )
         return self._batch
 
@@ -233,16 +233,16 @@ class Kernel(KeptKernel):
 
     def _into(self, inputs: list[Array], out: Any) -> list[Any]:
         outputs = self.declared.outputs
-        given = [
+        arrays = [
             check_output(value, output, "out" if len(outputs) == 1 else f"out[{k}]", self.options.number)
             for k, (value, output) in enumerate(zip(split_out(out, len(outputs)), outputs, strict=True))
         ]
-        direct = [writable(array, [*inputs, *given[:k]]) for k, array in enumerate(given)]
+        direct = [writable(array, [*inputs, *arrays[:k]]) for k, array in enumerate(arrays)]
         self._run(inputs, direct)
-        for array, result in zip(given, direct, strict=True):
+        for array, result in zip(arrays, direct, strict=True):
             if array is not result:
                 array[...] = result
-        return list(given)
+        return list(arrays)
 
     def _run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         if self._entry(pointers(inputs), pointers(outputs)):
@@ -255,17 +255,17 @@ class Kernel(KeptKernel):
 
     @property
     def declared(self) -> Declared:
-        """Its name, arguments and results: what a caller knows of the program."""
+        """Its name, arguments and results, all that a caller needs of the program."""
         return self._compiled.declared
 
     def improve_later(self, compile_again: Callable[[], MachineCode]) -> None:
-        """Compile again in the background, and go on with that machine code; calls go on meanwhile.
+        """Compile again in the background, and then use that machine code; calls go on meanwhile.
 
-        Where that fails the first code stays, which is told, and `wait` raises.
+        If that fails, a warning says so, the first code stays, and `wait` raises.
         """
         name = self.declared.name
 
-        def made() -> Callable[[Kernel], None]:
+        def better_code() -> Callable[[Kernel], None]:
             try:
                 library = compile_again()
             except Exception as error:
@@ -273,7 +273,7 @@ class Kernel(KeptKernel):
                 raise
             return lambda kernel: kernel._swap(library)
 
-        self._improvement = later(self, made)
+        self._improvement = later(self, better_code)
 
     def _swap(self, library: MachineCode) -> None:
         """Take other machine code; the old one lives on, because other threads may be running it."""
@@ -307,7 +307,7 @@ class Kernel(KeptKernel):
 
     @property
     def tier(self) -> Tier:
-        """The tier whose machine code answers now: what was asked for, and of "auto" first "fast", then "default"."""
+        """The tier of the current machine code: the chosen one; of "auto" first "fast", then "default"."""
         return self._compiled.tier
 
     @property
@@ -329,8 +329,8 @@ class Kernel(KeptKernel):
     def sparsity(self) -> Any:
         """The pattern of a sparse result, whose packed data the kernel returns; None where the result is dense.
 
-        Of several results a tuple, with one pattern or None for each, or None where all are dense. To take a pattern
-        apart: `rows, columns = kernel.sparsity`.
+        For several results a tuple, with one pattern or None for each, or None if all are dense. A pattern unpacks:
+        `rows, columns = kernel.sparsity`.
         """
         patterns = tuple(output.pattern for output in self.declared.outputs)
         return patterns if len(patterns) > 1 and any(patterns) else next(iter(patterns), None)
@@ -348,16 +348,16 @@ class Kernel(KeptKernel):
     @property
     def llvm(self) -> str:
         """LLVM IR text of the kernel (written anew)."""
-        with again(self._compiled, "llvm"):
+        with recompilation(self._compiled, "llvm"):
             return forms.write(self.program, self.options).text
 
     @property
     def assembly(self) -> str:
-        """Assembly of the kernel on this machine, by the tier that answers now (generated anew, or what is run)."""
+        """Assembly of the kernel on this machine, by the current tier (generated anew, or of the code that runs)."""
         code, source = self._compiled.library, self._compiled.source
         if source.file is not None and source.revive is not None:
-            again: Kernel = source.revive(self.portable(), None, None)
-            return again.assembly
+            kernel: Kernel = source.revive(self.portable(), None, None)
+            return kernel.assembly
         return forms.mapped_listing(code) if isinstance(code, MappedCode) else assembly(self.llvm, LEVELS[self.tier])
 
     @property
@@ -381,21 +381,21 @@ class Kernel(KeptKernel):
 
 def make_kernel(compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
     """Return a kernel with native calls where the interpreter allows them, a plain Python object otherwise."""
-    made = native_type(Kernel)
-    if made is None or not _native_calls_work(made):
+    kernel_type = native_type(Kernel)
+    if kernel_type is None or not _native_calls_work(kernel_type):
         return Kernel(compiled, pack, unpack)
-    return _attached(made, compiled, pack, unpack)
+    return _attached(kernel_type, compiled, pack, unpack)
 
 
-def _attached(made: type, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
-    kernel: Kernel = made(compiled, pack, unpack)
+def _attached(kernel_type: type, compiled: Compiled, pack: Pack | None = None, unpack: Unpack | None = None) -> Kernel:
+    kernel: Kernel = kernel_type(compiled, pack, unpack)
     number = compiled.options.number
     attach(kernel, Kernel, kernel._table, number if number.parts == 1 else FLOAT64)
     return kernel
 
 
 class _Trial:
-    """The kernel that the gate is tried on."""
+    """The machine code of a kernel that tries the gate."""
 
     addresses: dict[str, int]
 
@@ -404,13 +404,13 @@ class _Trial:
 
 
 @cache
-def _native_calls_work(made: type) -> bool:
+def _native_calls_work(kernel_type: type) -> bool:
     """Try the gate once on a kernel that adds a number to an array, in every form of call."""
     program = Program([], [], {}, (Input("x", (2,)), Input("s", ())), (Output((2,), ()), Output((), ())))
     library, source = _Trial(gate_of(Kernel)), Built(program)
     results: list[Any] = []
     for release in (False, True):
-        kernel = _attached(made, Compiled(program, library, Options(), Stats(0, 0.0, 0, {}, 0), release, source))
+        kernel = _attached(kernel_type, Compiled(program, library, Options(), Stats(0, 0.0, 0, {}, 0), release, source))
         x, out = np.array([1.0, 2.0]), (np.zeros(2), np.zeros(()))
         for call in (kernel, kernel._call_slow):
             results += [call(x, 0.5), call(x, 0.5, out=out)]

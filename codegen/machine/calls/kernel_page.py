@@ -23,12 +23,12 @@ def heading(program: Declared, options: Options) -> str:
 
 
 def kernel_page(program: Declared, options: Options, signature: str, stats: Stats) -> str:
-    """Return a kernel: what it takes and returns, how it was compiled, and what that came to."""
+    """Return a kernel as HTML: its arguments and results, its options, and its statistics."""
     number = "" if options.number is FLOAT64 else f", {options.dtype}"
     sparse = [output.pattern for output in program.outputs if output.pattern is not None]
-    found = [
+    rows = [
         ("shapes", signature),
         ("options", f"tier={options.tier!r}, accuracy={options.accuracy!r}, fma={options.fma}{number}"),
         *(("sparse result", repr(pattern).strip("<>")) for pattern in sparse),
     ]
-    return table(f"Kernel {heading(program, options)}", [*found, *figures(stats)])
+    return table(f"Kernel {heading(program, options)}", [*rows, *figures(stats)])

@@ -1,8 +1,8 @@
 """Call a kernel inside `numba.njit` without Python.
 
-This module needs numba: it is imported when numba asks a kernel for its type (`Kernel._numba_type_`). A kernel is an
-argument of the function, or a global: the first may be cached (`cache=True`), since the address comes with the call; of
-the second numba says that it cannot.
+This module needs numba, which imports it when it asks a kernel for its type (`Kernel._numba_type_`). A function whose
+argument is a kernel can be cached (`cache=True`), because the address comes with the call; numba refuses to cache one
+that uses a global kernel.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ class KernelType(types.Callable):  # type: ignore[misc]
             raise errors.TypingError(f"the kernel takes {len(self.inputs)} arguments by position")
         for k, (kind, shape) in enumerate(zip(args, self.inputs, strict=True)):
             if not _fits(kind, shape):
-                wanted = f"a C-contiguous array of float64 of shape {shape}" if shape else "a real number"
-                raise errors.TypingError(f"argument {k} of the kernel is {wanted}, and not {kind}")
-        given = [kind if shape else types.float64 for kind, shape in zip(args, self.inputs, strict=True)]
-        found = [types.Array(types.float64, len(shape), "C") if shape else types.float64 for shape in self.outputs]
-        return typing.signature(found[0] if len(found) == 1 else types.Tuple(found), *given, recvr=self)
+                expected = f"a C-contiguous array of float64 of shape {shape}" if shape else "a real number"
+                raise errors.TypingError(f"argument {k} of the kernel is {expected}, and not {kind}")
+        arguments = [kind if shape else types.float64 for kind, shape in zip(args, self.inputs, strict=True)]
+        results = [types.Array(types.float64, len(shape), "C") if shape else types.float64 for shape in self.outputs]
+        return typing.signature(results[0] if len(results) == 1 else types.Tuple(results), *arguments, recvr=self)
 
     def get_call_signatures(self) -> tuple[tuple[()], bool]:
         """Return none: they depend on the arguments."""
         return (), False
 
     def get_impl_key(self, sig: Any) -> Any:
-        """Return under what the code of a call is registered."""
+        """Return the key under which the code of a call is registered."""
         return KernelType
 
 
 def numba_type(program: Declared, number: NumberType, plain: bool) -> KernelType:
     """Return the type of a kernel; ArgumentError where it takes or gives containers, or others than float64."""
     if number.name != "float64" or not plain:
-        what = "containers" if not plain else f"numbers of {number.name}"
-        raise ArgumentError(f"a kernel with {what} in numba", do="compile it for numbers and arrays of float64")
+        numbers = "containers" if not plain else f"numbers of {number.name}"
+        raise ArgumentError(f"a kernel with {numbers} in numba", do="compile it for numbers and arrays of float64")
     inputs = tuple(tuple(array.shape) for array in program.arguments)
     return KernelType(inputs, tuple(tuple(output.shape) for output in program.outputs))
 
@@ -88,9 +88,9 @@ def _constant(context: Any, builder: Any, _: Any, kernel: Any) -> Any:
 @lower_builtin(KernelType, KernelType, types.VarArg(types.Any))  # type: ignore[untyped-decorator]
 def _called(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
     """Write the call down: pointers to numbers and arrays, results in room of their own."""
-    kind, *given = sig.args
+    kind, *arguments = sig.args
     pointers = []
-    for k, (value, argument, shape) in enumerate(zip(args[1:], given, kind.inputs, strict=True)):
+    for k, (value, argument, shape) in enumerate(zip(args[1:], arguments, kind.inputs, strict=True)):
         if shape:
             pointers.append(
                 _checked(context, builder, k, arrayobj.make_array(argument)(context, builder, value), shape)
@@ -108,17 +108,17 @@ def _called(context: Any, builder: Any, sig: Any, args: Sequence[Any]) -> Any:
     status = builder.call(builder.bitcast(args[0], signature.as_pointer()), pointers)
     with cgutils.if_unlikely(builder, cgutils.is_not_null(builder, status)):
         context.call_conv.return_user_exc(builder, MemoryError, ("the workspace of a kernel",))
-    room = pointers[len(given) :]
-    found = [
+    room = pointers[len(arguments) :]
+    results = [
         builder.load(place) if array is None else array._getvalue() for array, place in zip(arrays, room, strict=True)
     ]
-    return found[0] if len(found) == 1 else context.make_tuple(builder, sig.return_type, found)
+    return results[0] if len(results) == 1 else context.make_tuple(builder, sig.return_type, results)
 
 
 def _checked(context: Any, builder: Any, number: int, array: Any, shape: tuple[int, ...]) -> Any:
-    """Return the pointer to the numbers of an array, after lines that compare its shape."""
-    for size, wanted in zip(cgutils.unpack_tuple(builder, array.shape, len(shape)), shape, strict=True):
-        different = builder.icmp_unsigned("!=", size, ir.Constant(size.type, wanted))
+    """Return the pointer to the numbers of an array, after lines that check its shape."""
+    for size, expected in zip(cgutils.unpack_tuple(builder, array.shape, len(shape)), shape, strict=True):
+        different = builder.icmp_unsigned("!=", size, ir.Constant(size.type, expected))
         with cgutils.if_unlikely(builder, different):
             message = f"argument {number} of the kernel has not the shape {shape}"
             context.call_conv.return_user_exc(builder, ValueError, (message,))

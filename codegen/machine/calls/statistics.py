@@ -48,19 +48,15 @@ class Stats:
     fused: int  # multiplications that went into fused multiply-adds
     chunks: int = 1
     workspace: int = 0  # float64 values passed between chunks or loops
-    seconds: dict[str, float] = field(
-        default_factory=dict
-    )  # lower, schedule, emit, parse, codegen; or lower, group, encode; or load
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage: those of build.py, or load
     code_bytes: int = 0
     strategy: str = "straight"  # or "sweep", see codegen.emission.straight, or "rolled", see codegen.ir.region
     executed: int = 0  # machine operations that one call carries out; one on a vector register counts once
     cached: bool = False  # the object code came from the disk cache: nothing was compiled
-    passes: Sequence[
-        tuple[str, int, int]
-    ] = ()  # of accuracy "fast": name, operations before and after, fused ones once
+    passes: Sequence[tuple[str, int, int]] = ()  # of accuracy "fast": name, operations before and after
     regions: tuple[RegionStats, ...] = ()  # the loops of a rolled kernel, whose operations are those of all bodies
     generator: str = LLVM  # of the machine code: that, ENCODER, or LLVM with the reason why not the encoder
-    plan: Any = None  # why it was compiled so, from who asked for it; kept in no file
+    plan: Any = None  # the plan of the caller; kept in no file
 
     @property
     def total(self) -> int:
@@ -72,7 +68,7 @@ class Stats:
 
 
 def stats_of(kept: Mapping[str, Any]) -> Stats:
-    """Return statistics from what is kept of them."""
+    """Return statistics from their stored form."""
     passes = tuple(Effect(*effect) for effect in kept["passes"])
     regions = tuple(RegionStats(**region) for region in kept["regions"])
     return Stats(**{**kept, "passes": passes, "regions": regions})
@@ -82,7 +78,7 @@ def figures(stats: Stats) -> list[tuple[str, str]]:
     """Return the statistics of a compilation, each with its name."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(stats.machine_operations.items()))
     stages = ", ".join(f"{stage} {_milliseconds(seconds)}" for stage, seconds in stats.seconds.items())
-    found = [
+    rows = [
         ("operations as written", f"{stats.operations_before:,.0f}, shared {stats.operations_after:,}"),
         ("machine operations", f"{stats.total:,} ({kinds})" if kinds else f"{stats.total:,}"),
         ("of a call", f"{stats.executed:,}"),
@@ -94,7 +90,7 @@ def figures(stats: Stats) -> list[tuple[str, str]]:
         ("workspace", f"{stats.workspace:,} numbers" if stats.workspace else ""),
         ("plan", "" if stats.plan is None else str(stats.plan)),
     ]
-    return [(name, value) for name, value in found if value]
+    return [(name, value) for name, value in rows if value]
 
 
 def table(caption: str, rows: Iterable[tuple[str, str]]) -> str:

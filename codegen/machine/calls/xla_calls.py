@@ -1,8 +1,8 @@
 """Kernels as handlers of XLA's foreign function interface, called without Python.
 
-The layout is that of version 0 of `xla/ffi/api/c_api.h`, which JAX ships: a call frame has arrays of pointers to
-buffers, and a buffer its type, its numbers and its extents. A frame that asks what the handler is (the extension
-"metadata") is told the version of who asks; XLA refuses another major one than 0 when a handler is registered.
+The layout is version 0 of `xla/ffi/api/c_api.h`, which JAX ships: a call frame has arrays of pointers to buffers, and a
+buffer its type, its numbers and its extents. A frame with the extension "metadata" asks for the version; XLA refuses
+handlers of another major version than 0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DTYPE, NUMBERS, RANK, EXTENTS = 16, 24, 32, 40  # in XLA_FFI_Buffer
 def handler_text(program: Declared, name: str) -> str:
     """Return the IR of a handler that calls `kernel` with the buffers of a call frame.
 
-    Other numbers, types or shapes of buffers than those of the program, and a kernel without memory, are XLA's errors.
+    Buffers of other numbers, types or shapes than the program's, and a kernel without memory, are XLA's errors.
     """
     takes = f"{program.name} takes {_told(program.arguments)} and gives {_told(program.outputs)}, all of them float64"
     text = _FunctionLines()
@@ -36,10 +36,10 @@ def handler_text(program: Declared, name: str) -> str:
     text.label("extended")
     text.branch(f"icmp eq i32 {text.loaded('i32', extension, KIND)},{METADATA}", "metadata", "run")
     text.label("metadata")
-    made = text.loaded("ptr", extension, MADE)
+    result = text.loaded("ptr", extension, MADE)
     minor = text.loaded("i32", text.loaded("ptr", "%frame", API), API_MINOR)
     for value, place in (("0", MAJOR), (minor, MINOR), ("0", TRAITS)):
-        text.stored("i32", value, made, place)
+        text.stored("i32", value, result, place)
     text.lines.append("ret ptr null")
     text.label("run")
     inputs = _buffers(text, ARGUMENTS, program.arguments)
@@ -62,7 +62,7 @@ def _told(arrays: Sequence[Input | Output]) -> str:
 
 
 def _buffers(text: _FunctionLines, place: int, arrays: Sequence[Input | Output]) -> list[str]:
-    """Return pointers to the numbers of buffers, which are compared with what is declared."""
+    """Return pointers to the numbers of buffers, after lines that compare them with the declared ones."""
     text.require(text.loaded("i64", "%frame", place + SIZE), len(arrays))
     buffers = text.loaded("ptr", "%frame", place + POINTERS)
     pointers = []
@@ -78,7 +78,7 @@ def _buffers(text: _FunctionLines, place: int, arrays: Sequence[Input | Output])
 
 
 class _FunctionLines:
-    """Lines of a function in the making."""
+    """Lines of a function under construction."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -105,10 +105,10 @@ class _FunctionLines:
     def branch(self, test: str, yes: str, no: str) -> None:
         self.lines.append(f"br i1 {self.name(test)},label %{yes},label %{no}")
 
-    def require(self, found: str, wanted: int, kind: str = "i64") -> None:
-        """Go on where a number is the wanted one."""
+    def require(self, operand: str, expected: int, kind: str = "i64") -> None:
+        """Go on where a number is the expected one."""
         good = f"good{self.names}"
-        self.branch(f"icmp eq {kind} {found},{wanted}", good, "refused")
+        self.branch(f"icmp eq {kind} {operand},{expected}", good, "refused")
         self.label(good)
 
     def error(self, constant: str, message: str, code: int) -> None:

@@ -1,7 +1,7 @@
 """Several kernels in one library, behind functions in another tool's convention.
 
-The functions of the tool are C text that calls the kernels' plain functions. The C compiler driver makes one object
-file of all, and links it: whoever loads the library needs nothing else.
+The functions of the tool are C text that calls the kernels' plain functions. The C compiler driver compiles them into
+one object file and links it: the library depends on nothing else.
 """
 
 from __future__ import annotations

@@ -120,10 +120,10 @@ class SourceWriter(LaneOperationWriter):
 
     def helper(self, name: str, text: str) -> str:
         """Return the name of a helper, which is written once."""
-        found = f"{self.prefix}_{name}_"
+        full_name = f"{self.prefix}_{name}_"
         size, word = self.format.bits, self.word_type
-        self.helpers[found] = text.format(prefix=self.prefix, scalar=self.scalar, word=word, size=size)
-        return found
+        self.helpers[full_name] = text.format(prefix=self.prefix, scalar=self.scalar, word=word, size=size)
+        return full_name
 
     def write(self, kind: str, text: str) -> str:
         name = f"v{len(self.lines)}"
@@ -131,19 +131,19 @@ class SourceWriter(LaneOperationWriter):
         return name
 
     def function(self, name: str, end: Sequence[str]) -> dict[str, str]:
-        """Return what is needed, and then what has been written as a function that ends so."""
+        """Return the needed texts, and then a function of the lines written so far and this end."""
         parameters = ", ".join(f"{self.scalar} {operand.text}" for operand in self.operands)
         lines = [f"\nstatic {self.scalar} {name}({parameters})", "{", *self.used(end), "}", ""]
         return {**self.helpers, name: "\n".join(lines)}
 
     def used(self, end: Sequence[str]) -> list[str]:
         """The statements whose values are used: of sine and cosine one may not be, and compilers warn."""
-        kept, wanted = list(end), {name for line in end for name in NAME.findall(line)}
+        kept, needed = list(end), {name for line in end for name in NAME.findall(line)}
         for line in reversed(self.lines):
             name, *read = NAME.findall(line)
-            if name in wanted:
+            if name in needed:
                 kept.insert(0, line)
-                wanted.update(read)
+                needed.update(read)
         return kept
 
 
@@ -152,22 +152,22 @@ def own_function(
 ) -> tuple[str, dict[str, str]]:
     """Return the name of a function that has a formula, and all texts that it needs, in order.
 
-    `number` is the text of a constant of a type.
+    `number` writes a constant of a type.
 
     >>> name, texts = own_function("log", "f", "double", lambda value, scalar: value.hex())
     >>> name, list(texts)
     ('f_own_log_', ['f_bits_64_', 'f_of_bits_64_', 'f_hard_log_', 'f_own_log_'])
     """
-    found, plain = FORMULAS[function], function.removeprefix("llvm.").removesuffix(".f64")
+    formula, plain = FORMULAS[function], function.removeprefix("llvm.").removesuffix(".f64")
     name, texts = f"{prefix}_own_{plain}_", dict[str, str]()
-    writer = SourceWriter(prefix, scalar, found.operands, number)
-    end = [f"    return {found.formula(*writer.operands).text};"]
-    if found.hard is not None:
-        kind = "double" if found.hard.alone else scalar
-        hard = SourceWriter(prefix, kind, found.operands, number)
-        value = found.hard.formula(*hard.operands).text
+    writer = SourceWriter(prefix, scalar, formula.operands, number)
+    end = [f"    return {formula.formula(*writer.operands).text};"]
+    if formula.hard is not None:
+        kind = "double" if formula.hard.alone else scalar
+        hard = SourceWriter(prefix, kind, formula.operands, number)
+        value = formula.hard.formula(*hard.operands).text
         texts |= hard.function(f"{prefix}_hard_{plain}_", [f"    return {value};"])
         arguments = ", ".join(operand.text for operand in writer.operands)
         asked = f"({scalar}){prefix}_hard_{plain}_({arguments})"
-        end.insert(0, f"    if ({found.hard.test(*writer.operands).text}) return {asked};")
+        end.insert(0, f"    if ({formula.hard.test(*writer.operands).text}) return {asked};")
     return name, {**texts, **writer.function(name, end)}

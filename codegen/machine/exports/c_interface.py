@@ -1,7 +1,7 @@
 """The C function of a kernel: name, parameters, and header.
 
-The entry of a kernel in plain C convention, as IR: a function of array pointers that calls the kernel. A kernel itself
-takes two tables of pointers; `int entry(const double *, ..., double *, ...)` makes the tables.
+The entry in plain C convention is IR: `int entry(const double *, ..., double *, ...)` makes the two tables of pointers
+that a kernel takes, and calls the kernel.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def parameter_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str
     """
     reserved = {*KEYWORDS, *TAKEN, *taken}
     used: set[str] = set()
-    found = []
+    unique_names = []
     for name in names:
         plain = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_") or "x"
         plain = plain if plain[0].isalpha() else f"x{plain}"
@@ -93,8 +93,8 @@ def parameter_names(names: Iterable[str], taken: Iterable[str] = ()) -> list[str
         while unique in used:
             unique, number = f"{plain}_{number}", number + 1
         used.add(unique)
-        found.append(unique)
-    return found
+        unique_names.append(unique)
+    return unique_names
 
 
 DEFINED = re.compile(r"^(?:define .*?|)@([\w.$-]+) ?[(=]", re.MULTILINE)
@@ -133,7 +133,7 @@ def exported(text: str, program: Program | RolledProgram, name: str) -> str:
     defined = set(DEFINED.findall(hidden))
     kernel = "kernel"
     if name in defined:
-        hidden = re.sub(r"@([\w.$-]+)", lambda found: f"@{found[1]}{'.hidden' * (found[1] in defined)}", hidden)
+        hidden = re.sub(r"@([\w.$-]+)", lambda match: f"@{match[1]}{'.hidden' * (match[1] in defined)}", hidden)
         kernel = "kernel.hidden"
     return hidden + entry(program, name, kernel)
 
@@ -158,14 +158,14 @@ class Parameter:
     scalar: str
 
     @property
-    def given(self) -> bool:
+    def is_input(self) -> bool:
         """Whether the function reads it."""
         return isinstance(self.array, Input)
 
     @property
     def declaration(self) -> str:
         """The parameter as the header declares it."""
-        return f"{'const ' if self.given else ''}{self.scalar} *{self.name}"
+        return f"{'const ' if self.is_input else ''}{self.scalar} *{self.name}"
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,8 @@ class Interface:
     def sparse(self) -> list[tuple[Parameter, Output]]:
         """Outputs that are the packed data of a sparse matrix."""
         return [
-            (found, output)
-            for found, output in zip(self.outputs, self.program.outputs, strict=True)
+            (parameter, output)
+            for parameter, output in zip(self.outputs, self.program.outputs, strict=True)
             if output.pattern is not None
         ]
 
@@ -221,26 +221,26 @@ def interface(program: Program | RolledProgram, name: str | None = None, number:
     return Interface(checked, number, program, tuple(parameters[:split]), tuple(parameters[split:]))
 
 
-def header(given: Interface, processor: str, source: bool) -> str:
+def header(api: Interface, processor: str, source: bool) -> str:
     """Return the header file: what the function takes, gives and promises, and how to build with it (or its source)."""
-    name, guard = given.name, f"{given.name}_H_"  # in its case: f.h and F.h may be included both
+    name, guard = api.name, f"{api.name}_H_"  # in its case: f.h and F.h may be included both
     sizes = [
-        f"{name}_{found.name}_size = {found.array.size}"
-        for found in given.parameters
-        if found.array.size <= LARGEST_ENUM
+        f"{name}_{parameter.name}_size = {parameter.array.size}"
+        for parameter in api.parameters
+        if parameter.array.size <= LARGEST_ENUM
     ]
     parts = [
         _comment(
             [
                 f"@file {name}.h",
-                f"@brief {name}, compiled from {given.program.name}",
+                f"@brief {name}, compiled from {api.program.name}",
                 "",
-                *_building(name, source, isinstance(given.program, RolledProgram)),
+                *_building(name, source, isinstance(api.program, RolledProgram)),
             ]
         ),
         f"#ifndef {guard}\n#define {guard}\n",
         '#ifdef __cplusplus\nextern "C" {\n#endif\n',
-        _comment(_description(given, processor)) + f"{given.prototype};\n",
+        _comment(_description(api, processor)) + f"{api.prototype};\n",
         _comment(["Sizes of the arrays."]) + f"enum {{ {', '.join(sizes)} }};\n" if sizes else "",
         "#ifdef __cplusplus\n}\n#endif\n",
         "#endif\n",
@@ -255,37 +255,37 @@ def _building(name: str, source: bool, rolled: bool) -> list[str]:
     return [*lines, f"  cc -std=c99 -O2 -ffp-contract=off main.c {name}.c -lm", *(LOOPS if rolled else BITS)]
 
 
-def _description(given: Interface, processor: str) -> list[str]:
-    width = max((len(found.name) for found in given.parameters), default=0)
-    lines = [f"Evaluates {given.program.name}.", ""]
-    for found in given.parameters:
-        direction = "@param[in] " if found.given else "@param[out]"
-        lines.append(f"{direction} {found.name.ljust(width)}  {_array(found)}")
+def _description(api: Interface, processor: str) -> list[str]:
+    width = max((len(parameter.name) for parameter in api.parameters), default=0)
+    lines = [f"Evaluates {api.program.name}.", ""]
+    for parameter in api.parameters:
+        direction = "@param[in] " if parameter.is_input else "@param[out]"
+        lines.append(f"{direction} {parameter.name.ljust(width)}  {_array(parameter)}")
     lines += [
         "@return 0, or 1 when memory for the workspace could not be allocated: then the outputs hold no results",
         "",
         "Threads: it keeps no state and may run in several threads at once.",
-        f"Alignment: that of {given.scalar}. Arrays are contiguous, the last index running fastest (C order).",
+        f"Alignment: that of {api.scalar}. Arrays are contiguous, the last index running fastest (C order).",
         "Aliasing: no output may overlap another array; inputs may overlap each other.",
         f"Processor: the object file and the library are compiled for {processor}.",
     ]
-    if given.number.parts == 2:
+    if api.number.parts == 2:
         lines.append("Complex numbers are pairs: real part, imaginary part; the shapes count both.")
-    if given.sparse:
-        lines.append(f"Sparsity: the places of packed entries are in {given.name}_sparsity.h.")
+    if api.sparse:
+        lines.append(f"Sparsity: the places of packed entries are in {api.name}_sparsity.h.")
     return lines
 
 
-def _array(found: Parameter) -> str:
-    array = found.array
+def _array(parameter: Parameter) -> str:
+    array = parameter.array
     if isinstance(array, Output) and array.pattern is not None:
         pattern = array.pattern
         height, width = pattern.shape
         order = {"csc": "column by column", "regions": "as its loops write them"}.get(pattern.format, "row by row")
         return f"the {pattern.nnz} entries of a sparse {height} x {width} matrix, {order}"
-    original = f"{array.name}: " if isinstance(array, Input) and array.name != found.name else ""
+    original = f"{array.name}: " if isinstance(array, Input) and array.name != parameter.name else ""
     extent = "a scalar" if array.shape == () else f"shape {array.shape}"
-    return f"{original}{extent}, {array.size} {found.scalar}{'s' * (array.size != 1)}"
+    return f"{original}{extent}, {array.size} {parameter.scalar}{'s' * (array.size != 1)}"
 
 
 def _comment(lines: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
 """The C99 source file of a kernel: its routines and the function that calls them.
 
-C99 source of a rolled program: a static function for each body, and loops that call it. Tables of places and constants
-are static arrays. Sums are added up in the order of the repetitions; machine code carries out several repetitions side
-by side, so that the last bits may differ.
+A rolled program has a static function for each body, and loops that call it; tables of places and constants are static
+arrays. Sums are added up in the order of the repetitions, while machine code runs several repetitions side by side: the
+last bits may differ.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ LARGEST = 1_000_000  # numbers of tables and constants
 PER_LINE = 8
 
 
-def loops(given: Interface, plan: RolledPlan, called: Called) -> tuple[str, list[str]]:
+def loops(api: Interface, plan: RolledPlan, called: Called) -> tuple[str, list[str]]:
     """Return the static parts of a rolled program, and the lines of its function.
 
     LoweringError for a function that C99 does not have, and for more than a million numbers of tables and constants.
     """
-    return _CFileWriter(given, plan, called).write()
+    return _CFileWriter(api, plan, called).write()
 
 
 class _CFileWriter:
-    """The file in the making."""
+    """A file under construction."""
 
-    def __init__(self, given: Interface, plan: RolledPlan, called: Called) -> None:
-        self.given, self.plan, self.called, self.scalar = given, plan, called, given.scalar
+    def __init__(self, api: Interface, plan: RolledPlan, called: Called) -> None:
+        self.api, self.plan, self.called, self.scalar = api, plan, called, api.scalar
         self.arrays: dict[bytes, str] = {}
         self.parts: list[str] = []
         self.size = 0
@@ -54,7 +54,7 @@ class _CFileWriter:
 
     def names(self) -> Iterator[str]:
         """How each buffer is written: an array of the caller, a static array, or a part of the workspace."""
-        arrays, first = iter(self.given.parameters), 0
+        arrays, first = iter(self.api.parameters), 0
         for buffer in self.plan.program.buffers:
             if buffer.values is not None:
                 yield ""  # written when it is first read
@@ -71,8 +71,8 @@ class _CFileWriter:
             self.size += len(values)
             if self.size > LARGEST:
                 why = f"its tables and constants have more than {LARGEST:,} numbers"
-                raise LoweringError(f"C source of {self.given.name}", why=why, do="export the object file")
-            self.arrays[key] = name = f"{self.given.name}_table{len(self.arrays)}_"
+                raise LoweringError(f"C source of {self.api.name}", why=why, do="export the object file")
+            self.arrays[key] = name = f"{self.api.name}_table{len(self.arrays)}_"
             numbers = [written(value) for value in values.tolist()]
             lines = [", ".join(numbers[k : k + PER_LINE]) for k in range(0, len(numbers), PER_LINE)]
             body = "".join(f"    {line},\n" for line in lines) or "    0,\n"
@@ -83,7 +83,7 @@ class _CFileWriter:
         bodies = []
         for (region, _), prepared in self.plan.regions:
             if region.matrix is None and id(region.body) not in self.bodies:
-                self.bodies[id(region.body)] = name = f"{self.given.name}_body{len(self.bodies)}_"
+                self.bodies[id(region.body)] = name = f"{self.api.name}_body{len(self.bodies)}_"
                 plan = _plan(region.body, prepared.fused)
                 bodies.append(
                     routine(Routine(name, plan, [("slots_", len(region.body.inputs))], ["values_"]), self.called)
@@ -98,9 +98,9 @@ class _CFileWriter:
             else f"{self.scalar} work_[{max(size, 1)}];"
         ]
         lines += ["if (work_ == NULL) return 1;"] if large else ["memset(work_, 0, sizeof work_);"]
-        lines += [f"(void){found.name};" for found in self.given.inputs]
+        lines += [f"(void){parameter.name};" for parameter in self.api.inputs]
         lines += [
-            f"memset({found.name}, 0, {found.array.size} * sizeof({self.scalar}));" for found in self.given.outputs
+            f"memset({output.name}, 0, {output.array.size} * sizeof({self.scalar}));" for output in self.api.outputs
         ]
         end = ["free(work_);"] if large else []
         return "\n".join([*bodies, *self.parts]), [*lines, *steps, *end, "return status_;"]
@@ -151,7 +151,7 @@ class _CFileWriter:
         return f"status_ |= {call};" if operation.kind == "order" else f"{call};"
 
     def carry(self, c: int, carry: Carry) -> str:
-        """A carry with the values that its first repetitions read."""
+        """A carry, with the values for its first repetitions."""
         return f"{self.scalar} carry{c}_[{carry.lag}] = {{{', '.join(map(self.place, carry.initial))}}};"
 
     def move_on(self, c: int, carry: Carry) -> list[str]:
@@ -163,7 +163,7 @@ class _CFileWriter:
         return f"{self.place(use)} {'+=' if use.kind == 'add' else '='} values_[{use.output}];"
 
     def first(self, use: Gather | Result) -> str:
-        """The first of the places side by side of an operand."""
+        """The first of the contiguous places of an operand."""
         return self.place(replace(use, table=Affine(use.table.first, 1, 1, use.table.shifts)))
 
     def place(self, use: Gather | Result) -> str:
@@ -191,7 +191,7 @@ def _plan(body: Program, lowered: Lowered) -> StraightPlan:
     return StraightPlan.of(in_arrays(body), replace(lowered, stores=stores))
 
 
-def kernel_source(given: Interface, plan: Plan) -> str:
+def kernel_source(api: Interface, plan: Plan) -> str:
     """Return the C99 source of a kernel, with the same bits as its machine code but for sums in loops.
 
     LoweringError for a function that C99 does not have.
@@ -207,20 +207,20 @@ def kernel_source(given: Interface, plan: Plan) -> str:
     >>> "x[0] + 0x1p-1" in kernel_source(interface(program, "f"), plan(prepare(program, Options())))
     True
     """
-    called = Called(given.name, given.scalar, own=_own(plan))
+    called = Called(api.name, api.scalar, own=_own(plan))
     if isinstance(plan, RolledPlan):
-        static, lines = loops(given, plan, called)
-        body = static + _entry(given, lines)
+        static, lines = loops(api, plan, called)
+        body = static + _entry(api, lines)
     elif isinstance(plan, SweepPlan):
-        body = _sweep(given, plan, called)
+        body = _sweep(api, plan, called)
     else:
-        body = _straight(given, plan, called)
-    head = f"/* {given.name}: compile with -std=c99 -O2 -ffp-contract=off, see {given.name}.h */\n"
-    return "\n".join([head + called.declarations(), f'#include "{given.name}.h"\n', body])
+        body = _straight(api, plan, called)
+    head = f"/* {api.name}: compile with -std=c99 -O2 -ffp-contract=off, see {api.name}.h */\n"
+    return "\n".join([head + called.declarations(), f'#include "{api.name}.h"\n', body])
 
 
 def _own(plan: Plan) -> bool:
-    """Whether the kernel has functions of ours (`codegen.emission.lane_functions`), when this processor runs it."""
+    """Whether this processor's kernel has functions of ours (`codegen.emission.lane_functions`)."""
     fast = plan.options.accuracy == "fast" if isinstance(plan, RolledPlan) else _half(plan).vector_libm
     return has_fma() and not fast and allowed("lane-functions")
 
@@ -229,33 +229,33 @@ def _half(plan: StraightPlan | SweepPlan) -> StraightPlan:
     return plan.once if isinstance(plan, SweepPlan) else plan
 
 
-def _straight(given: Interface, plan: StraightPlan, called: Called) -> str:
-    inputs = [(found.name, found.array.size) for found in given.inputs]
-    outputs = [found.name for found in given.outputs]
-    name = f"{given.name}_run_"
+def _straight(api: Interface, plan: StraightPlan, called: Called) -> str:
+    inputs = [(parameter.name, parameter.array.size) for parameter in api.inputs]
+    outputs = [parameter.name for parameter in api.outputs]
+    name = f"{api.name}_run_"
     text = routine(Routine(name, plan, inputs, outputs), called)
     arguments = ", ".join([name for name, _ in inputs] + outputs)
-    return text + _entry(given, [*_zeros(given), f"return {name}({arguments});"])
+    return text + _entry(api, [*_zeros(api), f"return {name}({arguments});"])
 
 
-def _sweep(given: Interface, plan: SweepPlan, called: Called) -> str:
-    """A sweep: one routine for what no column changes, and one that is called for every column."""
+def _sweep(api: Interface, plan: SweepPlan, called: Called) -> str:
+    """A sweep: one routine for the rows that all columns share, and one that is called for every column."""
     columns = plan.program.inputs[-1].size
-    pairs = list(zip(given.outputs, plan.program.outputs, strict=True))
-    fixed = [found.name for found, output in pairs if not output.swept]
-    swept = [found.name for found, output in pairs if output.swept]
-    inputs = [(found.name, found.array.size) for found in given.inputs]
-    first = Routine(f"{given.name}_once_", plan.once, inputs, [*fixed, "kept_"])
+    pairs = list(zip(api.outputs, plan.program.outputs, strict=True))
+    fixed = [parameter.name for parameter, output in pairs if not output.swept]
+    swept = [parameter.name for parameter, output in pairs if output.swept]
+    inputs = [(parameter.name, parameter.array.size) for parameter in api.inputs]
+    first = Routine(f"{api.name}_once_", plan.once, inputs, [*fixed, "kept_"])
     kept = [("kept_", plan.residuals), ("seed_", columns)]
-    second = Routine(f"{given.name}_column_", plan.columns, kept, swept)
-    count, kind = max(plan.residuals, 1) + columns, given.scalar
+    second = Routine(f"{api.name}_column_", plan.columns, kept, swept)
+    count, kind = max(plan.residuals, 1) + columns, api.scalar
     large = count > STACK_NUMBERS
     lines = [
         f"{kind} *kept_ = malloc({count} * sizeof({kind}));" if large else f"{kind} kept_[{count}];",
         f"{kind} *seed_ = kept_ + {count - columns};",
         "int status_;",
         *(["if (kept_ == NULL) return 1;"] if large else []),
-        *_zeros(given),
+        *_zeros(api),
         f"memset(seed_, 0, {columns} * sizeof({kind}));",
         f"status_ = {first.name}({', '.join([*(name for name, _ in inputs), *fixed, 'kept_'])});",
         f"for (long column_ = 0; status_ == 0 && column_ < {columns}; column_++) {{",
@@ -266,17 +266,17 @@ def _sweep(given: Interface, plan: SweepPlan, called: Called) -> str:
         *(["free(kept_);"] if large else []),
         "return status_;",
     ]
-    return "\n".join([routine(first, called), routine(second, called)]) + _entry(given, lines)
+    return "\n".join([routine(first, called), routine(second, called)]) + _entry(api, lines)
 
 
-def _zeros(given: Interface) -> list[str]:
+def _zeros(api: Interface) -> list[str]:
     """Outputs with structural zeros are cleared first."""
-    pairs = zip(given.outputs, given.program.outputs, strict=True)
-    arrays = [found for found, output in pairs if output.positions is not None]
-    return [f"memset({found.name}, 0, {found.array.size} * sizeof({given.scalar}));" for found in arrays]
+    pairs = zip(api.outputs, api.program.outputs, strict=True)
+    arrays = [parameter for parameter, output in pairs if output.positions is not None]
+    return [f"memset({array.name}, 0, {array.array.size} * sizeof({api.scalar}));" for array in arrays]
 
 
-def _entry(given: Interface, lines: list[str]) -> str:
-    parameters = [found.declaration.replace("*", "*restrict ") for found in given.parameters]
-    head = f"int {given.name}({', '.join(parameters) or 'void'})"
+def _entry(api: Interface, lines: list[str]) -> str:
+    parameters = [parameter.declaration.replace("*", "*restrict ") for parameter in api.parameters]
+    head = f"int {api.name}({', '.join(parameters) or 'void'})"
     return "\n".join(["", head, "{", *[f"    {line}" for line in lines], "}", ""])

@@ -1,7 +1,7 @@
 """C99 source of the matrix operations that a kernel computes itself: sorts, gathers, scatters.
 
-The results are those of `codegen.functions.matrix_routines`. An order is stable, so it does not depend on how it is
-sorted: few keys by insertion, more of them by merging.
+The results are those of `codegen.functions.matrix_routines`. An order is stable, so the algorithm does not matter: few
+keys are sorted by insertion, more of them by merging.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def own_operation(
         raise LoweringError(f"the {operation.description} in C source", do="export the object file")
     marked = [] if kind == "order" else [str(int(adds or operation.kind.endswith("_right")))]
     arguments = [*arrays, *map(str, operation.sizes), *marked]
-    helper, text = (each.format(prefix=prefix, scalar=scalar, few=FEW) for each in TEXTS[kind])
+    helper, text = (text_part.format(prefix=prefix, scalar=scalar, few=FEW) for text_part in TEXTS[kind])
     name = f"{prefix}_{kind}_"
     names = f"{prefix}_{'before' if kind in ('order', 'insertion') else 'place'}_", name
     return f"{name}({', '.join(arguments)})", dict(zip(names, (helper, text), strict=True))

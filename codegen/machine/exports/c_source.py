@@ -1,8 +1,8 @@
 """C99 source of machine operations, for machines without LLVM: the same order, the same bits.
 
-Numbers are written in hexadecimal. Functions with formulas of ours are written out (`c_functions`). One of the C
-library is called through a volatile pointer, because compilers replace calls that they know (gcc makes `pow(x, 2.0)` a
-product), which changes bits.
+Numbers are hexadecimal. Functions with our formulas are written out (`c_functions`). Those of the C library are called
+through a volatile pointer, because compilers replace calls that they know (gcc makes `pow(x, 2.0)` a product), which
+changes bits.
 """
 
 from __future__ import annotations
@@ -102,8 +102,8 @@ class Routine:
 class Called:
     """Helpers and functions of the C library that the routines of a file call.
 
-    `prefix` begins all names, `scalar` is the C type of numbers. Functions of the C library that are rounded more than
-    once are always those of double; with `own`, functions that have a formula of ours are written out.
+    `prefix` begins all names, `scalar` is the C type of numbers. C functions that are rounded more than once are always
+    those of double; with `own`, functions with our formulas are written out.
     """
 
     prefix: str
@@ -123,7 +123,7 @@ class Called:
             return f"{self.prefix}_{name}_({arguments})"
         if self.own and function in FORMULAS:
             name, texts = own_function(function, self.prefix, self.scalar, hexadecimal)
-            self.helpers |= {each: text for each, text in texts.items() if each not in self.helpers}
+            self.helpers |= {helper: text for helper, text in texts.items() if helper not in self.helpers}
             return f"{name}({arguments})"
         plain = ROUNDED.get(function, function)
         if MATH.get(plain) != len(operands) and plain not in BESSEL:
@@ -132,7 +132,7 @@ class Called:
         return f"{'(float)' if self.scalar == 'float' else ''}{self.prefix}_{plain}_({arguments})"
 
     def declarations(self) -> str:
-        """Return the preamble of the file, with what is called."""
+        """Return the preamble of the file, with the called functions."""
         feature = "#define _XOPEN_SOURCE 600\n" if any(name in BESSEL for name in self.library) else ""
         pointers = [
             f"static double (*volatile {self.prefix}_{name}_)({', '.join(['double'] * arity)}) = {name};\n"
@@ -144,34 +144,34 @@ class Called:
         return feature + includes + PREAMBLE + (reason if pointers else "") + "".join(pointers) + helpers
 
 
-def routine(given: Routine, called: Called) -> str:
+def routine(source: Routine, called: Called) -> str:
     """Return the C text of a routine: a function for each chunk, and one that calls them in order.
 
     The function returns 0, or 1 when the workspace could not be allocated.
     """
-    writer = _CFunctionWriter(given, called)
-    parts = [writer.chunk(number, chunk) for number, chunk in enumerate(given.plan.order.chunks)]
+    writer = _CFunctionWriter(source, called)
+    parts = [writer.chunk(number, chunk) for number, chunk in enumerate(source.plan.order.chunks)]
     return "\n".join([*parts, writer.driver()])
 
 
 class _CFunctionWriter:
     """Writes the functions of one routine."""
 
-    def __init__(self, given: Routine, called: Called) -> None:
-        self.given, self.called = given, called
-        self.places = [(name, k) for name, size in given.inputs for k in range(size)]
+    def __init__(self, source: Routine, called: Called) -> None:
+        self.routine, self.called = source, called
+        self.places = [(name, k) for name, size in source.inputs for k in range(size)]
         self.stores: dict[int, list[tuple[str, int]]] = {}
-        for array, position, row in given.plan.lowered.stores:
-            self.stores.setdefault(row, []).append((given.outputs[array], position))
-        self.parameters = {name: f"const {called.scalar} *restrict {name}" for name, _ in given.inputs}
-        self.parameters |= {name: f"{called.scalar} *restrict {name}" for name in given.outputs}
+        for array, position, row in source.plan.lowered.stores:
+            self.stores.setdefault(row, []).append((source.outputs[array], position))
+        self.parameters = {name: f"const {called.scalar} *restrict {name}" for name, _ in source.inputs}
+        self.parameters |= {name: f"{called.scalar} *restrict {name}" for name in source.outputs}
         self.calls: list[str] = []  # of the chunks, in order
         self.used: set[str] = set()  # arrays that the chunk uses
         self.names: dict[int, str] = {}  # values that the chunk has computed
 
     def chunk(self, number: int, chunk: list[int]) -> str:
         """Return the function of one chunk, whose parameters are the arrays that it uses."""
-        rows, slots = self.given.plan.lowered.rows, self.given.plan.order.slots
+        rows, slots = self.routine.plan.lowered.rows, self.routine.plan.order.slots
         self.used, self.names = set(), {}
         lines = []
         for index in chunk:
@@ -187,7 +187,7 @@ class _CFunctionWriter:
                 lines.append(f"{array}[{position}] = {name};")
         parameters = {**self.parameters, WORKSPACE: f"{self.called.scalar} *restrict {WORKSPACE}"}
         used = [name for name in parameters if name in self.used]
-        function = f"{self.given.name}{number}_"
+        function = f"{self.routine.name}{number}_"
         self.calls.append(f"{function}({', '.join(used)});")
         head = f"static void {function}({', '.join([parameters[name] for name in used]) or 'void'})"
         return "\n".join([head, "{", *[f"    {line}" for line in lines], "}", ""])
@@ -212,23 +212,24 @@ class _CFunctionWriter:
 
     def operand(self, index: int) -> str:
         """Return the C expression of an operand: a value of this chunk, a constant, an input or a workspace value."""
-        found = self.names.get(index)
-        if found is not None:
-            return found
-        row = self.given.plan.lowered.rows[index]
+        name = self.names.get(index)
+        if name is not None:
+            return name
+        row = self.routine.plan.lowered.rows[index]
         if row[0] == "const":
             (value,) = struct.unpack(">d", row[1])
             text = hexadecimal(value, self.called.scalar)
             return f"({text})" if text.startswith("-") else text
         if row[0] in ("true", "false"):
             return "1" if row[0] == "true" else "0"
-        array, position = self.places[row[1]] if row[0] == "input" else (WORKSPACE, self.given.plan.order.slots[index])
+        slots = self.routine.plan.order.slots
+        array, position = self.places[row[1]] if row[0] == "input" else (WORKSPACE, slots[index])
         self.used.add(array)
         return f"({array}[{position}] != 0.0)" if row[0] in TRUTHS else f"{array}[{position}]"
 
     def driver(self) -> str:
         """Return the function that calls the chunks, with the workspace."""
-        size, kind = self.given.plan.workspace, self.called.scalar
+        size, kind = self.routine.plan.workspace, self.called.scalar
         unused = [name for name in self.parameters if not any(re.search(rf"\b{name}\b", call) for call in self.calls)]
         lines = [f"(void){name};" for name in unused]
         lines += self.calls
@@ -237,5 +238,5 @@ class _CFunctionWriter:
             lines = [*memory, *lines, f"free({WORKSPACE});"]
         elif size:
             lines = [f"{kind} {WORKSPACE}[{size}];", *lines]
-        head = f"static int {self.given.name}({', '.join(self.parameters.values()) or 'void'})"
+        head = f"static int {self.routine.name}({', '.join(self.parameters.values()) or 'void'})"
         return "\n".join([head, "{", *[f"    {line}" for line in lines], "    return 0;", "}", ""])

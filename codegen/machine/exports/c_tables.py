@@ -15,20 +15,17 @@ from codegen.machine.exports.c_interface import Interface, Parameter
 from codegen.machine.exports.c_source import hexadecimal
 
 Point = Sequence[Array]
-LAST_BITS = {
-    "double": 1e-11,
-    "float": 1e-3,
-}  # of the largest number of an array: sums of loops are rounded in another order
+LAST_BITS = {"double": 1e-11, "float": 1e-3}  # of an array's largest number: loops round sums in another order
 NUMBERS_PER_LINE = 4
 INDICES_PER_LINE = 16
 
 
-def sparsity_header(given: Interface) -> str:
+def sparsity_header(api: Interface) -> str:
     """Return the header with the places of the packed entries, and the index arrays of CSR and CSC."""
-    guard = f"{given.name}_SPARSITY_H_"
-    parts = [f"/** @file {given.name}_sparsity.h\n *  @brief places of the packed entries of {given.name} */\n"]
+    guard = f"{api.name}_SPARSITY_H_"
+    parts = [f"/** @file {api.name}_sparsity.h\n *  @brief places of the packed entries of {api.name} */\n"]
     parts.append(f"#ifndef {guard}\n#define {guard}\n")
-    parts += [_pattern(f"{given.name}_{found.name}", output.pattern) for found, output in given.sparse]
+    parts += [_pattern(f"{api.name}_{parameter.name}", output.pattern) for parameter, output in api.sparse]
     return "\n".join([*parts, "#endif\n"])
 
 
@@ -51,11 +48,11 @@ def _pattern(prefix: str, pattern: SparsityPattern | None) -> str:
         ("csc_entry", "compressed columns: position of each value in the packed entries", by_column),
     ]
     sizes = f"enum {{ {prefix}_rows = {height}, {prefix}_columns = {width}, {prefix}_nnz = {pattern.nnz} }};\n"
-    return "\n".join([sizes, *[_indices(f"{prefix}_{name}", values, text) for name, text, values in tables]])
-
-
-def _indices(name: str, values: Any, comment: str) -> str:
-    return f"/** {comment} */\n{c_table(f'static const int {name}', values.tolist())}"
+    texts = [
+        f"/** {text} */\n{c_table(f'static const int {prefix}_{name}', values.tolist())}"
+        for name, text, values in tables
+    ]
+    return "\n".join([sizes, *texts])
 
 
 def c_table(declared: str, numbers: Sequence[Any]) -> str:
@@ -66,8 +63,8 @@ def c_table(declared: str, numbers: Sequence[Any]) -> str:
         2, 3,
     };
     """
-    given = numbers or [0]
-    return f"{declared}[{len(given)}] = {{\n{_rows(given, INDICES_PER_LINE)}}};\n"
+    numbers_written = numbers or [0]
+    return f"{declared}[{len(numbers_written)}] = {{\n{_rows(numbers_written, INDICES_PER_LINE)}}};\n"
 
 
 def _rows(values: Sequence[Any], width: int) -> str:
@@ -81,35 +78,35 @@ def has_sums(program: Program | RolledProgram) -> bool:
     return any(use.kind == "add" for region, _ in regions_of(steps) for use in region.results)
 
 
-def check_program(given: Interface, points: Sequence[Point], results: Sequence[Point], *, exact: bool) -> str:
+def check_program(api: Interface, points: Sequence[Point], results: Sequence[Point], *, exact: bool) -> str:
     """Return a C program that compares the function at some points and prints ok, or the first difference.
 
     Bits are compared where it is `exact`; else the last bits may differ. Two NaNs are equal, whatever their sign and
     payload.
     """
-    arguments = [*(f"{found.name}_at_[point_]" for found in given.inputs), *(f"{f.name}_found_" for f in given.outputs)]
+    arguments = [*(f"{p.name}_at_[point_]" for p in api.inputs), *(f"{p.name}_found_" for p in api.outputs)]
     tables = [
-        _numbers(given.scalar, f"{found.name}_at_", [point[k] for point in points])
-        for k, found in enumerate(given.inputs)
+        _numbers(api.scalar, f"{parameter.name}_at_", [point[k] for point in points])
+        for k, parameter in enumerate(api.inputs)
     ]
     checks = []
-    for k, found in enumerate(given.outputs):
-        tables.append(_expected(given, found, [result[k] for result in results]))
-        test = f"{found.name}_found_[k], expected"
+    for k, parameter in enumerate(api.outputs):
+        tables.append(_expected(api, parameter, [result[k] for result in results]))
+        test = f"{parameter.name}_found_[k], expected"
         if not exact:
             scale = max((float(np.max(np.abs(result[k]), initial=0.0)) for result in results), default=0.0)
-            test = f"{test}, {hexadecimal(LAST_BITS[given.scalar] * scale if np.isfinite(scale) else 0.0)}"
-        checks.append(CHECK.format(scalar=given.scalar, name=found.name, size=found.array.size, test=test))
+            test = f"{test}, {hexadecimal(LAST_BITS[api.scalar] * scale if np.isfinite(scale) else 0.0)}"
+        checks.append(CHECK.format(scalar=api.scalar, name=parameter.name, size=parameter.array.size, test=test))
     return PROGRAM.format(
-        name=given.name,
-        scalar=given.scalar,
+        name=api.name,
+        scalar=api.scalar,
         tables="\n".join(tables),
         points=len(points),
-        same=(SAME if exact else CLOSE).format(scalar=given.scalar),
-        call=f"{given.name}({', '.join(arguments)})",
+        same=(SAME if exact else CLOSE).format(scalar=api.scalar),
+        call=f"{api.name}({', '.join(arguments)})",
         checks="".join(checks),
         clear="".join(
-            f"        memset({found.name}_found_, 0xff, sizeof {found.name}_found_);\n" for found in given.outputs
+            f"        memset({output.name}_found_, 0xff, sizeof {output.name}_found_);\n" for output in api.outputs
         ),
     )
 
@@ -121,15 +118,15 @@ def _numbers(scalar: str, name: str, arrays: Sequence[Array]) -> str:
     return f"static const {scalar} {name}[{len(arrays)}][{width}] = {{\n{body}}};\n"
 
 
-def _expected(given: Interface, found: Parameter, arrays: Sequence[Array]) -> str:
+def _expected(api: Interface, parameter: Parameter, arrays: Sequence[Array]) -> str:
     """The output array, the values that are expected in it, and their positions; all others are structural zeros."""
-    name, output = found.name, found.array
+    name, output = parameter.name, parameter.array
     assert isinstance(output, Output)
-    where = _filled(output, given.program.inputs[-1].size if output.swept else 1)
-    values = _numbers(given.scalar, f"{name}_values_", [np.ravel(array)[where] for array in arrays])
+    where = _filled(output, api.program.inputs[-1].size if output.swept else 1)
+    values = _numbers(api.scalar, f"{name}_values_", [np.ravel(array)[where] for array in arrays])
     places = _rows(where.tolist() or [-1], INDICES_PER_LINE)
     return (
-        f"static {given.scalar} {name}_found_[{max(output.size, 1)}];\n{values}"
+        f"static {api.scalar} {name}_found_[{max(output.size, 1)}];\n{values}"
         f"static const long {name}_places_[{max(len(where), 1)}] = {{\n{places}}};\n"
         f"enum {{ {name}_count_ = {len(where)} }};\n"
     )

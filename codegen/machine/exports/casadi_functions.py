@@ -1,8 +1,8 @@
 """Functions of CasADi's C API (`casadi.external`) as C text.
 
-CasADi's matrices are stored column by column, its sparsities in compressed columns; a vector is a column. A null
-pointer among the arguments stands for zeros, one among the results for what is not asked for: a kernel of which no
-result is asked for is not called.
+CasADi stores matrices column by column, sparsities in compressed columns; a vector is a column. A null pointer among
+the arguments stands for zeros; one among the results means that it is not needed: a kernel without needed results is
+not called.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Writing:
 
 @dataclass(frozen=True, eq=False)
 class KernelStep:
-    """One kernel that a function calls where one of its results is asked for.
+    """One kernel, called if one of its results is needed.
 
     `factor` is an argument of one number, by which its one result is multiplied.
     """
@@ -152,7 +152,7 @@ class _Tables:
 
 
 def _about(function: CasadiFunction) -> list[tuple[str, str]]:
-    """Return declarations of what tells about a function, and their bodies where they need no table."""
+    """Return declarations of the functions that describe a function, and their bodies where they need no table."""
     name = function.name
     inside = "switch (i) {{ {} default: return NULL; }}"
 
@@ -194,7 +194,7 @@ def _sparsities(slots: Sequence[Slot], tables: _Tables) -> str:
 
 def _step(step: KernelStep, function: CasadiFunction, tables: _Tables) -> tuple[list[str], int]:
     """Return the lines that call a kernel, and how many numbers of room they need."""
-    asked = " || ".join(f"res[{found.slot}] != NULL" for found in step.writings if found.slot is not None)
+    asked = " || ".join(f"res[{writing.slot}] != NULL" for writing in step.writings if writing.slot is not None)
     lines, room, arguments = [f"    if ({asked}) {{\n"], 0, []
     for k, read in enumerate(step.readings):
         source = f"arg[{read.slot}]"
@@ -205,17 +205,17 @@ def _step(step: KernelStep, function: CasadiFunction, tables: _Tables) -> tuple[
         arguments.append(f"i{k}")
         room += read.size
     after = []
-    for k, found in enumerate(step.writings):
+    for k, writing in enumerate(step.writings):
         arguments.append(f"o{k}")
-        target = None if found.slot is None else f"res[{found.slot}]"
-        if target is not None and found.order is None:
+        target = None if writing.slot is None else f"res[{writing.slot}]"
+        if target is not None and writing.order is None:
             lines.append(f"        double *o{k} = {target} == NULL ? w + {room} : {target};\n")
         else:
             lines.append(f"        double *o{k} = w + {room};\n")
-        if target is not None and found.order is not None:
-            table = tables.order(found.order)
-            after.append(f"        taken({target}, o{k}, {table}, {len(found.order)});\n")
-        room += found.size
+        if target is not None and writing.order is not None:
+            table = tables.order(writing.order)
+            after.append(f"        taken({target}, o{k}, {table}, {len(writing.order)});\n")
+        room += writing.size
     if step.factor is not None:
         scale = f"arg[{step.factor}] == NULL ? 0.0 : *arg[{step.factor}]"
         after.insert(0, f"        for (long k = 0; k < {step.writings[0].size}; k++) o0[k] *= ({scale});\n")

@@ -36,7 +36,7 @@ static int finite(const double *numbers, long size)
 
 @dataclass(frozen=True, eq=False)
 class CvodeSystem:
-    """What the functions are of: the pattern of the Jacobian, in the order "csc", the start, and parameters."""
+    """The data of the functions: the pattern of the Jacobian, in the order "csc", the start, and parameters."""
 
     name: str
     start: Numbers
@@ -86,22 +86,22 @@ def cvode_source(system: CvodeSystem, members: Mapping[str, Material]) -> str:
 
 
 def _bodies(name: str, entries: bool) -> dict[str, str]:
-    given = f"    const double *q = user_data == NULL ? {name}_values : user_data;\n"
+    parameters = f"    const double *q = user_data == NULL ? {name}_values : user_data;\n"
     unused = "    (void)fy; (void)tmp1; (void)tmp2; (void)tmp3;\n"
     called = f"    if ({name}_jacobian(&t, N_VGetArrayPointer(y), q, %s)) {{ %sreturn -1; }}\n"
     dense, sparse = (called % ("data", "free(data); "), called % ("out", "")) if entries else ("", "")
     silent = "" if entries else "    (void)t; (void)y; (void)q;\n"
     room = f"({name}_nnz + 1)"
     return {
-        "rhs": f"{given}    double *out = N_VGetArrayPointer(ydot);\n"
+        "rhs": f"{parameters}    double *out = N_VGetArrayPointer(ydot);\n"
         f"    if ({name}_right(&t, N_VGetArrayPointer(y), q, out)) return -1;\n    return !finite(out, {name}_n);\n",
-        "jac": f"{unused}{given}{silent}    double *out = SUNDenseMatrix_Data(jacobian);\n"
+        "jac": f"{unused}{parameters}{silent}    double *out = SUNDenseMatrix_Data(jacobian);\n"
         f"    double *data = malloc({room} * sizeof(double));\n    if (data == NULL) return -1;\n"
         f"{dense}"
         f"    for (long k = 0; k < (long){name}_n * {name}_n; k++) out[k] = 0;\n"
         f"    for (long k = 0; k < {name}_nnz; k++) out[column[k] * (long){name}_n + row[k]] = data[k];\n"
         f"    free(data);\n    return !finite(out, (long){name}_n * {name}_n);\n",
-        "jac_sparse": f"{unused}{given}{silent}    double *out = SUNSparseMatrix_Data(jacobian);\n"
+        "jac_sparse": f"{unused}{parameters}{silent}    double *out = SUNSparseMatrix_Data(jacobian);\n"
         "    int64_t *rows = SUNSparseMatrix_IndexValues(jacobian);\n"
         "    int64_t *starts = SUNSparseMatrix_IndexPointers(jacobian);\n"
         f"    for (long k = 0; k < {name}_nnz; k++) rows[k] = row[k];\n"

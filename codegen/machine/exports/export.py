@@ -43,7 +43,7 @@ def driver() -> list[str] | None:
     chosen = os.environ.get("CC", "").split()
     if chosen:
         return chosen if shutil.which(chosen[0]) else None
-    return next(([found] for name in DRIVERS if (found := shutil.which(name))), None)
+    return next(([compiler] for name in DRIVERS if (compiler := shutil.which(name))), None)
 
 
 def library_name(name: str) -> str:
@@ -95,17 +95,17 @@ def all_or_nothing(directory: Path) -> Iterator[Path]:
 
 def _move(scratch: Path, directory: Path) -> None:
     """Move all files; when one cannot be moved, those that were there before come back."""
-    made = sorted(path for path in scratch.iterdir() if path.is_file())
+    paths = sorted(path for path in scratch.iterdir() if path.is_file())
     kept = scratch / "kept"
     kept.mkdir()
     try:
-        for path in made:
+        for path in paths:
             target = directory / path.name
             if target.exists():
                 shutil.copy2(target, kept / path.name)
             os.replace(path, target)
     except BaseException:
-        for path in made:
+        for path in paths:
             target, before = directory / path.name, kept / path.name
             if not path.exists():  # it has been moved
                 os.replace(before, target) if before.exists() else target.unlink()
@@ -114,13 +114,13 @@ def _move(scratch: Path, directory: Path) -> None:
 
 DECLARED = re.compile(r"^declare .*?@([\w.$-]+)\(", re.MULTILINE)
 KNOWN = frozenset({*MATH, *BESSEL, "malloc", "free"})
-TESTED_NUMBERS = 200_000  # about so many numbers of points and results go into the test program
+TESTED_NUMBERS = 200_000  # numbers of points and results in the test program, about
 TEST_POINTS = 3
 
 
 @dataclass(frozen=True)
 class Exported:
-    """The files that an export wrote, by kind, and what it could not write and why."""
+    """The files that an export wrote, by kind, and notes on files that it could not write."""
 
     name: str
     files: dict[str, Path]
@@ -133,7 +133,7 @@ class Exported:
 
 @dataclass(frozen=True)
 class Material:
-    """What is exported: a program, how it was compiled, and a function that evaluates it."""
+    """The data of an export: a program, its options, and a function that evaluates it."""
 
     program: Program | RolledProgram
     options: Options
@@ -141,7 +141,7 @@ class Material:
 
 
 def _with_library(folder: Path, name: str) -> dict[str, str]:
-    """Link the shared library in a folder and write what build tools find it by; return the files' names."""
+    """Link the shared library in a folder and write the files of build tools; return the files' names."""
     named = {"library": shared_library(folder, name)}
     for kind, (filename, content) in package_files(name, library_name(name), f"{name}, compiled by symad").items():
         (folder / filename).write_bytes(content)
@@ -162,40 +162,40 @@ def export(
     """Write the files of a kernel into a directory; see `Kernel.export`."""
     processor = check_processor(cpu)
     plan = portable(material)
-    given = _interface(material, plan, name)
+    api = _interface(material, plan, name)
     text = plan.emit(Form(lanes=material.options.number.lanes())).text
     vector = libraries_of(material.program.name, text, cpu)
-    exact = not (has_sums(given.program) or _asks_library(material.program))
+    exact = not (has_sums(api.program) or _asks_library(material.program))
     files = {
-        "test": (f"{given.name}_test.c", check_program(given, *_checked(material, points), exact=exact).encode()),
-        "object": (f"{given.name}.o", object_code(text, given.program, given.name, cpu)),
+        "test": (f"{api.name}_test.c", check_program(api, *_checked(material, points), exact=exact).encode()),
+        "object": (f"{api.name}.o", object_code(text, api.program, api.name, cpu)),
     }
     notes: list[str] = []
-    if given.sparse:
-        files["sparsity"] = (f"{given.name}_sparsity.h", sparsity_header(given).encode())
+    if api.sparse:
+        files["sparsity"] = (f"{api.name}_sparsity.h", sparsity_header(api).encode())
     if source is not False:
         try:
-            files["source"] = (f"{given.name}.c", _source(given, plan, vector).encode())
+            files["source"] = (f"{api.name}.c", _source(api, plan, vector).encode())
         except LoweringError as error:
             if source:
                 raise
             notes.append(f"no {error}")
-    files["header"] = (f"{given.name}.h", header(given, processor, "source" in files).encode())
+    files["header"] = (f"{api.name}.h", header(api, processor, "source" in files).encode())
     paths = {kind: Path(directory) / filename for kind, (filename, _) in files.items()}
     with all_or_nothing(Path(directory)) as folder:
         for filename, content in files.values():
             (folder / filename).write_bytes(content)
         if library or (library is None and driver() is not None):
-            paths |= {kind: Path(directory) / filename for kind, filename in _with_library(folder, given.name).items()}
+            paths |= {kind: Path(directory) / filename for kind, filename in _with_library(folder, api.name).items()}
         elif library is None:
-            notes.append(f"no shared library: {NO_DRIVER}; link {given.name}.o with your linker")
-    return Exported(given.name, paths, tuple(notes))
+            notes.append(f"no shared library: {NO_DRIVER}; link {api.name}.o with your linker")
+    return Exported(api.name, paths, tuple(notes))
 
 
 def object_code(text: str, program: Program | RolledProgram, name: str, cpu: str) -> bytes:
     """Return the object file of a kernel as the C function `name`."""
-    made = in_two_versions(text) if cpu == "generic" and is_x86_64() else text
-    return compile_object(exported(made, program, name), 2, cpu).code
+    versions = in_two_versions(text) if cpu == "generic" and is_x86_64() else text
+    return compile_object(exported(versions, program, name), 2, cpu).code
 
 
 def _asks_library(program: Program | RolledProgram) -> bool:
@@ -216,15 +216,15 @@ def _interface(material: Material, plan: Plan, name: str | None) -> Interface:
     return interface(replace(plan.program, outputs=outputs), name, material.options.number)
 
 
-def _source(given: Interface, plan: Plan, vector: list[str]) -> str:
+def _source(api: Interface, plan: Plan, vector: list[str]) -> str:
     if vector:
         why = f"it calls {', '.join(vector)}, which have other bits than the functions of C99"
-        raise LoweringError(f"C source of {given.name}", why=why, do='compile it with accuracy="strict"')
-    return kernel_source(given, plan)
+        raise LoweringError(f"C source of {api.name}", why=why, do='compile it with accuracy="strict"')
+    return kernel_source(api, plan)
 
 
 def libraries_of(name: str, text: str, cpu: str) -> list[str]:
-    """Return the vector functions of the C library that IR calls; LoweringError where a C library has not all it calls.
+    """Return the vector functions of the C library that IR calls; LoweringError where a C library lacks some.
 
     Functions of SciPy exist in this process only; vector functions take their arguments in this processor's registers.
     """
@@ -270,7 +270,7 @@ def _checked(material: Material, points: Sequence[Sequence[Any]] | None) -> tupl
     tested = _points(material, points)
     number, single = material.options.number, len(material.program.outputs) == 1
     real = np.dtype("float32" if number.scalar == "float" else "float64")
-    found = [material.evaluate(*point) for point in tested]
-    results = [[np.asarray(array, number.dtype) for array in ([result] if single else result)] for result in found]
-    given, expected = ([[array.ravel().view(real) for array in row] for row in rows] for rows in (tested, results))
-    return given, expected
+    evaluated = [material.evaluate(*point) for point in tested]
+    results = [[np.asarray(array, number.dtype) for array in ([result] if single else result)] for result in evaluated]
+    numbers, expected = ([[array.ravel().view(real) for array in row] for row in rows] for rows in (tested, results))
+    return numbers, expected

@@ -22,7 +22,7 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class IpoptProblem:
-    """What the callbacks are of: the names of kernels, patterns, bounds, the start and the values of parameters."""
+    """The data of the callbacks: the names of kernels, patterns, bounds, the start and the values of parameters."""
 
     name: str
     start: Numbers
@@ -50,7 +50,7 @@ class IpoptProblem:
             "eval_h": f"{x}, double obj_factor, int m, double *lambda, bool new_lambda, int nele_hess, "
             f"{places}, {last}",
         }
-        return {callback: f"bool {self.name}_{callback}({given})" for callback, given in arguments.items()}
+        return {callback: f"bool {self.name}_{callback}({parameters})" for callback, parameters in arguments.items()}
 
 
 def ipopt_header(problem: IpoptProblem) -> str:
@@ -66,7 +66,7 @@ def ipopt_header(problem: IpoptProblem) -> str:
         '\n#ifdef __cplusplus\nextern "C" {\n#endif\n',
     ]
     lines += [f"\nenum {{ {enumerated} }};\n\n"]
-    lines += [f"extern double {name}_{table}[];{f'  /* {what} */' if what else ''}\n" for table, what in tables.items()]
+    lines += [f"extern double {name}_{table}[];{f'  /* {note} */' if note else ''}\n" for table, note in tables.items()]
     if problem.parameters:
         fields = "".join(f"    const double *{field};  /* {values.size} numbers */\n"
                          for field, values in problem.parameters.items())  # fmt: skip
@@ -96,7 +96,7 @@ def ipopt_source(problem: IpoptProblem, members: Mapping[str, Material]) -> str:
 def ipopt_example(problem: IpoptProblem) -> str:
     """Return a C program that solves the problem with Ipopt, and prints the status, the optimum and x."""
     name = problem.name
-    callbacks = ", ".join(f"{name}_{one}" for one in ("eval_f", "eval_g", "eval_grad_f", "eval_jac_g", "eval_h"))
+    callbacks = ", ".join(f"{name}_{call}" for call in ("eval_f", "eval_g", "eval_grad_f", "eval_jac_g", "eval_h"))
     return f"""#include <stdio.h>
 #include "IpStdCInterface.h"
 #include "{name}.h"
@@ -126,7 +126,7 @@ def _numbers(declared: str, values: Numbers) -> str:
 def _bodies(problem: IpoptProblem) -> dict[str, str]:
     name, m = problem.name, problem.rows
     unused = "    (void)new_x; (void)user_data;\n"
-    given = _parameters(problem)
+    parameters = _parameters(problem)
     passed = "".join(f", {field}" for field in problem.parameters)
     weights = ", lambda, &obj_factor" if m else ""
     same = f"    if (n != {name}_n) return false;\n"
@@ -140,17 +140,17 @@ def _bodies(problem: IpoptProblem) -> dict[str, str]:
         f"    if ({name}_hessian(x{passed}{weights}, values)) return false;\n{'' if m else scaled}    return true;\n"
     )
     return {
-        "eval_f": f"{unused}{same}{given}{call.format('value', 'obj_value')}",
-        "eval_grad_f": f"{unused}{same}{given}{call.format('gradient', 'grad_f')}",
-        "eval_g": unused + constrained + (given + call.format("constraints", "g") if m else no_constraints),
+        "eval_f": f"{unused}{same}{parameters}{call.format('value', 'obj_value')}",
+        "eval_grad_f": f"{unused}{same}{parameters}{call.format('gradient', 'grad_f')}",
+        "eval_g": unused + constrained + (parameters + call.format("constraints", "g") if m else no_constraints),
         "eval_jac_g": unused
         + constrained.replace(") return", f" || nele_jac != {name}_nele_jac) return")
         + _places("jacobian", f"{name}_nele_jac")
-        + (given + call.format("jacobian", "values") if problem.jacobian.nnz else no_entries),
+        + (parameters + call.format("jacobian", "values") if problem.jacobian.nnz else no_entries),
         "eval_h": f"    (void)new_lambda;{'' if m else ' (void)lambda;'}\n{unused}"
         + constrained.replace(") return", f" || nele_hess != {name}_nele_hess) return")
         + _places("hessian", f"{name}_nele_hess")
-        + (given + hessian if problem.hessian.nnz else f"{unread}    return true;\n"),
+        + (parameters + hessian if problem.hessian.nnz else f"{unread}    return true;\n"),
     }
 
 

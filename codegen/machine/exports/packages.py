@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-def package_files(name: str, library: str, what: str) -> dict[str, tuple[str, bytes]]:
+def package_files(name: str, library: str, description: str) -> dict[str, tuple[str, bytes]]:
     """Return the names and contents of both files, by kind.
 
     >>> files = package_files("energy", "libenergy.so", "energy, compiled")
@@ -11,16 +11,16 @@ def package_files(name: str, library: str, what: str) -> dict[str, tuple[str, by
     ['energy.pc', 'energy-config.cmake']
     """
     return {
-        "pkg-config": (f"{name}.pc", _pkg_config(name, what).encode()),
+        "pkg-config": (f"{name}.pc", _pkg_config(name, description).encode()),
         "cmake": (f"{name}-config.cmake", _cmake(name, library).encode()),
     }
 
 
-def _pkg_config(name: str, what: str) -> str:
+def _pkg_config(name: str, description: str) -> str:
     return f"""prefix=${{pcfiledir}}
 
 Name: {name}
-Description: {what}
+Description: {description}
 Version: 0
 Cflags: -I${{prefix}}
 Libs: -L${{prefix}} -l{name} -Wl,-rpath,${{prefix}}

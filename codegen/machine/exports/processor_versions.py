@@ -1,8 +1,8 @@
 """Two versions of exported code, for old and new x86-64 processors. A call selects one.
 
-`cpu="generic"` on x86-64 knows no fused multiply-add: each is a call of `fma`, and a function such as `exp` is some
-twenty of them. So each function is there twice, once for processors with AVX2 and FMA, and the kernel's own name is a
-function that asks the processor, at its first call, which one it is to be. Both give the same bits.
+Without fused multiply-add (`cpu="generic"`) each is a call of `fma`, and a function such as `exp` has some twenty. So
+each function has a second version for processors with AVX2 and FMA; the kernel's own name is a function that asks the
+processor at its first call, and selects one. Both give the same bits.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def in_two_versions(text: str, kernel: str = "kernel", asked: str = ASKED) -> st
     }
     define internal i32 @kernel.avx2(ptr %in,ptr %out) nounwind
     """
-    found = [(match[1], match[0]) for match in DEFINITION.finditer(text)]
-    defined = {name for name, _ in found}
+    definitions = [(match[1], match[0]) for match in DEFINITION.finditer(text)]
+    defined = {name for name, _ in definitions}
     rest = DEFINITION.sub("", text)
 
     def version(body: str, suffix: str, attribute: str) -> str:
@@ -85,6 +85,6 @@ def in_two_versions(text: str, kernel: str = "kernel", asked: str = ASKED) -> st
         head, brace, lines = named.partition("{\n")
         return f"{re.sub('^define (?!internal )', 'define internal ', head)}{attribute}{brace}{lines}"
 
-    copies = [version(body, "baseline", "") for _, body in found]
-    copies += [version(body, "avx2", f"{FEATURES} ") for _, body in found]
+    copies = [version(body, "baseline", "") for _, body in definitions]
+    copies += [version(body, "avx2", f"{FEATURES} ") for _, body in definitions]
     return "".join([*copies, (DISPATCH + asked).replace("KERNEL", kernel), rest])

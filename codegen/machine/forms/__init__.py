@@ -1,4 +1,4 @@
-"""Further forms of a kernel. The code that makes a form is imported when it is asked for.
+"""Further forms of a kernel. The code that makes a form is imported at its first use.
 
 So a process that loads a kernel and calls it imports neither SymPy nor LLVM.
 """

@@ -1,8 +1,8 @@
 """GPU arrays: other libraries' arrays are read in place, and they read results in place.
 
-Both ways are the CUDA array interface, version 3 (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html),
-which CuPy, PyTorch, JAX and Numba have; a result is also handed over by DLPack (https://dmlc.github.io/dlpack), as JAX
-asks for it.
+Both ways are the CUDA array interface, version 3
+(https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html), which CuPy, PyTorch, JAX and Numba have; JAX
+takes results by DLPack (https://dmlc.github.io/dlpack).
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ class View:
         return self.address + sum(min(end, 0) for end in ends), self.address + size + sum(max(end, 0) for end in ends)
 
     def points(self, own: tuple[int, ...], leading: tuple[int, ...]) -> Place | None:
-        """Return where its points are; None where steps differ from point to point.
+        """Return the places of its points; None where steps differ from point to point.
 
-        A point has the shape `own`; its numbers lie side by side, or the answer is None, too.
+        A point has the shape `own`; None, too, where its numbers are not side by side.
         """
         axes, size = self.ndim - len(own), int(self.dtype[2:])
         if self.strides is None and (self.shape[:axes] == leading or axes == 0):
@@ -72,12 +72,12 @@ class View:
                      "strides": self.strides, "version": 3}  # fmt: skip
         try:
             rows = np.asarray(_Described(described)).reshape(*self.shape[:axes], prod(own), copy=False)
-            found = np.broadcast_to(rows, (*leading, prod(own))).reshape(prod(leading), prod(own), copy=False)
+            view = np.broadcast_to(rows, (*leading, prod(own))).reshape(prod(leading), prod(own), copy=False)
         except ValueError:
             return None
-        if (prod(own) > 1 and found.strides[1] != size) or found.strides[0] < 0:
+        if (prod(own) > 1 and view.strides[1] != size) or view.strides[0] < 0:
             return None
-        return Place(found.__array_interface__["data"][0], found.strides[0])
+        return Place(view.__array_interface__["data"][0], view.strides[0])
 
 
 class _Described:
@@ -93,22 +93,22 @@ def is_on_device(value: Any) -> bool:
 
 
 def view_of(value: Any, where: str) -> View:
-    """Return an array of a GPU as it describes itself; ArgumentError for a description that cannot be followed.
+    """Return an array of a GPU from its own description; ArgumentError for one that is not supported.
 
-    `where` says which argument it is.
+    `where` names the argument.
     """
     if isinstance(value, DeviceArray):
         return View(value.address, value.shape, None, value.dtype.str, value.device, value.stream, False, value)
-    found = value.__cuda_array_interface__
-    if found.get("mask") is not None:
+    interface = value.__cuda_array_interface__
+    if interface.get("mask") is not None:
         raise ArgumentError("a masked array", where=where, why="kernels know no masks", do="fill it first")
-    (address, read_only), shape, stream = found["data"], tuple(found["shape"]), found.get("stream")
+    (address, read_only), shape, stream = interface["data"], tuple(interface["shape"]), interface.get("stream")
     if stream == 0:
         raise ArgumentError("stream 0", where=where, why="the interface leaves open which one that is", do="use 1 or 2")
-    strides = None if found.get("strides") is None else tuple(found["strides"])
+    strides = None if interface.get("strides") is None else tuple(interface["strides"])
     device = device_of(address, where) if prod(shape) else EMPTY
     stream = 0 if stream == LEGACY else stream
-    return View(address, shape, strides, found["typestr"], device, stream, read_only, value)
+    return View(address, shape, strides, interface["typestr"], device, stream, read_only, value)
 
 
 class DeviceArray:
@@ -200,22 +200,24 @@ _Tensor._fields_ = [
     ("context", ctypes.c_void_p), ("deleter", _DELETER),
 ]  # fmt: skip
 
-_HANDED_OVER: dict[int, Any] = {}  # by the address of its description: what others use until they call the deleter
+_HANDED_OVER: dict[
+    int, Any
+] = {}  # arrays in use by others until they call the deleter, by the address of the description
 _NAME = b"dltensor"
 
 
 def _delete(tensor: Any) -> None:
-    """What others call when they are done."""
+    """Drop an array that its taker released."""
     _HANDED_OVER.pop(ctypes.addressof(tensor.contents), None)
 
 
 def _drop(capsule: int) -> None:
-    """A capsule that nobody took: it has its first name still."""
+    """Drop an array whose capsule was never taken: it still has its first name."""
     if _is_valid(capsule, _NAME):
         _HANDED_OVER.pop(_pointer_of(capsule, _NAME), None)
 
 
-# Prototypes of our own: those of ctypes.pythonapi are anybody's to change.
+# Prototypes of our own: others may change those of ctypes.pythonapi.
 _POINTER, _TEXT = ctypes.c_void_p, ctypes.c_char_p
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, _POINTER, _TEXT)(("PyCapsule_IsValid", ctypes.pythonapi))
 _pointer_of = ctypes.PYFUNCTYPE(_POINTER, _POINTER, _TEXT)(("PyCapsule_GetPointer", ctypes.pythonapi))

@@ -1,12 +1,12 @@
 """The entry function on a GPU: a thread computes a point, and a warp stores results in order.
 
-Its parameters are the number of points, and for each array of inputs and then of outputs a pointer and the step from a
-point to the next in machine numbers (0 for an argument that all points share); a point's numbers lie side by side.
+Its parameters are the number of points, and for each array (inputs, then outputs) a pointer and the step between points
+in machine numbers (0 for an argument that all points share); a point's numbers lie side by side.
 
-Threads of a warp that store the numbers of their points one by one write far apart from each other, which takes a GPU
-eight times as long. So each thread puts numbers into its row of a tile in shared memory, and then the warp copies the
-tile, 32 numbers at a time that are neighbours in a point. Rows are an odd number apart, so that no two threads ask the
-same bank. Threads behind the last point compute that point again, for a warp copies together.
+Threads that store the numbers of their points one by one write far apart from each other, which is eight times as slow.
+So each thread fills its row of a tile in shared memory, and the warp copies the tile, 32 neighbouring numbers at a
+time. Rows are an odd number apart, so that no two threads use the same bank. Threads behind the last point compute that
+point again, because a warp copies together.
 
 Source of the method: M. Harris, An Efficient Matrix Transpose in CUDA C/C++ (NVIDIA 2013).
 """
@@ -103,7 +103,7 @@ def flush_text(text: str, numbers: str, scalar: str, size: int) -> str:
 class KernelEntry:
     """The entry of a kernel of some inputs and outputs, whose threads have rows of these lengths in the tile.
 
-    A row for each output, or one for all of them, or none: then results are stored where they belong, one by one.
+    There is a row for each output, or one for all, or none: then results are stored directly, one by one.
     """
 
     inputs: int
@@ -129,21 +129,21 @@ class KernelEntry:
     @property
     def parameters(self) -> list[tuple[str, str]]:
         """Types and names."""
-        found = [("i64", "%count")]
+        parameters = [("i64", "%count")]
         for letter, attribute, count in (("i", " readonly", self.inputs), ("o", "", self.outputs)):
             for k in range(count):
-                found += [(f"ptr noalias{attribute} align 8", f"%{letter}{k}"), ("i64", f"%{letter}{k}.step")]
-        return found
+                parameters += [(f"ptr noalias{attribute} align 8", f"%{letter}{k}"), ("i64", f"%{letter}{k}.step")]
+        return parameters
 
     @property
-    def found(self) -> list[tuple[str, str]]:
-        """Types and names of what code in the entry finds: its point, its row of the tile, and the outputs."""
-        found = [("i64", "%count"), ("i64", "%point"), ("i32", "%lane")]
-        found += [("ptr", f"%{name}{k}") for k in range(len(self.rows)) for name in ("tile", "row")]
-        return found + [pair for k in range(self.outputs) for pair in (("ptr", f"%o{k}"), ("i64", f"%o{k}.step"))]
+    def body_parameters(self) -> list[tuple[str, str]]:
+        """Types and names of the parameters of the body: its point, its row of the tile, and the outputs."""
+        parameters = [("i64", "%count"), ("i64", "%point"), ("i32", "%lane")]
+        parameters += [("ptr", f"%{name}{k}") for k in range(len(self.rows)) for name in ("tile", "row")]
+        return parameters + [pair for k in range(self.outputs) for pair in (("ptr", f"%o{k}"), ("i64", f"%o{k}.step"))]
 
     def flush(self, row: int, output: int, begin: int, size: int) -> list[str]:
-        """Return the lines that copy so many numbers from the beginning of a row to an output, from a position on."""
+        """Return the lines that copy `count` numbers from the beginning of a row to an output, from a position on."""
         return self._flush(row, output, str(begin), f"{size}.{self.pitches[row]}.{size}.{size}")
 
     def flush_columns(self, output: int, column: str, width: int, columns: int) -> list[str]:
@@ -161,7 +161,7 @@ class KernelEntry:
     def text(self, body: Sequence[str], functions: str) -> str:
         """Return the entry around lines that compute a point, and what it and some functions call.
 
-        The lines find tables of pointers to inputs, %in, and to where outputs are to be put, %out, and `found`.
+        The lines have tables of pointers to inputs, %in, and to places of outputs, %out, and `body_parameters`.
         """
         lines = list(DECLARED)
         if self.rows:

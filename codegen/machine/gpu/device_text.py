@@ -1,12 +1,10 @@
 """The IR of a kernel for a GPU, with the operations of the kernel on a processor.
 
-Straight lines and sweeps are written in windows (`windows`, `swept_windows`); what is longer, and loops, as for one
-point of a processor (`codegen.emission`, `codegen.loops.emit`). Around it is one entry, which finds the point of its
-thread and that point's numbers in every array. All of it becomes one function, in which pointers are known to be of
-global memory and values live in registers; long programs keep functions of their own, which pass values on through
-local memory. Nothing is contracted and nothing reordered, so that the bits are those of the same text on a processor.
-
-Functions are those of `codegen.functions.lane_table`: a GPU has no C library.
+Straight lines and sweeps are written in windows (`windows`, `swept_windows`); longer ones and loops like one point on a
+processor (`codegen.emission`, `codegen.loops.emit`). One entry finds the point of its thread and its numbers in every
+array. All becomes one function with pointers to global memory and values in registers; long programs keep functions of
+their own, which pass values through local memory. Nothing is contracted or reordered, so the bits are those of the same
+text on a processor. A GPU has no C library: functions are those of `codegen.functions.lane_table`.
 """
 
 from __future__ import annotations
@@ -24,14 +22,13 @@ from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 from codegen.lowering.passes import prepare
 from codegen.machine.gpu.device_entry import KernelEntry
-from codegen.machine.gpu.swept_windows import SweptWindows
-from codegen.machine.gpu.windows import window_entry, windowed
+from codegen.machine.gpu.swept_windows import SweptWindows, window_entry, windowed
 from codegen.machine.kernel_text import planned
 from codegen.matrices.matrix_loops import without_library
 from codegen.options import Options
 from codegen.records import dataclass
 
-WHOLE = 8000  # operations in one function: what assembles them takes time that grows with their square
+WHOLE = 8000  # operations in one function: the assembler's time grows with their square
 LONGEST = 800_000  # characters of its text
 WARPS = 2  # of a multiprocessor, at least, that their tiles leave room for
 PART = 2000  # operations to a function of a longer program
@@ -81,7 +78,7 @@ def device_text(program: Program | RolledProgram, options: Options, architecture
     entry = window_entry(prepared.program, form)
     body, symbols = windowed(prepared.program, prepared.fused, form, entry)
     _refuse(program.name, symbols, body)
-    arguments = ",".join(f"{kind} {name}" for kind, name in entry.found)
+    arguments = ",".join(f"{kind} {name}" for kind, name in entry.body_parameters)
     call = f"call void @body(ptr %in,ptr %out,ptr null,{arguments})"
     return DeviceText("\n".join([body, *_declared(symbols, body), entry.text([call], body)]), entry.shared)
 
@@ -111,30 +108,30 @@ def called_text(name: str, emitted: Emitted, entry: KernelEntry, body: Sequence[
     _refuse(name, emitted.symbols, bodies)
     clearing = CLEARING.replace("SCALAR", entry.scalar).replace("BYTES", str(entry.bytes))
     text = "\n".join([*_inlined(emitted), *_declared(emitted.symbols, bodies), clearing, entry.text(body, "")])
-    return MEMSET.sub(lambda found: f"@clear({found[1]},i64 {int(found[2]) // entry.bytes})", text)
+    return MEMSET.sub(lambda match: f"@clear({match[1]},i64 {int(match[2]) // entry.bytes})", text)
 
 
 def _refuse(name: str, symbols: Mapping[str, Symbol], text: str) -> None:
-    """Raise LoweringError for what a GPU has not."""
+    """Raise LoweringError for functions that a GPU does not have."""
     if "call ptr @malloc" in text:
         raise LoweringError(
             f"{name} on a GPU", why=f"a point of it needs more than {STACK_BYTES} bytes of workspace",
             do="use kernel.batch, or a function of fewer numbers",
         )  # fmt: skip
-    missing = sorted(_plain(found) for found, symbol in symbols.items() if symbol.addresses)
+    missing = sorted(_plain(symbol_name) for symbol_name, symbol in symbols.items() if symbol.addresses)
     if missing:
         raise LoweringError(f"{', '.join(missing)} on a GPU", why="there is no formula for it", do="use kernel.batch")
 
 
 def _inlined(emitted: Emitted) -> list[str]:
-    """The functions of the kernel, to be written where they are called unless there are many."""
+    """The functions of the kernel, inlined unless they are too long."""
     whole = sum(map(len, emitted.chunks)) <= LONGEST
     chunks = [_where_called(chunk) if whole else chunk for chunk in emitted.chunks]
     return [*chunks, *(_where_called(text) for text in emitted.functions)]
 
 
 def _where_called(text: str) -> str:
-    """A function without linkage to others, written where it is called: it has no stack of its own."""
+    """An internal function that is always inlined: it has no stack of its own."""
     kept = text.replace("define i32 @kernel(", "define internal i32 @kernel(", 1)
     kept = re.sub(r"(?m)^(define internal .*) alignstack\(\d+\)(.*\{)$", r"\1\2", kept)
     return re.sub(r"(?m)^(define internal .*\))( noinline)?(.*\{)$", r"\1 alwaysinline\3", kept)
@@ -143,12 +140,11 @@ def _where_called(text: str) -> str:
 def _declared(symbols: Mapping[str, Symbol], text: str) -> list[str]:
     """Declarations, and the functions that have formulas."""
     return [
-        _where_called(found.text) if text.count(f"@{found.name}(") <= CALLS else found.text
-        for found in symbols.values()
-        if found.name not in ("malloc", "free")
+        _where_called(symbol.text) if text.count(f"@{symbol.name}(") <= CALLS else symbol.text
+        for symbol in symbols.values()
+        if symbol.name not in ("malloc", "free")
     ]
 
 
 def _plain(name: str) -> str:
-    """A function's name as people know it."""
     return name.removeprefix("llvm.").removesuffix(".f64").removeprefix("scipy.").partition(".")[0]

@@ -25,11 +25,11 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 ELSEWHERE = "use kernel.batch, which runs on this machine's processor"
 CLOCK, PROCESSORS, MAJOR, MINOR, SHARED = 13, 16, 75, 76, 97  # attributes of a device
 REGISTERS, LOCAL_BYTES, SHARED_BYTES, CARVEOUT = 4, 3, 8, 9  # attributes of a function
-SMALL_TILE, SHARE = 24 << 10, 40  # up to so many bytes of a warp, caches get the rest after so many per cent for tiles
+SMALL_TILE, SHARE = 24 << 10, 40  # bytes of a warp up to which tiles get this percentage, and caches the rest
 POINTS_TO = 9  # attribute of a pointer: the device whose memory it points to
 WARP, THREADS, MOST_BLOCKS = 32, 128, 2**31 - 1  # threads that go together, in a block at most; blocks of a launch
 GRANTED = 48 << 10  # bytes of shared memory that a block has without being asked
-LOG_BYTES = 4096  # of what the driver says of a module that it refuses
+LOG_BYTES = 4096  # of the driver's message on a refused module
 LOG, LOG_SIZE = 5, 6  # options of a module
 NO_MEMORY, DEINITIALIZED = 2, 4  # results of calls
 
@@ -56,14 +56,14 @@ def has_driver() -> bool:
 @cache
 def _library() -> Any:
     """The driver's library, initialised; DeviceError where there is none."""
-    found, why = _found()
-    if found is None:
+    library, why = _found()
+    if library is None:
         raise DeviceError("no GPU", why=f"its driver is not there ({why})", do=ELSEWHERE)
-    _check(found, found.cuInit(0), "starting NVIDIA's driver")
-    return found
+    _check(library, library.cuInit(0), "starting NVIDIA's driver")
+    return library
 
 
-def _check(library: Any, result: int, what: str) -> None:
+def _check(library: Any, result: int, task: str) -> None:
     """Raise DeviceError, with the driver's own words, where a call did not succeed."""
     if not result:
         return
@@ -71,25 +71,25 @@ def _check(library: Any, result: int, what: str) -> None:
     known = not library.cuGetErrorString(result, ctypes.byref(said)) and said.value
     why = said.value.decode() if known and said.value else f"result {result}"
     do = "ask for fewer points at once" if result == NO_MEMORY else ELSEWHERE
-    raise DeviceError(what, why=why, do=do)
+    raise DeviceError(task, why=why, do=do)
 
 
-def call(name: str, *arguments: Any, what: str = "") -> None:
-    """Call a function of the driver; DeviceError says what was being done."""
+def call(name: str, *arguments: Any, task: str = "") -> None:
+    """Call a function of the driver; DeviceError names the task."""
     library = _library()
-    _check(library, getattr(library, name)(*arguments), what or name)
+    _check(library, getattr(library, name)(*arguments), task or name)
 
 
 def devices() -> int:
     """Number of GPUs that the driver knows; DeviceError where there is no driver."""
     count = ctypes.c_int()
-    call("cuDeviceGetCount", ctypes.byref(count), what="counting the GPUs")
+    call("cuDeviceGetCount", ctypes.byref(count), task="counting the GPUs")
     return count.value
 
 
 @dataclass(frozen=True)
 class Device:
-    """A GPU: its number, its name, what code it runs, its multiprocessors, a block's shared memory, its context."""
+    """A GPU: its number, name, architecture, multiprocessors, shared memory of a block, and context."""
 
     number: int
     name: str
@@ -120,7 +120,7 @@ def device(number: int) -> Device:
     name = ctypes.create_string_buffer(100)
     call("cuDeviceGetName", name, len(name), handle)
     major, minor, processors, shared = (_attribute(kind, handle) for kind in (MAJOR, MINOR, PROCESSORS, SHARED))
-    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle, what="opening the GPU")
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle, task="opening the GPU")
     architecture = newest_for(major, minor)
     return Device(number, name.value.decode(), architecture, processors, shared, context.value or 0)
 
@@ -159,11 +159,11 @@ class Memory:
     device: Device
     size: int
 
-    def __init__(self, owner: Device, size: int, what: str) -> None:
+    def __init__(self, owner: Device, size: int, use: str) -> None:
         address = Pointer()
         self.device, self.size = owner, size
         with owner.current():
-            call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)), what=f"{size} bytes for {what}")
+            call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(max(size, 1)), task=f"{size} bytes for {use}")
         self.address: int = address.value
         weakref.finalize(self, _released, _library(), owner, "cuMemFree_v2", address)
 
@@ -180,7 +180,7 @@ class Pinned:
         address = ctypes.c_void_p()
         self.device, self.size = owner, size
         with owner.current():
-            call("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(max(size, 1)), 0, what=f"{size} pinned bytes")
+            call("cuMemHostAlloc", ctypes.byref(address), ctypes.c_size_t(max(size, 1)), 0, task=f"{size} pinned bytes")
         self.address: int = address.value or 0
         weakref.finalize(self, _released, _library(), owner, "cuMemFreeHost", address)
 
@@ -209,7 +209,7 @@ class Module:
     shared: int
 
     def __init__(self, owner: Device, ptx: str, entry: str, shared: int = 0) -> None:
-        """Load PTX; each warp of the function's threads has so many bytes of shared memory."""
+        """Load PTX; each warp of the function's threads has `shared` bytes of shared memory."""
         warps = min(THREADS // WARP, owner.shared // shared) if shared else THREADS // WARP
         if not warps:
             why = f"its points need {shared} bytes of shared memory, and it has {owner.shared}"
@@ -222,16 +222,16 @@ class Module:
         with owner.current():
             try:
                 text = ctypes.c_char_p(ptx.encode())
-                call("cuModuleLoadDataEx", ctypes.byref(module), text, 2, options, values, what="PTX for this GPU")
+                call("cuModuleLoadDataEx", ctypes.byref(module), text, 2, options, values, task="PTX for this GPU")
             except DeviceError as error:
                 said = log.value.decode(errors="replace").strip()
                 raise DeviceError(error.what, why=f"{error.why} {said}".strip(), do=error.do) from None
             weakref.finalize(self, _released, _library(), owner, "cuModuleUnload", module)
             call("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
             if self.shared > GRANTED:
-                call("cuFuncSetAttribute", function, SHARED_BYTES, self.shared, what="shared memory of the GPU")
+                call("cuFuncSetAttribute", function, SHARED_BYTES, self.shared, task="shared memory of the GPU")
             if shared <= SMALL_TILE:
-                call("cuFuncSetAttribute", function, CARVEOUT, SHARE, what="shared memory of the GPU")
+                call("cuFuncSetAttribute", function, CARVEOUT, SHARE, task="shared memory of the GPU")
         self.function: int = function.value or 0
 
     def attribute(self, kind: int) -> int:
@@ -241,19 +241,19 @@ class Module:
             call("cuFuncGetAttribute", ctypes.byref(value), kind, ctypes.c_void_p(self.function))
         return value.value
 
-    def launch(self, count: int, places: Sequence[tuple[int, int]], stream: int, what: str) -> None:
+    def launch(self, count: int, places: Sequence[tuple[int, int]], stream: int, task: str) -> None:
         """Start the function on many points: addresses and steps of all arrays; the context must be current."""
         numbers = [ctypes.c_uint64(number) for number in (count, *(part for place in places for part in place))]
         table = (ctypes.c_void_p * len(numbers))(*map(ctypes.addressof, numbers))
         blocks = -(-count // self.threads)
         if blocks > MOST_BLOCKS:
-            raise DeviceError(what, why="a GPU starts at most 2**31 blocks of threads", do="call it with fewer points")
+            raise DeviceError(task, why="a GPU starts at most 2**31 blocks of threads", do="call it with fewer points")
         grid = (blocks, 1, 1, self.threads, 1, 1, self.shared)
-        call("cuLaunchKernel", ctypes.c_void_p(self.function), *grid, ctypes.c_void_p(stream), table, None, what=what)
+        call("cuLaunchKernel", ctypes.c_void_p(self.function), *grid, ctypes.c_void_p(stream), table, None, task=task)
 
 
 def _released(library: Any, owner: Device, name: str, handle: Any) -> None:
-    """Give something back in a finalizer: nothing can be told there, and at the end of a process all is given back."""
+    """Release a handle in a finalizer: errors cannot be reported there, and the end of a process releases all."""
     if library.cuCtxPushCurrent_v2(ctypes.c_void_p(owner.context)):
         return
     getattr(library, name)(handle)
@@ -263,22 +263,22 @@ def _released(library: Any, owner: Device, name: str, handle: Any) -> None:
 def copy_in(target: int, source: int, size: int, stream: int) -> None:
     """Copy to the current device, in the order of a stream."""
     call("cuMemcpyHtoDAsync_v2", Pointer(target), ctypes.c_void_p(source), ctypes.c_size_t(size),
-         ctypes.c_void_p(stream), what="copying to the GPU")  # fmt: skip
+         ctypes.c_void_p(stream), task="copying to the GPU")  # fmt: skip
 
 
 def copy_out(target: int, source: int, size: int, stream: int) -> None:
     """Copy from the current device, in the order of a stream."""
     call("cuMemcpyDtoHAsync_v2", ctypes.c_void_p(target), Pointer(source), ctypes.c_size_t(size),
-         ctypes.c_void_p(stream), what="copying from the GPU")  # fmt: skip
+         ctypes.c_void_p(stream), task="copying from the GPU")  # fmt: skip
 
 
 def wait(stream: int) -> None:
     """Wait for all work of a stream: this is where a failure of a kernel is told."""
-    call("cuStreamSynchronize", ctypes.c_void_p(stream), what="work on the GPU")
+    call("cuStreamSynchronize", ctypes.c_void_p(stream), task="work on the GPU")
 
 
 def wait_for(stream: int, other: int) -> None:
-    """Let what comes next in a stream wait for what is in another one now."""
+    """Make later work of a stream wait for the present work of another one."""
     if stream == other:
         return
     event = ctypes.c_void_p()
@@ -291,5 +291,5 @@ def wait_for(stream: int, other: int) -> None:
 def device_of(address: int, where: str) -> int:
     """Return the number of the device whose memory is at an address; DeviceError for memory of no device."""
     number = ctypes.c_int()
-    call("cuPointerGetAttribute", ctypes.byref(number), POINTS_TO, Pointer(address), what=f"{where}, memory of a GPU")
+    call("cuPointerGetAttribute", ctypes.byref(number), POINTS_TO, Pointer(address), task=f"{where}, memory of a GPU")
     return number.value

@@ -102,7 +102,7 @@ class GpuKernel:
         self._names = [f"argument {k} ({array.name})" for k, array in enumerate(program.arguments)]
         self._names += [f"out[{k}]" for k in range(len(program.outputs))]
         self._modules: dict[int, Module] = {}  # by the number of the device
-        self._adding: dict[int, Module] = {}  # the same of what adds up points
+        self._adding: dict[int, Module] = {}  # modules that add up points, by device
         self._lock = threading.Lock()
 
     @classmethod
@@ -127,9 +127,9 @@ class GpuKernel:
         `stream` is a number, or an object of CuPy, PyTorch or Numba; without it, the stream that all others wait for.
         """
         packed = args if self.pack is None else self.pack(args, {})
-        given = () if out is None else split_out(out, len(self.program.outputs))
-        if any(map(is_on_device, (*packed, *given))):
-            results: list[Any] = self._resident(packed, given, stream_number(stream))
+        outputs = () if out is None else split_out(out, len(self.program.outputs))
+        if any(map(is_on_device, (*packed, *outputs))):
+            results: list[Any] = self._resident(packed, outputs, stream_number(stream))
         else:
             results = self._from_host(packed, out)
         if out is not None and self.unpack is None:
@@ -139,7 +139,6 @@ class GpuKernel:
         return results[0] if len(results) == 1 else tuple(results)
 
     def _from_host(self, packed: Sequence[Any], out: Any) -> list[Any]:
-        """Compute from NumPy arrays to NumPy arrays."""
         arrays, results, leading = batch_arrays(self.program, self.options.number, packed, out)
         if prod(leading):
             inputs, outputs, beside = in_points(self.program, arrays, results, leading, fresh=out is None)
@@ -147,15 +146,15 @@ class GpuKernel:
             put_back(beside)
         return [result if result.ndim else result.item() for result in results]
 
-    def _resident(self, packed: Sequence[Any], given: Sequence[Any], stream: int) -> list[Any]:
+    def _resident(self, packed: Sequence[Any], buffers: Sequence[Any], stream: int) -> list[Any]:
         """Compute where the arrays are."""
         declared, known = self.program.arguments, self._views(packed)
-        targets = [_target(value, name) for value, name in zip(given, self._names[len(declared) :], strict=False)]
+        targets = [_target(value, name) for value, name in zip(buffers, self._names[len(declared) :], strict=False)]
         owner = self._owner([view for view in (*known, *targets) if view is not None])
         with owner.current():
             inputs = self._inputs(packed, known, owner, stream)
             leading = leading_axes(inputs, declared)
-            results: list[Any] = list(given) or self._fresh(leading, owner, stream)
+            results: list[Any] = list(buffers) or self._fresh(leading, owner, stream)
             outputs = targets or [view_of(array, "a result") for array in results]
             self._start(inputs, outputs, leading, owner, stream)
         return results
@@ -177,8 +176,8 @@ class GpuKernel:
                 raise ArgumentError("no points", why="there is nothing to add up")
             results = self._fresh((), owner, queue)
             self._add(inputs, results, leading, owner, queue)
-        found = results if any(known) else [np.asarray(result) for result in results]
-        return self.unpack(found) if self.unpack is not None else found[0] if len(found) == 1 else tuple(found)
+        arrays = results if any(known) else [np.asarray(result) for result in results]
+        return self.unpack(arrays) if self.unpack is not None else arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     def _add(
         self,
@@ -212,7 +211,6 @@ class GpuKernel:
         return [view_of(value, name) if is_on_device(value) else None for value, name in pairs]
 
     def _inputs(self, packed: Sequence[Any], known: Sequence[View | None], owner: Device, stream: int) -> list[View]:
-        """All arguments on the device."""
         number = self.options.number
         return [
             view or uploaded(as_numbers(value, array, k, number), owner, stream)
@@ -220,17 +218,15 @@ class GpuKernel:
         ]
 
     def _owner(self, views: Sequence[View]) -> Device:
-        """The one device that all arrays are on."""
-        found = {view.device for view in views} - {EMPTY}
-        if len(found) > 1:
-            raise ArgumentError(f"arrays on GPUs {sorted(found)}", why="a kernel runs on one", do="copy them to one")
-        return device(found.pop() if found else self.device)
+        devices = {view.device for view in views} - {EMPTY}
+        if len(devices) > 1:
+            raise ArgumentError(f"arrays on GPUs {sorted(devices)}", why="a kernel runs on one", do="copy them to one")
+        return device(devices.pop() if devices else self.device)
 
     def _fresh(self, leading: tuple[int, ...], owner: Device, stream: int) -> list[Any]:
-        """Arrays for results."""
-        dtype, what = self.options.number.dtype, f"results of {self._what(prod(leading))}"
+        dtype, purpose = self.options.number.dtype, f"results of {self._what(prod(leading))}"
         shapes = [leading + output.shape for output in self.program.outputs]
-        memories = [Memory(owner, dtype.itemsize * prod(shape), what) for shape in shapes]
+        memories = [Memory(owner, dtype.itemsize * prod(shape), purpose) for shape in shapes]
         return [DeviceArray(memory, shape, dtype, stream) for memory, shape in zip(memories, shapes, strict=True)]
 
     def _start(
@@ -295,7 +291,7 @@ class GpuKernel:
         return {"registers": module.attribute(REGISTERS), "local bytes": module.attribute(LOCAL_BYTES)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the PTX into a file, completely or not at all; its first line says what the function takes."""
+        """Write the PTX into a file, completely or not at all; its first line lists the parameters of the function."""
         arrays = ", ".join(f"{name} step" for name in self._names)
         write_kernel(path, f"// {self!r}\n// {ENTRY}(count, {arrays})\n{self.ptx}".encode())
 
@@ -311,15 +307,14 @@ class GpuKernel:
 def revive(
     data: bytes, pack: Pack | None, unpack: Unpack | None, architecture: str, ptx: str, shared: int, device: int
 ) -> GpuKernel:
-    """Return a kernel from what its pickle has."""
-    found = decode(data, "a pickled kernel")
-    return GpuKernel(
-        found.program, found.options, pack, unpack, architecture=architecture, ptx=ptx, shared=shared, device=device
-    )
+    """Return a kernel from its pickle."""
+    portable = decode(data, "a pickled kernel")
+    program, options = portable.program, portable.options
+    return GpuKernel(program, options, pack, unpack, architecture=architecture, ptx=ptx, shared=shared, device=device)
 
 
 def stream_number(stream: Any) -> int:
-    """Return the handle of a stream: a number, or what CuPy, PyTorch and Numba call a stream.
+    """Return the handle of a stream: a number, or a stream of CuPy, PyTorch or Numba.
 
     >>> stream_number(None), stream_number(7)
     (0, 7)

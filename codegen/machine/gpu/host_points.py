@@ -15,19 +15,19 @@ PART_BYTES = 1 << 25  # of arguments and results of one part
 WAYS = 2  # parts that are under way at once
 
 
-def run_in_parts(module: Module, inputs: Sequence[Array], outputs: Sequence[Array], what: str) -> None:
+def run_in_parts(module: Module, inputs: Sequence[Array], outputs: Sequence[Array], action: str) -> None:
     """Compute all points; arrays have one axis of points and one of machine numbers, and outputs are written."""
     (count, _), scalar = (*outputs, *inputs)[0].shape, (*outputs, *inputs)[0].dtype
     moving = [array for array in inputs if array.strides[0]]
     per_point = scalar.itemsize * sum(array.shape[1] for array in (*moving, *outputs))
     size = max(min(PART_BYTES // max(per_point, 1), count), 1)
     with module.device.current():
-        given = [Given(module, array) for array in inputs]
-        ways = [HostPart(module, given, outputs, size, scalar) for _ in range(min(WAYS, -(-count // size)))]
+        arrays = [Given(module, array) for array in inputs]
+        ways = [HostPart(module, arrays, outputs, size, scalar) for _ in range(min(WAYS, -(-count // size)))]
         for number, first in enumerate(range(0, count, size)):
             way = ways[number % len(ways)]
             way.finish()
-            way.start(first, min(size, count - first), what)
+            way.start(first, min(size, count - first), action)
         for way in ways:
             way.finish()
 
@@ -59,32 +59,32 @@ class HostPart:
     first: int
 
     def __init__(
-        self, module: Module, given: Sequence[Given], outputs: Sequence[Array], size: int, scalar: np.dtype[Any]
+        self, module: Module, inputs: Sequence[Given], outputs: Sequence[Array], size: int, scalar: np.dtype[Any]
     ) -> None:
-        self.module, self.given, self.outputs, self.scalar = module, given, outputs, scalar
-        moving = [one.numbers for one in given if one.shared is None]
+        self.module, self.inputs, self.outputs, self.scalar = module, inputs, outputs, scalar
+        moving = [argument.numbers for argument in inputs if argument.shared is None]
         bytes_of = [scalar.itemsize * size * numbers for numbers in (*moving, *(array.shape[1] for array in outputs))]
         self.pinned: list[Pinned] = [Pinned(module.device, room) for room in bytes_of]
         self.memory: list[Memory] = [Memory(module.device, room, "a part of the points") for room in bytes_of]
         self.stream: Stream = Stream(module.device)
         self.first, self.count = 0, 0
 
-    def start(self, first: int, count: int, what: str) -> None:
+    def start(self, first: int, count: int, action: str) -> None:
         """Copy the points there, compute them and copy the results back; nothing is waited for."""
         self.first, self.count = first, count
         stream, places, rooms = self.stream.handle, [], iter(zip(self.pinned, self.memory, strict=True))
-        for one in self.given:
-            if one.shared is not None:
-                places.append((one.shared.address, 0))
+        for argument in self.inputs:
+            if argument.shared is not None:
+                places.append((argument.shared.address, 0))
                 continue
             pinned, memory = next(rooms)
-            self._view(pinned, one.numbers)[...] = one.points[first : first + count]
-            copy_in(memory.address, pinned.address, self._bytes(one.numbers), stream)
-            places.append((memory.address, one.numbers))
+            self._view(pinned, argument.numbers)[...] = argument.points[first : first + count]
+            copy_in(memory.address, pinned.address, self._bytes(argument.numbers), stream)
+            places.append((memory.address, argument.numbers))
         back = list(rooms)
         numbers = [array.shape[1] for array in self.outputs]
         places += [(memory.address, wide) for (_, memory), wide in zip(back, numbers, strict=True)]
-        self.module.launch(count, places, stream, what)
+        self.module.launch(count, places, stream, action)
         for (pinned, memory), wide in zip(back, numbers, strict=True):
             copy_out(pinned.address, memory.address, self._bytes(wide), stream)
 

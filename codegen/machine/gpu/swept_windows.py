@@ -1,25 +1,78 @@
 """Sweeps on a GPU: compute a few columns, write them to the tile, copy the tile by the warp.
 
-What does not depend on the column is computed once, and waits in registers. Of every row a window has the numbers of
-its columns, which are neighbours.
+Values that do not depend on the column are computed once, and stay in registers. A window has its columns of every row,
+which are neighbours.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from codegen.emission.emit import Emitted, Form
+from codegen.emission.emit import LEAF_NAMES, OPERATIONS, ChunkWriter, Emitted, Form, Names
+from codegen.emission.schedule import Schedule, depth_first
 from codegen.emission.straight import StraightPlan, SweepPlan, unit_vectors
-from codegen.ir.program import Output
+from codegen.functions.symbols import Symbol
+from codegen.ir.program import Output, Program
+from codegen.limits import EVERY, check
+from codegen.lowering.lower import Lowered
 from codegen.machine.gpu.device_entry import KernelEntry
+from codegen.machine.gpu.driver import WARP
 from codegen.records import dataclass
 
+WIDE = WARP  # positions of a window: a warp copies the numbers of one point at a time, side by side
+ROW = "%row0"
+
+
+def window_entry(program: Program, form: Form) -> KernelEntry:
+    """Return the entry: a thread has a row as long as a window, or none where all outputs are single numbers."""
+    longest = max((output.size for output in program.outputs), default=0)
+    rows = (min(longest, WIDE),) if longest > 1 else ()
+    return KernelEntry(len(program.inputs), len(program.outputs), form.lanes.type, form.lanes.size, rows)
+
+
+def windowed(program: Program, lowered: Lowered, form: Form, entry: KernelEntry) -> tuple[str, dict[str, Symbol]]:
+    """Return the function `body` of the tables of arrays and `KernelEntry.body_parameters`, and its symbols."""
+    order = sorted(lowered.stores)
+    rows = depth_first(replace(lowered, stores=order))
+    at = {row: number for number, row in enumerate(rows)}
+    writer = ChunkWriter(program, lowered.rows, Schedule([rows], {}, 0), {}, form)
+    parameters = ",".join(["ptr %0", "ptr %1", "ptr %2", *(" ".join(pair) for pair in entry.body_parameters)])
+    names = Names(writer, [f"define internal void @body({parameters}) alwaysinline {{"], 4)
+    places = {(array, position): row for array, position, row in order}
+    done = 0
+    for array, output in enumerate(program.outputs):
+        for begin in range(0, output.size, WIDE):
+            window = range(begin, min(begin + WIDE, output.size))
+            stored = {place: places[array, place] for place in window if (array, place) in places}
+            until = max((at[row] + 1 for row in stored.values() if row in at), default=0)
+            _compute(writer, names, rows[done:until])
+            done = max(done, until)
+            for place in window:
+                value = names[stored[place]] if place in stored else "0.0"
+                if entry.rows:
+                    names.store(value, ROW, place - begin)
+                else:
+                    names.store(value, names.array("out", array), place)
+            if entry.rows:
+                names.lines += entry.flush(0, array, begin, len(window))
+    return "\n".join([*names.lines, "ret void", "}"]), writer.symbols
+
+
+def _compute(writer: ChunkWriter, names: Names, rows: list[int]) -> None:
+    for number, index in enumerate(rows):
+        row = writer.rows[index]
+        if row[0] not in LEAF_NAMES:
+            names[index] = OPERATIONS[row[0]](writer, names, row)
+        if not number % EVERY:
+            check("writing code")
+
+
 BESIDE = (4, 2, 1)  # columns of a window, the first that fits
-LITTLE = 90  # numbers of a point: what all points at work write stays in the cache until lines of it are whole
+LITTLE = 90  # numbers of a point: the results of all running points stay in the cache until its lines are full
 LONGEST = 100  # numbers of a window, of all outputs
 BUSY = 400  # operations of columns that are computed side by side: with more, values do not stay in registers
 
-# `once` fills the residuals; `columns` reads the arrays of `given`, and writes those of %out, rows of the tile.
+# `once` fills the residuals; `columns` reads the input arrays, and writes those of %out, rows of the tile.
 BLOCKS = """%residuals=alloca [COUNT x SCALAR],align 16
 %made=alloca [1 x ptr],align 8
 %given=alloca [2 x ptr],align 8
@@ -50,7 +103,7 @@ finished:"""
 
 @dataclass(frozen=True)
 class SweptWindows:
-    """A sweep all of whose results are swept, in windows of `width` columns, and its entry."""
+    """A sweep with swept results only, in windows of `width` columns, and its entry."""
 
     plan: SweepPlan
     width: int
@@ -71,7 +124,7 @@ class SweptWindows:
         return None
 
     def emitted(self, form: Form) -> Emitted:
-        """Return the functions `once` and `columns`; what the latter stores of a row is a window wide."""
+        """Return the functions `once` and `columns`; the latter stores a window of each row."""
         columns, plan = self.plan.program.inputs[-1].size, self.plan.columns
         stores = [(array, position // columns * self.width, row) for array, position, row in plan.lowered.stores]
         outputs = tuple(

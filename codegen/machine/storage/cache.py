@@ -1,9 +1,9 @@
 """The disk cache of object code: one sealed file per kernel, named by a hash of all that decides its code.
 
 A file is found only by the same program, options, processor, compiler and sources of this package. It is written whole
-or not at all, and its checksum is compared before a byte of it is used: what is damaged or cut short is compiled anew.
-Its bytes are run, so it has to be this user's own, where nobody else can exchange it. A folder that cannot be read or
-written costs the cache, never the kernel.
+or not at all, and its checksum is compared before a byte is used: damaged code is compiled again. Its bytes are run, so
+it has to be this user's own, where nobody else can exchange it. A folder that cannot be read or written costs the
+cache, never the kernel.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ SUFFIX, UNFINISHED = ".code.symad", ".part"  # another suffix than that of saved
 LIMIT = 2**30  # bytes of one folder, unless SYMAD_CACHE_MEGABYTES says otherwise
 UNSCANNED = 16  # part of the limit that one process writes before it looks at the folder's size again
 STALE = 3600.0  # seconds after which an unfinished file belongs to a process that was killed
-_HITS = struct.Struct("<Q")  # behind the sealed bytes: how often the entry was used; its value matters to nobody
+_HITS = struct.Struct("<Q")  # behind the sealed bytes: how often the entry was used, for display only
 _PACKAGES = ("sympy", "mpmath", "numpy", "scipy")  # which fold constants, or whose ufuncs kernels call
 
 Setting = bool | str | os.PathLike[str] | None
 
 
 def default_folder() -> Path:
-    """Return the folder of the cache: `symad` in XDG_CACHE_HOME, or in ~/.cache; ArgumentError where nobody is home."""
+    """Return the folder of the cache: `symad` in XDG_CACHE_HOME or ~/.cache; ArgumentError without a home folder."""
     base = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
         return (base if base.is_absolute() else Path.home() / ".cache") / "symad"
@@ -85,7 +85,7 @@ def _limit() -> int:
 
 @functools.cache
 def machine() -> dict[str, str]:
-    """Return what object code depends on besides program and options: processor, compiler, versions, own sources."""
+    """Return the dependencies of object code beside program and options: processor, compiler, versions, sources."""
     versions = {name: _version(name) for name in _PACKAGES}
     vector = [vector_symbol(name, lanes) for name in FUNCTIONS for lanes in widths()]
     return {**identity(), **versions, "vector": " ".join(filter(None, vector)), "sources": sources()}
@@ -108,9 +108,9 @@ def _sources(folder: Path) -> str:
 
 
 def sources() -> str:
-    """Return a digest of what this package was imported from: of no other process's, if it was edited since then."""
-    found = _sources(FOLDER)
-    return found if times_of(FOLDER) == SOURCES else f"{found} edited {os.getpid()} {time.time_ns()}"
+    """Return a digest of the imported sources; unique to this process if they were edited since then."""
+    checksum = _sources(FOLDER)
+    return checksum if times_of(FOLDER) == SOURCES else f"{checksum} edited {os.getpid()} {time.time_ns()}"
 
 
 def key_of(portable: bytes) -> str:
@@ -197,7 +197,7 @@ class Cache:
         return [_described(path, info) for path, info in self._files(SUFFIX)]
 
     def clear(self) -> int:
-        """Remove all entries, and what killed processes have left; return the number of entries."""
+        """Remove all entries, and unfinished files of killed processes; return the number of entries."""
         entries = self._files(SUFFIX)
         for path, _ in entries:
             path.unlink(missing_ok=True)
@@ -205,7 +205,7 @@ class Cache:
         return len(entries)
 
     def _remove_unfinished(self) -> None:
-        """Remove files that nobody will finish: young ones may be another process's at work."""
+        """Remove abandoned files; young ones may belong to a running process."""
         for path, info in self._files(UNFINISHED):
             if time.time() - info.st_mtime > STALE:
                 path.unlink(missing_ok=True)
@@ -214,7 +214,7 @@ class Cache:
         return self.folder / f"{key}{SUFFIX}"
 
     def _is_private(self) -> bool:
-        """Whether nobody else can exchange what is in the folder: it will be run."""
+        """Whether nobody else can exchange files of the folder, whose code will be run."""
         self.folder.stat()  # OSError where it is none
         why = distrusted(self.folder)
         if why:
@@ -222,7 +222,7 @@ class Cache:
         return not why
 
     def _refuse(self, path: Path, why: str) -> None:
-        """Remove what is no entry of this user's, and warn."""
+        """Remove a file that is no entry of this user's, and warn."""
         removed = "removed"
         try:
             path.unlink(missing_ok=True)
@@ -232,14 +232,13 @@ class Cache:
         warnings.warn(said, CacheWarning, stacklevel=2)
 
     def _warn(self, why: str) -> None:
-        """Warn once."""
         if not self._warned:
             self._warned = True
             said = f"no cache in {self.folder}: {why}; kernels are compiled anew each time"
             warnings.warn(said, CacheWarning, stacklevel=2)
 
     def _count_hit(self, path: Path) -> None:
-        """Add one to the number behind the sealed bytes, which also makes the entry the most recently used."""
+        """Increment the number behind the sealed bytes, which makes the entry the most recently used."""
         with contextlib.suppress(OSError, struct.error), path.open("r+b") as file:
             file.seek(-_HITS.size, os.SEEK_END)
             (hits,) = _HITS.unpack(file.read(_HITS.size))
@@ -247,7 +246,7 @@ class Cache:
             file.write(_HITS.pack((hits + 1) % 2**64))
 
     def _bound(self, written: int) -> None:
-        """Remove the least recently used entries beyond the limit, and unfinished files that nobody will finish."""
+        """Remove the least recently used entries beyond the limit, and abandoned files."""
         self._unscanned += written
         if self._unscanned * UNSCANNED < self.limit:
             return
@@ -263,7 +262,7 @@ class Cache:
 
     def _files(self, suffix: str) -> list[tuple[Path, os.stat_result]]:
         """Return the cache's own files with a suffix, the least recently used first."""
-        return sorted(_stats(self.folder, suffix), key=lambda found: found[1].st_mtime)
+        return sorted(_stats(self.folder, suffix), key=lambda file: file[1].st_mtime)
 
 
 def _stats(folder: Path, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
@@ -274,10 +273,10 @@ def _stats(folder: Path, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def _described(path: Path, info: os.stat_result) -> CacheEntry:
-    name, made, hits = "", info.st_mtime, 0
+    name, created, hits = "", info.st_mtime, 0
     with contextlib.suppress(OSError, ArgumentError, ValueError, TypeError, KeyError):
         data = read_own(path)
         header, _ = unseal(data[: -_HITS.size], KIND, VERSION, str(path))
-        name, made = str(header["content"]["name"]), float(header["made"])
+        name, created = str(header["content"]["name"]), float(header["made"])
         (hits,) = _HITS.unpack(data[-_HITS.size :])
-    return CacheEntry(path, name, info.st_size, made, info.st_mtime, hits)
+    return CacheEntry(path, name, info.st_size, created, info.st_mtime, hits)

@@ -45,14 +45,14 @@ def write_kernel(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def read_program(data: bytes, where: str, restore: Restore | None) -> tuple[Portable, Pack | None, Unpack | None]:
-    """Return what a kernel's file holds; ArgumentError for a file that is none, or holds containers unknown here."""
-    found = decode(data, where)
-    if found.containers is None:
-        return found, None, None
+    """Return the content of a kernel's file; ArgumentError for another file, or containers unknown here."""
+    portable = decode(data, where)
+    if portable.containers is None:
+        return portable, None, None
     if restore is None:
         raise ArgumentError("a kernel that takes or returns containers", where=where, do="load it with symad.load")
     try:
-        return found, *restore(found.containers, found.program)
+        return portable, *restore(portable.containers, portable.program)
     except MALFORMED as error:
         raise refused(where, f"its containers are none ({error})") from error
 

@@ -1,9 +1,9 @@
 """Read machine code behind the program of a kernel file, so that a process runs it at once.
 
-A file is a sealed program, and behind it, if its writer could, a sealed block of machine code and a mark
-(`codegen.machine.storage.own_key`). Code is run where the mark is this user's, the processor, the C library and the
-sources of this package are those that it was compiled with, and no limit or dump asks for a compilation; otherwise the
-program is compiled, and the log says why. So a stranger's file is what it was before: a program.
+A file is a sealed program, possibly followed by a sealed block of machine code and a mark
+(`codegen.machine.storage.own_key`). Code runs only if the mark is this user's, processor, C library and sources are
+those of its compilation, and no limit or dump asks for a new one; otherwise the program is compiled, and the log says
+why. So a stranger's file is only a program.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def native_of(data: bytes, where: str, known: Mapping[str, int]) -> Native | Non
 
 
 def _not_to_be_run(data: bytes) -> str:
-    """Return why the mark is none of this user's, "" where it is."""
+    """Return why the mark is not this user's, "" if it is."""
     key = own_key()
     if key is None:
         return "there is no key of this user's"
@@ -107,9 +107,9 @@ def _linked(
 ) -> MappedCode:
     """Return code that can be run; LoweringError for a function that this machine lacks."""
     known, written = {**addresses_of(header["symbols"]), **known}, bytearray(code.tobytes())
-    for name, wanted in header["called"].items():
+    for name, offsets in header["called"].items():
         address = (known[name] if name in known else c_address(name)).to_bytes(8, "little")
-        for place in wanted:
+        for place in offsets:
             written[place : place + 8] = address
     inside = dict(zip(places.tolist(), targets.tolist(), strict=True))
     return MappedCode(bytes(written), {}, {}, header["entries"], inside)
@@ -117,7 +117,7 @@ def _linked(
 
 @cache
 def here() -> dict[str, str]:
-    """Return what machine code depends on: the processor, the C library, and what has compiled it.
+    """Return the dependencies of machine code: the processor, the C library, and the sources of the compiler.
 
     >>> here() == here(), len(here()["sources"])
     (True, 64)
@@ -150,7 +150,7 @@ def times_of(folder: Path) -> str:
     while waiting:
         at, name = waiting.pop()
         with os.scandir(at) as entries:
-            for entry in sorted(entries, key=lambda found: found.name):
+            for entry in sorted(entries, key=lambda entry: entry.name):
                 if entry.is_dir():
                     waiting += [(Path(entry.path), f"{name}/{entry.name}")] if entry.name != "__pycache__" else []
                 elif entry.name.endswith(".py"):

@@ -26,14 +26,14 @@ from codegen.stages import LOG
 def with_code(program: bytes, compiled: Compiled, containers: Any, adapters: Mapping[str, str]) -> bytes:
     """Return a file: a program and, if this machine's code can be written, the code and the mark of this user.
 
-    `adapters` are functions that call the kernel, IR text by name, each named `adapter` in it.
+    `adapters` are IR texts by name of functions that call the kernel, each named `adapter` in its text.
     """
     code, options = compiled.code, compiled.options
     bisected = compiled.bisection is not None and compiled.bisection.active
     if code is None or bisected or options.tier == "auto":  # whose better code is still to come
         return program
     try:
-        machine, found = here(), _placed(code, adapters)
+        machine, placed_code = here(), _placed(code, adapters)
     except (UnknownObjectError, OSError) as error:
         LOG.info("%s is saved without its machine code: %s", compiled.declared.name, error)
         return program
@@ -50,12 +50,12 @@ def with_code(program: bytes, compiled: Compiled, containers: Any, adapters: Map
         "containers": containers,
         "facts": code.facts,
         "tier": compiled.tier,
-        "entries": found.entries,
-        "called": found.called,
+        "entries": placed_code.entries,
+        "called": placed_code.called,
         "symbols": [*code.symbols, *(name for text in code.own.values() for name in wrappers(text))],
     }
-    places = [np.fromiter(column, np.uint64) for column in (found.inside.keys(), found.inside.values())]
-    data = program + seal(KIND, VERSION, header, [np.frombuffer(found.code, np.uint8), *places])
+    places = [np.fromiter(column, np.uint64) for column in (placed_code.inside.keys(), placed_code.inside.values())]
+    data = program + seal(KIND, VERSION, header, [np.frombuffer(placed_code.code, np.uint8), *places])
     return data + mark_of(key, [data])
 
 
@@ -71,9 +71,9 @@ def _placed(code: ObjectCode, adapters: Mapping[str, str]) -> PlacedCode:
     numbered = {f"adapter.{k}": name for k, name in enumerate(adapters)}
     for number, name in numbered.items():
         parts += compile_object(adapters[name].replace("@adapter(", f"@{number}(")).parts
-    found = placed(parts, first)
-    entries = {numbered.get(name, name): place for name, place in found.entries.items()}
-    return PlacedCode(found.code, entries, found.called, found.inside)
+    placed_code = placed(parts, first)
+    entries = {numbered.get(name, name): place for name, place in placed_code.entries.items()}
+    return PlacedCode(placed_code.code, entries, placed_code.called, placed_code.inside)
 
 
 def _described(output: Output, numbers: Arrays) -> list[Any]:

@@ -1,7 +1,7 @@
 """Compile our own functions once in a process and link them to every kernel that calls them.
 
-A kernel's text has them written out, for whoever reads, exports or carries it elsewhere; compiled with each kernel,
-they would take several times as long as a small one itself.
+The text of a kernel has them written out, for reading and export; compiling them with each kernel would take several
+times as long as a small kernel.
 """
 
 from __future__ import annotations

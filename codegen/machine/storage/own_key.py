@@ -1,7 +1,7 @@
 """The key that marks this user's machine code in files. Code with another mark is not run.
 
-A saved kernel is data that anybody may send. The machine code that comes with it is run only where its mark was made
-with the key in this user's home folder, so that it is what this user's symad has compiled.
+Anybody may send a saved kernel, which is data. Its machine code runs only if its mark was made with the key in this
+user's home folder: then this user's symad has compiled it.
 
 Source: Krawczyk, Bellare and Canetti, "HMAC: Keyed-Hashing for Message Authentication", RFC 2104 (1997).
 """
@@ -23,7 +23,7 @@ SIZE = 32  # bytes of the key, and of a mark
 
 
 def key_file() -> Path:
-    """Return where the key is: `symad/key` in XDG_DATA_HOME, or in ~/.local/share; OSError where nobody is home."""
+    """Return the path of the key: `symad/key` in XDG_DATA_HOME, or in ~/.local/share; OSError without a home folder."""
     base = Path(os.environ.get("XDG_DATA_HOME", ""))
     try:
         return (base if base.is_absolute() else Path.home() / ".local" / "share") / "symad" / "key"

@@ -1,13 +1,12 @@
 """Programs and tables as plain data.
 
-A graph is pickled as columns, without a SymPy DAG. A program with its options becomes the bytes of a sealed file.
-Heads are names in the table of intrinsics, atoms are numbers and names, rows and tables of places are arrays. So a
-stranger's file can be loaded: nothing in it is looked up, imported or run, and whatever no program can have is refused.
+A graph is pickled as columns, without a SymPy DAG. A program with its options becomes the bytes of a sealed file. Heads
+are names in the table of intrinsics, atoms are numbers and names, rows and tables of places are arrays. So a stranger's
+file can be loaded: nothing in it is looked up, imported or run, and anything that no program can have is refused.
 
 Rolled programs are bodies as straight-line programs, and tables of places as arrays of whole numbers. The steps are a
-list: the number of a region, or `[count, steps]` for a nest. Bodies and tables that several regions
-share are written once. What is read goes through the constructor of `RolledProgram`, which refuses tables that leave
-their buffers.
+list: the number of a region, or `[count, steps]` for a nest. Shared bodies and tables are written once. Data goes
+through the constructor of `RolledProgram`, which refuses tables that leave their buffers.
 """
 
 from __future__ import annotations
@@ -57,20 +56,20 @@ DEEPEST = 32  # nests in nests
 
 
 def rolled_data(program: RolledProgram) -> tuple[dict[str, Any], Arrays]:
-    """Return a rolled program as a header and arrays; ArgumentError or LoweringError names what cannot be written."""
+    """Return a rolled program as a header and arrays; ArgumentError or LoweringError names an unwritable part."""
     return _HeaderWriter().program(program)
 
 
 def rolled_of(header: dict[str, Any], arrays: Arrays) -> RolledProgram:
     """Return the program of a header and of arrays, which are taken from the end of a list.
 
-    ValueError, or another of `codegen.machine.storage.portable.MALFORMED`, for what `rolled_data` has not written.
+    ValueError, or another of `codegen.machine.storage.portable.MALFORMED`, for data that `rolled_data` cannot write.
     """
     return _Reader(header, arrays).program()
 
 
 class _HeaderWriter:
-    """Arrays and descriptions in the making; what is shared has a number."""
+    """Arrays and descriptions under construction; shared objects have numbers."""
 
     def __init__(self) -> None:
         self.arrays: Arrays = []
@@ -156,8 +155,8 @@ class _Reader:
         return Buffer(kind, _whole(size, LARGEST), numbers_of(self.arrays) if kind == "constant" else None)
 
     def output(self, shape: Any, pattern: Any) -> Output:
-        found = shape_of(shape)
-        return Output(found, (), None, pattern_of(pattern, self.arrays, found))
+        sizes = shape_of(shape)
+        return Output(sizes, (), None, pattern_of(pattern, self.arrays, sizes))
 
     def table(self, place: Any, shifts: Any) -> Table:
         moves = tuple(_whole(shift, FARTHEST, -FARTHEST) for shift in shifts)
@@ -190,7 +189,7 @@ class _Reader:
 
     def matrix(self, kind: Any, sizes: Any, transposed: Any) -> MatrixOperation:
         require(kind in MATRIX_KINDS, f"a matrix operation {kind!r}")
-        first, second = (bool(_whole(each, 1)) for each in transposed)
+        first, second = (bool(_whole(flag, 1)) for flag in transposed)
         return MatrixOperation(kind, tuple(_whole(size, LARGEST) for size in sizes), (first, second))
 
     def gather(self, buffer: Any, table: Any) -> Gather:
@@ -228,7 +227,7 @@ Columns = tuple[list[Head], list[tuple[int, ...]], dict[int, sp.Basic]]
 
 @dataclass(frozen=True)
 class Portable:
-    """What a file holds: the program, its options, and which containers it takes and returns (for the upper storey)."""
+    """The content of a file: the program, its options, and its containers (for the upper storey)."""
 
     program: Program | RolledProgram
     options: Options
@@ -236,7 +235,7 @@ class Portable:
 
 
 def encode(program: Program | RolledProgram, options: Options, containers: Any = None) -> bytes:
-    """Return a program as the bytes of a file; ArgumentError or LoweringError names what cannot be written.
+    """Return a program as the bytes of a file; ArgumentError or LoweringError names a part that cannot be written.
 
     The leaves of the inputs keep their names only.
 
@@ -256,7 +255,7 @@ def encode(program: Program | RolledProgram, options: Options, containers: Any =
 
 
 def decode(data: bytes, where: str = "the program") -> Portable:
-    """Return what `encode` has written; ArgumentError for anything else, whoever made it."""
+    """Return the program of bytes that `encode` wrote; ArgumentError for any other bytes."""
     header, arrays = unseal(data, KIND, VERSION, where)
     try:
         arrays.reverse()
@@ -292,13 +291,13 @@ def decode_rows(state: dict[str, Any]) -> Columns:
     return heads_of(heads, state["kinds"], rows, atoms), rows, atoms
 
 
-def _options(given: dict[str, Any]) -> Options:
+def _options(options: dict[str, Any]) -> Options:
     known = {field.name: field for field in fields(Options)}
-    for name, value in given.items():  # an option that an older version had not is what it is by default
+    for name, value in options.items():  # an option that an older version lacks has its default
         field = known[name]
         number = field.default is None and type(value) is int and value > 0
         require(number or type(value) is type(field.default), f"option {name}={value!r}")
-    return Options(**given)
+    return Options(**options)
 
 
 def _encode_head(head: Head) -> Any:

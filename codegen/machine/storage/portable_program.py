@@ -1,9 +1,7 @@
 """Straight-line programs as plain data: a header and arrays.
 
-Heads are names in the table of intrinsics, atoms are numbers and names, rows are arrays: nothing is looked up, imported
-or run when they are read, and whatever no program can have is refused.
-
-The atoms of a program are exact numbers, and the few constants that have names.
+Heads are names in the table of intrinsics, rows are arrays, atoms are exact numbers and the few named constants.
+Reading them looks up, imports and runs nothing, and refuses anything that no program can have.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ LARGEST_EXPONENT = 2**31
 
 
 def encode_atoms(leaves: Sequence[sp.Basic]) -> tuple[list[list[Any]], NDArray[np.float64], list[int]]:
-    """Return the distinct atoms (data for JSON, and float64 for those that are), and which of them each leaf is.
+    """Return the distinct atoms (data for JSON, and the float64 among them), and the number of each leaf's atom.
 
     The float64 are numbered after the others. ArgumentError for an atom that is no real number.
 
@@ -89,7 +87,7 @@ def decode_atoms(atoms: Sequence[Any], doubles: NDArray[np.float64]) -> list[sp.
 
 
 def _double(leaf: sp.Basic) -> float | None:
-    """Return the float64 that a Float of 53 bits is, None for any other atom and where it is none."""
+    """Return the float64 of a Float of 53 bits, None for any other atom."""
     if not isinstance(leaf, sp.Float) or leaf._prec != DOUBLE:
         return None
     value = float(leaf)
@@ -112,10 +110,10 @@ def _encode(atom: sp.Basic) -> list[Any]:
 
 
 def _rational(p: str, q: str) -> sp.Basic:
-    made = sp.Rational(_whole(p), _whole(q))
-    if not isinstance(made, sp.Rational) or made.q == 1:
+    number = sp.Rational(_whole(p), _whole(q))
+    if not isinstance(number, sp.Rational) or number.q == 1:
         raise ValueError("a rational number that is an integer, or none")
-    return made
+    return number
 
 
 def _float(mantissa: str, exponent: int, precision: int) -> sp.Basic:
@@ -132,16 +130,16 @@ def _root(coefficients: list[str], index: int) -> sp.Basic:
         raise ValueError(f"a root of a polynomial with {len(coefficients)} coefficients")
     polynomial = sp.Poly([_whole(number) for number in coefficients], sp.Symbol("x"))
     try:
-        made = sp.CRootOf(polynomial, index, radicals=False)
+        root = sp.CRootOf(polynomial, index, radicals=False)
     except (sp.PolynomialError, NotImplementedError) as error:
         raise ValueError("a root of a polynomial that has none") from error
-    if not isinstance(made, sp.CRootOf) or not made.is_real:
+    if not isinstance(root, sp.CRootOf) or not root.is_real:
         raise ValueError("a root that is no real number of its own")
-    return made
+    return root
 
 
 def _whole(text: str) -> int:
-    """Return the integer of hexadecimal digits, of which there may be any number."""
+    """Return the integer of hexadecimal digits, of any length."""
     if not isinstance(text, str):
         raise TypeError(f"{type(text).__name__} instead of digits")
     return int(text, 16)
@@ -157,7 +155,7 @@ _DECODERS: dict[str, Callable[..., sp.Basic]] = {
 
 
 def program_data(program: Program) -> tuple[dict[str, Any], Arrays]:
-    """Return a program as a header and arrays; ArgumentError or LoweringError names what cannot be written.
+    """Return a program as a header and arrays; ArgumentError or LoweringError names a part that cannot be written.
 
     The leaves of the inputs keep their names only.
     """
@@ -172,7 +170,7 @@ def program_data(program: Program) -> tuple[dict[str, Any], Arrays]:
         arrays += _output_arrays(output)
     header = {
         "name": program.name,
-        "heads": [_head_name(head) for head in heads],
+        "heads": [intrinsic(head).head.__name__ for head in heads],
         "atoms": atoms,
         "inputs": [[array.name, list(array.shape)] for array in program.inputs],
         "leaves": [_leaf_name(program.atoms[row]) for row in range(first)],
@@ -185,7 +183,7 @@ def program_data(program: Program) -> tuple[dict[str, Any], Arrays]:
 def program_of(header: dict[str, Any], arrays: Arrays) -> Program:
     """Return the program of a header and of arrays, which are taken from the end of a list.
 
-    ValueError, or another of `codegen.machine.storage.portable.MALFORMED`, for what `program_data` has not written.
+    ValueError, or another of `codegen.machine.storage.portable.MALFORMED`, for data that `program_data` cannot write.
     """
     inputs = tuple(Input(text_of(name), shape_of(shape)) for name, shape in header["inputs"])
     names = [text_of(name) for name in header["leaves"]]
@@ -232,7 +230,7 @@ def _check_sweep(program: Program) -> None:
 
 
 def _check_kinds(heads: list[Head], kinds: NDArray[Any], counts: NDArray[Any]) -> None:
-    """Every row that is no leaf has a head, and as many operands as the head takes."""
+    """Check that every row that is no leaf has a head, and as many operands as the head takes."""
     taken = counts[counts > 0]
     require(len(kinds) == len(taken) and all_below(kinds, len(heads)), "rows without heads")
     for kind, count in set(zip(kinds.tolist(), taken.tolist(), strict=True)):
@@ -241,7 +239,7 @@ def _check_kinds(heads: list[Head], kinds: NDArray[Any], counts: NDArray[Any]) -
 
 @cache
 def takes(head: Head, count: int) -> bool:
-    """Whether a head can have so many operands in a program.
+    """Whether a head can have `count` operands in a program.
 
     >>> takes(sp.sin, 1), takes(sp.sin, 2), takes(sp.Piecewise, 3), takes(sp.Add, 100)
     (True, False, False, True)
@@ -259,12 +257,8 @@ def takes(head: Head, count: int) -> bool:
 _HEADS = {head.__name__: head for head in INTRINSICS}
 
 
-def _head_name(head: Head) -> str:
-    return intrinsic(head).head.__name__
-
-
 def _flags(value: Any) -> dict[str, bool]:
-    """Return the fields of a dataclass that say yes or no."""
+    """Return the boolean fields of a dataclass."""
     return {field.name: getattr(value, field.name) for field in fields(value) if field.type == "bool"}
 
 
@@ -302,7 +296,7 @@ def _output(header: dict[str, Any], arrays: Arrays, rows: int) -> Output:
 
 
 def pattern_header(pattern: SparsityPattern | None) -> list[Any] | None:
-    """Return what a header says of a pattern."""
+    """Return the header of a pattern."""
     return None if pattern is None else [list(pattern.shape), pattern.format]
 
 

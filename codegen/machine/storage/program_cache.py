@@ -39,9 +39,9 @@ class Places:
 
 @dataclass(frozen=True)
 class ObjectCode:
-    """Object files, the functions that they call, by name and ours as text, and what else is kept (data for JSON).
+    """Object files, the functions that they call, by name and ours as text, and further data for JSON.
 
-    What was encoded here (`codegen.encoding`) is no object file, but the machine code itself, with its `places`.
+    Code of our encoder (`codegen.encoding`) is no object file, but machine code with its `places`.
     """
 
     image: Image
@@ -54,17 +54,17 @@ class ObjectCode:
     def of(cls, emitted: Emitted, level: int) -> ObjectCode:
         """Compile IR."""
         emitted, own = apart(emitted)
-        symbols = tuple(name for name, found in emitted.symbols.items() if found.addresses)
+        symbols = tuple(name for name, symbol in emitted.symbols.items() if symbol.addresses)
         return cls(compile_modules(modules(emitted), level), symbols, own)
 
     @classmethod
-    def encoded(cls, made: Encoded, seconds: float) -> ObjectCode:
-        """Take what was encoded in so many seconds."""
-        texts = {name: made.symbols[name].text for name in made.called}
-        own = {name: complete(name, made.symbols) for name, text in texts.items() if not text.startswith("declare")}
-        symbols = tuple(name for name in made.called if name not in own)
-        image = Image((made.code,), (0.0, seconds))
-        return cls(image, symbols, own, places=Places(made.begin, made.entry, made.called))
+    def encoded(cls, encoded: Encoded, seconds: float) -> ObjectCode:
+        """Take encoded machine code, and the seconds that it took."""
+        texts = {name: encoded.symbols[name].text for name in encoded.called}
+        own = {name: complete(name, encoded.symbols) for name, text in texts.items() if not text.startswith("declare")}
+        symbols = tuple(name for name in encoded.called if name not in own)
+        image = Image((encoded.code,), (0.0, seconds))
+        return cls(image, symbols, own, places=Places(encoded.begin, encoded.entry, encoded.called))
 
     @property
     def code_bytes(self) -> int:
@@ -96,11 +96,11 @@ class ProgramCache:
                 self._cache = None
 
     def load(self, label: str) -> tuple[ObjectCode, MachineCode] | None:
-        """Return what was stored, linked; None for nothing, and where it calls a function that this machine lacks."""
-        found = None if self._cache is None else self._cache.load(self._entry(label))
-        if found is None:
+        """Return the stored code, linked; None without any, and where it calls a function that this machine lacks."""
+        entry = None if self._cache is None else self._cache.load(self._entry(label))
+        if entry is None:
             return None
-        content, parts = found
+        content, parts = entry
         places = None if content["places"] is None else Places(**content["places"])
         image = Image(tuple(parts), (0.0, 0.0))
         code = ObjectCode(image, tuple(content["symbols"]), content["own"], content["facts"], places)
@@ -124,9 +124,9 @@ class ProgramCache:
 
     def library(self, label: str, make: Callable[[], ObjectCode]) -> MachineCode:
         """Return the machine code of a label, made and stored where it is not there."""
-        found = self.load(label)
-        if found is not None:
-            return found[1]
+        stored = self.load(label)
+        if stored is not None:
+            return stored[1]
         code = make()
         self.store(label, code)
         return code.linked()

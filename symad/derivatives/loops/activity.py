@@ -1,16 +1,16 @@
 """Activity analysis: which slots have tangents, and which outputs have cotangents that matter.
 
-Forward: a place of a buffer is active if something that depends on an active input is written to it. Backward: a place
-has a cotangent if it is active and something that it goes into has one. What is not active must not be multiplied by a
-derivative, which may be NaN. Regions in a nest are looked at until nothing changes, since one round reads what another
-wrote. Tangents and cotangents come with guards (see `body_linear`), which have buffers of their own, where they are
-structurally zero in some repetitions only: where bodies choose between branches, where a slot meets active and other
-places, and where a carry begins with nothing or passes nothing on.
+Forward: a place of a buffer is active if an active input influences it. Backward: a place has a cotangent if it is
+active and influences a place that has one. Inactive places must not be multiplied by a derivative, which may be NaN.
+Regions in a nest are visited until nothing changes, because one round reads what another wrote. Tangents and cotangents
+that are structurally zero in some repetitions only have guards (see `body_linear`) in buffers of their own: where
+bodies choose between branches, where a slot meets active and other places, and at the ends of carries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -57,13 +57,13 @@ class Marks:
         self.of[buffer] = np.ones(self.buffers[buffer].size, dtype=bool)
 
     def add(self, use: Use, within: Marks | None = None) -> None:
-        """Mark what a table reads or writes, as far as it is marked in another collection."""
+        """Mark the places that a table reads or writes, if they are marked in another collection too."""
         if within is not None and use.buffer not in within.of:
             return
         index = _index(use.table)
         mask = self.of.setdefault(use.buffer, np.zeros(self.buffers[use.buffer].size, dtype=bool))
-        found = mask[index] if within is None else mask[index] | ~within.of[use.buffer][index]
-        if not found.all():
+        marked = mask[index] if within is None else mask[index] | ~within.of[use.buffer][index]
+        if not marked.all():
             mask[index] = True if within is None else mask[index] | within.of[use.buffer][index]
             self.changes += 1
 
@@ -89,8 +89,7 @@ def _index(table: Table) -> slice | Places:
 
 @dataclass(frozen=True)
 class Forward:
-    """The active buffers and their active places, buffers with guards; for each region its active slots, and those
-    with guards.
+    """Active buffers, places and slots; which of them have guards.
 
     `infinite` are buffers of numbers that may be infinite or NaN although all inputs are finite.
     """
@@ -113,8 +112,7 @@ class Forward:
 class Backward:
     """The buffers with cotangents, those with guards among them.
 
-    For each region the results and outputs with cotangents, the slots to which these lead, and the carries with guards
-    among them.
+    By region: results and outputs with cotangents, the slots that receive them, and the carries with guards.
     """
 
     buffers: frozenset[int]
@@ -133,50 +131,44 @@ def forward(
     infinite: Iterable[int] = (),
     guarded: Iterable[int] = (),
 ) -> Forward:
-    """Return what depends on some of the buffers; some that are there before the steps may hold infinite numbers.
+    """Return what depends on the `active` buffers.
 
-    Tangents of `guarded` ones come with guards.
+    `infinite` buffers may hold infinite numbers before the steps. Tangents of `guarded` ones come with guards.
     """
-    found = _Forward(Marks(buffers), replays or Replays(), set(infinite))
+    analysis = _Forward(Marks(buffers), replays or Replays(), set(infinite))
     for buffer in active:
-        found.places.add_all(buffer)
-    found.guarded.update(guarded)
-    found.run(steps)
+        analysis.places.add_all(buffer)
+    analysis.guarded.update(guarded)
+    analysis.run(steps)
     return Forward(
-        frozenset(found.places.of), found.places, found.slots, frozenset(found.guarded), found.guarded_slots,
-        found.replays, frozenset(found.infinite), found.infinite_slots,
+        frozenset(analysis.places.of), analysis.places, analysis.slots, frozenset(analysis.guarded),
+        analysis.guarded_slots, analysis.replays, frozenset(analysis.infinite), analysis.infinite_slots,
     )  # fmt: skip
 
 
 def dependent(steps: Sequence[Step], buffer: int) -> frozenset[int]:
-    """Return the buffers whose numbers depend on those of a buffer, smoothly or not, and itself."""
-    found, before = {buffer}, 0
-    while len(found) > before:
-        before = len(found)
+    """Return a buffer and the buffers whose numbers depend on it, smoothly or not."""
+    dependents, before = {buffer}, 0
+    while len(dependents) > before:
+        before = len(dependents)
         for region, _ in regions_of(steps):
-            found.update(_depending(region, _reading(region, found)))
-    return frozenset(found)
-
-
-def _depending(region: Region, slots: set[int]) -> set[int]:
-    """Return the buffers to which outputs go that some slots matter for."""
-    _, outputs = _through_carries(region, slots, lambda slots: outputs_depending(region.body, slots))
-    if region.stop in outputs:
-        return {use.buffer for use in region.results}
-    return {use.buffer for use in region.results if use.output in outputs}
+            slots = _reading(region, dependents)
+            _, outputs = _through_carries(region, slots, partial(outputs_depending, region.body))
+            dependents.update(use.buffer for use in region.results if {use.output, region.stop} & outputs)
+    return frozenset(dependents)
 
 
 def backward(steps: Sequence[Step], ahead: Forward, seeded: Iterable[int], guarded: Iterable[int] = ()) -> Backward:
-    """Return what some buffers depend on, as far as it is active; those of them that are guarded are known."""
-    found = _Backward(ahead, {buffer for buffer in seeded if buffer in ahead.buffers}, set(guarded))
-    found.run(steps)
+    """Return what the `seeded` buffers depend on, as far as it is active; `guarded` ones come with guards."""
+    analysis = _Backward(ahead, {buffer for buffer in seeded if buffer in ahead.buffers}, set(guarded))
+    analysis.run(steps)
     return Backward(
-        frozenset(found.places.of),
-        found.results,
-        found.outputs,
-        found.slots,
-        frozenset(found.guarded),
-        found.guarded_carries,
+        frozenset(analysis.places.of),
+        analysis.results,
+        analysis.outputs,
+        analysis.slots,
+        frozenset(analysis.guarded),
+        analysis.guarded_carries,
     )
 
 
@@ -190,15 +182,15 @@ class _Forward:
         self.guarded_slots: dict[Region, tuple[int, ...]] = {}
 
     def run(self, steps: Sequence[Step]) -> None:
-        _run(steps, (self.visit, self.further), lambda: self.found)
+        _run(steps, (self.visit, self.further), lambda: self.known)
 
     @property
-    def found(self) -> int:
-        """How much is known; it only grows."""
+    def known(self) -> int:
+        """The size of what is known; it only grows."""
         return self.places.changes + len(self.guarded) + len(self.infinite)
 
     def visit(self, region: Region) -> None:
-        """Find the active slots of a region, and mark what they lead to."""
+        """Find the active slots of a region, and mark the places of their results."""
         slots = {slot for slot, uses in enumerate(_reads(region)) if any(map(self.places.meet, uses))}
         slots, outputs = _through_carries(
             region, slots, lambda slots: set(outputs_reached(self.replays.of(region.body, slots)))
@@ -209,7 +201,7 @@ class _Forward:
                 self.places.add(use)
 
     def further(self, region: Region) -> None:
-        """Find guards and infinities, when all marks around are there."""
+        """Find guards and infinities, once all active places are known."""
         self.guards(region, set(self.slots[region]), self.outputs[region])
         self.infinities(region)
 
@@ -223,7 +215,7 @@ class _Forward:
     def guards(self, region: Region, slots: set[int], outputs: set[int]) -> None:
         """Find the slots and buffers with guards; `outputs` are those with tangents.
 
-        Those of a matrix operation have tangents everywhere, but for what is moved to places or from them.
+        Matrix operations have no guards, except those that move numbers to or from computed places.
         """
         if region.matrix is not None:
             self.guarded_slots[region] = ()
@@ -238,12 +230,12 @@ class _Forward:
                 guarded.add(slot)
         if guarded or has_gates(region.body):
             replay = self.replays.of(region.body, slots)
-            guarded, found = _through_carries(region, guarded, lambda slots: outputs_guarded(replay, sorted(slots)))
-            self.guarded.update(use.buffer for use in region.results if use.output in found)
+            guarded, ends = _through_carries(region, guarded, lambda slots: outputs_guarded(replay, sorted(slots)))
+            self.guarded.update(use.buffer for use in region.results if use.output in ends)
         self.guarded_slots[region] = tuple(sorted(guarded))
 
     def guards_of_moved(self, region: Region, *, partly: bool) -> None:
-        """Find the buffers with guards of numbers at computed places, to `partly` some of which nothing is added."""
+        """Find the buffers with guards of numbers at computed places; to some of them nothing is added (`partly`)."""
         (read, _), (written,) = region.gathers, region.results
         if self.places.meet_partly(read):
             self.guarded.add(read.buffer)
@@ -254,9 +246,9 @@ class _Forward:
 def _run(
     steps: Sequence[Step], visits: Iterable[Callable[[Region], None]], known: Callable[[], int], turned: bool = False
 ) -> None:
-    """Visit all regions, those of a nest until nothing more is known, and only then in the next way.
+    """Visit all regions, those of a nest until nothing more is known, and only then with the next visitor.
 
-    In between a round seems to leave a part of what it does leave, which would have guards.
+    Before that, a round seems to leave out places that another one fills, and would give them guards.
     """
     for step in reversed(steps) if turned else steps:
         regions = [region for region, _ in regions_of([step])]
@@ -273,7 +265,7 @@ def _run(
 def _through_carries(
     region: Region, slots: set[int], outputs_of: Callable[[set[int]], set[int]]
 ) -> tuple[set[int], set[int]]:
-    """Return slots with those of the carries that their outputs go on in, and the outputs of all of them."""
+    """Return slots with the carries that their outputs feed, and the outputs of all of them."""
     first = len(region.gathers)
     while True:
         outputs = outputs_of(slots)
@@ -289,7 +281,7 @@ def _reading(region: Region, buffers: set[int]) -> set[int]:
 
 
 def _reads(region: Region) -> list[Sequence[Gather]]:
-    """Return what each slot reads, at its beginning or always."""
+    """Return the gathers of each slot, initial or permanent."""
     return [*((use,) for use in region.gathers), *(carry.initial for carry in region.carries)]
 
 
@@ -312,7 +304,7 @@ class _Backward:
         _run(steps, (self.visit, self.guards), lambda: self.places.changes + len(self.guarded), turned=True)
 
     def visit(self, region: Region) -> None:
-        """Find what of a region has cotangents, and mark what it reads."""
+        """Find the results, outputs and slots of a region with cotangents, and mark the places that it reads."""
         first, replay = len(region.gathers), self.ahead.replay(region)
         smooth = set(outputs_reached(replay))
         results = tuple(use for use in region.results if use.output in smooth and self.places.meet(use))
@@ -364,14 +356,14 @@ class _Backward:
                 self.held.add(region.gathers[slot])
 
     def always_held(self, buffer: int) -> bool:
-        """Whether something without a guard is added to every cotangent of a buffer: then all of it has none."""
+        """Whether every cotangent of a buffer receives a term without a guard: then none has a guard."""
         held = self.held.of.get(buffer)
         if held is None or buffer in self.partly or buffer not in self.finished:
             return False
         return bool(held[self.places.of[buffer]].all())
 
     def guards_of_moved(self, region: Region, *, partly: bool) -> None:
-        """Find the buffers with guards of numbers at computed places, to `partly` some of which nothing is added."""
+        """Find the buffers with guards of numbers at computed places; to some of them nothing is added (`partly`)."""
         (read, _), (written,) = region.gathers, region.results
         if self.places.meet_partly(written):
             self.partly.add(written.buffer)

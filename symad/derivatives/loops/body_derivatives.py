@@ -1,8 +1,8 @@
 """Derivatives of the bodies of regions, which are bodies again.
 
-A body is a program of scalars: some ten operations, differentiated once whatever the number of repetitions is. Its
-rows are replayed on traced values, so every transform works on it; the two that regions need, the pushforward and the
-pullback, ask the linear map itself, which knows what is structurally zero.
+A body is a program of some ten scalar operations, differentiated once for all repetitions. Its rows are replayed on
+traced values, so every transform works on it. Pushforward and pullback use the linear map itself, which knows the
+structural zeros.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ class Replay:
         self.graph: Graph = Graph(lines=False)
         self.build: Builder = Builder(self.graph)
         self.slots: list[int] = []
-        given = [self.slot() for _ in body.inputs]
-        self.parameters: dict[int, int] = {slot: self.graph.alias(given[slot]) for slot in active}
-        nodes = {slot: self.parameters.get(slot, node) for slot, node in enumerate(given)}
+        leaves = [self.slot() for _ in body.inputs]
+        self.parameters: dict[int, int] = {slot: self.graph.alias(leaves[slot]) for slot in active}
+        nodes = {slot: self.parameters.get(slot, node) for slot, node in enumerate(leaves)}
         self.outputs: list[int] = copied(
             body, [row_of(body, output) for output in range(len(body.outputs))], self.graph, nodes
         )
         self.smooth: list[int] = [output for output, node in enumerate(self.outputs) if not self.graph.is_boolean(node)]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is made of the body with these active slots, which many regions ask for."""
+        """Return a result for the body with these active slots, computed once for all regions."""
         return self.body.once(("replay", self.active, key), make)
 
     def begin(self) -> None:
@@ -96,14 +96,14 @@ class Replays:
     """Bodies on their graphs, each once for the same active slots."""
 
     def __init__(self) -> None:
-        self.made: dict[tuple[int, tuple[int, ...]], Replay] = {}
+        self.replays: dict[tuple[int, tuple[int, ...]], Replay] = {}
 
     def of(self, body: Program, active: Iterable[int]) -> Replay:
         """Return a body with some slots active."""
         key = id(body), tuple(sorted(active))
-        if key not in self.made:
-            self.made[key] = Replay(body, key[1])
-        return self.made[key]
+        if key not in self.replays:
+            self.replays[key] = Replay(body, key[1])
+        return self.replays[key]
 
 
 def _tuple_of(nodes: Sequence[int]) -> Tree:
@@ -112,7 +112,7 @@ def _tuple_of(nodes: Sequence[int]) -> Tree:
 
 
 def _with_rows(program: Program) -> Program:
-    """Return a program each of whose outputs has a row: that of a structural zero is the number 0."""
+    """Return a program in which each output has a row: a structural zero is the number 0."""
     if all(output.rows for output in program.outputs):
         return program
     heads, operands, atoms = list(program.heads), list(program.operands), dict(program.atoms)

@@ -1,9 +1,9 @@
 """Linear maps of bodies by `linearize`: dependencies, pushforward and pullback.
 
-A tangent may come with a guard, a number that is not 0 where the tangent holds: a branch that was not taken in one
-region must not meet an infinite derivative in the next. Where the guard does not hold the tangent is 0, and a body
-whose partial derivatives are finite needs no more than that; any other multiplies under the guard. Cotangents likewise.
-A product has an infinite derivative where it reads the 1/0 of another region, so it is known which slots may be such.
+A tangent may come with a guard, a number that is not 0 where the tangent holds: a branch not taken in one region must
+not meet an infinite derivative in the next. Where the guard does not hold the tangent is 0, which suffices for a body
+with finite partial derivatives; any other multiplies under the guard. Cotangents likewise. A product with the 1/0 of
+another region has an infinite derivative, so slots that may be infinite are known.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def _pushed_forward(
     replay.begin()
     directions = [replay.slot() for _ in replay.active]
     holds = {slot: _holds(replay) for slot in guarded}
-    given = [[(node, holds.get(slot))] for slot, node in zip(replay.active, directions, strict=True)]
-    nodes, guards = _carried(replay, replay.forward, given, infinite)
-    found = {output: node for output, node in zip(replay.smooth, nodes, strict=True) if node is not None}
+    seeds = [[(node, holds.get(slot))] for slot, node in zip(replay.active, directions, strict=True)]
+    nodes, guards = _carried(replay, replay.forward, seeds, infinite)
+    tangents = {output: node for output, node in zip(replay.smooth, nodes, strict=True) if node is not None}
     guard_of = dict(zip(replay.smooth, guards, strict=True))
-    program = replay.program([*found.values(), *(guard_of.get(output, replay.build.zero) for output in asked)])
-    return program, tuple(found)
+    program = replay.program([*tangents.values(), *(guard_of.get(output, replay.build.zero) for output in asked)])
+    return program, tuple(tangents)
 
 
 def body_pullback(
@@ -98,11 +98,11 @@ def _pulled_back(
         terms.setdefault(output, []).append((node, holds.get(number)))
     for output in ones:
         terms.setdefault(output, []).append((replay.build.one, None))
-    given = [terms.get(output, []) for output in replay.smooth]
-    nodes, guards = _carried(replay, replay.backward, given, infinite)
-    found = {slot: node for slot, node in zip(replay.active, nodes, strict=True) if node is not None}
+    seeds = [terms.get(output, []) for output in replay.smooth]
+    nodes, guards = _carried(replay, replay.backward, seeds, infinite)
+    cotangents_out = {slot: node for slot, node in zip(replay.active, nodes, strict=True) if node is not None}
     guard_of = dict(zip(replay.active, guards, strict=True))
-    return replay.program([*found.values(), *(guard_of[slot] for slot in asked)]), tuple(found)
+    return replay.program([*cotangents_out.values(), *(guard_of[slot] for slot in asked)]), tuple(cotangents_out)
 
 
 def outputs_reached(replay: Replay) -> list[int]:
@@ -113,11 +113,11 @@ def outputs_reached(replay: Replay) -> list[int]:
     [0]
     """
 
-    def found() -> list[int]:
+    def compute() -> list[int]:
         reached = {*replay.forward.inputs, *(target for target, _ in replay.forward.rows)}
         return [output for output in replay.smooth if replay.outputs[output] in reached]
 
-    return replay.once("outputs reached", found).copy()
+    return replay.once("outputs reached", compute).copy()
 
 
 def slots_reached(replay: Replay, outputs: Iterable[int]) -> list[int]:
@@ -127,16 +127,16 @@ def slots_reached(replay: Replay, outputs: Iterable[int]) -> list[int]:
     >>> slots_reached(Replay(body_program(lambda x, y: (x * y, y), 2), [0, 1]), [1])
     [1]
     """
-    wanted = frozenset(outputs)
+    chosen = frozenset(outputs)
 
-    def found() -> list[int]:
-        reached = {replay.outputs[output] for output in wanted}
+    def compute() -> list[int]:
+        reached = {replay.outputs[output] for output in chosen}
         for target, row in replay.backward.rows:
             if any(source in reached for _, source, _ in row):
                 reached.add(target)
         return [slot for slot in replay.active if replay.parameters[slot] in reached]
 
-    return replay.once(("slots reached", wanted), found).copy()
+    return replay.once(("slots reached", chosen), compute).copy()
 
 
 def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
@@ -149,12 +149,12 @@ def outputs_guarded(replay: Replay, guarded: Iterable[int]) -> set[int]:
     """
     its = tuple(guarded)
 
-    def found() -> set[int]:
+    def compute() -> set[int]:
         holds = {slot: _holds(replay) for slot in its}
         terms = replay.forward.terms(replay.build, [(replay.build.one, holds.get(slot)) for slot in replay.active])
         return {output for output in replay.smooth if _is_guarded(terms.get(replay.outputs[output]))}
 
-    return replay.once(("outputs guarded", its), found).copy()
+    return replay.once(("outputs guarded", its), compute).copy()
 
 
 def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
@@ -166,15 +166,15 @@ def slots_guarded(replay: Replay, outputs: dict[int, bool]) -> set[int]:
     {0}
     """
 
-    def found() -> set[int]:
-        given = [
+    def compute() -> set[int]:
+        seeds = [
             (replay.build.one, _holds(replay) if outputs[output] else None) if output in outputs else None
             for output in replay.smooth
         ]
-        terms = replay.backward.terms(replay.build, given)
+        terms = replay.backward.terms(replay.build, seeds)
         return {slot for slot in replay.active if _is_guarded(terms.get(replay.parameters[slot]))}
 
-    return replay.once(("slots guarded", tuple(sorted(outputs.items()))), found).copy()
+    return replay.once(("slots guarded", tuple(sorted(outputs.items()))), compute).copy()
 
 
 def has_gates(body: Program) -> bool:
@@ -192,19 +192,19 @@ def _holds(replay: Replay) -> int:
 
 
 def _carried(
-    replay: Replay, linear: Linear, given: Sequence[Sequence[Term]], infinite: Collection[int]
+    replay: Replay, linear: Linear, seeds: Sequence[Sequence[Term]], infinite: Collection[int]
 ) -> tuple[list[int | None], list[int]]:
     """Return the images of tangents, and the numbers of their guards: 1 for one that always holds, 0 for no image.
 
-    Each tangent is given as terms; without their guards, which nobody else may ask for, where that will do.
+    Each tangent is a list of terms. Their guards are dropped where finite partial derivatives allow it.
     """
     build = replay.build
-    terms = linear.terms(build, [total(build, parts) if parts else None for parts in given])
+    terms = linear.terms(build, [total(build, parts) if parts else None for parts in seeds])
     plain = terms
-    if any(map(_is_guarded, chain.from_iterable(given))) and _is_tame(
+    if any(map(_is_guarded, chain.from_iterable(seeds))) and _is_tame(
         build, linear, {replay.slots[slot] for slot in infinite}
     ):
-        bare = [[(value, None) for value, _ in parts] for parts in given]
+        bare = [[(value, None) for value, _ in parts] for parts in seeds]
         plain = linear.terms(build, [total(build, parts) if parts else None for parts in bare])
     values = [settle(build, plain[node]) if node in plain else None for node in linear.outputs]
     return values, [_number(build, terms.get(node)) for node in linear.outputs]
@@ -217,7 +217,7 @@ def _number(build: Builder, term: Term | None) -> int:
 
 
 def _is_tame(build: Builder, linear: Linear, infinite: Collection[int]) -> bool:
-    """Whether all partial derivatives of a map are finite, where only some leaves may be infinite."""
+    """Whether all partial derivatives of a map are finite, if only the `infinite` leaves may be infinite."""
     graph = build.graph
     for node in reachable(graph, list(linear.coefficients())):
         exponent = build.constant(graph.operands[node][1]) if graph.heads[node] is sp.Pow else None
@@ -239,14 +239,14 @@ def outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
 
 
 def _outputs_infinite(body: Program, infinite: Iterable[int]) -> set[int]:
-    found = set(infinite)
+    infinite_rows = set(infinite)
     for row, parts in enumerate(body.operands):
         if not issubclass(body.heads[row], sp.logic.boolalg.Boolean):
             atom = body.atoms.get(parts[-1]) if parts else None
             exponent = int(atom) if isinstance(atom, sp.Integer) else None
-            if not found.isdisjoint(parts) or not is_finite_operation(body, row, exponent):
-                found.add(row)
-    return {output for output in range(len(body.outputs)) if row_of(body, output) in found}
+            if not infinite_rows.isdisjoint(parts) or not is_finite_operation(body, row, exponent):
+                infinite_rows.add(row)
+    return {output for output in range(len(body.outputs)) if row_of(body, output) in infinite_rows}
 
 
 def outputs_depending(body: Program, slots: Iterable[int]) -> set[int]:
@@ -256,8 +256,8 @@ def outputs_depending(body: Program, slots: Iterable[int]) -> set[int]:
     >>> outputs_depending(body_program(lambda x, y: (x * y, x > 0, y), 2), [0])
     {0, 1}
     """
-    found = set(slots)
+    dependents = set(slots)
     for row, parts in enumerate(body.operands):
-        if not found.isdisjoint(parts):
-            found.add(row)
-    return {output for output in range(len(body.outputs)) if row_of(body, output) in found}
+        if not dependents.isdisjoint(parts):
+            dependents.add(row)
+    return {output for output in range(len(body.outputs)) if row_of(body, output) in dependents}

@@ -1,22 +1,19 @@
 """Checkpoints: which values of a chain reverse mode stores, and which it computes again.
 
-"all" keeps the carries of every repetition: 8 bytes for each number that the way back needs of them.
-"sqrt" cuts a chain of n repetitions into about sqrt(n) segments and keeps the carries at their beginnings; going back,
-each segment is run again, and its repetitions are kept in a workspace that the next segment uses again. That is about
-3 sqrt(n) numbers for each carry, and one more run forward.
+"all" stores the carries of every repetition: 8 bytes for each number that the reverse pass needs. "sqrt" cuts a chain
+of n repetitions into about sqrt(n) segments and stores the carries at their beginnings; the reverse pass runs each
+segment again, in a workspace that all segments share: about 3 sqrt(n) numbers for each carry, and one more run forward.
 "none" cuts segments into segments, sixteen at a time, down to a few repetitions: about 34 numbers for each carry at
-each of log16(n) levels, and one more run forward for each level.
-Loops in nests are run again in every round by both; nests are cut as chains are, where what rounds
-hand on is not read by anything else later. A table of places that is not affine is read, or written, through a
-workspace of n numbers.
+each of log16(n) levels, and one more run forward for each level. Nests are cut like chains, unless what rounds hand on
+is read later. A table of places that is not affine is read, or written, through a workspace of n numbers.
 
-Going back through what was cut, each segment gets places of its own. They are cut again by "sqrt"; by "none" they are
-not, sixteen of them being few, so that a reverse mode of a reverse mode keeps as much as by "all".
+In the reverse pass each segment has places of its own. "sqrt" cuts them again; "none" does not, because sixteen are
+few, so a reverse mode of a reverse mode stores as much as "all".
 
-What rounds hand on are the places of a window in a buffer (see `codegen.loops.optimise.contraction`). A nest of n
-rounds becomes a nest of segments: each copies the numbers that it begins with from where they are kept, runs its rounds
-in a buffer that all segments use one after the other, and keeps the numbers that the next one begins with. The rounds
-left over, one at least, are a nest of their own. Going back, the rounds of each segment are run again (see `Reverse`).
+Rounds hand on the places of a window in a buffer (see `codegen.loops.optimise.contraction`). A nest of n rounds becomes
+a nest of segments: each loads the numbers that it begins with, runs its rounds in a buffer that all segments share, and
+saves the numbers that the next one begins with. The rounds left over, at least one, are a nest of their own. In the
+reverse pass the rounds of each segment are run again (see `Reverse`).
 """
 
 from __future__ import annotations
@@ -51,18 +48,18 @@ def memory(program: RolledProgram) -> int:
 
 
 def check_checkpoints(checkpoints: str) -> None:
-    """Raise ArgumentError for a policy that there is not."""
+    """Raise ArgumentError for an unknown policy."""
     if checkpoints not in get_args(Checkpoints):
         raise ArgumentError(f"checkpoints={checkpoints!r}", do='use "all", "sqrt" or "none"')
 
 
 def segments_of(checkpoints: Checkpoints, region: Region, depth: int) -> int:
-    """Return into how many segments a chain is cut, which stands in so many nests; 1 for not at all."""
+    """Return the number of segments of a chain inside `depth` nests; 1 where it is not cut."""
     return 1 if region.parallel or region.stop is not None else segments_of_rounds(checkpoints, region.count, depth)
 
 
 def segments_of_rounds(checkpoints: Checkpoints, count: int, depth: int) -> int:
-    """Return into how many segments so many repetitions or rounds are cut.
+    """Return the number of segments of some repetitions or rounds.
 
     >>> [segments_of_rounds(policy, 10_000, 0) for policy in get_args(Checkpoints)]
     [1, 99, 16]
@@ -73,7 +70,7 @@ def segments_of_rounds(checkpoints: Checkpoints, count: int, depth: int) -> int:
 
 
 def segmented(draft: Draft, region: Region, segments: int, depth: int) -> list[Step]:
-    """Return a chain as a nest of equal segments and what is left, 1 repetition at least; its carries are of lag 1.
+    """Return a chain as a nest of equal segments and a rest of at least 1 repetition; its carries are of lag 1.
 
     The carries at the beginning of each segment are kept in buffers, each place of which is read once.
     """
@@ -119,20 +116,20 @@ class _Cut:
             assert isinstance(table, Affine)
             return buffer, repetitions(table, first, count, self.depth if inside else None)
 
-        found = readdressed(self.affine, part)
-        return replace(found, count=count, carries=tuple(carries), results=(*found.results, *lasts))
+        region = readdressed(self.affine, part)
+        return replace(region, count=count, carries=tuple(carries), results=(*region.results, *lasts))
 
     def at(self, place: int) -> Affine:
-        """Return a place that moves on by one with each round."""
+        """Return a place that moves by one with each round."""
         return Affine(place, 0, 1, (*[0] * self.depth, 1))
 
     def buffer(self, size: int) -> int:
-        made = self.draft.workspace(size)
-        self.draft.read_once.add(made)
-        return made
+        buffer = self.draft.workspace(size)
+        self.draft.read_once.add(buffer)
+        return buffer
 
     def read(self, use: Gather) -> Gather:
-        """Return a gather with an affine table: if it has none, of a workspace that is filled before."""
+        """Return a gather with an affine table: of a filled workspace, if it has none."""
         if isinstance(use.table, Affine):
             return use
         apart = self.apart()
@@ -140,7 +137,7 @@ class _Cut:
         return apart
 
     def written(self, use: Result) -> Result:
-        """Return a result with an affine table: if it has none, to a workspace that is copied from afterwards."""
+        """Return a result with an affine table: to a workspace that is copied from afterwards, if it has none."""
         if isinstance(use.table, Affine):
             return use
         apart = self.apart()
@@ -152,43 +149,43 @@ class _Cut:
 
 
 Cuts = dict[Nest, frozenset[int]]  # nests of segments, and the buffers that their rounds use one after the other
-Known = tuple[Step, frozenset[int]]  # a step, and what its rounds use one after the other if it is a nest of segments
+Known = tuple[Step, frozenset[int]]  # a step, and the buffers that its rounds share if it is a nest of segments
 
 
 def cut_nests(
     draft: Draft, steps: Sequence[Step], checkpoints: Checkpoints, depth: int, first: int = 0
 ) -> tuple[list[Step], Cuts]:
-    """Return steps, in so many nests, with long nests among them in segments.
+    """Return steps, inside `depth` nests, with long nests among them in segments.
 
-    Only buffers from a number on may be cut. A nest that hands on nothing in a window stays as it is. To cut one is to
-    write the steps around it anew, and not one for one: so what is known of a step stands beside it, under no number.
+    Only buffers from number `first` on may be cut. A nest that hands on nothing in a window stays as it is. Cutting one
+    rewrites the steps around it, so facts about a step stand beside it, and not under its number.
     """
-    found: list[Known] = [(step, frozenset()) for step in steps]
+    pairs: list[Known] = [(step, frozenset()) for step in steps]
     at = 0
-    while at < len(found):
-        nest, _ = found[at]
+    while at < len(pairs):
+        nest, _ = pairs[at]
         segments = segments_of_rounds(checkpoints, nest.count, depth) if isinstance(nest, Nest) else 1
-        windows = _windows(draft, [step for step, _ in found], at, depth, first) if segments > 1 else {}
+        windows = _windows(draft, [step for step, _ in pairs], at, depth, first) if segments > 1 else {}
         if isinstance(nest, Nest) and windows:
             cut = _CutNest(draft, nest, segments, depth, windows)
-            before = [(moved, known) for step, known in found[:at] for moved in cut.ahead(step)]
-            after = [(moved, known) for step, known in found[at + 1 :] for moved in all_readdressed([step], cut.final)]
-            found = [*before, *cut.parts, *after]
+            before = [(moved, known) for step, known in pairs[:at] for moved in cut.ahead(step)]
+            after = [(moved, known) for step, known in pairs[at + 1 :] for moved in all_readdressed([step], cut.final)]
+            pairs = [*before, *cut.parts, *after]
             at = len(before) + len(cut.parts)
         else:
             at += 1
-    return [step for step, _ in found], {step: known for step, known in found if isinstance(step, Nest) and known}
+    return [step for step, _ in pairs], {step: known for step, known in pairs if isinstance(step, Nest) and known}
 
 
 def _windows(draft: Draft, steps: Sequence[Step], at: int, depth: int, first: int) -> dict[int, Window]:
-    """Return the windows of the buffers of a nest, the step at a place of some steps in so many nests."""
+    """Return the windows of the buffers of a nest: step `at` of the steps, inside `depth` nests."""
     around: Sequence[Step] = steps
     for _ in range(depth):
         around = [Nest(1, tuple(around))]
     number = next(visit.number for visit in visits(around) if visit.step is steps[at])
-    uses = {buffer: found for buffer, found in uses_of(around).items() if buffer >= first}
+    uses = {buffer: own_uses for buffer, own_uses in uses_of(around).items() if buffer >= first}
     kinds = {buffer: draft.buffers[buffer].kind for buffer in uses}
-    windows = {buffer: window_of(found, number) for buffer, found in uses.items() if kinds[buffer] == "workspace"}
+    windows = {buffer: window_of(own_uses, number) for buffer, own_uses in uses.items() if kinds[buffer] == "workspace"}
     return {buffer: window for buffer, window in windows.items() if window is not None}
 
 
@@ -207,15 +204,15 @@ class _CutNest:
         clears = [zeros(self.scratch[b], draft.buffers[self.scratch[b]].size) for b in windows if b in added]
         loads = [self.load(b, self.scratch[b], self.length, inside=True) for b in self.kept]
         saves = [self.save(b) for b in self.kept]
-        made = Nest(segments, (*clears, *loads, inner, *saves))
+        outer = Nest(segments, (*clears, *loads, inner, *saves))
         clears = [zeros(self.rest[b], draft.buffers[self.rest[b]].size) for b in windows if b in added and depth]
         loads = [self.load(b, self.rest[b], self.left, inside=False) for b in self.kept]
         last = Nest(self.left, all_readdressed(nest.steps, self.behind))
         rest: list[Step] = [*clears, *loads, last]
-        self.parts: list[Known] = [(made, frozenset(self.scratch.values())), *((step, frozenset()) for step in rest)]
+        self.parts: list[Known] = [(outer, frozenset(self.scratch.values())), *((step, frozenset()) for step in rest)]
 
     def ahead(self, step: Step) -> list[Step]:
-        """Return what a step before the nest becomes; zeros of all places are those that the first segment finds."""
+        """Return the replacement of a step before the nest; zeros of all places become those of the first segment."""
         if not isinstance(step, Region) or not is_zeros(step):
             return list(all_readdressed([step], self.initial))
         rest, wide = wide_zeros(step, self.windows)
@@ -227,18 +224,18 @@ class _CutNest:
         return window.size + (rounds - 1) * abs(window.step)
 
     def first(self, window: Window, rounds: int) -> int:
-        """Return where the window of the first of some rounds begins in the buffer of all of them."""
+        """Return where the window of the first of some rounds begins in the whole buffer."""
         return max(-window.step * (rounds - 1), 0)
 
     def initial(self, buffer: int, table: Table) -> tuple[int, Table]:
-        """Return where something is before the nest."""
+        """Return the place of a table before the nest."""
         window = self.windows.get(buffer)
         if window is None:
             return buffer, table
         return self.kept[buffer], moved(table, -window.lowest - window.old.start)
 
     def within(self, buffer: int, table: Table) -> tuple[int, Table]:
-        """Return where something is in the rounds of a segment."""
+        """Return the place of a table in the rounds of a segment."""
         window, shifts = self.windows.get(buffer), shifts_to(table, self.depth + 1)
         before, step, after = shifts[: self.depth], shifts[self.depth], shifts[self.depth + 1 :]
         if window is None:
@@ -247,14 +244,14 @@ class _CutNest:
         return self.scratch[buffer], moved(table, begin, shifts=(*before, 0, step, *after))
 
     def behind(self, buffer: int, table: Table) -> tuple[int, Table]:
-        """Return where something is in the rounds left over."""
+        """Return the place of a table in the rounds left over."""
         window = self.windows.get(buffer)
         if window is None:
             return buffer, moved(table, shift_at(table, self.depth) * self.segments * self.length)
         return self.rest[buffer], moved(table, self.first(window, self.left) - window.lowest)
 
     def final(self, buffer: int, table: Table) -> tuple[int, Table]:
-        """Return where something is after the nest."""
+        """Return the place of a table after the nest."""
         window = self.windows.get(buffer)
         if window is None:
             return buffer, table
@@ -262,7 +259,7 @@ class _CutNest:
         return self.rest[buffer], moved(table, begin)
 
     def load(self, buffer: int, target: int, rounds: int, *, inside: bool) -> Region:
-        """Return the copy of what a segment, or the rest, begins with."""
+        """Return the copy of the numbers that a segment, or the rest, begins with."""
         window = self.windows[buffer]
         source = (
             Affine(0, 1, window.left, self.at(window))
@@ -273,12 +270,12 @@ class _CutNest:
         return copy(Gather(self.kept[buffer], source), target, Affine(begin, 1, window.left))
 
     def save(self, buffer: int) -> Region:
-        """Return the copy of what the next segment begins with."""
+        """Return the copy of the numbers that the next segment begins with."""
         window = self.windows[buffer]
         begin = self.first(window, self.length) + window.old.start + self.length * window.step
         target = Affine(window.left, 1, window.left, self.at(window))
         return copy(Gather(self.scratch[buffer], Affine(begin, 1, window.left)), self.kept[buffer], target)
 
     def at(self, window: Window) -> tuple[int, ...]:
-        """Return the shifts of what moves on with the segments."""
+        """Return the shifts of places that move with the segments."""
         return (*[0] * self.depth, window.left)

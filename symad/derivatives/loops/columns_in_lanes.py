@@ -1,36 +1,38 @@
 """Columns side by side: a pushforward along all unit vectors, as repetitions of every loop.
 
-A loop that carries numbers from step to step, such as a recurrence or steps in time, has no repetitions that could run
-side by side; its columns have. Step k of a loop becomes round k of a nest, in which one body runs over some columns.
-What is carried is in a buffer with the numbers of every step.
+A recurrence has no repetitions that could run side by side, but its columns could. Step k of a loop becomes round k of
+a nest, in which one body runs over some columns. Carries are in a buffer with the numbers of every step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
+from sympy.logic.boolalg import Boolean
 
-from codegen.ir.body_parts import copy
-from codegen.ir.program import Output
+from codegen.ir.body_parts import copy, outputs_of
+from codegen.ir.program import Output, reachable
+from codegen.ir.readdress import each_region
 from codegen.ir.region import Buffer, Gather, Nest, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.tables import Affine, Table
 from codegen.loops.optimise.contraction import zeros
 from codegen.loops.optimise.draft import Draft
+from codegen.loops.optimise.outlining import split
 from codegen.records import dataclass
 from symad.derivatives.loops.activity import dependent
-from symad.derivatives.loops.seed_parts import before_and_within
 
 MOST_UNROLLED = 64  # repetitions of a loop with a table of indices, each of which is a loop over the columns
 MOST_NUMBERS = 2**26  # in the buffers of all columns
-WIDTHS = range(16, 49)  # columns that are computed side by side: what they leave for each other is in the caches
+WIDTHS = range(16, 49)  # columns side by side: their carries stay in the caches
 
 
 def in_lanes(program: RolledProgram, seed: int, shape: tuple[int, ...], *, across: bool) -> RolledProgram | None:
     """Return the second output at every unit vector of an input, the seed, as rows or as columns (`across`).
 
-    None for a program of another form: with matrix operations, loops that end by a condition, or long tables of places;
-    and for one whose columns leave more than MOST_NUMBERS for each other.
+    None for programs with matrix operations, loops with a stop condition or long tables of places, and for columns that
+    store more than MOST_NUMBERS numbers.
     """
     target, count = program.first_output + 1, program.inputs[seed].size
     active, draft = dependent(program.steps, seed), Draft(program)
@@ -54,7 +56,7 @@ def in_lanes(program: RolledProgram, seed: int, shape: tuple[int, ...], *, acros
         draft.steps.append(Nest(rounds, (*clears, *lanes.steps(within, 1))))
     if sum(buffer.size for buffer in draft.added if buffer.kind == "workspace") > MOST_NUMBERS:
         return None
-    inputs = [found for found in draft.arrays[0] if found[1] != seed]
+    inputs = [array for array in draft.arrays[0] if array[1] != seed]
     return draft.finish(inputs, [(Output(shape, ()), target)], "columns in lanes")
 
 
@@ -79,7 +81,7 @@ def _has_columns(region: Region) -> bool:
 class _LaneColumns:
     """Steps for some columns, from a first one on, in the rounds of a nest: each round has the next columns.
 
-    A number of an active buffer has as many places side by side as there are columns.
+    An active buffer has each number once for every column, side by side.
     """
 
     draft: Draft
@@ -93,14 +95,14 @@ class _LaneColumns:
     own: Mapping[int, int]  # the buffers of the columns, by the active ones
 
     def steps(self, steps: Sequence[Step], depth: int) -> list[Step]:
-        """Return what runs in so many nests."""
-        found: list[Step] = []
+        """Return the steps inside `depth` nests."""
+        steps_in_lanes: list[Step] = []
         for step in steps:
             if isinstance(step, Nest):
-                found.append(Nest(step.count, tuple(self.steps(step.steps, depth + 1))))
+                steps_in_lanes.append(Nest(step.count, tuple(self.steps(step.steps, depth + 1))))
             else:
-                found += self.region(step, depth)
-        return found
+                steps_in_lanes += self.region(step, depth)
+        return steps_in_lanes
 
     def region(self, region: Region, depth: int) -> list[Step]:
         """Return a loop as rounds of a loop over the columns; with places in a table, as one loop after the other."""
@@ -141,7 +143,7 @@ class _LaneColumns:
         return [*before, *([Nest(region.count, tuple(steps))] if rolled else steps), *after]
 
     def gather(self, use: Gather, k: int, depth: int, rolled: bool = False) -> Gather:
-        """Return what the columns read at a step: of an active buffer each its number, of another one all the same."""
+        """Return the places that columns read at a step: each its own of an active buffer, else all the same."""
         return Gather(*self.where(use, k, depth, rolled))
 
     def where(self, use: Gather | Result, k: int, depth: int, rolled: bool = False) -> tuple[int, Table]:
@@ -161,3 +163,35 @@ class _LaneColumns:
         if use.buffer in self.own:
             return self.own[use.buffer], Affine(start * columns, 1, columns, (0, *(move * columns for move in moves)))
         return use.buffer, Affine(start, 0, columns, (0, *moves))
+
+
+def before_and_within(
+    draft: Draft, steps: Sequence[Step], active: frozenset[int]
+) -> tuple[tuple[Step, ...], tuple[Step, ...]]:
+    """Return the steps that run once, and those that run for each seed because they depend on the `active` buffers."""
+    parts = [part for step in steps for part in _split(draft, step, active)]
+    return _parts(parts, active, within=False), _parts(parts, active, within=True)
+
+
+def _split(draft: Draft, step: Step, active: Container[int]) -> list[Step]:
+    """Return a step in two: first the rows of its body that are the same in all rounds, which are kept."""
+    if not isinstance(step, Region) or not step.parallel:
+        return [step]
+    body, moving = step.body, {slot for slot, use in enumerate(step.gathers) if use.buffer in active}
+    for row, operands in enumerate(body.operands):
+        if not moving.isdisjoint(operands):
+            moving.add(row)
+    met = moving.intersection(reachable(body, [row for row, _ in outputs_of(step)]))
+    needed = {part for row in met for part in body.operands[row]}
+    rows = [row for row in sorted(needed - moving) if body.operands[row] and not issubclass(body.heads[row], Boolean)]
+    return list(split(step, rows, [draft.workspace(step.count) for _ in rows])) if rows else [step]
+
+
+def _parts(steps: Sequence[Step], active: frozenset[int], *, within: bool) -> tuple[Step, ...]:
+    """Return the steps inside the rounds, or before them."""
+
+    def part(region: Region) -> Region | None:
+        results = tuple(use for use in region.results if (use.buffer in active) == within)
+        return replace(region, results=results) if results else None
+
+    return each_region(steps, part)

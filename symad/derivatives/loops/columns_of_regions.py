@@ -1,9 +1,9 @@
 """Columns one after the other: a pushforward along each unit vector, in nests.
 
-For programs that have no other way to a matrix: chains, nests, deep graphs of regions. What does not depend on the
-seed is computed once, before the nests. A buffer that does has a part for each round. So the products of a constant
-matrix with the vectors of all rounds are one product of matrices, and with the unit vectors the matrix itself:
-the Hessian of g(X w) is X' D X.
+This works for every program: chains, nests, deep graphs of regions. Steps that do not depend on the seed run once,
+before the nests. A buffer that depends on it has a part for each round. So the products of a constant matrix with the
+vectors of all rounds are one product of matrices, and with the unit vectors the matrix itself: the Hessian of g(X w) is
+X' D X.
 """
 
 from __future__ import annotations
@@ -27,11 +27,10 @@ from codegen.matrices.product_loops import lower_products
 from codegen.pricing.price import rolled_work
 from codegen.records import dataclass
 from symad.derivatives.loops.activity import dependent
-from symad.derivatives.loops.columns_in_lanes import MOST_NUMBERS, in_lanes
+from symad.derivatives.loops.columns_in_lanes import MOST_NUMBERS, before_and_within, in_lanes
 from symad.derivatives.loops.layout_wide import CHUNKS, in_chunks
 from symad.derivatives.loops.pullback import gradient, pullback
 from symad.derivatives.loops.pushforward import pushforward
-from symad.derivatives.loops.seed_parts import before_and_within
 
 FEWEST_OPERATIONS = 5_000  # of one call, below which straight lines, or sweeps over columns, are faster
 MOST_ROUNDS = 4096
@@ -39,7 +38,7 @@ ACROSS = range(16, 32)  # repetitions that are run for all columns, so that thes
 
 
 def worth_columns(program: RolledProgram) -> bool:
-    """Whether a matrix is taken by columns in loops: of matrix operations in any case, which nobody writes out."""
+    """Whether a matrix is taken by columns in loops; always for matrix operations, which are never written out."""
     return program.executed >= FEWEST_OPERATIONS or has_matrices(program)
 
 
@@ -60,8 +59,8 @@ def jacobian_by_columns(program: RolledProgram, wrt: int) -> RolledProgram | Non
     return _cheapest(ways(pushforward(program, [wrt], units=True), len(program.inputs), shape, across=True))
 
 
-def _cheapest(found: Sequence[RolledProgram]) -> RolledProgram | None:
-    return min(found, key=lambda program: rolled_work(program).price.total(), default=None)
+def _cheapest(programs: Sequence[RolledProgram]) -> RolledProgram | None:
+    return min(programs, key=lambda program: rolled_work(program).price.total(), default=None)
 
 
 def ways(
@@ -70,11 +69,11 @@ def ways(
     """Return the programs of the second output at every unit vector of an input, as rows or as columns (`across`)."""
     if program.inputs[seed].size > MOST_ROUNDS:
         return []
-    found = (
+    programs = (
         by_rounds(program, seed, shape, across=across, symmetric=symmetric),
         in_lanes(program, seed, shape, across=across or symmetric),
     )
-    return [each for each in found if each is not None]
+    return [program_of_columns for program_of_columns in programs if program_of_columns is not None]
 
 
 def by_rounds(
@@ -101,12 +100,12 @@ def by_rounds(
     if symmetric:
         target = _mirrored(draft, target, rounds)
     return draft.finish(
-        [found for found in draft.arrays[0] if found[1] != seed], [(Output(shape, ()), target)], "columns"
+        [array for array in draft.arrays[0] if array[1] != seed], [(Output(shape, ()), target)], "columns"
     )
 
 
 def _mirrored(draft: Draft, matrix: int, rows: int) -> int:
-    """Return a symmetric matrix of which the lower triangle is known."""
+    """Return a symmetric matrix from its lower triangle."""
     i, j = (axis.ravel() for axis in np.indices((rows, rows)))
     lower = Gather(matrix, table(np.maximum(i, j) * rows + np.minimum(i, j)))
     whole = draft.workspace(rows * rows)
@@ -148,9 +147,9 @@ class Move:
 
 @dataclass(frozen=True)
 class _ColumnRounds:
-    """Steps along every unit vector: products of matrices for all rounds at once, and nests of what is between them.
+    """Steps along every unit vector: products of matrices for all rounds at once, and nests for the steps between them.
 
-    Of a `triangle`, a square matrix with the rounds as rows, products go to the lower triangle only.
+    Of a `triangle`, a square matrix with the rounds as rows, products compute the lower triangle only.
     """
 
     draft: Draft
@@ -158,14 +157,14 @@ class _ColumnRounds:
     moves: Mapping[int, Move]
     seed: int
     triangle: int | None
-    across: bool  # whether the rounds are the columns of what is made
+    across: bool  # whether the rounds are the columns of the result
     turned: dict[Hashable, Gather] = field(default_factory=dict)  # matrices by columns
     uses: Counter[int] = field(default_factory=Counter)  # of buffers
 
     def write(self, steps: Sequence[Step]) -> None:
         """Write the steps of all rounds."""
         self.uses.update(use.buffer for region, _ in regions_of(steps) for use in region.uses)
-        waiting: list[tuple[int, Step]] = []  # with what a chunk of it is
+        waiting: list[tuple[int, Step]] = []  # with the length of its chunks
         for step in steps:
             product = self.product(step) if isinstance(step, Region) else None
             if isinstance(product, list):
@@ -178,9 +177,9 @@ class _ColumnRounds:
         self.nest(waiting, [])
 
     def nest(self, waiting: Sequence[tuple[int, Step]], then: list[Step]) -> None:
-        """Write a nest of what waits; its end in chunks, with the product behind it."""
+        """Write a nest of the waiting steps; its end in chunks, with the product behind it."""
         last, sizes = waiting[-1][0] if waiting else 0, ACROSS if self.across else CHUNKS
-        end = list(takewhile(lambda found: found[0] == last, reversed(waiting))) if last >= 2 * sizes.stop else []
+        end = list(takewhile(lambda item: item[0] == last, reversed(waiting))) if last >= 2 * sizes.stop else []
         before = waiting[: len(waiting) - len(end)]
         parts = [Nest(self.count, tuple(step for _, step in part)) for part in (before, end[::-1]) if part]
         self.draft.steps += parts[:1] if before else []
@@ -194,7 +193,7 @@ class _ColumnRounds:
 
     def short_rows(self, chunks: Sequence[Step], length: int, rows: int) -> list[Step]:
         """Return chunks that keep rows of numbers, which nothing else uses, for a chunk only: in the caches."""
-        found: list[Step] = []
+        steps: list[Step] = []
         for chunk in chunks[:1], chunks[1:]:
             size = max((region.count for region, _ in regions_of(chunk)), default=0)
             short = self.draft.workspace(self.count * size) if size else rows
@@ -205,11 +204,11 @@ class _ColumnRounds:
                 shifts = tuple(shift // length * size for shift in places.shifts)
                 return short, Affine(places.start // length * size, 1, size, shifts)
 
-            found += all_readdressed(chunk, where)
-        return found
+            steps += all_readdressed(chunk, where)
+        return steps
 
     def own(self, step: Step) -> int:
-        """Return how many repetitions a loop has that know nothing of each other; 0 for any other."""
+        """Return how many independent repetitions a loop has; 0 for any other step."""
         if not isinstance(step, Region) or not step.parallel:
             return 0
         own = Affine(0, 1, step.count).key
@@ -217,7 +216,7 @@ class _ColumnRounds:
         return step.count if all(key == own for key in moving) else 0
 
     def where(self, buffer: int, places: Table) -> tuple[int, Table]:
-        """Return where a round finds the places of a buffer; the shifts of inner nests stay theirs."""
+        """Return where a round finds the places of a buffer; the shifts of inner nests stay."""
         if buffer in self.moves:
             return self.moves[buffer].use(buffer, places)
         return buffer, moved(places, shifts=(0, *places.shifts)) if places.shifts else places
@@ -225,8 +224,7 @@ class _ColumnRounds:
     def product(self, region: Region) -> list[Step] | Region | None:
         """Return the product of the vectors of all rounds, side by side as rows, with a matrix that all rounds share.
 
-        With the unit vectors it is the matrix, and a round copies a row of it: one region. None for all that is no such
-        product.
+        Of unit vectors it is the matrix: one region, in which a round copies a row. None for any other step.
         """
         active = [k for k, use in enumerate(region.gathers) if use.buffer in self.moves]
         if region.matrix is None or region.matrix.kind != "product" or len(active) != 1:
@@ -244,11 +242,11 @@ class _ColumnRounds:
         if vectors.buffer == self.seed or not (self.follow(vectors) and self.follow(result)):
             return None
         operation = MatrixOperation("product", (1, self.count * rows, inner, columns), (False, by_columns))
-        given = Gather(self.moves[vectors.buffer].buffer, Affine(0, 1, operation.operands[0]))
+        vector = Gather(self.moves[vectors.buffer].buffer, Affine(0, 1, operation.operands[0]))
         if result.buffer == self.triangle and rows == 1:
             others = matrix if by_columns else self.by_columns(matrix, inner, columns)
-            return [*lower_products(given, others, columns, inner, result.buffer)]
-        return [matrix_region(operation, [given, matrix], [replace(result, table=Affine(0, 1, operation.results[0]))])]
+            return [*lower_products(vector, others, columns, inner, result.buffer)]
+        return [matrix_region(operation, [vector, matrix], [replace(result, table=Affine(0, 1, operation.results[0]))])]
 
     def by_columns(self, matrix: Gather, rows: int, columns: int) -> Gather:
         """Return a matrix that is stored by columns; constants are put in that order now."""
@@ -259,12 +257,12 @@ class _ColumnRounds:
                 flat = values[matrix.table.places()].reshape(rows, columns).T.ravel()
                 self.turned[key] = Gather(self.draft.constants(flat), Affine(0, 1, size))
             else:
-                found = self.turned[key] = Gather(self.draft.workspace(size), Affine(0, 1, size))
+                turned = self.turned[key] = Gather(self.draft.workspace(size), Affine(0, 1, size))
                 column = Gather(matrix.buffer, Affine(matrix.table.first, columns, rows, (1,)))
-                self.draft.steps.append(Nest(columns, (copy(column, found.buffer, Affine(0, 1, rows, (rows,))),)))
+                self.draft.steps.append(Nest(columns, (copy(column, turned.buffer, Affine(0, 1, rows, (rows,))),)))
         return self.turned[key]
 
     def follow(self, use: Gather | Result) -> bool:
-        """Whether what one round uses is followed by what the next one uses."""
+        """Whether the places that successive rounds use lie one behind the other."""
         move, places = self.moves[use.buffer], use.table
         return (move.scale, move.shift, places.first) == (1, places.count, 0)

@@ -1,8 +1,7 @@
 """Outside the domain of a function, all numbers of its derivatives are NaN.
 
-A choice between NaN and a value has no derivative outside, and would pass on 0 there. So derivatives are taken of the
-value as if there were one everywhere, and the numbers that come out are multiplied by 1, or by NaN: in the
-bodies that make them, where these make all of them, else afterwards.
+A choice between NaN and a value would have derivative 0 outside. So the value is differentiated as if it existed
+everywhere, and the derivatives are multiplied by 1 or NaN: in the bodies that compute all of them, else afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from codegen.loops.optimise.draft import Draft
 
 
 def restricted(program: RolledProgram, domain: RolledProgram) -> RolledProgram:
-    """Return a program with all of its numbers multiplied by the one that another program has of the same inputs."""
+    """Return a program with all of its numbers multiplied by the only one of another program of the same inputs."""
     draft = Draft(program)
     factor = draft.workspace(1)
     number = {domain.first_output: factor, **{k: k for k in range(len(domain.inputs))}}
@@ -68,7 +67,7 @@ def _is_covered(program: RolledProgram, output: int) -> bool:
 
 
 def _multiplied(region: Region, factor: int, first_output: int, later: Container[int]) -> Region:
-    """Return a region that multiplies by the factor what goes to outputs, but for those of `later`."""
+    """Return a region with its outputs multiplied by the factor, except those of `later`."""
     outgoing = [k for k, use in enumerate(region.results) if use.buffer >= first_output and use.buffer not in later]
     if not outgoing:
         return region
@@ -76,10 +75,10 @@ def _multiplied(region: Region, factor: int, first_output: int, later: Container
     names = [f"s{k}" for k in range(len(region.body.inputs) + 1)]
     times, *carried = [table.leaf(sp.Symbol(name, real=True)) for name in names][first:]
     rows = dict(enumerate([*range(first), *carried]))
-    made = copied(region.body, [row_of(region.body, k) for k in range(len(region.body.outputs))], table, rows)
+    nodes = copied(region.body, [row_of(region.body, k) for k in range(len(region.body.outputs))], table, rows)
     results = list(region.results)
     for k in outgoing:
-        results[k] = replace(results[k], output=len(made))
-        made.append(table.pair(sp.Mul, made[region.results[k].output], times))
+        results[k] = replace(results[k], output=len(nodes))
+        nodes.append(table.pair(sp.Mul, nodes[region.results[k].output], times))
     gathers = (*region.gathers, Gather(factor, Affine(0, 0, region.count)))
-    return replace(region, body=body_of(table, names, made, region.body.name), gathers=gathers, results=tuple(results))
+    return replace(region, body=body_of(table, names, nodes, region.body.name), gathers=gathers, results=tuple(results))

@@ -1,9 +1,8 @@
 """A rolled program as pieces for second derivatives: bodies over inputs whose outputs are added.
 
-What a region reads of a map, or of a short sum, is written into its body, with the tables of the map taken over. What
-it reads of a long sum, or of one that many repetitions share, is an inner value z: such a place is an input of some
-pieces and the sum of terms of others. A region whose repetitions read in different ways (a boundary, say) becomes a
-piece for each way.
+A map, or a short sum, that a region reads is written into its body, together with its tables. A long sum, or one that
+many repetitions share, is an inner value z: an input of some pieces and the sum of terms of others. A region whose
+repetitions read in different ways (at a boundary, say) becomes a piece for each way.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Role = Literal["active", "fixed", "inner"]
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """A leaf of a piece, and the places it reads: of the input that is differentiated, fixed, or inner values."""
+    """A leaf of a piece, and the places it reads: of the differentiated input, of fixed numbers, or of inner values."""
 
     node: int
     buffer: int
@@ -52,13 +51,13 @@ class Slot:
     role: Role
 
     def part(self, chosen: Places) -> Slot:
-        """Return what is read in some of the repetitions."""
+        """Return the slot in some of the repetitions."""
         return replace(self, places=uniform(self.places[chosen]))
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A node of a piece that is added to places; `kind` is what the region did."""
+    """A node of a piece that is added to places; `kind` is the kind of the region's result."""
 
     node: int
     buffer: int
@@ -66,7 +65,7 @@ class Term:
     kind: Literal["store", "add"]
 
     def part(self, chosen: Places) -> Term:
-        """Return what is added in some of the repetitions."""
+        """Return the term in some of the repetitions."""
         return replace(self, places=self.places[chosen])
 
 
@@ -88,7 +87,7 @@ class Piece:
 
 @dataclass(eq=False)
 class RegionDraft:
-    """A region in the making, on the graph of a piece: more slots, and results at places that are chosen later."""
+    """A region under construction, on the graph of a piece: more slots, and results at places that are chosen later."""
 
     build: Builder
     count: int
@@ -103,32 +102,32 @@ class RegionDraft:
         return node
 
     def result(self, node: int, buffer: int, places: Places, kind: Literal["store", "add"] = "add") -> None:
-        """Let a node go to places."""
+        """Add a result: the node goes to these places."""
         self.results.append((node, Result(0, buffer, table_of(places), kind)))
 
     def zeros(self, buffers: Sequence[Buffer], primal: Sequence[int]) -> dict[int, NDArray[np.bool_]]:
-        """Return the nodes that are products with constants that are 0, and in which repetitions they are.
+        """Return the products with constants that are 0, and in which repetitions they are 0.
 
-        In the nodes that `primal` ones need, these constants are factors of what is finite, and nothing else.
+        In the nodes that `primal` ones need, these constants are only factors of finite numbers.
         """
-        graph, found = self.build.graph, dict[int, NDArray[np.bool_]]()
+        graph, vanishing = self.build.graph, dict[int, NDArray[np.bool_]]()
         for node, buffer, places in self.slots:
             values = buffers[buffer].values
             if values is not None and (vanishes := values[places] == 0).any():
-                found[node] = vanishes
-        for node in reachable(graph, primal) if found else ():
+                vanishing[node] = vanishes
+        for node in reachable(graph, primal) if vanishing else ():
             parts = graph.operands[node]
-            for part in found.keys() & set(parts):
+            for part in vanishing.keys() & set(parts):
                 others = [other for other in parts if other != part]
                 if graph.heads[node] is not sp.Mul or not all(is_finite(self.build, other) for other in others):
-                    del found[part]
-        for node in range(len(graph)) if found else ():
-            zeros = [found[part] for part in graph.operands[node] if part in found]
+                    del vanishing[part]
+        for node in range(len(graph)) if vanishing else ():
+            zeros = [vanishing[part] for part in graph.operands[node] if part in vanishing]
             if zeros and graph.heads[node] is sp.Mul:
-                found[node] = np.logical_or.reduce(zeros)
+                vanishing[node] = np.logical_or.reduce(zeros)
             elif len(zeros) == len(graph.operands[node]) > 0 and graph.heads[node] is sp.Add:
-                found[node] = np.logical_and.reduce(zeros)
-        return found
+                vanishing[node] = np.logical_and.reduce(zeros)
+        return vanishing
 
     def part(self, chosen: Places) -> RegionDraft:
         """Return a region of some of the repetitions, without results."""
@@ -156,9 +155,9 @@ def apart(
     entries: dict[Key, int],
     slots_of: Callable[[Key], list[Places]],
 ) -> Iterator[tuple[Key, int, RegionDraft, Places | None]]:
-    """Yield entries with the region that makes them, and its repetitions where these are not all.
+    """Yield entries with their region, and with its repetitions if these are not all.
 
-    An entry is left out where a constant factor of it is 0: it is no entry of the pattern.
+    An entry with a constant factor 0 is left out: it is no entry of the pattern.
     """
     zeros, parts = draft.zeros(buffers, [term.node for term in piece.terms]), dict[bytes, RegionDraft]()
     for key, node in entries.items():
@@ -173,16 +172,16 @@ def apart(
 def pieces_of(
     program: RolledProgram, wrt: int, *, packed: bool = False
 ) -> tuple[RolledProgram, list[Piece], Inner] | None:
-    """Return a program of sums and maps, the pieces that make its outputs as they run, and its inner values.
+    """Return a program of sums and maps, the pieces that compute its outputs in order, and its inner values.
 
-    The program is the one given, with accumulations as sums and bodies cut at outlined sums. Slots are active that read
-    the input `wrt`; an outlined sum is an inner value in any case. None where there are too many ways to read, or too
-    many inner values, of which a `packed` matrix may have more; for nests and chains too.
+    The program is the given one, with accumulations as sums and bodies cut at outlined sums, which are always inner
+    values. Slots that read the input `wrt` are active. None for nests and chains, for too many ways to read, and for
+    too many inner values, of which a `packed` matrix may have more.
     """
     if packed and has_matrices(program):
         draft = Draft(program)
         draft.steps = [_written(draft, step) for step in program.steps]
-        program = select(draft.finished(), range(len(program.outputs)), {})  # what follows is fused with the products
+        program = select(draft.finished(), range(len(program.outputs)), {})  # later steps are fused with the products
     program = checked(with_reductions(program), "writing accumulations as sums", program)
     regions = [step for step in program.steps if isinstance(step, Region) and step.parallel]
     if len(regions) < len(program.steps):
@@ -199,7 +198,7 @@ def pieces_of(
 
 
 def _written(draft: Draft, step: Step) -> Step:
-    """Return a step; where it is the product of a matrix and a vector of few terms, as a loop of sums in a body.
+    """Return a step; the product of a matrix and a vector of few terms as a loop of sums in a body.
 
     A matrix of constants is stored anew where the loop would read it in long steps.
     """
@@ -231,7 +230,7 @@ class Inner:
         return len(self.places)
 
     def note(self, buffer: int, places: Places) -> None:
-        """Give numbers to places that have none."""
+        """Number the places that have no number yet."""
         for place in distinct(places).tolist():
             if self.numbers[buffer][place] < 0:
                 self.numbers[buffer][place] = len(self.places)
@@ -251,21 +250,21 @@ class _MixedReadsError(Exception):
 
 
 class _Finder:
-    """Visits regions from the last to the first: what an inner value is made of comes before what reads it."""
+    """Visits regions from the last to the first, because the terms of an inner value come before its readers."""
 
     def __init__(self, program: RolledProgram, definitions: ReachingDefinitions, most: int) -> None:
         self.program, self.definitions, self.most, self.pieces = program, definitions, most, list[Piece]()
-        made = {number: np.full(program.buffers[number].size, -1) for number in self.definitions.of}
-        self.inner = Inner(made)
+        numbers = {number: np.full(program.buffers[number].size, -1) for number in self.definitions.of}
+        self.inner = Inner(numbers)
 
     def visit(self, region: Region) -> bool:
         """Write the pieces of a region; False where there are too many."""
-        wanted = [self.wanted(result) for result in region.results]
-        groups = [np.nonzero(group)[0] for group in _by_value([np.array(w) for w in wanted], region.count)]
-        made = 0
+        needed = [self.needed(result) for result in region.results]
+        groups = [np.nonzero(group)[0] for group in _by_value([np.array(w) for w in needed], region.count)]
+        count = 0
         while groups:
             chosen = groups.pop(0)
-            results = [r for r, w in zip(region.results, wanted, strict=True) if w[chosen[0]]]
+            results = [r for r, w in zip(region.results, needed, strict=True) if w[chosen[0]]]
             if not results:
                 continue
             try:
@@ -273,14 +272,14 @@ class _Finder:
             except _MixedReadsError as mixed:
                 groups += [chosen[group] for group in _by_value([mixed.kinds], len(chosen))]
                 continue
-            made += 1
+            count += 1
             for slot in self.pieces[-1].inner:
                 self.inner.note(slot.buffer, slot.places)
-            if made + len(groups) > MOST_PIECES or len(self.inner) > self.most:
+            if count + len(groups) > MOST_PIECES or len(self.inner) > self.most:
                 return False
         return True
 
-    def wanted(self, result: Result) -> Places:
+    def needed(self, result: Result) -> Places:
         """Return in which repetitions a result is part of an output or of an inner value."""
         places = result.table.places()
         if self.program.buffers[result.buffer].kind == "output":
@@ -293,8 +292,8 @@ def _by_value(columns: Sequence[Places], count: int) -> list[Places]:
     code = np.zeros(count, dtype=np.int64)
     for column in columns:
         if (column != column[0]).any():
-            _, found = np.unique(column, return_inverse=True)
-            _, code = np.unique(code * (found.max() + 1) + found, return_inverse=True)
+            _, numbers = np.unique(column, return_inverse=True)
+            _, code = np.unique(code * (numbers.max() + 1) + numbers, return_inverse=True)
     _, first = np.unique(code, return_index=True)
     return [code == code[k] for k in np.sort(first)]
 
@@ -319,17 +318,17 @@ class _Expander:
         return Piece(self.build, len(self.chosen), list(self.slots.values()), terms, self.region.origin)
 
     def body(self, region: Region, chosen: Places, rows: Sequence[int]) -> list[int]:
-        """Write the rows of a body for some repetitions; return the nodes of the wanted ones."""
-        body, made = region.body, dict[int, int]()
+        """Write the rows of a body for some repetitions, and return their nodes."""
+        body, nodes = region.body, dict[int, int]()
         powers = {parts[1] for head, parts in zip(body.heads, body.operands, strict=True) if head is sp.Pow}
         for row in reachable(body, rows):
             if row < len(region.gathers):
                 gather = region.gathers[row]
-                made[row] = self.read(gather.buffer, gather.table.places()[chosen], exponent=row in powers)
-        return copied(body, rows, self.build.graph, made)
+                nodes[row] = self.read(gather.buffer, gather.table.places()[chosen], exponent=row in powers)
+        return copied(body, rows, self.build.graph, nodes)
 
     def constant(self, buffer: int, values: NDArray[np.float64], places: Places, *, exponent: bool) -> int:
-        """Return the number that is read; a leaf for different ones, unless they are a few exponents.
+        """Return the constant that is read; a leaf for different ones, unless they are a few exponents.
 
         The derivative of x**1 is 1 and its second derivative nothing, where a rule for any exponent has 0 * x**-1.
         """
@@ -343,7 +342,7 @@ class _Expander:
         return self.leaf(buffer, places, "fixed")
 
     def read(self, buffer: int, places: Places, *, exponent: bool = False) -> int:
-        """Return the node of what is read from places of a buffer."""
+        """Return the node that reads places of a buffer."""
         values = self.definitions.program.buffers[buffer].values
         if values is not None:
             return self.constant(buffer, values, places, exponent=exponent)
@@ -356,15 +355,15 @@ class _Expander:
             return self.build.number(0.0)
         if kinds[0] < 0:
             return self.leaf(buffer, places, "fixed" if kinds[0] == FIXED else "inner")
-        made, nodes = self.definitions.made(buffer), list[int]()
-        if self.definitions.shared(made.recipes[int(kinds[0])], places):
+        definition, nodes = self.definitions.made(buffer), list[int]()
+        if self.definitions.shared(definition.recipes[int(kinds[0])], places):
             return self.leaf(buffer, places, "inner")
-        for position, number in enumerate(made.recipes[int(kinds[0])]):
-            nodes.append(self.written(number, made.repetitions[made.begins[places] + position]))
+        for position, number in enumerate(definition.recipes[int(kinds[0])]):
+            nodes.append(self.written(number, definition.repetitions[definition.begins[places] + position]))
         return self.build.add(nodes[0], nodes[1], *nodes[2:]) if len(nodes) > 1 else nodes[0]
 
     def written(self, number: int, chosen: Places) -> int:
-        """Write the body of a result where it is read; its depth is bounded (see `ReachingDefinitions`)."""
+        """Write the body of a result into its reader; the depth is bounded (see `ReachingDefinitions`)."""
         key = (number, chosen.tobytes())
         if key not in self.maps:
             written = self.definitions.written[number]

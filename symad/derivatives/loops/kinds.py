@@ -1,7 +1,7 @@
 """The derivatives of rolled programs, by name.
 
-`active` are the numbers of the input arrays that are differentiated in; a kind adds inputs behind all of them.
-Transforms around a function that is compiled, and those in its code, are taken here.
+`active` are the numbers of the differentiated input arrays; a kind adds inputs behind all of them. They serve
+transforms around a compiled function and those in its code.
 """
 
 from __future__ import annotations
@@ -23,22 +23,13 @@ from symad.tracing.values.sparse_matrix import Triangle
 Kind = Callable[..., RolledProgram | None]
 
 
-def _value(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints) -> RolledProgram:
-    return program
-
-
 def _gradient(
     program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, value: bool = True
 ) -> RolledProgram | None:
-    """Value and gradients, or gradients alone; those of what is no number are refused where they are traced."""
+    """Value and gradients, or gradients alone, of a scalar; tracing refuses others."""
     if [output.shape for output in program.outputs] != [()]:
         return None
     return gradient(program, active, value=value, checkpoints=checkpoints)
-
-
-def _pushforward(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints) -> RolledProgram:
-    """Values and tangents; further inputs are the tangents of the arrays."""
-    return pushforward(program, active)
 
 
 def _pullback(program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints) -> RolledProgram:
@@ -72,28 +63,28 @@ def _matrix(
     program: RolledProgram, active: Sequence[int], checkpoints: Checkpoints, second: bool, sparse: bool | Triangle,
     format: Format, columns: bool = False,
 ) -> RolledProgram | None:  # fmt: skip
-    """The Jacobian or the Hessian of one array in one input; a dense one by its `columns` at once, if that is said."""
+    """The Jacobian or the Hessian of one array in one input; with `columns` a dense one column by column."""
     if len(program.outputs) != 1 or len(active) != 1:
         return None
     (number,) = active
     source, output = program.inputs[number], program.outputs[0]
     if second:
         triangle = None if not sparse else "full" if sparse is True else sparse
-        made = hessian(program, number, triangle, format, columns=columns) if output.shape == () else None
+        matrix = hessian(program, number, triangle, format, columns=columns) if output.shape == () else None
         shape = source.shape + source.shape
     else:
-        made = jacobian(program, number, bool(sparse), format, columns=columns)
+        matrix = jacobian(program, number, bool(sparse), format, columns=columns)
         shape = output.shape + source.shape
-    if made is None or made.outputs[0].pattern is not None:
-        return made
-    return replace(made, outputs=(replace(made.outputs[0], shape=shape),))
+    if matrix is None or matrix.outputs[0].pattern is not None:
+        return matrix
+    return replace(matrix, outputs=(replace(matrix.outputs[0], shape=shape),))
 
 
 KINDS: dict[str, Kind] = {
-    "value": _value,
+    "value": lambda program, active, checkpoints: program,
     "gradient": _gradient,
     "derivative": _derivative,
-    "pushforward": _pushforward,
+    "pushforward": lambda program, active, checkpoints: pushforward(program, active),  # last inputs: tangents
     "pullback": _pullback,
     "directional derivatives": _along,
     "Jacobian": partial(_matrix, second=False),

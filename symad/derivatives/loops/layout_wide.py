@@ -26,10 +26,10 @@ CHUNKS = range(1024, 2048)  # repetitions, of which some dozens of numbers each 
 def narrow(draft: RegionDraft, workspace: Callable[[int], int]) -> list[RegionDraft]:
     """Return the regions that a region is cut into; `workspace(size)` makes a buffer."""
     summed = [_is_sum(draft, node, result) for node, result in draft.results]
-    sums = [found for found, is_sum in zip(draft.results, summed, strict=True) if is_sum]
+    sums = [item for item, is_sum in zip(draft.results, summed, strict=True) if is_sum]
     if len(sums) < FEWEST_SUMS or draft.count < FEWEST_REPETITIONS:
         return [draft]
-    others = [found for found, is_sum in zip(draft.results, summed, strict=True) if not is_sum]
+    others = [item for item, is_sum in zip(draft.results, summed, strict=True) if not is_sum]
     first = RegionDraft(draft.build, draft.count, draft.slots, others, draft.origin)
     slots, everywhere = list(draft.slots), np.arange(draft.count)
     for part in _parts(draft, [node for node, _ in sums]):
@@ -43,7 +43,7 @@ def narrow(draft: RegionDraft, workspace: Callable[[int], int]) -> list[RegionDr
 
 
 def _is_sum(draft: RegionDraft, node: int, result: Result) -> bool:
-    """Whether a result is added up at one place, and made of other values."""
+    """Whether a result is a sum at one place of computed values."""
     return (
         result.table.fixed
         and result.kind == "add"
@@ -57,10 +57,9 @@ def _leaves(draft: RegionDraft) -> set[int]:
 
 
 def _parts(draft: RegionDraft, nodes: list[int]) -> list[int]:
-    """Return the operands of some nodes that have to be computed."""
     operands, leaves = draft.build.graph.operands, _leaves(draft)
-    found = dict.fromkeys(part for node in nodes for part in operands[node])
-    return [part for part in found if operands[part] and part not in leaves]
+    parts = dict.fromkeys(part for node in nodes for part in operands[node])
+    return [part for part in parts if operands[part] and part not in leaves]
 
 
 def _blocks(draft: RegionDraft, sums: list[tuple[int, Result]]) -> list[list[tuple[int, Result]]]:
@@ -78,9 +77,9 @@ def _blocks(draft: RegionDraft, sums: list[tuple[int, Result]]) -> list[list[tup
 
 
 def in_chunks(steps: Sequence[Step], sizes: range = CHUNKS) -> list[Step]:
-    """Return regions that repeat equally often as a nest over chunks, so that what one stores the next finds near.
+    """Return regions that repeat equally often as a nest over chunks, which keeps what they hand on in the cache.
 
-    They may be in nests. A repetition must not need what another one stores. Few are left as they are.
+    The regions may be in nests. A repetition must not read what another one stores. A few stay as they are.
 
     >>> from symad.derivatives.loops.matrix_layout import copies
     >>> (copy,) = copies(0, np.arange(10_007), 1, np.arange(10_007))
@@ -102,7 +101,7 @@ def in_chunks(steps: Sequence[Step], sizes: range = CHUNKS) -> list[Step]:
 
 
 def _chunk(region: Region, begin: int, count: int) -> Region:
-    """Return a part of the repetitions of a region; the first one moves on in each round."""
+    """Return a part of the repetitions of a region; its begin moves with the rounds."""
 
     def part(buffer: int, table: Table) -> tuple[int, Table]:
         assert isinstance(table, Affine)

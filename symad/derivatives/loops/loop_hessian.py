@@ -1,9 +1,9 @@
 """Hessians of rolled programs: differentiate each body twice, and scatter its entries by loops.
 
-The pieces (see `pieces`) are visited from the last to the first, as in reverse mode: the adjoint of what a
-piece is added to is there when the piece is reached, and gives its terms their weights. The second derivatives of the
-weighted sum of its terms in the input are entries of the Hessian, in each repetition at a place of their own; those in
-inner values go on to `outer`. Edge pushing on the body finds the pattern, and what entries share.
+The pieces (see `pieces`) are visited from the last to the first, as in reverse mode: the adjoints of the sums that a
+piece adds to are the weights of its terms. The second derivatives of the weighted sum in the input are entries of the
+Hessian, in each repetition at another place; those in inner values go on to `outer`. Edge pushing on the body finds the
+pattern and shares common parts.
 """
 
 from __future__ import annotations
@@ -61,18 +61,18 @@ def hessian(
     """
     if len(program.outputs) != 1 or program.outputs[0].size != 1:
         return None
-    found = None if columns and triangle is None else _scattered(program, wrt, triangle, format)
-    if found is not None or triangle is not None or not worth_columns(program):
-        return found
+    program_of_entries = None if columns and triangle is None else _scattered(program, wrt, triangle, format)
+    if program_of_entries is not None or triangle is not None or not worth_columns(program):
+        return program_of_entries
     return hessian_by_columns(program, wrt)
 
 
 def _scattered(program: RolledProgram, wrt: int, triangle: Triangle | None, format: Format) -> RolledProgram | None:
     """Return the Hessian of a program of sums and maps; None for any other."""
-    found = pieces_of(program, wrt, packed=triangle is not None)
-    if found is None:
+    split = pieces_of(program, wrt, packed=triangle is not None)
+    if split is None:
         return None
-    sweep = _Sweep(*found, wrt)
+    sweep = _Sweep(*split, wrt)
     sweep.run()
     entry = sweep.low_rank_entry(triangle)
     return None if entry is None else sweep.matrix(entry, program.inputs[wrt].shape, triangle, format)
@@ -107,7 +107,7 @@ class _Second:
 
 
 class _Sweep:
-    """Visits pieces backward: adjoints of inner values, entries of the Hessian, and what `outer` needs."""
+    """Visits pieces backward: adjoints of inner values, entries of the Hessian, and the data for `outer`."""
 
     def __init__(self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, wrt: int) -> None:
         self.pieces, self.inner = pieces, inner
@@ -119,15 +119,14 @@ class _Sweep:
         self.stored = self.assembly.workspace(len(inner))
         self.choosing = chooses(pieces)
         self.low_rank = LowRank(self.assembly, inner, self.width, guarded=self.choosing)
-        self.found: list[_Second] = []
+        self.seconds: list[_Second] = []
 
     def run(self) -> None:
-        """Differentiate all pieces twice."""
         for piece in reversed(self.pieces):
             self.visit(piece)
 
     def low_rank_entry(self, triangle: Triangle | None) -> list[WrittenEntry] | None:
-        """Return what inner values add, a list of one entry or none; None where they fill too much."""
+        """Return the contribution of inner values, a list of one entry or none; None where they fill too much."""
         jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
         jacobian.write(self.low_rank.numbers)
         return self.low_rank.entry(jacobian, triangle)
@@ -138,11 +137,11 @@ class _Sweep:
         """Return the program with the Hessian as its output."""
         assembly, width = self.assembly, self.width
         if triangle in ("lower", "upper"):
-            entries = [second.in_triangle(assembly, triangle) for second in self.found]
+            entries = [second.in_triangle(assembly, triangle) for second in self.seconds]
             return assembly.rolled([assembly.packed([*entries, *more], (width, width), format)])
-        whole = [*(entry for second in self.found for entry in second.twice()), *more]
+        whole = [*(entry for second in self.seconds for entry in second.twice()), *more]
         if not more:
-            lower = [second.in_triangle(assembly, "lower") for second in self.found]
+            lower = [second.in_triangle(assembly, "lower") for second in self.seconds]
             return assembly.rolled([assembly.symmetric(lower, whole, shape + shape, format if triangle else None)])
         if triangle is None:
             return assembly.rolled([assembly.dense(whole, width, shape + shape)])
@@ -169,7 +168,7 @@ class _Sweep:
         self.assembly.pieces.append(draft)
 
     def weighted(self, draft: RegionDraft, term: Term) -> int | None:
-        """Return a term times the adjoint of what it is added to; None where that is 0."""
+        """Return a term times the adjoint of its sum; None where that is 0."""
         numbers = self.inner.of(term.buffer, term.places)
         met = distinct(numbers).tolist()
         values = {self.adjoints[number] for number in met}
@@ -202,7 +201,7 @@ class _Sweep:
     def second(self, draft: RegionDraft, node: int, first: Slot, second: Slot) -> None:
         """Let a second derivative go where it belongs."""
         if first.role == "active" and second.role == "active":
-            self.found.append(_Second(draft, node, first, second))
+            self.seconds.append(_Second(draft, node, first, second))
             return
         if first.role == "active":
             first, second = second, first

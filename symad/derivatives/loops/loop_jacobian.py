@@ -1,7 +1,7 @@
 """Jacobians of rolled programs: scatter the partial derivatives of each body by loops.
 
-The row of an entry is where the result goes, its column is where the slot reads. What goes through inner values z (see
-`pieces`) is S_z Z, where S_z are the partial derivatives in them, and Z = dz/dx.
+The row of an entry is the place of the result, its column the place that the slot reads. Through inner values z (see
+`pieces`) comes S_z Z, with the partial derivatives S_z in them and Z = dz/dx.
 """
 
 from __future__ import annotations
@@ -57,19 +57,19 @@ def jacobian(
     >>> found.outputs[0].pattern.rows.tolist(), found.outputs[0].pattern.columns.tolist()
     ([0, 0, 1, 1, 2, 2], [0, 1, 1, 2, 2, 3])
     """
-    found = None if columns and not sparse else _scattered(program, wrt, sparse, format)
-    if found is not None or sparse or not worth_columns(program):
-        return found
+    program_of_entries = None if columns and not sparse else _scattered(program, wrt, sparse, format)
+    if program_of_entries is not None or sparse or not worth_columns(program):
+        return program_of_entries
     return jacobian_by_columns(program, wrt)
 
 
 def _scattered(program: RolledProgram, wrt: int, sparse: bool, format: Format) -> RolledProgram | None:
     """Return the Jacobian of a program of sums and maps; None for any other."""
-    found = pieces_of(program, wrt, packed=sparse)
-    if found is None:
+    split = pieces_of(program, wrt, packed=sparse)
+    if split is None:
         return None
     width, inner_shape = program.inputs[wrt].size, program.inputs[wrt].shape
-    writer = _EntryWriter(*found, width)
+    writer = _EntryWriter(*split, width)
     entries = writer.entries()
     if entries is None:
         return None
@@ -93,7 +93,7 @@ class _EntryWriter:
     def __init__(self, program: RolledProgram, pieces: Sequence[Piece], inner: Inner, width: int) -> None:
         self.program, self.pieces, self.inner, self.width = program, pieces, inner, width
         self.assembly, self.choosing = Assembly(program), chooses(pieces)
-        self.found: list[list[WrittenEntry]] = [[] for _ in program.outputs]
+        self.written: list[list[WrittenEntry]] = [[] for _ in program.outputs]
         self.through = [Support(len(inner), {}) for _ in program.outputs]  # S_z of each output
         self.through_buffers = [self.assembly.workspace(output.size * len(inner)) for output in program.outputs]
 
@@ -104,11 +104,11 @@ class _EntryWriter:
             if terms:
                 self.visit(piece, terms)
         jacobian = InnerJacobian(self.assembly, self.pieces, self.inner, self.width, guarded=self.choosing)
-        jacobian.write({int(n) for support in self.through for found in support.columns.values() for n in found})
-        for number in range(len(self.found)):
+        jacobian.write({int(n) for support in self.through for places in support.columns.values() for n in places})
+        for number in range(len(self.written)):
             if not self.through_inner(number, jacobian):
                 return None
-        return self.found
+        return self.written
 
     def visit(self, piece: Piece, terms: Sequence[Term]) -> None:
         """Differentiate a piece."""
@@ -120,17 +120,17 @@ class _EntryWriter:
             )
         )
         for (term, slot), node, part, chosen in parts:
-            found = (
+            pair = (
                 (terms[term], slots[slot]) if chosen is None else (terms[term].part(chosen), slots[slot].part(chosen))
             )
-            self.note(part, node, *found)
+            self.note(part, node, *pair)
         self.assembly.pieces += dict.fromkeys([draft, *(part for _, _, part, _ in parts)])
 
     def note(self, draft: RegionDraft, node: int, term: Term, slot: Slot) -> None:
         """Let a partial derivative go where it belongs."""
         number = term.buffer - self.program.first_output
         if slot.role == "active":
-            self.found[number].append(WrittenEntry(draft, node, term.places, slot.places))
+            self.written[number].append(WrittenEntry(draft, node, term.places, slot.places))
             return
         values = self.inner.of(slot.buffer, slot.places)
         draft.result(node, self.through_buffers[number], term.places * len(self.inner) + values)
@@ -141,11 +141,11 @@ class _EntryWriter:
         support = self.through[number]
         parts = [(np.array(rows), support.of(rows[0])) for rows in alike(support.columns)]
         columns = [distinct(np.concatenate([jacobian.support.of(v) for v in values.tolist()])) for _, values in parts]
-        if sum(len(rows) * len(found) for (rows, _), found in zip(parts, columns, strict=True)) > MOST_PLACES:
+        if sum(len(rows) * len(places) for (rows, _), places in zip(parts, columns, strict=True)) > MOST_PLACES:
             return False
-        for (rows, values), found in zip(parts, columns, strict=True):
-            if len(found):
-                self.product(number, rows, values, found, jacobian.buffer)
+        for (rows, values), places in zip(parts, columns, strict=True):
+            if len(places):
+                self.product(number, rows, values, places, jacobian.buffer)
         return True
 
     def product(self, number: int, rows: Places, values: Places, columns: Places, jacobian: int) -> None:
@@ -156,5 +156,5 @@ class _EntryWriter:
             weight = draft.slot(self.through_buffers[number], places * len(self.inner) + value)
             row = draft.slot(jacobian, value * self.width + across)
             terms.append(times(draft.build, weight, row, guarded=self.choosing))
-        self.found[number].append(WrittenEntry(draft, sum_of(draft.build, terms), places, across))
+        self.written[number].append(WrittenEntry(draft, sum_of(draft.build, terms), places, across))
         self.assembly.pieces.append(draft)

@@ -1,12 +1,9 @@
 """The layout of a matrix that loops write: packed in loop order, by rows or columns, or dense.
 
-Loops that store side by side are fastest. Other orders are written at once where that costs little, else the numbers
-are packed in the order of the loops first, and copied to their places; of a symmetric matrix only a triangle is packed.
-
-Repetitions that do not wait for each other may be put in another order, so that what they write rises.
-
-The diagonal and the other entries of a band matrix go to every second or third place: such stretches are copied side
-by side in one loop, which reads no table. Any other order is a table.
+Loops that store side by side are fastest. Other orders are written at once where that costs little; else the numbers
+are packed in loop order first, and copied to their places. Of a symmetric matrix only a triangle is packed. Independent
+repetitions may be reordered so that the places they write rise. The diagonal and the other entries of a band matrix go
+to every second or third place: one loop copies such a stretch without a table. Any other order is a table.
 """
 
 from __future__ import annotations
@@ -49,23 +46,23 @@ def stretches(source: Places, target: Places) -> list[Stretch] | None:
     >>> stretches(np.arange(5), np.array([0, 2, 4, 1, 3]))
     [Stretch(source=0, target=0, step=2, count=3), Stretch(source=3, target=1, step=2, count=2)]
     """
-    found: list[Stretch] = []
+    runs: list[Stretch] = []
     begin, steps, side_by_side = 0, np.diff(target), np.diff(source) == 1
     while begin < len(source):
-        if len(found) == MOST_STRETCHES:
+        if len(runs) == MOST_STRETCHES:
             return None
         step = int(steps[begin]) if begin < len(steps) and side_by_side[begin] else 1
         ends = np.nonzero((steps[begin:] != step) | ~side_by_side[begin:])[0]
         end = begin + 1 + int(ends[0]) if len(ends) else len(source)
         if not 1 <= step <= WIDEST:
             return None
-        found.append(Stretch(int(source[begin]), int(target[begin]), step, end - begin))
+        runs.append(Stretch(int(source[begin]), int(target[begin]), step, end - begin))
         begin = end
-    return found
+    return runs
 
 
 def cost(source: Places, target: Places) -> float:
-    """Return what a copy costs, in nanoseconds; nothing if it changes nothing."""
+    """Return the nanoseconds of a copy; 0 if it changes nothing."""
     if np.array_equal(source, target):
         return 0.0
     if stretches(source, target) is not None:
@@ -78,18 +75,18 @@ def copies(source_buffer: int, source: Places, target_buffer: int, target: Place
     """Return the regions of a copy."""
     if not len(source):
         return []
-    found = stretches(source, target)
-    if found is None:
+    runs = stretches(source, target)
+    if runs is None:
         order = np.argsort(target, kind="stable")
         return [copy(Gather(source_buffer, table(source[order])), target_buffer, table(target[order]), origin=ORIGIN)]
     regions = []
-    while found:
-        step = found[0].step
-        together = [stretch for stretch in found if stretch.step == step][:step]
+    while runs:
+        step = runs[0].step
+        together = [stretch for stretch in runs if stretch.step == step][:step]
         count = min(stretch.count for stretch in together)
         regions.append(_together(source_buffer, target_buffer, together, count))
         rest = [_shortened(stretch, count) for stretch in together if stretch.count > count]
-        found = rest + [stretch for stretch in found if stretch not in together]
+        runs = rest + [stretch for stretch in runs if stretch not in together]
     return regions
 
 
@@ -107,7 +104,7 @@ Made = tuple[Output, int]  # an output and its buffer
 
 
 class Assembly(Draft):
-    """A rolled program in the making, over the inputs and regions of another; `pieces` become its steps."""
+    """A rolled program under construction, over the inputs and regions of another; `pieces` become its steps."""
 
     steps: list[Step]
 
@@ -116,7 +113,7 @@ class Assembly(Draft):
         self.pieces: list[Step | RegionDraft] = list(program.steps)
 
     def rolled(self, outputs: Sequence[Made]) -> RolledProgram:
-        """Return the program: what the outputs do not need is left out."""
+        """Return the program, without parts that no output needs."""
         self.steps = []
         for step in self.pieces:
             if not isinstance(step, RegionDraft):
@@ -135,26 +132,29 @@ class Assembly(Draft):
         """Let entries be a dense matrix, an array of some shape."""
         output = Output(shape, ())
         buffer = self.workspace(output.size)
-        found = arranged([(entry.rows, entry.columns) for entry in entries], (width, width))
-        self.write(cheapest_writing(entries, _keys(entries, width), found), buffer)
+        layout = arranged([(entry.rows, entry.columns) for entry in entries], (width, width))
+        self.write(cheapest_writing(entries, _keys(entries, width), layout), buffer)
         return output, buffer
 
     def packed(self, entries: Sequence[WrittenEntry], shape: tuple[int, int], format: Format) -> Made:
         """Let entries be the packed data of a matrix."""
-        found = arranged([(entry.rows, entry.columns) for entry in entries], shape)
-        order = _order(found.rows, found.columns, format)
-        made = self.packed_output(found.rows[order], found.columns[order], shape, format)
+        layout = arranged([(entry.rows, entry.columns) for entry in entries], shape)
+        order = _order(layout.rows, layout.columns, format)
+        output = self.packed_output(layout.rows[order], layout.columns[order], shape, format)
         rank = _inverse(order)
-        direct = [each(lambda position, _: rank[position], positions, positions) for positions in found.positions]
+        direct = [each(lambda position, _: rank[position], positions, positions) for positions in layout.positions]
         here = np.arange(len(order))
-        at_once, in_loops = cheapest_writing(entries, direct, found), Writing(entries, found.positions, found.alone)
+        at_once, in_loops = (
+            cheapest_writing(entries, direct, layout),
+            Writing(entries, layout.positions, layout.alone),
+        )
         if at_once.cost <= in_loops.cost + cost(here, rank):
-            self.write(at_once, made[1])
+            self.write(at_once, output[1])
         else:
             packed = self.workspace(len(order))
             self.write(in_loops, packed)
-            self.pieces += copies(packed, here, made[1], rank)
-        return made
+            self.pieces += copies(packed, here, output[1], rank)
+        return output
 
     def packed_output(self, rows: Places, columns: Places, shape: tuple[int, int], format: Format) -> Made:
         """Return an output of packed data."""
@@ -168,44 +168,46 @@ class Assembly(Draft):
         shape: tuple[int, ...],
         format: Format | None,
     ) -> Made:
-        """Let the entries of a lower triangle and their mirror images be a matrix, dense without a format.
+        """Write the entries of a lower triangle and their mirror images as a matrix, dense without a format.
 
-        `whole` are the same entries with their mirror images among them. The loops write the triangle, packed, and it
-        is copied, if that is cheaper than to write the whole.
+        `whole` are the entries and their mirror images. If that is cheaper, loops write only the triangle, packed, and
+        it is copied.
         """
         width = int(np.prod(shape[: len(shape) // 2], dtype=np.int64))
         if format == "regions":
             return self.packed(whole, (width, width), format)
-        found = arranged([(entry.rows, entry.columns) for entry in lower], (width, width))
-        mirrored = np.nonzero(found.rows != found.columns)[0]
-        source = np.concatenate([np.arange(len(found.rows)), mirrored])
-        rows = np.concatenate([found.rows, found.columns[mirrored]])
-        columns = np.concatenate([found.columns, found.rows[mirrored]])
+        layout = arranged([(entry.rows, entry.columns) for entry in lower], (width, width))
+        mirrored = np.nonzero(layout.rows != layout.columns)[0]
+        source = np.concatenate([np.arange(len(layout.rows)), mirrored])
+        rows = np.concatenate([layout.rows, layout.columns[mirrored]])
+        columns = np.concatenate([layout.columns, layout.rows[mirrored]])
         order = _order(rows, columns, format or "csr")
         keys = rows * width + columns
         places = _inverse(order) if format else keys
         both = arranged([(entry.rows, entry.columns) for entry in whole], (width, width))
         at_once = cheapest_writing(whole, self.targets(whole, width, keys, places), both)
-        in_loops = Writing(lower, found.positions, found.alone)
+        in_loops = Writing(lower, layout.positions, layout.alone)
         output = Output(shape, ())
-        made = (
+        packed_output = (
             self.packed_output(rows[order], columns[order], (width, width), format)
             if format
             else (output, self.workspace(output.size))
         )
         if at_once.cost <= in_loops.cost + cost(source, places):
-            self.write(at_once, made[1])
-            return made
-        packed = self.workspace(len(found.rows))
+            self.write(at_once, packed_output[1])
+            return packed_output
+        packed = self.workspace(len(layout.rows))
         self.write(in_loops, packed)
-        self.pieces += copies(packed, source, made[1], places)
-        return made
+        self.pieces += copies(packed, source, packed_output[1], places)
+        return packed_output
 
     def targets(self, entries: Sequence[WrittenEntry], width: int, keys: Places, places: Places) -> list[Places]:
         """Return where entries go when the matrix has `keys` at `places`."""
         order = np.argsort(keys, kind="stable")
-        found = _keys(entries, width)
-        return [each(lambda key, _: places[order[np.searchsorted(keys, key, sorter=order)]], key, key) for key in found]
+        all_keys = _keys(entries, width)
+        return [
+            each(lambda key, _: places[order[np.searchsorted(keys, key, sorter=order)]], key, key) for key in all_keys
+        ]
 
 
 def _keys(entries: Sequence[WrittenEntry], width: int) -> list[Places]:

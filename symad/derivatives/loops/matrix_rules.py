@@ -1,11 +1,8 @@
 """Tangents and cotangents of matrix operations in regions are matrix operations too.
 
-So every order follows: by the rules that arrays on numbers have too (`symad.derivatives.matrix_derivatives`).
-
-Numbers at computed places have their tangents from the same places, and cotangents are added up there.
-
-Where no cotangent of a result holds, as on a path that was not taken, nothing is added to those of operands: their
-rules would multiply a 0 with the infinite inverse of a singular matrix.
+So every order follows, by the rules that arrays on numbers share (`symad.derivatives.matrix_derivatives`). Numbers at
+computed places read their tangents at the same places, and add their cotangents there. Where no cotangent of a result
+holds, as on a path not taken, operands receive nothing: 0 times the infinite inverse of a singular matrix is NaN.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from codegen.loops.optimise.draft import Draft
 from codegen.matrices.matrix_loops import matrix_region
 from symad.derivatives.loops.body_derivatives import body_program
 from symad.derivatives.matrix_algebra import Algebra
-from symad.derivatives.matrix_derivatives import pulled, pushed, what_is_read
+from symad.derivatives.matrix_derivatives import pulled, pushed, values_read
 
 
 @cache
@@ -49,10 +46,10 @@ def everywhere(draft: Draft, guard: Gather) -> Region:
 
 
 class MatrixRule(Algebra[Gather]):
-    """The steps that carry the tangents or cotangents of one matrix operation, in the making.
+    """The steps that carry the tangents or cotangents of one matrix operation, under construction.
 
-    In a nest each round uses the same workspace again for what is between them. `held` is a number that is not 0 where
-    a cotangent of a result holds, None where one always does.
+    Rounds of a nest share the same workspace. `held` is a number that is not 0 where a cotangent of a result holds,
+    None where one always does.
     """
 
     draft: Draft
@@ -73,8 +70,8 @@ class MatrixRule(Algebra[Gather]):
         elif self.operation.kind == "product":
             self.product_forward(tangents, targets[0])
         else:
-            for number, found in pushed(self, self.operation, self.read, tangents, sorted(targets)).items():
-                self.entries(_same, [found], targets[number], self.region.results[number].kind)
+            for number, value in pushed(self, self.operation, self.read, tangents, sorted(targets)).items():
+                self.entries(_same, [value], targets[number], self.region.results[number].kind)
         return self.steps
 
     def backward(self, cotangents: Mapping[int, Gather], targets: Mapping[int, Gather]) -> list[Step]:
@@ -84,8 +81,8 @@ class MatrixRule(Algebra[Gather]):
         elif self.operation.kind == "product":
             self.product_backward(cotangents[0], targets)
         else:
-            for number, (found, places) in pulled(self, self.operation, self.read, cotangents, targets).items():
-                self.put(found, self.picked(targets[number], places))
+            for number, (value, places) in pulled(self, self.operation, self.read, cotangents, targets).items():
+                self.put(value, self.picked(targets[number], places))
         return self.steps
 
     def hold_where(self, guards: Sequence[Gather]) -> None:
@@ -95,7 +92,7 @@ class MatrixRule(Algebra[Gather]):
             total = self.product((1, 1, guard.table.count, 1), guard, ones, (False, False))
             self.held = total if self.held is None else self.entries(add, [self.held, total])
 
-    def guards(self, given: Gather | None, target: Gather, *, ahead: bool) -> list[Step]:
+    def guards(self, guard: Gather | None, target: Gather, *, ahead: bool) -> list[Step]:
         """Return the steps that say of guards whether they hold: where those do that it comes from, by default all."""
         if self.operation.kind not in MOVING and self.held is not None:
             return [copy(_repeated(self.held, target.table.count), target.buffer, target.table, "add")]
@@ -103,14 +100,14 @@ class MatrixRule(Algebra[Gather]):
             return [everywhere(self.draft, target)]
         kind: MatrixKind = self.operation.kind if ahead else _ADJOINT[self.operation.kind]
         source = self.region.gathers[0] if ahead else self.region.results[0]
-        known = self.draft.number(1.0, source.table.count) if given is None else given
+        known = self.draft.number(1.0, source.table.count) if guard is None else guard
         self.steps = []
         self.moved(kind, known, target, self.region.results[0].kind if ahead else "add")
         return self.steps
 
-    def put(self, found: Gather, target: Gather) -> None:
+    def put(self, value: Gather, target: Gather) -> None:
         """Have cotangents added where they hold."""
-        reads = [found] if self.held is None else [found, _repeated(self.held, found.table.count)]
+        reads = [value] if self.held is None else [value, _repeated(self.held, value.table.count)]
         self.entries(_same if self.held is None else _where_held, reads, target, "add")
 
     def moved(self, kind: MatrixKind, values: Gather, target: Gather, how: Kind) -> None:
@@ -120,9 +117,9 @@ class MatrixRule(Algebra[Gather]):
     @property
     def read(self) -> Sequence[Gather]:
         """What the rule of the operation reads."""
-        return list(map(self.side_by_side, what_is_read(self.operation, self.region.gathers, self.results)))
+        return list(map(self.side_by_side, values_read(self.operation, self.region.gathers, self.results)))
 
-    def each(self, function: Callable[..., Any], *values: Gather) -> Gather:
+    def map(self, function: Callable[..., Any], *values: Gather) -> Gather:
         """Return a function of each entry."""
         return self.entries(function, values)
 
@@ -137,17 +134,17 @@ class MatrixRule(Algebra[Gather]):
 
     def joined(self, values: Sequence[Gather]) -> Gather:
         """Return arrays one behind the other."""
-        found, start = self.whole(sum(map(self.size, values))), 0
+        whole, start = self.whole(sum(map(self.size, values))), 0
         for value in values:
-            self.entries(_same, [value], Gather(found.buffer, Affine(start, 1, self.size(value))))
+            self.entries(_same, [value], Gather(whole.buffer, Affine(start, 1, self.size(value))))
             start += self.size(value)
-        return found
+        return whole
 
     def size(self, value: Gather) -> int:
         """Return how many entries an array has."""
         return value.table.count
 
-    # What rules are made of
+    # The algebra of the rules
 
     def whole(self, size: int) -> Gather:
         """Return a new matrix."""
@@ -156,10 +153,10 @@ class MatrixRule(Algebra[Gather]):
     def run(self, operation: MatrixOperation, operands: Sequence[Gather], target: Gather | None = None,
             kind: Kind = "store") -> Gather:  # fmt: skip
         """Have an operation carried out; return where its result is."""
-        found = self.whole(operation.results[0]) if target is None else target
-        given = [self.side_by_side(use) for use in operands]
-        self.steps.append(matrix_region(operation, given, [Result(0, found.buffer, found.table, kind)]))
-        return found
+        result = self.whole(operation.results[0]) if target is None else target
+        inputs = [self.side_by_side(use) for use in operands]
+        self.steps.append(matrix_region(operation, inputs, [Result(0, result.buffer, result.table, kind)]))
+        return result
 
     def side_by_side(self, use: Gather) -> Gather:
         """Return a matrix whose entries are side by side in memory, row by row."""
@@ -171,11 +168,11 @@ class MatrixRule(Algebra[Gather]):
                 kind: Kind = "store") -> Gather:  # fmt: skip
         """Have a function of entries carried out."""
         count = reads[0].table.count
-        found = self.whole(count) if target is None else target
+        written = self.whole(count) if target is None else target
         body = _body(function, len(reads))
-        result = Result(0, found.buffer, found.table, kind)
+        result = Result(0, written.buffer, written.table, kind)
         self.steps.append(Region(body, count, tuple(reads), (result,)))
-        return found
+        return written
 
     def product(self, sizes: tuple[int, ...], left: Gather, right: Gather, transposed: tuple[bool, bool],
                 target: Gather | None = None, kind: Kind = "store") -> Gather:  # fmt: skip
@@ -217,7 +214,6 @@ class MatrixRule(Algebra[Gather]):
 
 
 def _repeated(number: Gather, count: int) -> Gather:
-    """Return one number as often as asked for."""
     return Gather(number.buffer, Affine(0, 0, count))
 
 

@@ -1,9 +1,9 @@
 """Where and in which order loops write the entries of a matrix, and what that costs.
 
 Pairs (i, j) in the order of i write a triangle below the diagonal column by column, in that of j row by row: so
-repetitions, which do not wait for each other, may be put in the order in which what they store rises. Entries that meet
-others, those of the diagonal for most, may lie where no table has a step, and would take it from all others; such
-entries are added up apart, packed, and the few of them are copied.
+independent repetitions may be reordered until the places they store to rise. Entries that share their places, mostly
+those of the diagonal, may lie at irregular places and spoil the steps of all others; they are added up apart, packed,
+and copied.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Orders: TypeAlias = dict[int, Places]  # of a draft, by its id, the order of its
 
 @dataclass(frozen=True, eq=False)
 class WrittenEntry:
-    """A node of a region in the making, and its place in the matrix in every repetition."""
+    """A node of a region under construction, and its place in the matrix in every repetition."""
 
     draft: RegionDraft
     node: int
@@ -40,7 +40,7 @@ class WrittenEntry:
 class Writing:
     """Entries that go to positions, stored where they are `alone`, else added.
 
-    If there is an `apart`, the others are added up in a buffer of their own, of which these are the positions.
+    With `apart`, the others are added up in a buffer of their own, whose positions these are.
     """
 
     entries: Sequence[WrittenEntry]
@@ -51,7 +51,7 @@ class Writing:
 
     @property
     def drafts(self) -> list[RegionDraft]:
-        """The regions in the making, each once."""
+        """The different regions under construction."""
         return list({id(entry.draft): entry.draft for entry in self.entries}.values())
 
     def places(self) -> Iterable[tuple[WrittenEntry, Places, bool]]:
@@ -82,43 +82,43 @@ class Writing:
 
     def carry_out(self, buffer: int, apart: int) -> None:
         """Let the entries be results in a buffer, and those that are added up apart in another one."""
-        found = list(self.places())
+        targets = list(self.places())
         for draft in self.drafts:
             if id(draft) in self.orders:
                 draft.reorder(self.orders[id(draft)])
-        for (entry, places, here), single in zip(found, self.alone, strict=True):
+        for (entry, places, here), single in zip(targets, self.alone, strict=True):
             entry.draft.result(entry.node, buffer if here else apart, places, "store" if single else "add")
 
 
-def cheapest_writing(entries: Sequence[WrittenEntry], positions: Sequence[Places], found: Arranged) -> Writing:
-    """Return how entries go to positions at the least cost; `found` says which of them are alone."""
-    ways = [Writing(entries, positions, found.alone)]
-    if any(found.alone) and not all(found.alone):
-        numbers, apart = _apart(positions, found)
-        ways.append(Writing(entries, numbers, found.alone, apart=apart))
-    if orders := rising(entries, positions, found.alone):
+def cheapest_writing(entries: Sequence[WrittenEntry], positions: Sequence[Places], layout: Arranged) -> Writing:
+    """Return how entries go to positions at the least cost; `layout` says which of them are alone."""
+    ways = [Writing(entries, positions, layout.alone)]
+    if any(layout.alone) and not all(layout.alone):
+        numbers, apart = _apart(positions, layout)
+        ways.append(Writing(entries, numbers, layout.alone, apart=apart))
+    if orders := rising(entries, positions, layout.alone):
         ways += [replace(way, orders=orders) for way in ways]
     return min(ways, key=lambda way: way.cost)
 
 
-def _apart(positions: Sequence[Places], found: Arranged) -> tuple[list[Places], Places]:
+def _apart(positions: Sequence[Places], layout: Arranged) -> tuple[list[Places], Places]:
     """Return positions with numbers for entries that are not alone, side by side as they are arranged, and theirs."""
-    meeting = [k for k, single in enumerate(found.alone) if not single]
-    short = {k: slice(1) if is_uniform(found.positions[k]) else slice(None) for k in meeting}
-    known, first = np.unique(np.concatenate([found.positions[k][short[k]] for k in meeting]), return_index=True)
+    meeting = [k for k, single in enumerate(layout.alone) if not single]
+    short = {k: slice(1) if is_uniform(layout.positions[k]) else slice(None) for k in meeting}
+    known, first = np.unique(np.concatenate([layout.positions[k][short[k]] for k in meeting]), return_index=True)
     numbers = list(positions)
     for k in meeting:
-        numbers[k] = each(lambda places, _: np.searchsorted(known, places), found.positions[k], found.positions[k])
+        numbers[k] = each(lambda places, _: np.searchsorted(known, places), layout.positions[k], layout.positions[k])
     return numbers, np.concatenate([positions[k][short[k]] for k in meeting])[first]
 
 
 def rising(entries: Sequence[WrittenEntry], positions: Sequence[Places], alone: Sequence[bool]) -> Orders:
-    """Return the orders of repetitions in which the positions of the first entry that is stored rise.
+    """Return orders of the repetitions in which the positions of the first stored entry rise.
 
-    There is none for a region whose positions rise as they are.
+    Regions whose positions rise already have none.
     """
-    found: Orders = {}
+    orders: Orders = {}
     for entry, places, single in zip(entries, positions, alone, strict=True):
-        if single and id(entry.draft) not in found:
-            found[id(entry.draft)] = np.argsort(places, kind="stable")
-    return {draft: order for draft, order in found.items() if (np.diff(order) != 1).any()}
+        if single and id(entry.draft) not in orders:
+            orders[id(entry.draft)] = np.argsort(places, kind="stable")
+    return {draft: order for draft, order in orders.items() if (np.diff(order) != 1).any()}

@@ -37,8 +37,8 @@ class Support:
     def add(self, numbers: Places, places: Places) -> None:
         """Note entries."""
         for number in distinct(numbers).tolist():
-            found = distinct(places[numbers == number])
-            self.columns[number] = np.union1d(self.columns.get(number, found[:0]), found)
+            columns = distinct(places[numbers == number])
+            self.columns[number] = np.union1d(self.columns.get(number, columns[:0]), columns)
 
     def of(self, number: int) -> Places:
         """Return the columns of a row that may be non-zero."""
@@ -46,7 +46,7 @@ class Support:
 
 
 def draft_of(piece: Piece) -> RegionDraft:
-    """Return a region in the making with the slots of a piece."""
+    """Return a region under construction with the slots of a piece."""
     slots = [(slot.node, slot.buffer, slot.places) for slot in piece.slots]
     return RegionDraft(piece.build, piece.count, slots, [], piece.origin)
 
@@ -66,7 +66,7 @@ def partials(piece: Piece, nodes: Sequence[int]) -> dict[tuple[int, int], int]:
 
 
 def flat_draft(count: int) -> RegionDraft:
-    """Return a region in the making on a graph of its own."""
+    """Return a region under construction on a graph of its own."""
     return RegionDraft(Builder(Graph(lines=False)), count, [])
 
 
@@ -84,9 +84,9 @@ class InnerJacobian:
         self.buffer: int = assembly.workspace(len(inner) * width)
         self.support: Support = Support(width, {})
 
-    def write(self, wanted: set[int]) -> None:
+    def write(self, values: set[int]) -> None:
         """Write the rows of the wanted values and of those behind them."""
-        chosen = self.behind(wanted)
+        chosen = self.behind(values)
         for piece in self.pieces:
             terms = [
                 term for term in piece.terms if chosen & set(distinct(self.inner.of(term.buffer, term.places)).tolist())
@@ -95,18 +95,18 @@ class InnerJacobian:
                 numbers = [self.inner.of(term.buffer, term.places) for term in terms]
                 self.write_piece(piece, [term.node for term in terms], numbers)
 
-    def behind(self, wanted: set[int]) -> set[int]:
+    def behind(self, numbers: set[int]) -> set[int]:
         """Return values with all that they depend on."""
-        found = set(wanted)
+        behind = set(numbers)
         for piece in reversed(self.pieces):
             targets = {n for term in piece.terms for n in distinct(self.inner.of(term.buffer, term.places)).tolist()}
-            if targets & found:
+            if targets & behind:
                 for slot in piece.inner:
-                    found |= set(distinct(self.inner.of(slot.buffer, slot.places)).tolist())
-        return found
+                    behind |= set(distinct(self.inner.of(slot.buffer, slot.places)).tolist())
+        return behind
 
     def write_piece(self, piece: Piece, nodes: Sequence[int], numbers: Sequence[Places]) -> None:
-        """Add what the terms of a piece contribute."""
+        """Add the contributions of a piece's terms."""
         draft, slots = draft_of(piece), parameters_of(piece)
         pairs = list[tuple[RegionDraft, int, Places]]()  # coefficients of other rows: row times all + column
         parts = [draft]
@@ -202,7 +202,7 @@ class LowRank:
 
     def places(self, support: Support, triangle: Triangle | None) -> Places | None:
         """Return where a triangle, or the whole matrix, may be non-zero, in the order of rows."""
-        found = [np.empty(0, dtype=np.int64)]
+        places = [np.empty(0, dtype=np.int64)]
         pairs = [(support.of(number), columns) for number, columns in self.crossing.columns.items()]
         for number, others in self.curving.columns.items():
             pairs += [(support.of(number), support.of(other)) for other in others.tolist()]
@@ -211,17 +211,17 @@ class LowRank:
         for first, second in pairs:
             rows, columns = (grid.ravel() for grid in np.meshgrid(first, second, indexing="ij"))
             low, high = np.minimum(rows, columns), np.maximum(rows, columns)
-            found += [high * self.width + low] if triangle != "upper" else []
-            found += [low * self.width + high] if triangle != "lower" else []
-        return distinct(np.concatenate(found))
+            places += [high * self.width + low] if triangle != "upper" else []
+            places += [low * self.width + high] if triangle != "lower" else []
+        return distinct(np.concatenate(places))
 
     def right(self, jacobian: InnerJacobian) -> dict[int, int]:
         """Write the rows of R, of L_zz Z where there is no L_zx; return the buffer of each."""
         if not self.curving.columns:
             return dict.fromkeys(self.crossing.columns, self.crossed)
         buffer = self.assembly.workspace(len(self.inner) * self.width)
-        made = {n: np.append(self.curving.of(n), -np.append(self.crossing.of(n), -2)) for n in sorted(self.numbers)}
-        for numbers in alike(made):
+        factors = {n: np.append(self.curving.of(n), -np.append(self.crossing.of(n), -2)) for n in sorted(self.numbers)}
+        for numbers in alike(factors):
             self.right_rows(buffer, numbers, jacobian)
         return dict.fromkeys(sorted(self.numbers), buffer)
 

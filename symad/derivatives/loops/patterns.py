@@ -1,8 +1,8 @@
 """Choose the storage places of matrix entries so that loops write them contiguously.
 
-An entry of a body is written to another place of the matrix in each repetition. Entries at places that nothing else
-writes are stored one after the other, repetition by repetition. Entries that meet at some place (the diagonal, for
-most) are a family: they share their places, in the order of rows and columns, and are added up.
+An entry of a body goes to another place of the matrix in each repetition. Entries at places that nothing else writes
+are stored one after the other, repetition by repetition. Entries that share places (mostly the diagonal) are a family:
+they are added up at places in the order of rows and columns.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def arranged(entries: Sequence[tuple[Places, Places]], shape: tuple[int, int]) -
 
 
 def _numbered(places: Places) -> tuple[Places, Places]:
-    """Return the different places in rising order, and the number of each; columns that rise are merged, not sorted."""
+    """Return the different places in rising order, and the number of each; rising columns are merged, not sorted."""
     order = np.argsort(places, kind="stable")
-    found = places[order]
-    new = np.concatenate([[True], found[1:] != found[:-1]])
+    ascending = places[order]
+    new = np.concatenate([[True], ascending[1:] != ascending[:-1]])
     numbers = np.empty_like(places)
     numbers[order] = np.cumsum(new) - 1
-    return found[new], numbers
+    return ascending[new], numbers
 
 
 def is_uniform(places: Places) -> bool:
@@ -127,8 +127,8 @@ def _families(keys: Sequence[Places]) -> tuple[list[list[int]], list[bool]]:
     owner = np.repeat(np.arange(len(keys)), [len(column) for column in shortened])
     order = np.argsort(joined, kind="stable")  # columns that rise are merged, not sorted
     owner = owner[order]
-    again = np.nonzero(np.diff(joined[order]) == 0)[0]
-    pairs = distinct(owner[again] * len(keys) + owner[again + 1])
+    repeated = np.nonzero(np.diff(joined[order]) == 0)[0]
+    pairs = distinct(owner[repeated] * len(keys) + owner[repeated + 1])
     head = list(range(len(keys)))
     for first, second in zip((pairs // len(keys)).tolist(), (pairs % len(keys)).tolist(), strict=True):
         alone[first] = alone[second] = False
@@ -141,7 +141,7 @@ def _families(keys: Sequence[Places]) -> tuple[list[list[int]], list[bool]]:
 
 
 def _head(head: list[int], number: int) -> int:
-    """Return the first of the family of an entry; the way there is shortened."""
+    """Return the first member of an entry's family, and shorten the way to it."""
     while head[number] != number:
         head[number] = head[head[number]]
         number = head[number]

@@ -1,7 +1,7 @@
 """Pullback and gradient: run a rolled program forward, then its regions backward, last to first.
 
-The buffers that matter have buffers of cotangents: those of outputs are given, those of inputs are the results, all
-others begin at zero and are added up by the regions that read them, before the region that wrote them is met.
+Active buffers have buffers of cotangents: those of outputs are given, those of inputs are the results. The others begin
+at zero, and the regions that read a buffer add to them before the region that wrote it is reached.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class EndlessLoopError(ArgumentError):
 
 
 class Reverse:
-    """Steps with what is active in them, and where the cotangents of their buffers are."""
+    """Steps, their active buffers, and the places of the cotangents."""
 
     draft: Draft
     steps: Sequence[Step]
@@ -43,22 +43,22 @@ class Reverse:
         draft: Draft,
         steps: Sequence[Step],
         active: Collection[int],
-        given: dict[int, Place],
+        cotangents: dict[int, Place],
         checkpoints: Checkpoints,
         ahead: Forward | None = None,
         cuts: Mapping[Nest, frozenset[int]] | None = None,
     ) -> None:
-        """Take the buffers that are active before the steps, and the cotangents of what is there after them.
+        """Take the buffers that are active before the steps, and the cotangents of those after them.
 
-        `ahead` is known of steps that these are part of. `cuts` are nests of segments, which are run again.
+        `ahead` is the analysis of steps that these are part of. `cuts` are nests of segments, which are run again.
         """
         self.draft, self.steps, self.checkpoints, self.cuts = draft, steps, checkpoints, cuts or {}
         infinite = draft.infinite if ahead is None else ahead.infinite
         self.ahead: Forward = forward(steps, draft.buffers, active, None if ahead is None else ahead.replays, infinite)
-        guarded = [buffer for buffer, place in given.items() if place.guard is not None]
-        self.behind: Backward = backward(steps, self.ahead, given, guarded)
+        guarded = [buffer for buffer, place in cotangents.items() if place.guard is not None]
+        self.behind: Backward = backward(steps, self.ahead, cotangents, guarded)
         self.cotangents: dict[int, Place] = {
-            buffer: given[buffer] if buffer in given else self.new_place(buffer)
+            buffer: cotangents[buffer] if buffer in cotangents else self.new_place(buffer)
             for buffer in sorted(self.behind.buffers)
         }
 
@@ -73,20 +73,20 @@ class Reverse:
         back: list[list[Step]] = []
         for step in steps:
             if isinstance(step, Region):
-                forth, found = self.region(step, counts)
+                forth, steps_back = self.region(step, counts)
                 there.append(forth)
             elif step in self.cuts:
                 there.append(step)
-                found = [Nest(step.count, tuple(self.nest_again(step, (*counts, step.count))))]
+                steps_back = [Nest(step.count, tuple(self.nest_again(step, (*counts, step.count))))]
             else:
-                inner, found = self.both_ways(step.steps, (*counts, step.count))
+                inner, steps_back = self.both_ways(step.steps, (*counts, step.count))
                 there.append(replace(step, steps=tuple(inner)))
-                found = [Nest(step.count, tuple(found))] if found else []
-            back.append(found)
-        return there, [step for found in reversed(back) for step in found]
+                steps_back = [Nest(step.count, tuple(steps_back))] if steps_back else []
+            back.append(steps_back)
+        return there, [step for steps_back in reversed(back) for step in steps_back]
 
     def region(self, region: Region, counts: tuple[int, ...]) -> tuple[Region, list[Step]]:
-        """Return a region that stores what is needed of its carries, and the steps that run it backward."""
+        """Return a region that stores the needed values of its carries, and the steps that run it backward."""
         if not self.behind.slots[region]:
             return region, []
         if region.matrix is not None:
@@ -99,14 +99,14 @@ class Reverse:
                 do="give it a bound: fori_loop, or while_loop(..., max_steps=...); or use forward mode",
             )
         if self.checkpoints != "all" and not region.parallel and any(count != FIXED for count in counts):
-            return region, self.again(region, counts)
+            return region, self.chain_again(region, counts)
         needs = Needs(
             self.ahead.replay(region), self.behind.slots[region], self.behind.outputs[region],
             self.behind.results[region], self.cotangents,
             self.behind.guarded_carries[region], self.ahead.infinite_slots[region],
         )  # fmt: skip
-        made = BackwardRegion(self.draft, region, counts, needs)
-        return made.forward, made.steps
+        backward_region = BackwardRegion(self.draft, region, counts, needs)
+        return backward_region.forward, backward_region.steps
 
     def of_matrices(self, region: Region, matrix: MatrixOperation, counts: tuple[int, ...]) -> list[Step]:
         """Return the steps that run a matrix operation backward, as the rounds of the nests around it are."""
@@ -118,8 +118,8 @@ class Reverse:
             use = turned.results[number]
             place = self.cotangents[use.buffer]
             known.append(None if place.one or place.guard is None else Gather(place.guard, use.table))
-            one = self.draft.number(1.0, use.table.count) if place.one else None
-            cotangents[number] = one or Gather(place.buffer, use.table)
+            unit = self.draft.number(1.0, use.table.count) if place.one else None
+            cotangents[number] = unit or Gather(place.buffer, use.table)
         targets: dict[int, Gather] = {}
         guards: list[Gather] = []
         for slot in self.behind.slots[region]:
@@ -132,7 +132,7 @@ class Reverse:
         steps = list(rule.backward(cotangents, targets))
         return [*steps, *(step for guard in guards for step in rule.guards(known[-1], guard, ahead=False))]
 
-    def again(self, region: Region, counts: tuple[int, ...]) -> list[Step]:
+    def chain_again(self, region: Region, counts: tuple[int, ...]) -> list[Step]:
         """Return the steps that run a chain in a nest again, and then backward, in each round."""
         first, depth = len(self.draft.buffers), len(counts)
         turned = readdressed(region, lambda buffer, table: (buffer, backward_table(table, counts, turned=False)))
@@ -144,8 +144,8 @@ class Reverse:
     def nest_again(self, nest: Nest, counts: tuple[int, ...]) -> list[Step]:
         """Return the steps of a nest of segments that run a segment again, and then backward, in each round.
 
-        They use buffers of their own, whose cotangents begin at zero in each round: in each round of the innermost nest
-        of segments that they belong to, and there only, so that a place is begun in the rounds of one nest.
+        They have buffers of their own, whose cotangents begin at zero in each round of the innermost nest of segments
+        that they belong to, and only there.
         """
         first, depth, scratch = len(self.draft.buffers), len(counts), self.cuts[nest]
         own = {buffer: self.draft.like(buffer) for buffer in sorted(scratch)}
@@ -154,8 +154,8 @@ class Reverse:
         )
         steps, cuts = cut_nests(self.draft, turned, self.checkpoints, depth, first)
         active = self.ahead.buffers | {own[buffer] for buffer in scratch & self.ahead.buffers}
-        given = self.cotangents | {own[b]: self.cotangents[b] for b in sorted(scratch & self.cotangents.keys())}
-        inner = Reverse(self.draft, steps, active, given, self.checkpoints, self.ahead, cuts)
+        cotangents = self.cotangents | {own[b]: self.cotangents[b] for b in sorted(scratch & self.cotangents.keys())}
+        inner = Reverse(self.draft, steps, active, cotangents, self.checkpoints, self.ahead, cuts)
         there, back = inner.both_ways(steps, (FIXED,) * depth)
         further = {buffer for used in cuts.values() for buffer in used}
         begun = [buffer for buffer in sorted(inner.cotangents) if buffer >= first and buffer not in further]
@@ -191,7 +191,7 @@ def pullback(
         name = "cotangent" if len(program.outputs) == 1 else f"cotangent_{number - program.first_output}"
         buffer = draft.like(number)
         seeds[number] = Place(buffer, guard=buffer if units else None)
-        fresh = fresh_name(name, [found for found, _ in inputs])
+        fresh = fresh_name(name, [input_name for input_name, _ in inputs])
         inputs.append((Input(fresh, array.shape), seeds[number].buffer))
     return draft.finish(inputs, [*outputs, *_run_back(draft, active, seeds, checkpoints)], "pullback")
 
@@ -232,26 +232,26 @@ def _run_back(
     reverse = Reverse(draft, steps, active, places, checkpoints, cuts=cuts)
     there, back = reverse.both_ways(steps, ())
     draft.steps = [*there, *copies, *back]
-    found = []
+    gradients = []
     for number in active:
         place = reverse.cotangents.get(number) or Place(draft.like(number))
-        found.append((Output(draft.program.inputs[number].shape, ()), place.buffer))
-    return found
+        gradients.append((Output(draft.program.inputs[number].shape, ()), place.buffer))
+    return gradients
 
 
 def _cut(draft: Draft, steps: Sequence[Step], checkpoints: Checkpoints) -> list[Step]:
     """Return steps with long chains in segments."""
-    found: list[Step] = []
+    cut: list[Step] = []
     for step in steps:
         if isinstance(step, Region):
-            found += segmented(draft, step, segments_of(checkpoints, step, 0), 0)
+            cut += segmented(draft, step, segments_of(checkpoints, step, 0), 0)
         else:
-            found.append(step)
-    return found
+            cut.append(step)
+    return cut
 
 
 def _cotangents_of_outputs(draft: Draft, seeds: dict[int, Place]) -> tuple[dict[int, Place], list[Step]]:
-    """Return where the cotangents of outputs are; those of one that is read again are added up, from what is given."""
+    """Return the places of the cotangents of outputs; an output that is read again gets a buffer of sums."""
     places, copies = dict(seeds), list[Step]()
     for buffer in sorted(buffers_read(draft.program.steps) & seeds.keys()):
         size = draft.buffers[buffer].size

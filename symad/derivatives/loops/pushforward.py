@@ -1,7 +1,7 @@
 """Pushforward: a rolled program with the tangents of its outputs, in the same loops.
 
-Every active buffer has a buffer of tangents of the same size; a region becomes the region of its body's pushforward,
-with gathers, carries and results doubled where they are active.
+Every active buffer has a buffer of tangents of the same size. A region gets the pushforward of its body, with gathers,
+carries and results doubled where they are active.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from symad.derivatives.loops.matrix_rules import MatrixRule
 def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = False) -> RolledProgram:
     """Return the program of values and tangents: inputs are all inputs, then the tangents of the active ones.
 
-    Outputs are all outputs, then their tangents, each in its array's shape and with its pattern. Where the tangents of
-    inputs will be `units` they are their own guards: the zeros in them mean that nothing depends on these places.
+    Outputs are all outputs, then their tangents, each in its array's shape and with its pattern. Tangents that will be
+    `units` are their own guards: nothing depends on the places of their zeros.
     """
     draft = Draft(program)
     ahead = forward(program.steps, program.buffers, active, infinite=draft.infinite, guarded=active if units else ())
@@ -34,11 +34,11 @@ def pushforward(program: RolledProgram, active: Sequence[int], *, units: bool = 
     own = set(active) if units else set[int]()
     guards = {buffer: tangents[buffer] if buffer in own else draft.like(buffer) for buffer in sorted(ahead.guarded)}
     pushed = _Pushed(draft, ahead, tangents, guards)
-    draft.steps = [made for step in program.steps for made in pushed.steps(step)]
+    draft.steps = [pushed_step for step in program.steps for pushed_step in pushed.steps(step)]
     inputs, outputs = draft.arrays
     for number in active:
         array = program.inputs[number]
-        name = fresh_name(f"{array.name}_tangent", [found for found, _ in inputs])
+        name = fresh_name(f"{array.name}_tangent", [input_name for input_name, _ in inputs])
         inputs.append((Input(name, array.shape), tangents.get(number) or draft.like(number)))
     outputs += [(Output(array.shape, (), None, array.pattern), tangents[buffer]) for array, buffer in outputs]
     return draft.finish(inputs, outputs, "pushforward")
@@ -55,7 +55,7 @@ class _Pushed:
         if isinstance(step, Region) and step.matrix is not None:
             return [step, *self.of_matrices(step, step.matrix, nested)]
         if isinstance(step, Nest):
-            inner = (made for inner in step.steps for made in self.steps(inner, nested=True))
+            inner = (pushed_step for inner in step.steps for pushed_step in self.steps(inner, nested=True))
             return [replace(step, steps=tuple(inner))]
         return [self.region(step)]
 
@@ -137,13 +137,13 @@ class _Pushed:
         return Wiring(region.body, {}, {}, results).region(region.count, region.origin, region.stop)
 
     def initial(self, use: Gather) -> Gather:
-        """Return where the tangent of an initial value is: the number 0 if it is not active."""
+        """Return the tangent of an initial value: the number 0 if it is not active."""
         return (
             Gather(self.tangents[use.buffer], use.table) if use.buffer in self.ahead.buffers else self.draft.number(0.0)
         )
 
     def initial_guard(self, use: Gather) -> Gather:
-        """Return where the guard of that tangent is."""
+        """Return the guard of that tangent."""
         if use.buffer in self.guards:
             return Gather(self.guards[use.buffer], use.table)
         return self.draft.number(1.0 if self.ahead.places.meet(use) else 0.0)

@@ -1,14 +1,12 @@
 """One region in reverse: gathers become adds, results become gathers, carries stay carries.
 
-A carried region runs from its last repetition to its first; what it needs of its carries was stored going forward, one
-number for each repetition. Only carries of lag 1 are known here: `single_lags` has written longer ones as several.
+A carried region runs from its last repetition to its first; the values of its carries were stored going forward. Only
+carries of lag 1 are known here: `single_lags` has replaced longer ones. The cotangents of carries begin with the number
+0 where nothing is read after the last repetition, and continue with it where a repetition passes nothing on. Straight
+lines have no product there; here guards keep such a 0 from an infinite partial derivative.
 
-The cotangents of carries begin with the number 0, where nothing is read after the last repetition, and go on with it,
-where a repetition passes nothing on. Straight lines have no product there; here guards keep such a 0 from an infinite
-partial derivative.
-
-`counts` are the rounds of the nests around, which run backward too; FIXED for one whose rounds run as they are, and
-whose rounds use the same workspace one after the other.
+`counts` are the rounds of the nests around, which run backward too; FIXED for one whose rounds run forward and share a
+workspace.
 """
 
 from __future__ import annotations
@@ -36,9 +34,9 @@ FIXED = 0
 
 @dataclass(frozen=True)
 class Place:
-    """Where the cotangents of a buffer are: in another one, or the number 1 wherever they are asked for.
+    """Where the cotangents of a buffer are: in another one, or the number 1 everywhere (`one`).
 
-    Their guards, if they have any, are in a third one.
+    Their guards, if any, are in a third one.
     """
 
     buffer: int
@@ -48,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a region needs to run backward: its body, the slots, outputs and results with cotangents, where these are.
+    """What a region needs to run backward: its body, its slots, outputs and results with cotangents, and their places.
 
     `guarded` are the carries whose cotangents have guards, `infinite` the slots that may read infinite numbers.
     """
@@ -63,7 +61,7 @@ class Needs:
 
 
 class BackwardRegion:
-    """One region in the making: `forward` stores what is needed of its carries, `steps` run it backward."""
+    """One region under construction: `forward` stores the needed values of its carries, `steps` run it backward."""
 
     draft: Draft
     region: Region
@@ -81,12 +79,12 @@ class BackwardRegion:
         self.guarded: set[int] = {slot for slot in self.carried if slot in needs.guarded}
         self.guarded |= {slot for slot in self.carried if slot in needs.slots and self.guard_of(slot) is not None}
         self.before: list[Step] = []
-        # what carries leave at the end, and where it is added, by buffer: nobody may ask for that of guards
+        # final cotangents of carries, and their targets, by buffer; guards have none
         self.leaving: dict[tuple[int, tuple[int, ...]], list[tuple[Gather, Gather]]] = {}
         self.forward: Region = region
-        self.steps: list[Step] = self.made()
+        self.steps: list[Step] = self.backward_steps()
 
-    def made(self) -> list[Step]:
+    def backward_steps(self) -> list[Step]:
         """Return the steps backward."""
         region, needs = self.region, self.needs
         spread = [use for use in self.uses if use.kind != "last"]
@@ -96,17 +94,17 @@ class BackwardRegion:
         guarded = [k for k, use in enumerate(read) if needs.cotangents[use.buffer].guard is not None]
         guarded += [k for k, slot in enumerate(self.carried, len(read)) if slot in self.guarded]
         asked = [slot for slot in needs.slots if slot in self.guarded or self.guard_of(slot) is not None]
-        body, found = body_pullback(needs.replay, joined, ones, guarded, asked, needs.infinite)
+        body, slots = body_pullback(needs.replay, joined, ones, guarded, asked, needs.infinite)
         inputs, outputs = len(region.body.inputs), len(region.body.outputs)
-        output = {slot: k for k, slot in enumerate(found, outputs)}
+        output = {slot: k for k, slot in enumerate(slots, outputs)}
         guard_slot = {k: number for number, k in enumerate(guarded, inputs + len(joined))}
-        guard_output = {slot: k for k, slot in enumerate(asked, outputs + len(found))}
-        wanted = [slot for slot in needs.slots if slot in output]
-        sources = [self.source(slot) for slot in wanted if slot >= self.first]
+        guard_output = {slot: k for k, slot in enumerate(asked, outputs + len(slots))}
+        sources_needed = [slot for slot in needs.slots if slot in output]
+        sources = [self.source(slot) for slot in sources_needed if slot >= self.first]
         self.widths: Counter[tuple[int, tuple[int, ...]]] = Counter(
             (source.buffer, source.table.shifts) for source in sources
         )
-        gathers = self.primal(body, [*(output[slot] for slot in wanted), *guard_output.values()])
+        gathers = self.primal(body, [*(output[slot] for slot in sources_needed), *guard_output.values()])
         for k, use in enumerate(read):
             gathers[inputs + k] = self.cotangent(use)
             if k in guard_slot:
@@ -117,7 +115,7 @@ class BackwardRegion:
             if k in guard_slot:
                 carries[guard_slot[k]] = guard_output.get(slot), (self.last_guard(slot),)
         results: list[tuple[int | None, Result]] = []
-        for slot in wanted:
+        for slot in sources_needed:
             results += self.results(slot, output[slot], guard_output.get(slot))
         backward = Wiring(body, gathers, carries, results).region(region.count, region.origin)
         return [*self.before, backward, *self.after()]
@@ -177,21 +175,21 @@ class BackwardRegion:
         return cell
 
     def last_guard(self, slot: int) -> Gather:
-        """Return where the guard of that cotangent is."""
+        """Return the guard of that cotangent."""
         uses = self.ends(slot)
         return self.guard(uses[0]) if len(uses) == 1 else self.draft.number(float(len(uses) > 1))
 
     def source(self, slot: int) -> Gather:
-        """Return what a slot reads; of a carry, its initial value."""
+        """Return the gather of a slot; of a carry, its initial value."""
         return self.region.gathers[slot] if slot < self.first else self.region.carries[slot - self.first].initial[0]
 
     def guard_of(self, slot: int) -> int | None:
-        """Return the buffer of the guards of what a slot reads."""
+        """Return the buffer of the guards of the places that a slot reads."""
         place = self.needs.cotangents.get(self.source(slot).buffer)
         return None if place is None else place.guard
 
     def results(self, slot: int, output: int, guard: int | None) -> list[tuple[int | None, Result]]:
-        """Return where the cotangent of a slot goes: to what it reads, or where its initial value was read."""
+        """Return where the cotangent of a slot goes: to the places that it reads, or that its initial value reads."""
         source = self.source(slot)
         if source.buffer not in self.needs.cotangents:
             return []
@@ -215,14 +213,14 @@ class BackwardRegion:
         return Result(0, buffer, end.table, "last")
 
     def after(self) -> list[Step]:
-        """Return the regions that add what carries have left at the end, one for all places of a buffer."""
+        """Return the regions that add the final cotangents of carries, one for all places of a buffer."""
         return [added(*map(_together, zip(*pairs, strict=True))) for pairs in self.leaving.values()]
 
 
 def backward_table(table: Table, counts: Sequence[int], *, turned: bool) -> Table:
     """Return a table with the rounds of the nests around backward, and its places too if it is turned.
 
-    The rounds of nests further inside run as they are.
+    Rounds of inner nests run forward.
 
     >>> backward_table(Affine(1, 2, 4, (8,)), [3], turned=True)
     Affine(start=23, step=-2, count=4, shifts=(-8,))
@@ -245,7 +243,7 @@ def strides(size: int, counts: Sequence[int]) -> tuple[int, ...]:
 
 
 def _together(uses: Sequence[Gather]) -> Gather:
-    """Return one use for several of one place each, in one buffer, that move on alike."""
+    """Return several uses of one place each, in one buffer, as a single use; they move alike."""
     places = table(np.array([use.table.first for use in uses]))
     return Gather(uses[0].buffer, replace(places, shifts=uses[0].table.shifts))
 

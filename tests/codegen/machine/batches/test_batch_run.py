@@ -98,8 +98,8 @@ def test_threads_share_what_was_seen_to_take_its_time(kernel: Kernel, monkeypatc
     assert timing.nanoseconds == 0.5
     for _ in range(100):
         timing.note(10**5, 50e-6)
-    assert not timing.wanted(10**5)
-    assert timing.wanted(10**6)
+    assert not timing.needs(10**5)
+    assert timing.needs(10**6)
 
 
 def test_the_first_batches_are_timed(kernel: Kernel, shares: list[int]) -> None:
