@@ -1,6 +1,6 @@
 """Copy rows into a table: drop aliases, merge equal rows, sort commutative operands anew.
 
-A pair is sorted because rows that were apart may be one in the table, or stand the other way round there.
+A pair is sorted because different rows may be one row in the table, or be in another order there.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def copy_rows(
     rows: Rows, order: Iterable[int], table: RowTable, row_of: dict[int, int], leaf: Callable[[int], int] | None = None,
     *, alone: bool = False,
 ) -> None:  # fmt: skip
-    """Copy rows, in topological order, into a table, and enter what became of each into `row_of`.
+    """Copy rows, in topological order, into a table, and enter their copies into `row_of`.
 
-    What is in `row_of` already is not copied, but stands for its row. `leaf` returns what a leaf becomes; without it
-    that is the leaf of its atom. `alone` says that no other thread knows the table, which is quicker.
+    Rows in `row_of` are not copied. `leaf` returns the copy of a leaf; by default the leaf of its atom. `alone` means
+    that no other thread knows the table, which is quicker.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -47,7 +47,7 @@ def copy_rows(
 
 
 def copied(rows: Rows, wanted: Sequence[int], table: RowTable, row_of: dict[int, int]) -> list[int]:
-    """Return what wanted rows become in a table; only what they need beyond `row_of` is copied.
+    """Return copies of wanted rows in a table; only rows that they need beyond `row_of` are copied.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -63,7 +63,7 @@ def copied(rows: Rows, wanted: Sequence[int], table: RowTable, row_of: dict[int,
 def program_over(
     rows: Rows, slots: Sequence[int], wanted: Sequence[int], name: str = "body"
 ) -> tuple[Program, list[int]]:
-    """Return the program of wanted rows over those slots that they need, and the numbers of these slots.
+    """Return the program of wanted rows over the slots that they need, and the numbers of these slots.
 
     A slot is an input, whatever its row computes; the outputs are numbers.
 
@@ -85,6 +85,6 @@ def program_over(
 
 
 def body_of(table: RowTable, slots: Iterable[str], outputs: Iterable[int], name: str) -> Program:
-    """Return the program of a table's rows, which has numbers in (the leaves that came first) and numbers out."""
+    """Return the program of a table's rows, with scalar inputs (the first leaves) and scalar outputs."""
     inputs, results = tuple(Input(slot, ()) for slot in slots), tuple(Output((), (row,)) for row in outputs)
     return Program(table.heads, table.operands, table.atoms, inputs, results, name)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+from functools import reduce
 from math import copysign, inf, isfinite, nan
 
 Number = float | bool
@@ -66,29 +68,19 @@ def power(base: float, exponent: float) -> float:
     except OverflowError:
         return -inf if base < 0 and exponent % 2 == 1 else inf
     except ValueError:
-        return _power_pole(base, exponent)
-
-
-def _power_pole(base: float, exponent: float) -> float:
-    if base == 0:
-        return copysign(inf, base) if exponent % 2 == 1 else inf
-    return nan
+        if base == 0:
+            return copysign(inf, base) if exponent % 2 == 1 else inf
+        return nan
 
 
 def add(*terms: float) -> float:
     """Sum from the left."""
-    result = terms[0]
-    for term in terms[1:]:
-        result = result + term
-    return result
+    return reduce(operator.add, terms)
 
 
 def multiply(*factors: float) -> float:
     """Product from the left."""
-    result = factors[0]
-    for factor in factors[1:]:
-        result = result * factor
-    return result
+    return reduce(operator.mul, factors)
 
 
 def maximum(*values: float) -> float:
