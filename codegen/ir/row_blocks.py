@@ -84,7 +84,7 @@ class RowBlocks:
         self.scanned = len(heads)
 
     def one_more(self, head: Head, newest: int, operands: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Return `overlapping` for one row; all blocks, when comparisons took as long as entering them (8 rows each)."""
+        """Return `overlapping` for one row; or all blocks, when comparisons took as long as entering 8 rows each."""
         waiting = self.waiting[head]
         looks = self.looks[head] = self.looks.get(head, 0) + 1
         if 8 * looks < sum([block.stop - block.start for block in waiting]):

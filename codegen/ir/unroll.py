@@ -63,9 +63,7 @@ class _RowWriter:
             if values is None:
                 return self.table.leaf(sp.S.Zero)
             value = float(values[place])
-            number = (
-                negative_zero if str(value) == "-0.0" else sp.Float(value) if isfinite(value) else sp.sympify(value)
-            )
+            number = negative_zero if str(value) == "-0.0" else sp.Float(value)  # or oo, -oo, nan
             row = self.places[buffer][place] = self.table.leaf(number)
         return row
 
