@@ -316,7 +316,6 @@ def _wide(writer: ChunkWriter, names: Names, row: Row) -> str:
 
 
 def _gather(writer: ChunkWriter, names: Names, row: Row) -> str:
-    """Write values side by side."""
     kind, value = Lanes(row[1][0]).type, "poison"
     for lane, operand in enumerate(row[2:]):
         value = names.new(f"insertelement {kind} {value},double {names[operand]},i32 {lane}")
@@ -324,7 +323,6 @@ def _gather(writer: ChunkWriter, names: Names, row: Row) -> str:
 
 
 def _lane(writer: ChunkWriter, names: Names, row: Row) -> str:
-    """Extract one value of a group."""
     kind = writer.lanes_of(writer.rows[row[2]]).type
     return names.new(f"extractelement {kind} {names[row[2]]},i32 {row[1]}")
 

@@ -261,7 +261,6 @@ def lane_call(function: str, arity: int, lanes: Lanes) -> Symbol:
 
 
 def _widened(name: str, function: str, parameters: str, arity: int) -> str:
-    """Return a function of float that calls one of double."""
     operands = range(arity)
     lines = [f"define internal float @{name}({parameters}) alwaysinline nounwind {{"]
     lines += [f"%v{k}=fpext float %x{k} to double" for k in operands]

@@ -238,7 +238,6 @@ def _in_time(
 
 
 def _length(steps: Sequence[Step]) -> int:
-    """Return how many regions run in steps."""
     return sum(1 if isinstance(step, Region) else step.count * _length(step.steps) for step in steps)
 
 

@@ -108,24 +108,9 @@ def sign(u: float) -> float:
     return 1.0 if u > 0 else -1.0 if u < 0 else 0.0 if u == 0 else u
 
 
-def floor(u: float) -> float:
-    """Largest integer value below; inf, nan and -0.0 stay."""
-    return copysign(float(math.floor(u)), u) if isfinite(u) else u
-
-
-def ceiling(u: float) -> float:
-    """Smallest integer value above; inf, nan and -0.0 stay."""
-    return copysign(float(math.ceil(u)), u) if isfinite(u) else u
-
-
-def trunc(u: float) -> float:
-    """Round towards zero."""
-    return copysign(float(math.trunc(u)), u) if isfinite(u) else u
-
-
-def rint(u: float) -> float:
-    """Round to the nearest integer value, halves to the even one."""
-    return copysign(float(round(u)), u) if isfinite(u) else u
+def rounding(function: Callable[[float], int]) -> Function:
+    """Return a function to integer values; inf, nan and -0.0 stay."""
+    return lambda u: copysign(float(function(u)), u) if isfinite(u) else u
 
 
 def modulo(u: float, v: float) -> float:
@@ -140,14 +125,6 @@ def modulo(u: float, v: float) -> float:
         return nan
 
 
-def fmod(u: float, v: float) -> float:
-    """Remainder with the sign of the dividend (C's fmod)."""
-    try:
-        return math.fmod(u, v)
-    except ValueError:
-        return nan
-
-
 def piecewise(*flat: Number) -> float:
     """First value whose condition holds, nan if none: value, condition, value, condition...
 
@@ -158,16 +135,6 @@ def piecewise(*flat: Number) -> float:
         if flat[k + 1]:
             return float(flat[k])
     return nan
-
-
-def gamma(u: float) -> float:
-    """Gamma function; a pole gives inf at zero (with its sign), nan at the negative integers."""
-    try:
-        return math.gamma(u)
-    except OverflowError:
-        return inf
-    except ValueError:
-        return copysign(inf, u) if u == 0 else nan
 
 
 exp: Function = total(math.exp)
@@ -187,5 +154,11 @@ acos: Function = total(math.acos)
 acosh: Function = total(math.acosh)
 atanh: Function = total(math.atanh, pole=lambda u: copysign(inf, u) if abs(u) == 1 else nan)
 hypot: Function = total(math.hypot)
+floor: Function = rounding(math.floor)
+ceiling: Function = rounding(math.ceil)
+trunc: Function = rounding(math.trunc)
+rint: Function = rounding(round)  # halves to the even value
+fmod: Function = total(math.fmod)  # with the sign of the dividend
+gamma: Function = total(math.gamma, pole=lambda u: copysign(inf, u) if u == 0 else nan)
 lgamma: Function = total(math.lgamma, pole=lambda u: inf)
 sqrt: Function = total(math.sqrt)

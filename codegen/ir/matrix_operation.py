@@ -55,7 +55,10 @@ _SIZES: dict[MatrixKind, int] = {
 _CUBES = {
     "determinant": 2 / 3, "log_determinant": 2 / 3, "solve": 2 / 3, "cholesky": 1 / 3, "eigen": 9, "exponential": 24,
 }  # fmt: skip  # of rows
-_FACTORS = {"qr": "Q, R, Q R", "eigen": "λ, V, V diag(λ) Vᵀ", "singular": "U, σ, V, U diag(σ) Vᵀ"}
+_FORMULAS = {
+    "cholesky": "L, L Lᵀ = {}", "determinant": "det {}", "log_determinant": "log |det {}|", "exponential": "exp {}",
+    "qr": "Q, R, Q R = {}", "eigen": "λ, V, V diag(λ) Vᵀ = {}", "singular": "U, σ, V, U diag(σ) Vᵀ = {}",
+}  # fmt: skip
 _NAMES = {
     "cholesky": "Cholesky factor", "triangular": "triangular solve", "qr": "QR factors",
     "eigen": "eigenvalues and eigenvectors", "singular": "singular values and vectors",
@@ -160,18 +163,10 @@ class MatrixOperation:
         """
         if self.kind == "product":
             return " ".join(f"{name}{'ᵀ' * turned}" for name, turned in zip(names, self.transposed, strict=True))
-        if self.kind == "cholesky":
-            return f"L, L Lᵀ = {names[0]}"
-        if self.kind == "determinant":
-            return f"det {names[0]}"
-        if self.kind == "exponential":
-            return f"exp {names[0]}"
         if self.kind in OWN:
             return f"{self.kind.replace('_', ' ')}({', '.join(names)})"
-        if self.kind == "log_determinant":
-            return f"log |det {names[0]}|"
-        if self.kind in _FACTORS:
-            return f"{_FACTORS[self.kind]} = {names[0]}"
+        if self.kind in _FORMULAS:
+            return _FORMULAS[self.kind].format(names[0])
         whole = f"tril({names[0]})" if self.kind == "triangular" else names[0]
         if self.sizes[1] == 1:
             return f"{whole}{'⁻ᵀ' if self.transposed[0] else '⁻¹'} {names[1]}"

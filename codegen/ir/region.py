@@ -256,7 +256,6 @@ def _check_matrix(region: Region, matrix: MatrixOperation, where: str) -> None:
 
 
 def _is_scalar(body: Program) -> bool:
-    """Return whether all slots and outputs of a body are numbers."""
     rows = [output.rows for output in body.outputs if output.positions is None and not output.shape]
     single = len(rows) == len(body.outputs) and all(len(row) == 1 and 0 <= row[0] < len(body) for row in rows)
     return single and not body.seeded and not any(slot.shape for slot in body.inputs)
@@ -284,6 +283,5 @@ def buffer_names(program: RolledProgram) -> list[str]:
 
 
 def _fresh(letter: str, taken: Sequence[str], first: str | None = None) -> Iterator[str]:
-    """Yield names with numbers that are not taken."""
     names = (f"{letter}{k}" for k in counting())
     yield from (name for name in chain([] if first is None else [first], names) if name not in taken)

@@ -180,7 +180,6 @@ class RowTable:
         return start + (np.arange(count) if several is None else several[1])
 
     def _enter(self, head: Head, start: int, stop: int) -> None:
-        """Enter a block into the memo."""
         self._memo[head].update(zip(rows_between(self.operands, start, stop), range(start, stop), strict=True))
 
     def _append(

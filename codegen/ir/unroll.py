@@ -30,7 +30,6 @@ class _RowLines(RowTable):
     """Rows that may be equal: merging them, which lowering does in any case, would take most of the time."""
 
     def canonical(self, head: Head, operands: tuple[int, ...]) -> int:
-        """Return a new row."""
         if not len(self.heads) % EVERY:
             check("writing loops as straight lines", self.heads)
         self.heads.append(head)
@@ -38,7 +37,6 @@ class _RowLines(RowTable):
         return len(self.heads) - 1
 
     def input(self, name: str) -> int:
-        """Return a new leaf."""
         self.atoms[len(self.heads)] = sp.Symbol(name)
         return self.canonical(sp.Symbol, ())
 

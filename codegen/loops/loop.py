@@ -8,7 +8,7 @@ the nodes between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, TypeGuard
@@ -105,6 +105,11 @@ def between(loop: Loop, nodes_for: Callable[[Nodes], Nodes]) -> Loop:
     results = tuple(replace(use, nodes=nodes_for(use.nodes)) for use in loop.results)
     carries = tuple(replace(use, initial=nodes_for(use.initial)) for use in loop.carries)
     return replace(loop, reads=tuple(map(column, loop.reads)), results=results, carries=carries)
+
+
+def joined(parts: Iterable[Nodes]) -> Nodes:
+    """Return arrays of nodes side by side."""
+    return np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes in parts)])
 
 
 def is_nodes(reads: Reads) -> TypeGuard[Nodes]:

@@ -6,7 +6,7 @@ function; then the chain is a nest, and does not grow with the grid.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -19,7 +19,7 @@ from codegen.ir.strictness import fall_back
 from codegen.loops.find.agreement import agree
 from codegen.loops.find.find import Line, find
 from codegen.loops.find.plain_rows import PlainRows, plain_rows
-from codegen.loops.loop import Loop, Nodes, StraightError
+from codegen.loops.loop import Loop, Nodes, StraightError, joined
 from codegen.loops.place.buffers import Arrays
 from codegen.loops.place.place_nodes import place
 from codegen.loops.place.placed_bodies import can_be_nest
@@ -39,8 +39,8 @@ def roll_rows(
     if len(rows.heads) < FEWEST_ROWS and not written:
         raise StraightError(f"too few operations for loops ({rows.operations})")
     stage("rows", lambda: _flat_program(rows, arrays))
-    inputs = _side_by_side(nodes for _, nodes in arrays.inputs)
-    pattern = find(rows, inputs, _side_by_side(nodes for nodes, _ in arrays.outputs), written, line_of)
+    inputs = joined(nodes for _, nodes in arrays.inputs)
+    pattern = find(rows, inputs, joined(nodes for nodes, _ in arrays.outputs), written, line_of)
     lines = (f"{loop.count} times {len(loop.body)} rows of {loop.origin}" for loop in pattern.loops)
     stage("loops", lambda: "\n".join(lines))
     if not pattern.loops:
@@ -70,7 +70,7 @@ def roll_program(program: Program) -> RolledProgram:
     ends = np.cumsum([0, *(array.size for array in program.inputs)])
     inputs = [np.arange(start, start + array.size) for start, array in zip(ends, program.inputs, strict=False)]
     outputs = [_filled(output, zero) for output in program.outputs]
-    rows = plain_rows(table, _side_by_side(inputs), _side_by_side(outputs), [])
+    rows = plain_rows(table, joined(inputs), joined(outputs), [])
     arrays = Arrays(
         [(a.name, rows.rows_of(nodes).reshape(a.shape)) for a, nodes in zip(program.inputs, inputs, strict=True)],
         [(rows.rows_of(nodes).reshape(o.shape), o.pattern) for o, nodes in zip(program.outputs, outputs, strict=True)],
@@ -87,10 +87,6 @@ def _filled(output: Output, zero: int) -> Nodes:
     nodes = np.full(output.size, zero, dtype=np.int64)
     nodes[slice(None) if output.positions is None else list(output.positions)] = output.rows
     return nodes
-
-
-def _side_by_side(arrays: Iterable[Nodes]) -> Nodes:
-    return np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes in arrays)])
 
 
 def _flat_program(rows: PlainRows, arrays: Arrays) -> Program:

@@ -97,7 +97,6 @@ class _PairSharing:
         return last if whole else self.times(product, pair)
 
     def times(self, product: Product, pair: Pair) -> int:
-        """Return how often a product has the pair."""
         first, second = pair
         if first == second:
             return product.get(first, 0) // 2

@@ -116,7 +116,6 @@ class _Products(Rebuilder):
         return self.reciprocals[bottom]
 
     def constant(self, value: float) -> int:
-        """Return the factor of a constant."""
         if value not in self.constants:
             self.constants[value] = self.fresh
             self.values[self.fresh] = self.machine.const(value)

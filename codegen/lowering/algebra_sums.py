@@ -118,7 +118,6 @@ class _Sums(Rebuilder):
         return written
 
     def operations(self, terms: Terms) -> int:
-        """Return the number of operations of a sum; fused ones count once."""
         bare = products = 0
         for factors, coefficient in terms.items():
             count = 1 if factors in self.products else sum([abs(exponent) for _, exponent in factors])
@@ -210,7 +209,6 @@ class _Factorer(_Sums):
         return self.grouped(terms, groups) if groups else None
 
     def grouped(self, terms: Terms, groups: list[tuple[int, Terms]]) -> Reference:
-        """Build the sum of terms and of factors times sums."""
         machine = self.machine
         products = [machine.mul(self.value(factor), self.sum(inside.items())) for factor, inside in groups]
         total = self.sum(terms.items()) if terms else products.pop(0)

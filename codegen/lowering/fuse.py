@@ -212,12 +212,10 @@ class _Signs:
         return [(part, -1 if part == negated else 1) for part in parts]
 
     def plain(self, index: int) -> int:
-        """Return an old row with its own sign."""
         new, sign = self.done[index]
         return new if sign > 0 else self.negative(new)
 
     def negative(self, new: int) -> int:
-        """Return the negative of a new row."""
         value = constant_of(self.table.rows, new)
         return self.table.row("neg", new) if value is None else self.table.row("const", struct.pack(">d", -value))
 

@@ -247,7 +247,6 @@ class _Packer:
             self.now = None
 
     def operands(self, pack: Pack) -> list[Pack]:
-        """Return the operands of a pack's rows, side by side."""
         return list(zip(*[self.parts[row] for row in pack], strict=True))
 
     def read_alike(self, pack: Pack) -> list[Pack]:
@@ -289,7 +288,7 @@ class _Packer:
         return len(distinct) > 1 and pack == distinct + pack[-1:] * (len(pack) - len(distinct))
 
     def cheap(self, parts: Pack) -> bool:
-        """Whether the lanes of an operand are at hand: a pack, constants, one value for all, or a pack to be."""
+        """Whether the lanes of an operand are cheap: a pack, constants, one value for all, or a future pack."""
         rows = self.rows
         if parts in self.packs or len(set(parts)) == 1 or self.fits(parts):
             return True
@@ -297,12 +296,11 @@ class _Packer:
 
 
 def _shape(row: Row) -> Row:
-    """What a row does."""
     return row[: FIRST_OPERAND.get(row[0], 1)]
 
 
 def _fewest(shape: Row) -> int:
-    """How many expensive operations are worth a group."""
+    """Return how many expensive operations are worth a group."""
     known = FUNCTIONS.get(shape[1]) if shape[0] == "call" else None
     return FEWEST if known is None else known.fewest
 

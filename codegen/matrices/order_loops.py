@@ -60,7 +60,6 @@ class _BodyRows:
         return self.rows.row(sp.Equality, (first, second))
 
     def is_number(self, value: int) -> int:
-        """Return whether a value is not NaN."""
         return self.rows.row(sp.LessThan, (self.rows.row(sp.Abs, (value,)), self.rows.leaf(sp.oo)))
 
     def before(self, first: int, second: int, equal: int) -> int:

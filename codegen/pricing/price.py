@@ -113,7 +113,6 @@ def _in_groups(entries: Counter[str], alone: Mapping[str, int]) -> Counter[str]:
 
 
 def _zero(numbers: int) -> int:
-    """Return the amount of `zero` to clear numbers."""
     return numbers if numbers > NEAREST else numbers // LANES_AT_ONCE
 
 
@@ -182,7 +181,7 @@ def sweep_work(program: Program, lanes: int, halves: Halves | None = None) -> Wo
 
 
 def _far(size: int, used: int) -> Counter[str]:
-    """How many numbers of an array that are used come from beyond the nearest cache, or go there."""
+    """Return how many used numbers of an array are loaded from, or stored to, caches beyond the nearest one."""
     return Counter({"memory" if size > CACHED else "cache": used} if size > NEAREST else {})
 
 
@@ -364,7 +363,6 @@ def _cleared(program: RolledProgram) -> int:
 
 
 def _written(program: RolledProgram) -> Counter[int]:
-    """Return how often numbers of each buffer are written."""
     written: Counter[int] = Counter()
     for region, counts in regions_of(program.steps):
         for use in region.results:

@@ -155,7 +155,6 @@ class _Points(Function):
             self.store_one("zeroinitializer", self.offset(self.lane_sums[c], lane))
 
     def sum_of_lanes(self, c: int) -> str:
-        """Add the upper half of the lanes to the lower half, until one is left."""
         sums = [self.load(self.offset(self.lane_sums[c], lane)) for lane in range(self.width)]
         while len(sums) > 1:
             half = len(sums) // 2

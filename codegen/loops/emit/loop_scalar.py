@@ -81,7 +81,6 @@ class _Scalar(Function):
                     self.store_one(value, place)
 
     def entering(self, c: int, initial: list[str], rings: dict[int, str]) -> str:
-        """Return the value of a carry in this repetition."""
         if c not in rings:
             return f"%q{c}.0" if self.region.count > 1 else initial[0]
         place = rings[c]

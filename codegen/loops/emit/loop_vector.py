@@ -78,12 +78,10 @@ class _Vector(LaneFunction):
 
     @property
     def begin(self) -> str:
-        """The first repetition of a run, or of the block."""
         return "%first" if self.in_parts else "0"
 
     @property
     def lengths(self) -> Places:
-        """The numbers of repetitions of the runs or the blocks."""
         blocks = self.job.blocks
         if blocks is None or not self.in_parts:
             return self.runs.lengths
@@ -201,7 +199,6 @@ class _Vector(LaneFunction):
         return str(int(number) // width * width) if number.isdigit() else self.new(f"and i64 {number},{-width}")
 
     def leave(self, output: int, value: str) -> None:
-        """Store the values of the lanes."""
         for c in self.uses.get(output, ()):
             self.leave_one(c, value)
 

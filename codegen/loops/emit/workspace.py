@@ -129,7 +129,6 @@ def writes(program: RolledProgram, columns: Sequence[LoopColumns | None]) -> Wri
 
 
 def _read(program: RolledProgram, number: int) -> NDArray[np.bool_]:
-    """Return flags of the places of a buffer that are read."""
     is_read = np.zeros(program.buffers[number].size, dtype=bool)
     for region, counts in regions_of(program.steps):
         for use in region.reads:

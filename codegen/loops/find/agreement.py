@@ -19,7 +19,7 @@ from codegen.ir.unroll import unroll
 from codegen.limits import EVERY, check
 from codegen.loops.find.flat_rows import Flags, FlatRows, flattened, needed, waves
 from codegen.loops.find.plain_rows import PlainRows
-from codegen.loops.loop import Nodes
+from codegen.loops.loop import Nodes, joined
 from codegen.loops.place.buffers import Arrays
 
 Numbers = NDArray[np.float64]
@@ -126,11 +126,11 @@ def _all_close(values: Sequence[Numbers], expected: Sequence[Numbers]) -> bool:
 
 
 def _straight(rows: Rows, arrays: Arrays, point: list[Numbers]) -> list[Numbers]:
-    inputs = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for _, nodes in arrays.inputs)])
+    inputs = joined(nodes for _, nodes in arrays.inputs)
     numbers = np.concatenate([np.empty(0), *(array.ravel() for array in point)])
     wanted = [nodes.ravel() for nodes, _ in arrays.outputs]
     flat = rows.flat if isinstance(rows, PlainRows) else flattened(rows)
-    values = straight_values(rows, flat, inputs, numbers, np.concatenate([np.empty(0, dtype=np.int64), *wanted]))
+    values = straight_values(rows, flat, inputs, numbers, joined(wanted))
     return np.split(values, np.cumsum([len(nodes) for nodes in wanted])[:-1])
 
 

@@ -246,7 +246,6 @@ class _ChainBodyWriter:
         return bool((self.columns.inverse[place] & (place >= 0)).all())
 
     def read(self, column: Nodes) -> int:
-        """Return the number of the slot that reads a column."""
         self.reads.setdefault(column.tobytes(), column.copy())
         return self.numbers.setdefault((READ, column.tobytes()), len(self.reads) - 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from codegen.ir.program import Head, Rows
 from codegen.ir.row_table import RowTable
-from codegen.loops.loop import Nodes
+from codegen.loops.loop import Nodes, joined
 from codegen.records import dataclass
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -118,7 +118,7 @@ def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: 
     inside = [slice(rows.start, rows.stop) for rows in between]
     arity = [np.fromiter(map(len, operands[rows]), np.int64, rows.stop - rows.start) for rows in inside]
     some = [np.flatnonzero(counts) for counts in arity]
-    counts = _joined(numbers[chosen] for numbers, chosen in zip(arity, some, strict=True))
+    counts = joined(numbers[chosen] for numbers, chosen in zip(arity, some, strict=True))
     parts = chain.from_iterable(chain.from_iterable(operands[rows] for rows in inside))
     flat = np.fromiter(parts, np.int64, int(counts.sum()))
     named = {heads[block.start] for block in leaves}.union(*(heads[rows] for rows in inside))
@@ -129,13 +129,9 @@ def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: 
     ]
     stretches: list[tuple[range, Nodes | int]] = list(zip(between, codes, strict=True))
     stretches += [(block, int(np.searchsorted(known, id(heads[block.start])))) for block in leaves]
-    rows = _joined(chosen + first.start for chosen, first in zip(some, between, strict=True))
-    kinds = _joined(numbers[chosen] for numbers, chosen in zip(codes, some, strict=True))
+    rows = joined(chosen + first.start for chosen, first in zip(some, between, strict=True))
+    kinds = joined(numbers[chosen] for numbers, chosen in zip(codes, some, strict=True))
     return FlatRows(len(operands), rows, counts, flat, kinds, different, stretches)
-
-
-def _joined(parts: Iterable[Nodes]) -> Nodes:
-    return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
 
 def needed(flat: FlatRows, wanted: Flags, given: Flags) -> Flags:

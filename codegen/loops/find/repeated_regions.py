@@ -202,7 +202,6 @@ class _RepeatedRounds:
         return {number: (target, k * size) for k, number in enumerate(alike)}
 
     def place(self, use: Gather | Result) -> Part:
-        """Return where a use begins."""
         buffer, start = self.joined[0].get(use.buffer, (use.buffer, 0))
         return buffer, start + use.table.first
 
@@ -227,7 +226,6 @@ class _RepeatedRounds:
 
     @property
     def saved(self) -> int:
-        """Number of regions that the nest saves."""
         return (self.count - 1) * self.run.period
 
     def outside(self, buffer: int, table: Table) -> tuple[int, Table]:

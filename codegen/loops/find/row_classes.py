@@ -354,13 +354,6 @@ class _Classifier:
             self.literals[row] = self.kinds.leaf(0, constant=True)
         return self.literals[row]
 
-    def operand_classes(self, parts: tuple[int, ...], rule: int, of: list[int]) -> list[int]:
-        classes = [of[part] for part in parts]
-        for place in deciding(rule, len(parts)):
-            if classes[place] == NUMBER:
-                classes[place] = self.literal(parts[place])
-        return classes
-
     def one_by_one(self, rows: Nodes, ragged: Set[int]) -> dict[int, Nodes]:
         """Set the classes of rows, ascending, and of ragged sums; return those by class."""
         of, lead, kinds, memo = self.of.tolist(), self.lead.tolist(), self.kinds, self.memo
@@ -386,7 +379,11 @@ class _Classifier:
                 of[row] = self.kind_of(row, (left_kind, right_kind)) if kind is None else kind
             else:
                 lead[row] = lead[parts[0]]
-                of[row] = self.kind_of(row, self.operand_classes(parts, rule, of))
+                classes = [of[part] for part in parts]
+                for place in deciding(rule, len(parts)):
+                    if classes[place] == NUMBER:
+                        classes[place] = self.literal(parts[place])
+                of[row] = self.kind_of(row, classes)
         first = self.flat.start[np.array(swapped, dtype=np.int64)]
         self.parts[first], self.parts[first + 1] = self.parts[first + 1], self.parts[first]
         self.of, self.lead = np.array(of, dtype=np.int64), np.array(lead, dtype=np.int64)

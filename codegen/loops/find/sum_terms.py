@@ -8,13 +8,12 @@ term to its sum, and the sums are leaves for the rest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
 from codegen.limits import check
+from codegen.loops.find.flat_rows import Flags
 from codegen.loops.find.row_classes import Classes
 from codegen.loops.loop import Nodes
 from codegen.records import dataclass
@@ -26,8 +25,6 @@ SUMS = 16  # that make a family
 SHAPES = 4  # different sums in a family
 DEAR = 4.0  # cost of a term, in pairs of + and *, so that a single one is set apart with the others
 USUAL = 0.6  # part of the terms in sums of one shape, from which on these are a loop, and the others its edges
-
-Flags: TypeAlias = NDArray[np.bool_]
 
 
 def ragged_sums(classes: Classes) -> Nodes:

@@ -42,7 +42,6 @@ class _Area:
         return (places >= self.first) & (places < self.first + self.size)
 
     def packed(self, places: Places) -> Places:
-        """Return the places in the workspace."""
         record, number = np.divmod(places - self.first, self.step)
         return number * self.count + record
 

@@ -153,7 +153,11 @@ class ReachingDefinitions:
 
     def _run(self, region: Region) -> None:
         activity = self._activity(region)
-        sizes = [self._size(region, result) for result in region.results]
+        sizes = []
+        for result in region.results:
+            rows, slots = _cone(region.body, region.body.outputs[result.output].rows[0])
+            behind = _sum(self._behind(region.gathers[slot]) for slot in slots)
+            sizes.append(Size(rows + behind.rows, behind.slots, 1 + behind.depth))
         for result, size in zip(region.results, sizes, strict=True):
             places, into = result.table.places(), self.of[result.buffer]
             into.results.append((len(self.written), places))
@@ -177,11 +181,6 @@ class ReachingDefinitions:
             return gather.buffer in self.inputs
         active = self.of[gather.buffer].active[gather.table.places()]
         return bool(active[0]) if (active == active[0]).all() else active
-
-    def _size(self, region: Region, result: Result) -> Size:
-        rows, slots = _cone(region.body, region.body.outputs[result.output].rows[0])
-        behind = _sum(self._behind(region.gathers[slot]) for slot in slots)
-        return Size(rows + behind.rows, behind.slots, 1 + behind.depth)
 
     def _behind(self, gather: Gather) -> Size:
         """Return the largest size of the definitions that would be inlined for a slot."""

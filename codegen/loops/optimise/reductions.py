@@ -103,7 +103,6 @@ def _last_places(region: Region, carry: Carry, use: Result, read: Sequence[Place
 
 
 def _copies(initial: Sequence[Gather], buffer: int, places: Places) -> list[Region]:
-    """Return regions that add initial values to places."""
     copies = []
     for source in dict.fromkeys(use.buffer for use in initial):
         chosen = [k for k, use in enumerate(initial) if use.buffer == source]

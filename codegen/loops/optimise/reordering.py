@@ -67,7 +67,6 @@ def _place_by_place(region: Region) -> Region:
 
 
 def _in_order(region: Region, order: Places) -> Region:
-    """Return a region with its repetitions in another order."""
     return replace(
         region,
         gathers=tuple(Gather(use.buffer, _permuted(use.table, order)) for use in region.gathers),
@@ -76,7 +75,6 @@ def _in_order(region: Region, order: Places) -> Region:
 
 
 def _permuted(places: Table, order: Places) -> Table:
-    """Return the places of repetitions in another order."""
     if isinstance(places, Affine) and places.fixed:
         return places
     return replace(table(places.places()[order]), shifts=places.shifts)

@@ -15,7 +15,7 @@ from codegen.ir.program import Rows
 from codegen.ir.region import Buffer, Gather, Step
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.tables import Affine, table
-from codegen.loops.loop import Nodes, Reads, is_nodes
+from codegen.loops.loop import Nodes, Reads, is_nodes, joined
 from codegen.records import dataclass
 
 
@@ -45,7 +45,7 @@ class Buffers:
         self.steps: list[Step] = []
         self.copies: dict[bytes, int] = {}  # by nodes: the buffer with copies of them
         self.read: NDArray[np.bool_] = np.zeros(size, dtype=bool)  # by loops, or by straight lines of another stage
-        shown = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes, _ in arrays.outputs)])
+        shown = joined(nodes for nodes, _ in arrays.outputs)
         self.target: NDArray[np.int64] = np.full(size, -1)  # place among all outputs side by side; -1: none, or several
         self.target[shown] = np.arange(len(shown))
         self.target[shown[self.target[shown] != np.arange(len(shown))]] = -1

@@ -21,7 +21,7 @@ from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, Rolle
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
 from codegen.limits import EVERY, check
-from codegen.loops.loop import Loop, LoopResult, Nodes, Reads, RolledBlock, StraightError, is_nodes
+from codegen.loops.loop import Loop, LoopResult, Nodes, Reads, RolledBlock, StraightError, is_nodes, joined
 from codegen.loops.place.buffers import Arrays, Buffers
 from codegen.loops.place.placed_bodies import Spot, added_to, in_rounds, piece_of
 from codegen.matrices.matrix_loops import without_matrices
@@ -152,7 +152,7 @@ class _Placer(Buffers):
 
     def stages(self) -> dict[int, int]:
         """Return when each straight node, and each loop (as ~number), can run; in a stage, loops come first."""
-        outputs = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes, _ in self.arrays.outputs)])
+        outputs = joined(nodes for nodes, _ in self.arrays.outputs)
         outputs = outputs[(self.buffer[outputs] < 0) & (self.owner[outputs] < 0)]
         stack = [node for node in outputs.tolist() if not self.is_constant(node)]
         stack += (~number for number in range(len(self.loops)))
@@ -177,8 +177,7 @@ class _Placer(Buffers):
     def waits_for(self, item: int) -> list[int]:
         """Return the straight nodes and the loops (~number) that a node or a loop reads."""
         if item < 0:
-            columns = [nodes[self.buffer[nodes] < 0] for nodes in self.loops[~item].nodes_read]
-            nodes = distinct(np.concatenate([np.empty(0, dtype=np.int64), *columns]))
+            nodes = distinct(joined(nodes[self.buffer[nodes] < 0] for nodes in self.loops[~item].nodes_read))
         else:
             nodes = np.array(self.operands(item), dtype=np.int64)
         owned = {~int(number) for number in distinct(self.owner[nodes]) if number >= 0}
@@ -197,7 +196,6 @@ class _Placer(Buffers):
             self.write_loop(loop)
 
     def is_needed(self, use: LoopResult) -> bool:
-        """Whether some nodes of a result are read or shown."""
         return bool(self.read[use.nodes].any() or self.shown[use.nodes].any())
 
     def write_block(self, block: RolledBlock) -> None:
