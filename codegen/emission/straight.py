@@ -149,10 +149,7 @@ class SweepPlan:
         return lanes_of(self.program)
 
     def emit(self, form: Form = POINT) -> Emitted:
-        """Return the IR: both halves, and the kernel that runs the second one over blocks of columns.
-
-        Several points side by side fill the lanes themselves, and columns follow one another.
-        """
+        """Return the IR of both halves and the driver; with several points in lanes, columns follow one another."""
         columns, points = self.program.inputs[-1].size, form.lanes.width
         width = 1 if points > 1 or form.device else self.lanes.width
         with part("once"):
@@ -240,10 +237,7 @@ def unit_vectors(columns: int, scalar: str) -> str:
 
 
 def driver(program: Program, residuals: int, width: int, points: Lanes) -> str:
-    """Return the exported function, with `width` columns to a block, or several points and one column.
-
-    The last block of columns overlaps the one before, so that every block is whole.
-    """
+    """Return the exported function, with `width` columns to a block; the last block overlaps the one before."""
     columns, outputs = program.inputs[-1].size, program.outputs
     value = points.size * points.width
     size = value * max(residuals, 1)

@@ -159,10 +159,7 @@ def _plain(code: bytes, start: int) -> tuple[int, str, int | None]:
 
 
 def _operand(code: bytes, at: int, extended: int, *, vector: str = "", operand: int = 1) -> tuple[int, str, int | None]:
-    """Read the last operand, from its ModR/M byte on; return its end, its text, and its displacement from there.
-
-    A displacement of one byte is in units of `operand` bytes.
-    """
+    """Read the last operand, from its ModR/M byte on; return its end, its text, and its displacement from there."""
     mode, low = code[at] >> 6, code[at] & 7
     if mode == 3:
         return at + 1, _register(vector, low + extended) if vector else f"%{POINTERS[low + extended]}", None

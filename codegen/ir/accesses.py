@@ -241,12 +241,12 @@ def _length(steps: Sequence[Step]) -> int:
     return sum(1 if isinstance(step, Region) else step.count * _length(step.steps) for step in steps)
 
 
-def _timelines(program: RolledProgram, wanted: Callable[[Sequence[_BufferUse]], bool]) -> Iterator[_Timeline]:
-    """Return all uses in order of the buffers that are wanted and small enough."""
+def _timelines(program: RolledProgram, is_checked: Callable[[Sequence[_BufferUse]], bool]) -> Iterator[_Timeline]:
+    """Return all uses in order of the buffers to be checked that are small enough."""
     names = buffer_names(program)
     for buffer, uses in _uses(program).items():
         work = sum(use.rounds * (1 if use.single else use.table.count) for use in uses)
-        if wanted(uses) and work <= MOST and max(use.rounds for use in uses) <= LONGEST:
+        if is_checked(uses) and work <= MOST and max(use.rounds for use in uses) <= LONGEST:
             size, chosen = program.buffers[buffer].size, None
             if work > SORTED:  # the first and last places, and 512 between, at no distance that tables have
                 between = (np.arange(512) * GOLDEN % 1.0 * size).astype(np.int64)

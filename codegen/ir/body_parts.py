@@ -99,10 +99,7 @@ class Wiring:
 
 
 def rebuilt(region: Region, outputs: Sequence[tuple[int, Result]], reads: Mapping[int, Gather]) -> Region:
-    """Return a parallel region with other results, each with its row of the body; some rows are read, not computed.
-
-    Slots and rows that nothing needs are left out.
-    """
+    """Return a parallel region with other results, each with its row of the body; the rows `reads` are read instead."""
     rows = list(dict.fromkeys(row for row, _ in outputs))
     gather_of = dict(enumerate(region.gathers)) | dict(reads)
     slots = [*sorted(gather_of.keys() - reads.keys()), *sorted(reads)]

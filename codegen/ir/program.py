@@ -178,8 +178,8 @@ def operations_of(rows: Rows) -> int:
     return sum(map(bool, rows.operands))
 
 
-def needed(rows: Rows, wanted: Sequence[int], known: Container[int]) -> list[int]:
-    """Return the rows that the wanted ones need beyond the known ones, ascending (topological); visit only these.
+def needed(rows: Rows, targets: Sequence[int], known: Container[int]) -> list[int]:
+    """Return the rows that target rows need beyond known ones, ascending (topological); visit only these.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
@@ -188,7 +188,7 @@ def needed(rows: Rows, wanted: Sequence[int], known: Container[int]) -> list[int
     [0, 2]
     """
     operands = rows.operands
-    rows_needed = {row for row in wanted if row not in known}
+    rows_needed = {row for row in targets if row not in known}
     stack = list(rows_needed)
     while stack:
         for operand in operands[stack.pop()]:

@@ -124,10 +124,7 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """Regions one after the other, `count` times; places move on by the tables' shifts.
-
-    Each round may store to a workspace again, before it reads it.
-    """
+    """Regions one after the other, `count` times; places move on by shifts; rounds may reuse workspaces."""
 
     count: int
     steps: tuple[Step, ...]
@@ -270,10 +267,7 @@ def bounds_in(table: Table, counts: tuple[int, ...]) -> tuple[int, int]:
 
 
 def buffer_names(program: RolledProgram) -> list[str]:
-    """Return the names of all buffers: those of inputs, out0... of outputs, w0... of workspaces, c0... of constants.
-
-    Names of inputs are skipped.
-    """
+    """Return the names of all buffers: those of inputs, then new ones: out0... of outputs, w0... or c0... of others."""
     taken = [array.name for array in program.inputs]
     named = {
         "input": iter(taken), "output": _fresh("out", taken, first="out" if len(program.outputs) == 1 else None),

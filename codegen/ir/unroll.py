@@ -103,12 +103,12 @@ class _RowWriter:
     def body(self, body: Program, slots: Sequence[int]) -> list[int]:
         """Write the rows of one repetition; return those of its outputs."""
         rows = dict(enumerate(slots))
-        wanted = [output.rows[0] for output in body.outputs]
+        outputs = [output.rows[0] for output in body.outputs]
         order = self.bodies.get(id(body))
         if order is None:
-            order = self.bodies[id(body)] = [row for row in reachable(body, wanted) if row >= len(slots)]
+            order = self.bodies[id(body)] = [row for row in reachable(body, outputs) if row >= len(slots)]
         copy_rows(body, order, self.table, rows)
-        return [rows[row] for row in wanted]
+        return [rows[row] for row in outputs]
 
     def program(self) -> Program:
         rolled = self.rolled
@@ -167,16 +167,16 @@ def _column(
     program: Program, table: RowTable, kept: dict[int, int], linear: list[int], start: int, column: int
 ) -> dict[int, int | None]:
     """Return the rows of one column; None is a structural zero."""
-    one, zero = table.leaf(sp.S.One), table.leaf(sp.S.Zero)
+    unit, zero = table.leaf(sp.S.One), table.leaf(sp.S.Zero)
     row_of: dict[int, int | None] = {start + k: None for k in range(program.inputs[-1].size)}
-    row_of[start + column] = one
+    row_of[start + column] = unit
     for row in linear:
         head = program.heads[row]
         parts = [row_of[u] if u in row_of else kept[u] for u in program.operands[row]]
         present = [part for part in parts if part is not None]
         if head is sp.Mul:
-            factors = [part for part in present if part != one]
-            row_of[row] = None if len(present) < len(parts) else _joined(table, head, factors, one)
+            factors = [part for part in present if part != unit]
+            row_of[row] = None if len(present) < len(parts) else _joined(table, head, factors, unit)
         elif head is sp.Add:
             row_of[row] = _joined(table, head, present, None)
         elif head in (Alias, sp.Piecewise) and all(p is None or table.atoms.get(p, 1) == 0 for p in parts[::2]):

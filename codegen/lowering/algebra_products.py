@@ -76,13 +76,13 @@ class _Products(Rebuilder):
 
     def _roots(self) -> list[int]:
         """Return the products that are stored, or read by anything but a product."""
-        rows, wanted = self.rows, {row for _, _, row in self.lowered.stores}
+        rows, candidates = self.rows, {row for _, _, row in self.lowered.stores}
         for index, uses in enumerate(self.uses):
             if uses and (rows[index][0] not in PRODUCTS or self.is_opaque(index)):
-                wanted.update(operands_of(rows[index]))
+                candidates.update(operands_of(rows[index]))
             elif uses:
-                wanted.update([factor for factor, _ in self.monomials[index][1]])
-        return [index for index in sorted(wanted) if rows[index][0] in PRODUCTS and not self.is_opaque(index)]
+                candidates.update([factor for factor, _ in self.monomials[index][1]])
+        return [index for index in sorted(candidates) if rows[index][0] in PRODUCTS and not self.is_opaque(index)]
 
     def _divide(self) -> None:
         """Split factors into numerator and denominator; a denominator of several quotients becomes a reciprocal."""
@@ -160,8 +160,8 @@ class _Products(Rebuilder):
             first, second = self.pairs[factor]
             self.values[factor] = self.machine.mul(self.factor(first), self.factor(second))
         elif factor not in self.values and factor in self.inverse:
-            one = self.machine.const(1.0)
-            self.values[factor] = self.machine.div(one, self.built_product(self.inverse[factor]))
+            unit = self.machine.const(1.0)
+            self.values[factor] = self.machine.div(unit, self.built_product(self.inverse[factor]))
         return self.value(factor)
 
 

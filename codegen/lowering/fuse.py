@@ -73,10 +73,7 @@ def _rewritten(
     lowered: Lowered, rules: Mapping[str, Callable[[list[Row], list[int], int], None]],
     places: Sequence[int] | None = None,
 ) -> Lowered:  # fmt: skip
-    """Apply the rule of each live row's code, `rule(rows, uses, index)`, in order; rules change the table in place.
-
-    With `places`, only rows there are visited.
-    """
+    """Apply `rule(rows, uses, index)` of the code of each live row, or of those at `places`; rules change rows."""
     check("rewriting machine operations")
     if places is None:
         known = not lowered.codes.isdisjoint(rules)

@@ -166,10 +166,7 @@ class _Packer:
         return operations
 
     def _readers(self, operations: Sequence[int]) -> None:
-        """Note the readers of each row and their uses: those of row k are from `start[k]` to `start[k+1]`.
-
-        Equal uses stand together, in the order of the first of each.
-        """
+        """Note the readers of row k, from `start[k]` to `start[k+1]`: equal uses together, in order."""
         operands = [self.parts[index] for index in operations]
         read = np.fromiter(chain.from_iterable(operands), np.int64)
         counts = np.fromiter(map(len, operands), np.int64, len(operands))

@@ -140,10 +140,7 @@ def columns_at_once(program: Program) -> int:
 
 
 def executed(program: Program, lowered: Lowered) -> Counter[str]:
-    """Return the operations of one call of a sweep, by kind; one on a vector register counts once.
-
-    The halves are counted without writing them, because passes ask often.
-    """
+    """Count the operations of one call of a sweep by kind, without writing its halves; one on vectors counts once."""
     size = program.inputs[-1].size
     start, rows = program.input_count - size, lowered.rows
     columns_of = _Reached(rows, [0] * len(rows), size)

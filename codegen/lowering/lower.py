@@ -91,28 +91,28 @@ def lower(program: Program, find: Callable[[Head], Intrinsic] = intrinsic) -> Lo
     >>> sorted(lower(program_from_sympy([x, y], [x**3 / y - x**2])).count().items())
     [('div', 1), ('mul', 2), ('sub', 1)]
     """
-    wanted = [row for output in program.outputs for row in output.rows]
-    order = reachable(program, wanted)
+    outputs = [row for output in program.outputs for row in output.rows]
+    order = reachable(program, outputs)
     # Where every power is a square, there is nothing to plan, and one pass is enough.
     exponents = {program.operands[row][1] for row in order if program.heads[row] is sp.Pow}
     all_squares = bool(exponents) and all(program.atoms.get(exponent) == 2 for exponent in exponents)
     squares = find is intrinsic and all_squares
-    first, results = _first(program, order, wanted, find, Machine(squares=squares))
+    first, results = _first(program, order, outputs, find, Machine(squares=squares))
     if squares and first.powers:  # of a head that is lowered to powers
-        first, results = _first(program, order, wanted, find, Machine())
+        first, results = _first(program, order, outputs, find, Machine())
     second, references = _expand(first, results)
     stores = _stores(program, [second.materialise(reference) for reference in references])
     codes = Counter(map(code_of, first.rows))
     shared = codes.total() - sum([codes[leaf] for leaf in LEAVES])
-    return Lowered(second.rows, stores, len(order), _operations_as_tree(program, order, wanted), shared)
+    return Lowered(second.rows, stores, len(order), _operations_as_tree(program, order, outputs), shared)
 
 
 def _first(
-    program: Program, order: Sequence[int], wanted: Sequence[int], find: Callable[[Head], Intrinsic], machine: Machine
+    program: Program, order: Sequence[int], outputs: Sequence[int], find: Callable[[Head], Intrinsic], machine: Machine
 ) -> tuple[Machine, list[Reference]]:
     """First pass: powers stay symbolic, unless they are squares."""
     values = _lower_rows(program, order, machine, find)
-    return machine, [machine.number(values[row]) for row in wanted]
+    return machine, [machine.number(values[row]) for row in outputs]
 
 
 def _stores(program: Program, rows: Sequence[int]) -> list[tuple[int, int, int]]:
@@ -266,7 +266,7 @@ class _Expander:
         return self.machine.mul(self.values[left], self.values[right])
 
 
-def _operations_as_tree(program: Program, order: Sequence[int], wanted: Sequence[int]) -> float:
+def _operations_as_tree(program: Program, order: Sequence[int], outputs: Sequence[int]) -> float:
     """Return the operations of the outputs without any sharing (inf where that exceeds a float)."""
     size = [0.0] * len(program)
     heads, operands = program.heads, program.operands
@@ -278,4 +278,4 @@ def _operations_as_tree(program: Program, order: Sequence[int], wanted: Sequence
             continue
         own = 0.0 if not parts else float(len(parts) - 1) if heads[row] in variadic else 1.0
         size[row] = own + sum([size[part] for part in parts])
-    return sum([size[row] for row in wanted], 0.0)
+    return sum([size[row] for row in outputs], 0.0)

@@ -137,10 +137,7 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program's machine operations, before and after fusion into multiply-adds; its arrays are of machine numbers.
-
-    `effects` are those of the passes, for accuracy "fast".
-    """
+    """Machine operations of a program before and after fusion into multiply-adds; `effects` of the fast passes."""
 
     program: Program
     options: Options

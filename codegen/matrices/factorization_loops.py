@@ -140,7 +140,7 @@ def determinant_program(n: int, *, logarithm: bool) -> RolledProgram:
     """
     buffers = _Buffers()
     (source,) = buffers.inputs(n * n)
-    right, one = buffers.constant(np.zeros(n)), buffers.constant(np.ones(1))
+    right, unit = buffers.constant(np.zeros(n)), buffers.constant(np.ones(1))
     eliminated = _Elimination(buffers, n, 1)
     pivots, places, swaps, product = buffers.workspaces(n, n, 1, 1)
     outputs = buffers.outputs(1, 1) if logarithm else buffers.outputs(1)
@@ -154,7 +154,7 @@ def determinant_program(n: int, *, logarithm: bool) -> RolledProgram:
     steps.append(_loop([A, B], [inverted], pairs, reads, [target], "add"))
     factor = sp.sign(A) if logarithm else A
     chain = _loop([A, B], [B * factor], n, [(pivots, _run(0, n))], [(product, _at(0))], "last")
-    steps.append(replace(chain, carries=(Carry(0, (Gather(one, _at(0)),)),)))
+    steps.append(replace(chain, carries=(Carry(0, (Gather(unit, _at(0)),)),)))
     signed = A * (1 - 2 * sp.Mod(B, 2))
     steps.append(_loop([A, B], [signed], 1, [(product, _at(0)), (swaps, _at(0))], [(outputs[-1], _at(0))]))
     if logarithm:

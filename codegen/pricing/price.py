@@ -145,8 +145,8 @@ def _is_grouped(kind: Kind) -> bool:
     return any(name in GROUPED for name, _ in lowered(kind))
 
 
-def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int]) -> int:
-    """Return the number of operations on the longest path through rows from `given` ones.
+def longest_chain(rows: Rows, order: Sequence[int], sources: Sequence[int]) -> int:
+    """Return the number of operations on the longest path through rows from `sources`.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
@@ -155,7 +155,7 @@ def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int]) -> int
     (3, 1)
     """
     operands = rows.operands
-    longest = dict.fromkeys(given, 0)
+    longest = dict.fromkeys(sources, 0)
     for row in order:
         known = [longest[part] for part in operands[row] if part in longest]
         if known:
@@ -187,10 +187,7 @@ def _far(size: int, used: int) -> Counter[str]:
 
 @dataclass(frozen=True)
 class Halves:
-    """Rows of a sweep by kind: once, for every column, and for the columns that need them.
-
-    `crossing` values of the first half are read by the second one.
-    """
+    """Rows of a sweep by kind: once, for every column, for the columns that need them; `crossing` link both halves."""
 
     once: Counter[Kind]
     columns: Counter[Kind]
@@ -204,10 +201,7 @@ class Halves:
 
 
 def halves_of(program: Program) -> Halves:
-    """Count the rows of a seeded program.
-
-    A column needs the rows that its unit vector reaches: each row carries a bit for every column.
-    """
+    """Count the rows of a seeded program; each row carries a bit for every column that it depends on."""
     columns, start = program.inputs[-1].size, program.input_count - program.inputs[-1].size
     reached, full = [0] * len(program), (1 << columns) - 1
     once, swept, entries = Counter[Kind](), Counter[Kind](), Counter[Kind]()

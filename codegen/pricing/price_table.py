@@ -123,7 +123,7 @@ def registers(lanes: int) -> float:
     return max(1.0, lanes / LANES_AT_ONCE)
 
 
-def kinds(rows: Rows, wanted: Sequence[int] | range) -> Counter[Kind]:
+def kinds(rows: Rows, chosen: Sequence[int] | range) -> Counter[Kind]:
     """Count rows by kind, without leaves.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -134,7 +134,7 @@ def kinds(rows: Rows, wanted: Sequence[int] | range) -> Counter[Kind]:
     """
     heads, operands = rows.heads, rows.operands
     all_kinds: list[Kind] = []
-    for row in wanted:
+    for row in chosen:
         if parts := operands[row]:
             head = heads[row]
             all_kinds.append(kind_of(rows, row) if head is sp.Add or head is sp.Pow else (head, len(parts), None))

@@ -86,9 +86,9 @@ def _together(members: Sequence[int], places: Sequence[Places], memory: Memory) 
             starts = [int(text.split()[1]) for text in texts]
             moves = [move + other - starts[0] for move, other in zip(moves, starts, strict=True)]
             texts, start, kind = ["%work 0"] * len(used), f" {starts[0]}", "work"
-        given = tuple(zip(texts, moves, strict=True))
-        if len(set(given)) > 1:
-            pointers[buffer] = names.setdefault(given, f"%{kind}{len(names)}") + start
+        arguments = tuple(zip(texts, moves, strict=True))
+        if len(set(arguments)) > 1:
+            pointers[buffer] = names.setdefault(arguments, f"%{kind}{len(names)}") + start
     moved = replace(memory, pointers=tuple(pointers))
     given_to = zip(*names, strict=True) if names else [()] * len(members)
-    return [Shared(members[0], tuple(names.values()), tuple(given), moved) for given in given_to]
+    return [Shared(members[0], tuple(names.values()), tuple(arguments), moved) for arguments in given_to]

@@ -24,10 +24,7 @@ LONGEST_ROW = 8  # numbers that are stored side by side
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A table in a loop: the places in a run are `start + step * k`, or `start + index[k]`.
-
-    The columns of a region are numbered, gathers first.
-    """
+    """A table in a loop, numbered with gathers first: places in a run are `start + step * k` or `start + index[k]`."""
 
     number: int
     use: Use
@@ -127,10 +124,7 @@ def _whole(number: int, use: Use) -> Column:
 
 
 def _overlaps(results: Sequence[Result], columns: Sequence[Column], width: int) -> list[Overlap]:
-    """Return the sums whose first places are less than a vector apart, at the same distance in all runs.
-
-    Results in longer steps than 1 count if there are no gaps between them.
-    """
+    """Return the sums, without gaps if in steps, whose first places are less than a vector apart in all runs alike."""
     families: dict[tuple[int, tuple[int, ...], int], list[int]] = {}
     for c, (use, column) in enumerate(zip(results, columns, strict=True)):
         if use.kind != "last" and column.index is None and 1 <= column.step <= LONGEST_ROW:

@@ -171,10 +171,7 @@ class Frame:
         self.store_one(self.new(f"fadd {self.scalar.type} {self.load(place)},{value}"), place)
 
     def text(self) -> str:
-        """Return the text so far, with empty calls between many stores.
-
-        LLVM orders the stores between two calls, in quadratic time: 2 s for 1000 of them.
-        """
+        """Return the text so far; empty calls separate stores, which LLVM orders in quadratic time (1000: 2 s)."""
         stores = [k for k, line in enumerate(self.lines) if line.startswith(STORES)]
         lines = list(self.lines)
         for k in reversed(stores[MOST_STORES - 1 :: MOST_STORES]):

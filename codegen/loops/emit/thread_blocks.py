@@ -74,10 +74,7 @@ class Blocks:
 def blocks_of(
     region: Region, lowered: Lowered, lanes: int, columns: LoopColumns | None, stored: AbstractSet[int]
 ) -> Blocks | None:
-    """Return the blocks of a region, None where it is not cut: one of less than 56 us, or whose results may meet.
-
-    `stored` are the numbers of sums of one term.
-    """
+    """Return the blocks of a region, or None; `stored` are the numbers of sums of one term."""
     work = work_of(region, lowered, lanes)
     if not region.parallel or work < SPLIT or asks_scipy(lowered):
         return None
@@ -99,10 +96,7 @@ def blocks_of(
 def _copies(
     region: Region, meeting: Sequence[int], columns: LoopColumns | None, stored: AbstractSet[int]
 ) -> tuple[Copy, ...] | None:
-    """Return the copies of each block, so that results may meet; None where there may be none.
-
-    The region may only add to a copied buffer, at the same places in all rounds of nests.
-    """
+    """Return the copies of each block; None where a region does more than add to a copied buffer, or in nests."""
     if meeting and (columns is None or (len(columns.runs) == 1 and columns.overlaps)):
         return None
     copies = []

@@ -54,10 +54,7 @@ class ThreadRounds:
 def rounds_of(
     program: RolledProgram, nest: Nest, stored: Sequence[frozenset[int]], work: float, scalar: Lanes
 ) -> ThreadRounds | None:
-    """Return how threads share the rounds of a nest, which take `work` nanoseconds each; None where they do not.
-
-    `stored` are the sums of one term of its regions, by number.
-    """
+    """Return how threads share the rounds of a nest, of `work` ns each, or None; `stored` are sums of one term."""
     if nest.count < 2 or work < ROUND or work * nest.count < SPLIT:
         return None
     regions = [step for step in nest.steps if isinstance(step, Region)]
@@ -130,10 +127,7 @@ GIVEN = (("ptr", "in"), ("ptr", "real"), ("ptr", "work"), ("ptr", "copies"), ("i
 
 @dataclass(frozen=True)
 class RoundsText:
-    """The IR that runs the rounds of a nest on threads: `name(in, out, work)`.
-
-    At %work are `own` numbers for the kernel, as many for each thread, and then the copies of the rounds.
-    """
+    """The IR of rounds on threads: `name(in, out, work)`; %work has `own` numbers, those of each thread, the copies."""
 
     name: str
     rounds: ThreadRounds

@@ -25,8 +25,8 @@ from codegen.loops.place.buffers import Arrays
 Numbers = NDArray[np.float64]
 
 
-def straight_values(rows: Rows, flat: FlatRows, inputs: Nodes, numbers: Numbers, wanted: Nodes) -> Numbers:
-    """Return the values of the wanted rows, where the inputs have some numbers.
+def straight_values(rows: Rows, flat: FlatRows, inputs: Nodes, numbers: Numbers, targets: Nodes) -> Numbers:
+    """Return the values of target rows, where the inputs have some numbers.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> from codegen.loops.find.flat_rows import flattened
@@ -37,7 +37,7 @@ def straight_values(rows: Rows, flat: FlatRows, inputs: Nodes, numbers: Numbers,
     array([7.])
     """
     values, known, is_wanted = np.zeros(len(flat)), np.zeros(len(flat), dtype=bool), np.zeros(len(flat), dtype=bool)
-    values[inputs], known[inputs], is_wanted[wanted] = numbers, True, True
+    values[inputs], known[inputs], is_wanted[targets] = numbers, True, True
     todo = needed(flat, is_wanted, known) & ~known
     leaves = np.nonzero(todo & ~flat.is_operation)[0].tolist()
     values[leaves] = [leaf_number(rows.atoms[row]) for row in leaves]
@@ -51,7 +51,7 @@ def straight_values(rows: Rows, flat: FlatRows, inputs: Nodes, numbers: Numbers,
             for kind in np.unique(kinds).tolist():
                 _compute_wave(flat, wave[kinds == kind], values, truth)
     _compute_rest(rows, flat, rest, values, truth)
-    return values[wanted]
+    return values[targets]
 
 
 def _compute_wave(flat: FlatRows, rows: Nodes, values: Numbers, truth: Flags) -> None:
@@ -110,15 +110,15 @@ def _agree_in_digits(program: RolledProgram, rows: Rows, arrays: Arrays, point: 
     try:
         flat = unroll(program)
         values = _in_digits(flat, [output.rows for output in flat.outputs], dict(enumerate(numbers)))
-        wanted = [nodes.ravel().tolist() for nodes, _ in arrays.outputs]
-        return _all_close(values, _in_digits(rows, wanted, dict(zip(inputs, numbers, strict=True))))
+        targets = [nodes.ravel().tolist() for nodes, _ in arrays.outputs]
+        return _all_close(values, _in_digits(rows, targets, dict(zip(inputs, numbers, strict=True))))
     except LimitError:
         return False
 
 
-def _in_digits(rows: Rows, wanted: Sequence[Sequence[int]], values: dict[int, float]) -> list[Numbers]:
-    evaluate(rows, [row for array in wanted for row in array], values, "reference", DIGITS)
-    return [np.array([float(values[row]) for row in array]) for array in wanted]
+def _in_digits(rows: Rows, targets: Sequence[Sequence[int]], values: dict[int, float]) -> list[Numbers]:
+    evaluate(rows, [row for array in targets for row in array], values, "reference", DIGITS)
+    return [np.array([float(values[row]) for row in array]) for array in targets]
 
 
 def _all_close(values: Sequence[Numbers], expected: Sequence[Numbers]) -> bool:
@@ -128,10 +128,10 @@ def _all_close(values: Sequence[Numbers], expected: Sequence[Numbers]) -> bool:
 def _straight(rows: Rows, arrays: Arrays, point: list[Numbers]) -> list[Numbers]:
     inputs = joined(nodes for _, nodes in arrays.inputs)
     numbers = np.concatenate([np.empty(0), *(array.ravel() for array in point)])
-    wanted = [nodes.ravel() for nodes, _ in arrays.outputs]
+    targets = [nodes.ravel() for nodes, _ in arrays.outputs]
     flat = rows.flat if isinstance(rows, PlainRows) else flattened(rows)
-    values = straight_values(rows, flat, inputs, numbers, joined(wanted))
-    return np.split(values, np.cumsum([len(nodes) for nodes in wanted])[:-1])
+    values = straight_values(rows, flat, inputs, numbers, joined(targets))
+    return np.split(values, np.cumsum([len(nodes) for nodes in targets])[:-1])
 
 
 def _close(values: Numbers, expected: Numbers) -> bool:

@@ -185,10 +185,7 @@ def _candidates(
 
 
 def _fits(host: BodyTemplate, template: BodyTemplate, classes: Classes) -> bool:
-    """Whether two loops can be one: all operands are computed before any of the results.
-
-    Sums are complete when all loops have run that add to them; so these are of one class.
-    """
+    """Whether two loops can be one: all operands come before any of the results; sums are complete after all loops."""
     read = [entry for entry in template.with_role("slot") if host.known(entry.kind, entry.nodes) is None]
     highest = max([host.highest, *(classes.keys[entry.kind] for entry in read)])
     added = {int(classes.of[targets[0]]) for _, targets in (*host.adds, *template.adds)}

@@ -14,10 +14,7 @@ HEAVY = 1000  # carries that one truth value counts for: no buffer holds it
 
 
 def phase(columns: OperationColumns, run: PeriodicRun) -> int:
-    """Return the position of the first repetition of a run, for the begin that the fewest values cross.
-
-    A value that is used `d` operations later crosses all positions between.
-    """
+    """Return the position of the first repetition of a run: the fewest values cross the begins of repetitions."""
     period = run.period
     middle = run.start + (run.stop - run.start) // 2 // period * period
     edges = [int(columns.first[position]) for position in (middle - period, middle, middle + period)]

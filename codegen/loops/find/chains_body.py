@@ -149,11 +149,7 @@ class _ChainBodyWriter:
         return Loop(self.body(parts, offsets), self.chain.count, *slots, example=tuple(nodes[:period].tolist()))
 
     def parts(self, after: list[int]) -> dict[int, list[Part]]:
-        """Return the operands of the operations that the body needs, by offset.
-
-        Operations that all readers recompute (1 / v of the repetition before, a truth value after the loop) are not
-        needed.
-        """
+        """Return the operands of the needed operations, by offset; not of operations that all readers recompute."""
         edges = np.searchsorted(self.shape.consumer, np.arange(self.shape.period + 1)).tolist()
         alive, left = set(after), list(after)
         while left:

@@ -62,14 +62,14 @@ class OperationColumns:
 def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], flat: FlatRows) -> OperationColumns:
     """Return the columns of all operations that outputs and the loops of `done` need."""
     size, arity, codes, heads = len(flat), flat.arity, flat.codes, flat.heads
-    given = _marked(size, (result.nodes for loop in done for result in loop.results))
-    wanted = _marked(size, [outputs, *(nodes for loop in done for nodes in loop.nodes_read)])
+    is_given = _marked(size, (result.nodes for loop in done for result in loop.results))
+    is_wanted = _marked(size, [outputs, *(nodes for loop in done for nodes in loop.nodes_read)])
     kind = np.where(_of(heads, codes, NUMBERS), CONSTANT, LITERAL).astype(np.int8)
     kind[arity > 0] = OPERATION
     kind[np.asarray(inputs, dtype=np.int64).ravel()] = INPUT
-    kind[given] = GIVEN
+    kind[is_given] = GIVEN
     check("looking for chains")
-    live = needed(flat, wanted, given) & (kind == OPERATION)
+    live = needed(flat, is_wanted, is_given) & (kind == OPERATION)
     place = np.where(live, np.cumsum(live) - 1, -1)
     nodes = np.nonzero(live)[0]
     operand = flat.operands[np.repeat(live, arity)]
@@ -87,7 +87,7 @@ def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], 
     last_use[source[inner]] = np.repeat(np.arange(len(nodes)), arity[nodes])[inner]  # ascending: the last one stays
     return OperationColumns(
         rows, nodes, kind, place, codes, heads, first, operand, source, after, kind[operand], literal, pair,
-        _of(heads, codes, (Boolean,)), _inverses(rows, codes, heads, first, operand), last_use, wanted[nodes],
+        _of(heads, codes, (Boolean,)), _inverses(rows, codes, heads, first, operand), last_use, is_wanted[nodes],
     )  # fmt: skip
 
 

@@ -256,13 +256,13 @@ class _Loops:
         """Return the rows of straight lines that may be compositions."""
         if not (self.output[flat.rows] >= 0).any():
             return []
-        wanted, owned = np.zeros(len(self.owner), dtype=bool), self.owner >= 0
+        is_read, owned = np.zeros(len(self.owner), dtype=bool), self.owner >= 0
         for nodes in (outputs, *(nodes for loop in self.loops for nodes in loop.nodes_read)):
-            wanted[nodes] = True
+            is_read[nodes] = True
         likely, start = flat.has_head(sp.Pow, sp.log, log1p), np.cumsum(flat.counts) - flat.counts
         twice = np.flatnonzero((flat.counts == 2) & flat.has_head(sp.Mul))
         likely[twice] = flat.operands[start[twice]] == flat.operands[start[twice] + 1]
-        left = needed(flat, wanted, owned) & ~owned
+        left = needed(flat, is_read, owned) & ~owned
         candidates: list[int] = flat.rows[left[flat.rows] & likely].tolist()
         return candidates
 

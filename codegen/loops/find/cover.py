@@ -38,13 +38,10 @@ class _Demand:
     columns: list[tuple[BodyTemplate, TemplateEntry]] = field(default_factory=list)
 
 
-def cover(classes: Classes, wanted: Nodes, first: int, refused: Set[Name]) -> tuple[list[BodyTemplate], Sums]:
-    """Return the templates of loops, each before its readers, and the nodes that are sums of other nodes.
-
-    Refused loops stay straight lines, whose operands may be loops.
-    """
+def cover(classes: Classes, targets: Nodes, first: int, refused: Set[Name]) -> tuple[list[BodyTemplate], Sums]:
+    """Return the templates of loops, each before its readers, and the sums; refused loops stay straight lines."""
     covering = _Cover(classes, first, refused)
-    covering.run(wanted)
+    covering.run(targets)
     return covering.templates[::-1], covering.sums
 
 
@@ -62,8 +59,8 @@ class _Cover:
         self.all_terms: tuple[Nodes, Nodes]  # of sums that are set apart, among others
         self.scratch = np.zeros(len(classes.of), dtype=np.int64)
 
-    def run(self, wanted: Nodes) -> None:
-        self.ask(wanted.tolist())
+    def run(self, targets: Nodes) -> None:
+        self.ask(targets.tolist())
         if self.classes.set_apart:
             self.all_terms = terms_of_sums(self.classes)
         for kind in self.classes.set_apart:

@@ -235,16 +235,16 @@ def find_sums(
     """
     inputs, outputs = (np.asarray(nodes, dtype=np.int64).ravel() for nodes in (inputs, outputs))
     columns = [np.asarray(nodes, dtype=np.int64).ravel() for loop in done for nodes in loop.nodes_read]
-    wanted = distinct(np.concatenate([outputs, *columns]))
-    if not wanted.size:
+    targets = distinct(np.concatenate([outputs, *columns]))
+    if not targets.size:
         return Found([], {})
     ragged: set[int] = set()
     flat = flattened(rows) if flat is None else flat
-    while more := set(ragged_sums(classes := classify(rows, inputs, wanted, done, ragged, flat)).tolist()):
+    while more := set(ragged_sums(classes := classify(rows, inputs, targets, done, ragged, flat)).tolist()):
         ragged |= more
     refused: set[Name] = set()
     for _ in range(5):  # tries: each refuses loops that are not worth it
-        templates, sums = cover(classes, wanted, first, refused)
+        templates, sums = cover(classes, targets, first, refused)
         places = Places(classes, outputs, done, first + len(rows.heads))
         poor = [name for template in templates if not _settled(template, classes, places) for name in template.names]
         if not poor:

@@ -134,17 +134,14 @@ def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: 
     return FlatRows(len(operands), rows, counts, flat, kinds, different, stretches)
 
 
-def needed(flat: FlatRows, wanted: Flags, given: Flags) -> Flags:
-    """Return flags of the rows that the wanted ones need; given rows need nothing.
-
-    If each row is wanted or an operand, all are needed. Else rows are visited one by one, from the last one.
-    """
-    stop = given[flat.rows]
-    is_needed = wanted.copy()
+def needed(flat: FlatRows, targets: Flags, known: Flags) -> Flags:
+    """Return flags of the rows that target rows need; known rows need nothing. Fast where all are needed."""
+    stop = known[flat.rows]
+    is_needed = targets.copy()
     is_needed[flat.operands if not stop.any() else flat.operands[np.repeat(~stop, flat.counts)]] = True
     if (is_needed[flat.rows] | stop).all():
         return is_needed
-    flags, ends = bytearray(wanted.tobytes()), np.cumsum(flat.counts)
+    flags, ends = bytearray(targets.tobytes()), np.cumsum(flat.counts)
     left = ~stop
     rows, begins, stops = (column[left].tolist()[::-1] for column in (flat.rows, ends - flat.counts, ends))
     operands = flat.operands.tolist()

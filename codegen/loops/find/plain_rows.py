@@ -66,11 +66,11 @@ def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]
     is_read = np.zeros(len(graph.heads), dtype=bool)
     for nodes in (outputs, *(nodes for loop in loops for nodes in loop.nodes_read)):
         is_read[nodes] = True
-    wanted = np.flatnonzero(is_read)
-    return _unchanged(graph, wanted, leaves) or _renumbered(graph, wanted, leaves.tolist())
+    targets = np.flatnonzero(is_read)
+    return _unchanged(graph, targets, leaves) or _renumbered(graph, targets, leaves.tolist())
 
 
-def _unchanged(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
+def _unchanged(graph: Rows, targets: Nodes, leaves: Nodes) -> PlainRows | None:
     """Return the rows of a graph under their own numbers, None where it has aliases; unneeded rows become leaves."""
     flat = flattened(graph)
     if Alias in flat.heads or flat.is_operation[leaves].any():
@@ -79,9 +79,9 @@ def _unchanged(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
     if sp.Abs in flat.heads and _smoothed(heads, operands, graph.atoms):
         flat = flat_of(heads, operands, leaf_ranges(graph))
     uses = np.bincount(flat.operands, minlength=size)
-    uses[wanted] += 1
+    uses[targets] += 1
     constant = np.zeros(size, dtype=bool)
-    constant[flat.operands] = constant[wanted] = True
+    constant[flat.operands] = constant[targets] = True
     constant[flat.rows] = constant[leaves] = False
     atoms = atoms_of(graph.atoms, np.flatnonzero(constant))
     unneeded = _unneeded(operands, uses, flat.rows[uses[flat.rows] == 0].tolist())
@@ -104,12 +104,12 @@ def _unneeded(operands: Sequence[tuple[int, ...]], uses: Nodes, unused: list[int
     return unneeded
 
 
-def _renumbered(graph: Rows, wanted: Nodes, leaves: list[int]) -> PlainRows:
+def _renumbered(graph: Rows, targets: Nodes, leaves: list[int]) -> PlainRows:
     """Return the rows of a graph without its aliases."""
     table, row_of = RowTable(), {node: row for row, node in enumerate(leaves)}
     table.heads, table.operands = [sp.Symbol] * len(leaves), [()] * len(leaves)
     table.atoms = dict.fromkeys(range(len(leaves)), _LEAF)
-    copy_rows(graph, needed(graph, wanted.tolist(), row_of), table, row_of)
+    copy_rows(graph, needed(graph, targets.tolist(), row_of), table, row_of)
     there, at = np.sort(np.fromiter(row_of, np.int64)), np.full(len(graph.heads), -1)
     at[there] = [row_of[node] for node in there.tolist()]
     node_of = np.zeros(len(table), dtype=np.int64)

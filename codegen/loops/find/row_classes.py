@@ -116,12 +116,12 @@ class _Kinds:
 def classify(
     rows: Rows,
     inputs: Nodes,
-    wanted: Nodes,
+    targets: Nodes,
     done: Sequence[Loop],
     ragged: Set[int] = NONE,
     flat: FlatRows | None = None,
 ) -> Classes:
-    """Return the classes of all rows that the wanted ones need; results of loops in `done` are leaves, as inputs are.
+    """Return the classes of all rows that target rows need; results of loops in `done` are leaves, as inputs are.
 
     So are ragged sums, which are set apart; but what they need has classes too.
 
@@ -133,15 +133,15 @@ def classify(
     ([1, 1, 2, 2], [0, 2, 2])
     """
     kinds, flat = _Kinds(), flattened(rows) if flat is None else flat
-    of = _given(rows, flat, inputs, wanted, done, ragged, kinds)
+    of = _leaf_classes(rows, flat, inputs, targets, done, ragged, kinds)
     size = len(of)
-    needs = needed(flat, _flags(size, wanted), of >= 0) & (of < 0)
+    needs = needed(flat, _flags(size, targets), of >= 0) & (of < 0)
     zeros = _leaves(rows, np.nonzero(needs[: len(flat)] & ~flat.is_operation)[0], of, kinds)
     classifier = _Classifier(rows, flat, kinds, of, np.arange(size), flat.operands.copy())
     set_apart = classifier.run(needs[: len(flat)] & flat.is_operation, ragged)
     of, operands = classifier.of, classifier.parts
     inner = np.repeat(needs[flat.rows], flat.counts)
-    uses = np.bincount(operands[inner], minlength=size) + np.bincount(wanted, minlength=size)
+    uses = np.bincount(operands[inner], minlength=size) + np.bincount(targets, minlength=size)
     members = np.bincount(of[of >= 0], minlength=len(kinds.heads))
     return Classes(
         of, flat.start, operands, classifier.lead, uses, members, zeros,
@@ -155,16 +155,16 @@ def _flags(size: int, rows: Nodes) -> Flags:
     return flags
 
 
-def _given(
-    rows: Rows, flat: FlatRows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], kinds: _Kinds
+def _leaf_classes(
+    rows: Rows, flat: FlatRows, inputs: Nodes, targets: Nodes, done: Sequence[Loop], ragged: Set[int], kinds: _Kinds
 ) -> Nodes:
     """Return the classes of inputs and of results of loops: one for each stage, so that no loop waits for itself."""
     results = [use.nodes for loop in done for use in loop.results]
-    size = max([len(rows.operands), int(wanted.max(initial=-1)) + 1, *(int(part.max()) + 1 for part in results)])
+    size = max([len(rows.operands), int(targets.max(initial=-1)) + 1, *(int(part.max()) + 1 for part in results)])
     of = np.full(size, -1, dtype=np.int64)
     of[inputs] = kinds.leaf(0, constant=False)
     if done:
-        stages = _stages(rows, flat, inputs, wanted, done, ragged, size)
+        stages = _stages(rows, flat, inputs, targets, done, ragged, size)
         class_of = {stage: kinds.leaf(stage * STAGE, constant=False) for stage in sorted({*chain(*stages)})}
         for loop, (own, added) in zip(done, stages, strict=True):
             for use in loop.results:
@@ -173,7 +173,7 @@ def _given(
 
 
 def _stages(
-    rows: Rows, flat: FlatRows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], size: int
+    rows: Rows, flat: FlatRows, inputs: Nodes, targets: Nodes, done: Sequence[Loop], ragged: Set[int], size: int
 ) -> list[tuple[int, int]]:
     """Return the stages of each loop and of the sums that it adds to.
 
@@ -187,7 +187,7 @@ def _stages(
     owner[inputs] = -1
     stops = owner >= 0
     stops[inputs] = True
-    needs = needed(flat, _flags(size, wanted), stops) & ~stops
+    needs = needed(flat, _flags(size, targets), stops) & ~stops
     together = _together(done, owner)
     count, group_of = len(done), np.empty(len(done), dtype=np.int64)
     for group, numbers in enumerate(together):

@@ -23,9 +23,9 @@ Rounds: TypeAlias = tuple[Table, tuple[int, ...]]  # a table, and the counts of 
 LOOKED_AT = 1 << 24  # places that are compared to find out whether they are different
 
 
-def without_dead_code(steps: Sequence[Step], wanted: Sequence[int]) -> tuple[Step, ...]:
+def without_dead_code(steps: Sequence[Step], outputs: Sequence[int]) -> tuple[Step, ...]:
     """Return the steps that some buffers need, without dead code in them."""
-    live, before = set(wanted), -1
+    live, before = set(outputs), -1
     backward = [region for region, _ in regions_of(steps)][::-1]
     while len(live) > before:
         before = len(live)

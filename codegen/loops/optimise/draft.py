@@ -72,7 +72,7 @@ class Draft:
         def whole(steps: Sequence[Step]) -> RolledProgram:
             return self.program_of(steps, inputs, outputs)
 
-        tidy = partial(without_dead_code, wanted=[buffer for _, buffer in outputs])
+        tidy = partial(without_dead_code, outputs=[buffer for _, buffer in outputs])
         steps: Sequence[Step] = carried_out("dead-code", tidy, observed(self.steps, name, whole=whole), whole=whole)
         if strict() and not watched():
             checked(whole(steps), f"dead-code of {name}", needed=True)
@@ -131,10 +131,7 @@ class Draft:
 
 
 def select(program: RolledProgram, outputs: Sequence[int], constants: Mapping[int, Any]) -> RolledProgram:
-    """Return a program with some of its outputs, in the order given, and constants in place of some of its inputs.
-
-    `constants` has the numbers of an input array by its place among the inputs.
-    """
+    """Return a program with some outputs, in the order given; `constants` replace input arrays by their numbers."""
     draft = Draft(program)
     for number, values in constants.items():
         flat = np.ravel(np.asarray(values, dtype=np.float64)).copy()

@@ -105,10 +105,7 @@ def _writes_pass(earlier: Region, region: Region, *, apart: bool = False) -> boo
 
 
 def _meet(uses: Sequence[Gather | Result], others: Sequence[Gather | Result]) -> bool:
-    """Return whether two lists of uses may have places in common, in the same round of the nests around.
-
-    Regions change their order within a round only.
-    """
+    """Return whether two lists of uses may have places in common, in the same round of the nests around."""
     return any(use.buffer == other.buffer and _overlap(use.table, other.table) for use in uses for other in others)
 
 

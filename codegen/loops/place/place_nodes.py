@@ -94,11 +94,7 @@ class _Placer(Buffers):
         self.adders |= dict.fromkeys(together, together)
 
     def run(self) -> None:
-        """Write loops and straight lines after their operands.
-
-        Many loops keep their order, so that the steps of a Python loop stand together. Few loops run as soon as they
-        can.
-        """
+        """Write loops and straight lines after their operands; few loops run early, many keep their order."""
         stages = self.stages()
         straight = {item: stage for item, stage in sorted(stages.items()) if item >= 0}
         for node, stage in straight.items():  # pieces read each other and loops
@@ -242,10 +238,7 @@ class _Placer(Buffers):
             self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
 
     def keep_single(self, nodes: Nodes) -> dict[int, tuple[int, int]]:
-        """Give the numbers that a loop leaves at its end places; return these by node.
-
-        Numbers that the same loops read stand side by side; others may be needed without each other.
-        """
+        """Give the results at the end of a loop places, side by side for equal readers; return these by node."""
         groups: dict[Hashable, list[int]] = {}
         for node in nodes.tolist():
             groups.setdefault((self.array_of(node), *self.readers.get(node, (~node,))), []).append(node)
