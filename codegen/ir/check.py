@@ -229,7 +229,7 @@ def _region(region: Region, depth: int, where: str, fail: Fail) -> None:
 
 
 def _tables(region: Region) -> list[Table]:
-    return [use.table for use in (*region.reads, *region.results)]
+    return [use.table for use in region.reads] + [use.table for use in region.results]
 
 
 def _table(table: Table, depth: int, where: str, fail: Fail) -> None:

@@ -21,7 +21,7 @@ def regions_in_time(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, 
     >>> [rounds for _, rounds in regions_in_time([region, Nest(2, (region, Nest(1, (region,))))])]
     [(), (0,), (0, 0), (1,), (1, 0)]
     """
-    stack = [zip(steps, repeat(()), strict=False)]
+    stack: list[Iterator[tuple[Step, tuple[int, ...]]]] = [zip(steps, repeat(()), strict=False)]
     while stack:
         following = next(stack[-1], None)
         if following is None:

@@ -39,7 +39,8 @@ def order_loops(operation: MatrixOperation) -> RolledProgram:
         )
     if operation.kind in ("insertion", "insertion_right"):
         return _insertion(*sizes, right=operation.kind == "insertion_right")
-    return {"order": _order, "gather": _gather, "scatter": _scatter}[operation.kind](*sizes)
+    loops: dict[str, Callable[..., RolledProgram]] = {"order": _order, "gather": _gather, "scatter": _scatter}
+    return loops[operation.kind](*sizes)
 
 
 class _BodyRows:
