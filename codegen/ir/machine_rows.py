@@ -339,8 +339,8 @@ class Machine(MachineRows):
         if code in ("true", "false") or a == b:
             return a if code != "false" else b
         if self.is_truth(a) or self.is_truth(b):
-            where_false = self.logic("and", self.invert(test), self.truth(b))
-            return self.logic("or", self.logic("and", test, self.truth(a)), where_false)
+            a, b = self.truth(a), self.truth(b)
+            return self.logic("or", self.logic("and", test, a), self.logic("and", self.invert(test), b))
         if a < 0 and b < 0:
             return ~self.row("select", test, ~a, ~b)
         return self.row("select", test, self.materialise(a), self.materialise(b))

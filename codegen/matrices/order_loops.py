@@ -65,8 +65,8 @@ class _BodyRows:
 
     def before(self, first: int, second: int, equal: int) -> int:
         """Return 1 where a key comes before another, else 0; `equal` for equal keys."""
-        not_less = self.select(self.equal(first, second), equal, self.zero)
-        numbers = self.select(self.less(first, second), self.one, not_less)
+        less = self.less(first, second)
+        numbers = self.select(less, self.one, self.select(self.equal(first, second), equal, self.zero))
         return self.select(self.is_number(second), numbers, self.select(self.is_number(first), self.one, equal))
 
     def program(self, result: int) -> Program:
