@@ -1,15 +1,14 @@
 """Check every read and write of a buffer in execution order.
 
-A place begins at zero with the call, and anew with all that is stored to it; what is added goes on with what it holds.
-No numbers are computed here: which places are used when follows from the tables and from the order of the steps.
+The value of a place begins with zero at the call, and again with each store; adds continue it. No numbers are computed
+here: the places and times of accesses follow from the tables and from the order of the steps.
 
-The accesses of a buffer are put in the order of place, time and kind; then those of one place stand side by side. A
-place is stored once or added to, and read only when that is done (`check_accesses`): cotangents of a round that go on
-with those of another break this. A place that begins anew in the rounds of a nest is read in the round in which it
-began (`check_rounds`): a way back that asks for what an earlier round had there, when the last one has left something
-else, breaks this.
+The accesses of a buffer are sorted by place, time and kind. A place is stored once or added to, and read only after
+that (`check_accesses`): cotangents that continue those of another round break this. A place that begins again in the
+rounds of a nest is read in the round in which it began (`check_rounds`): a reverse pass that reads values of an earlier
+round, which a later one has overwritten, breaks this.
 
-Of a buffer with many accesses some places are looked at, each in all its accesses: nothing that is right is refused.
+Of a buffer with many accesses only some places are checked, each in all its accesses: no correct program is refused.
 """
 
 from __future__ import annotations
@@ -31,12 +30,12 @@ from codegen.records import dataclass
 Fail = Callable[[str, str, str], NoReturn]
 
 MOVE, READ, ADD, ZERO, STORE, COPY, PERHAPS, AGAIN, COPY_AGAIN = range(9)  # MOVE is read by a copy, AGAIN is in a nest;
-KINDS = 16  # from ZERO on they begin a place anew
+KINDS = 16  # those from ZERO on begin a place again
 ONCE = "a place is stored once"
 EITHER = "a place is stored or added to"
 BEFORE = "a place is read only after it is written"
 STORES = (STORE, COPY, PERHAPS)  # outside of nests, or of a loop that may stop before
-FORBIDDEN = {  # what may not follow on what at one place, and why
+FORBIDDEN = {  # pairs of accesses that may not follow each other at one place, and why
     **{(read, ADD): (BEFORE, "{second} adds to what {first} has read") for read in (MOVE, READ)},
     **{
         (read, store): (BEFORE, "{second} stores to what {first} has read") for read in (MOVE, READ) for store in STORES
@@ -104,7 +103,7 @@ def _is_plain(uses: Sequence[_BufferUse]) -> bool:
 
 
 def check_rounds(program: RolledProgram) -> None:
-    """Raise InvariantError where a place that begins anew in the rounds of a nest is read in another round.
+    """Raise InvariantError where a place that begins again in the rounds of a nest is read in another round.
 
     It begins once in a round, or with zeros and then numbers. Rounds that pass on windows
     (`codegen.loops.optimise.contraction`) do not have this form.
@@ -117,7 +116,7 @@ def check_rounds(program: RolledProgram) -> None:
         cleared = (timeline.kind[first] == ZERO) & (timeline.kind[second] > ZERO) & timeline.together(first, second)
         timeline.refuse_pairs(first, second, (level < 0) & ~cleared, "begins anew in a round in which it began in {}")
         rank = np.cumsum(np.diff(timeline.place, prepend=timeline.place[:1]) != 0)  # of a place among those in use
-        home = np.full(rank[-1] + 1, -1)  # the innermost nest in whose rounds a place begins anew
+        home = np.full(rank[-1] + 1, -1)  # the innermost nest in whose rounds a place begins again
         np.maximum.at(home, rank[first], level)
         reads = np.flatnonzero((timeline.kind <= READ) & (home[rank] >= 0))
         begun = np.maximum.accumulate(np.where(timeline.kind >= ZERO, np.arange(len(timeline.kind)), 0))[reads]

@@ -1,4 +1,4 @@
-"""Copy rows into a table: drop aliases, merge equal rows, sort commutative operands anew.
+"""Copy rows into a table: drop aliases, merge equal rows, sort commutative operands.
 
 A pair is sorted because different rows may be one row in the table, or be in another order there.
 """

@@ -20,8 +20,8 @@ Where an entry that is read is not finite, all results of the last three are NaN
 Operations whose routine is in the kernel; whole numbers are floats:
 "order": of r rows of n keys, for each row the stable permutation that sorts it, NaN last.
 "insertion", "insertion_right": of n sorted keys and m others, where each of these is inserted before, or after, equals.
-"gather": of r rows of n numbers and of m places each, the numbers at these; negative places count from the end, and NaN
-is what a place beyond has. "scatter", its adjoint: of r rows of m numbers and their places, the n sums at these.
+"gather": of r rows of n numbers and of m places each, the numbers at these; negative places count from the end, and
+places beyond give NaN. "scatter", its adjoint: of r rows of m numbers and their places, the n sums at these.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class MatrixOperation:
         return f"{f'{number} times ' if number > 1 else ''}product of matrices {rows} x {inner} and {inner} x {columns}"
 
     def formula(self, *names: str) -> str:
-        """Return what it computes of matrices with these names, whose right-hand sides are rows.
+        """Return the formula of the operation for matrices with these names, whose right-hand sides are rows.
 
         >>> MatrixOperation("product", (1, 3, 4, 2), (True, False)).formula("A", "B")
         'Aᵀ B'

@@ -3,8 +3,8 @@
 The numbers are fitted by `python -m benchmarks.price --fit`; docs/design/price.md says how, and how wrong they are.
 Only ratios matter for choices, and they differ little between machines. Results never depend on them.
 
-What a head costs is not written down: it is what its row in the table of intrinsics is lowered to. So a head that has a
-lowering has a price, and one whose function has a formula for lanes is priced as such.
+The price of a head is that of its lowering, by its row in the table of intrinsics. So every head with a lowering has a
+price, and functions with a formula for lanes have the price of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codegen.ir.machine_rows import LEAVES, Machine, Row
 from codegen.ir.program import Head, Rows
 from codegen.records import dataclass
 
-LANES_AT_ONCE = 4  # doubles that go through the processor as fast as one: longer registers take two turns
+LANES_AT_ONCE = 4  # doubles that are computed as fast as one: longer registers take twice the time
 LONG = 30_000  # operations of straight lines that do not fit into the caches next to the processor
 LONGER = 250_000  # operations whose code (7 bytes each) and numbers do not fit into the caches of one processor
 NEAREST, CACHED = 2**12, 2**17  # numbers that fit into the nearest cache, and into the caches
@@ -30,18 +30,18 @@ CALL = 100.0  # nanoseconds of a call from Python, whatever it computes: 50 to 1
 
 CALLS = 1e6  # that a kernel is expected to have
 Way = Literal["straight", "sweep", "rolled"]
-FASTER = 1.5  # straight lines have to be so many times faster to call than loops
-SWEPT = 1.1  # a sweep may cost so many times as much as loops: predicted, it comes out a little too dear
+FASTER = 1.5  # how much faster to call straight lines have to be than loops
+SWEPT = 1.1  # how much more than loops a sweep may cost: its prediction is a little too high
 
 # Nanoseconds. First one number at a time, as throughput.
 NANOSECONDS: dict[str, float] = {
     "operation": 0.035,  # an addition, a product, a choice...
-    "average": 0.12,  # the same where nothing is known of what it waits for
+    "average": 0.12,  # the same where its dependences are unknown
     "far": 0.027,  # besides, where the code is long
     "farther": 0.6,  # besides, for each operation beyond those that the caches hold
     "div": 0.81,
     "sqrt": 1.6,
-    "sum": 0.32,  # an addition that goes on with a sum, besides
+    "sum": 0.32,  # an addition that continues a sum, besides
     "wait": 0.5,  # an operation that waits for the one before
     "store": 0.086,  # of a result, or where a row of straight lines is kept
     "zero": 0.11,  # four numbers that are cleared; or one that does not fit into the nearest cache
@@ -53,7 +53,7 @@ NANOSECONDS: dict[str, float] = {
     "lanes sqrt": 1.7,
     "lanes load": 0.011,  # side by side
     "lanes store": 0.22,
-    # What loops are made of.
+    # In loops.
     "stride": 0.1,  # a number that is read in short steps
     "stride store": 0.069,
     "stride add": 0.03,
@@ -87,7 +87,7 @@ NANOSECONDS: dict[str, float] = {
 # Seconds.
 SECONDS: dict[str, float] = {
     "kernel": 0.00093,  # whatever it computes
-    "traced": 7.6e-6,  # an operation that is traced, and looked at for what repeats
+    "traced": 7.6e-6,  # an operation that is traced, and searched for loops
     "row": 0.75e-6,  # of a program: differentiated, written
     "encoded": 9.5e-6,  # an operation of straight lines that is lowered, and written by the encoder
     "swept": 20e-6,  # one of a sweep, which is split before

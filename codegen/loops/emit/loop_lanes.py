@@ -114,7 +114,7 @@ class LaneFunction(Function):
         return self.new(self.call(vector, "load", [*where, unused]))
 
     def store(self, column: Column, value: str, *, adds: bool) -> None:
-        """Store values at places that follow each other, or add them to what is there.
+        """Store or add values at places that follow each other.
 
         Few processors are fast at storing some lanes of a register: on others, lanes are stored one after the other.
         A workspace has room for a register behind it: there, lanes without a repetition add a zero.

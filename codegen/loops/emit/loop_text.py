@@ -1,8 +1,8 @@
 """The IR function of a region: the parts that all forms share.
 
 The function is `void @name(in, out, work, round of each nest around, arrays in which its calls differ)`. It finds its
-buffers (`view`), runs the body over the repetitions, and leaves the results. `loops_scalar` does so one by one,
-`loops_vector` several side by side, and a long body is a function of its own (`loops_long`).
+buffers (`view`), runs the body over the repetitions, and stores the results. `loop_scalar` does so one by one,
+`loop_vector` several side by side, and a long body is a separate function (`loop_long`).
 """
 
 from __future__ import annotations

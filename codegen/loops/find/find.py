@@ -221,7 +221,7 @@ class Found:
 def find_sums(
     rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], first: int, flat: FlatRows | None = None
 ) -> Found:
-    """Return the sums and maps among what outputs and loops in `done` need; new nodes are numbered from `first`.
+    """Return the sums and maps that outputs and loops in `done` need; new nodes are numbered from `first`.
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Program

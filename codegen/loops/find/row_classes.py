@@ -29,7 +29,7 @@ HEAVY = 1e9
 NONE: frozenset[int] = frozenset()
 
 _CHEAP: dict[Head, float] = {sp.Add: 0.5, sp.Mul: 0.5, sp.Max: 1.0, sp.Min: 1.0, sp.Piecewise: 1.0, sp.Abs: 0.5}
-_ROOT, _DEAR = 4.0, 20.0  # what a quotient or a root costs, and what other functions cost, in pairs of + and *
+_ROOT, _DEAR = 4.0, 20.0  # costs of a quotient or root, and of other functions, in pairs of + and *
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ def classify(
 ) -> Classes:
     """Return the classes of all rows that target rows need; results of loops in `done` are leaves, as inputs are.
 
-    So are ragged sums, which are set apart; but what they need has classes too.
+    So are ragged sums, which are set apart; but their operands have classes too.
 
     >>> from codegen.ir.program import Program
     >>> x = sp.Symbol("x")
