@@ -60,7 +60,7 @@ def whole_compositions(rows: Rows, loops: Sequence[Loop], outputs: Nodes, flat: 
     used = [len(rows.heads), *(int(use.nodes.max(initial=-1)) + 1 for loop in loops for use in loop.results)]
     bodies = _Loops(rows, loops, max(used))
     if flat is not None:
-        bodies.let_out(outputs, flat)
+        bodies.move_to_straight(outputs, flat)
     for number in range(len(loops)):
         bodies.complete(number)
     return bodies.loops
@@ -238,7 +238,7 @@ class _Loops:
         operation = source.rows.heads[source.row], own
         return _over(loop, columns, {k: place for place, k in enumerate(kept)}, {slot: operation})
 
-    def let_out(self, outputs: Nodes, flat: FlatRows) -> None:
+    def move_to_straight(self, outputs: Nodes, flat: FlatRows) -> None:
         """Leave inner functions to the straight lines of their outer functions."""
         while True:
             inner = {
@@ -250,7 +250,7 @@ class _Loops:
             if not inner:
                 return
             for node in inner:
-                self.let_one_out(node)
+                self.move_node(node)
 
     def straight(self, outputs: Nodes, flat: FlatRows) -> list[int]:
         """Return the rows of straight lines that may be compositions."""
@@ -266,7 +266,7 @@ class _Loops:
         candidates: list[int] = flat.rows[left[flat.rows] & likely].tolist()
         return candidates
 
-    def let_one_out(self, node: int) -> None:
+    def move_node(self, node: int) -> None:
         """Let straight lines compute a node from an argument that its loop stores."""
         number, output, place = (int(of[node]) for of in (self.owner, self.output, self.repetition))
         body = self.loops[number].body

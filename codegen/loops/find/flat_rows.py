@@ -155,8 +155,7 @@ def needed(flat: FlatRows, targets: Flags, known: Flags) -> Flags:
 def waves(flat: FlatRows, todo: Flags, late: Flags) -> Iterator[Nodes]:
     """Yield rows in waves: a row comes after its operands; when waves get small, the last one has all other rows.
 
-    In the last wave rows may be operands of others; they are in ascending order. Late rows are done before the last
-    wave only.
+    In the last wave rows may be operands of others; they are in ascending order. Rows that need late ones are in it.
 
     >>> import sympy as sp
     >>> flat = flat_of([sp.Symbol, sp.sin, sp.sin], [(), (0,), (1,)])
