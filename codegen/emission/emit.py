@@ -1,8 +1,8 @@
 """Write the LLVM IR text of a scheduled program.
 
 The kernel is `i32 @kernel(ptr inputs, ptr outputs)`, with tables of pointers to the input and output arrays; it
-returns 0, or 1 when the workspace could not be allocated. The work is done by internal chunk functions. Values are
-numbered, loads are made once per chunk, stores follow at once, and there are no fast-math flags.
+returns 0, or 1 when the workspace could not be allocated. It calls internal chunk functions. Values are numbered,
+loads are made once per chunk, stores follow at once, and there are no fast-math flags.
 
 The same text serves one point and several (`Lanes`): with 8 lanes every value is a vector of 8 points, and element k of
 an array is the 8 numbers that start at position 8 k.
@@ -24,18 +24,16 @@ from codegen.limits import check
 from codegen.lowering.lower import Lowered
 from codegen.records import dataclass
 
-DIRECT_POINTERS = 5  # so many arrays go to chunk functions in registers, more through the pointer tables
+DIRECT_POINTERS = 5  # arrays that are passed to chunk functions in registers; more go through the pointer tables
 STACK_BYTES = 65536  # a workspace of up to 64 KiB lives on the stack
 BINARY = ("add", "sub", "mul", "div")
-ROOTS = {"sqrt": "llvm.sqrt.f64", "abs": "llvm.fabs.f64"}
-FMA = "llvm.fma.f64"
 MEMORY = (
     Symbol("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr,i8,i64,i1)"),
     Symbol("malloc", "declare ptr @malloc(i64)"),
     Symbol("free", "declare void @free(ptr)"),
 )
-NEGATED: dict[str, tuple[int, ...]]  # operands of the fused operation with a sign
-NEGATED = {"fma": (), "fms": (3,), "fnma": (1,), "fnms": (1, 3)}
+# Operands of the fused operations with a sign.
+NEGATED: dict[str, tuple[int, ...]] = {"fma": (), "fms": (3,), "fnma": (1,), "fnms": (1, 3)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +46,18 @@ class Emitted:
 
     @property
     def text(self) -> str:
-        """All of it as one module."""
+        """One module with everything."""
         return "\n".join([*self.chunks, *self.functions, self.declarations]) + "\n"
 
     @property
     def declarations(self) -> str:
         """Declarations and definitions of the symbols."""
-        return "\n".join(found.text for found in self.symbols.values())
+        return "\n".join(called.text for called in self.symbols.values())
 
     @property
     def addresses(self) -> dict[str, int]:
         """Addresses of the external symbols."""
-        return {name: address for found in self.symbols.values() for name, address in found.addresses.items()}
+        return {name: address for called in self.symbols.values() for name, address in called.addresses.items()}
 
     def __add__(self, other: Emitted) -> Emitted:
         return Emitted(self.chunks + other.chunks, self.functions + other.functions, self.symbols | other.symbols)
@@ -67,9 +65,9 @@ class Emitted:
 
 @dataclass(frozen=True)
 class Form:
-    """What is written of a program: the name of its function, lanes, and layouts of arrays other than blocks of lanes.
+    """The form of a program's IR: the name of its function, lanes, and layouts of arrays other than blocks of lanes.
 
-    Names of one module are apart when the functions' names are; only a function called "kernel" is exported.
+    Different function names make all names of a module different; only a function called "kernel" is exported.
     """
 
     name: str = "kernel"
@@ -81,7 +79,7 @@ class Form:
     device: bool = False  # for a GPU, whose threads fill its lanes: nothing side by side, no libraries
 
     def layout(self, kind: str, number: int) -> LaneLayout:
-        """Layout of an input ("in") or output ("out") array."""
+        """Return the layout of an input ("in") or output ("out") array."""
         return (self.inputs if kind == "in" else self.outputs).get(number, LaneLayout(self.lanes.width))
 
 
@@ -106,7 +104,7 @@ def emit(program: Program, lowered: Lowered, plan: Schedule, form: Form = POINT)
     chunks = [writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
     chunks += [writer.copies(number, part) for number, part in enumerate(copies, len(chunks))]
     kernel = _kernel(program, plan, len(chunks), writer.direct, form)
-    return Emitted(chunks, [kernel], writer.symbols | {found.name: found for found in MEMORY})
+    return Emitted(chunks, [kernel], writer.symbols | {called.name: called for called in MEMORY})
 
 
 class Names(dict[int, str]):
@@ -133,7 +131,7 @@ class Names(dict[int, str]):
         return name
 
     def workspace(self, index: int, row: Row) -> str:
-        """Load a value that an earlier chunk left in the workspace; a truth value is kept as 0.0 or 1.0."""
+        """Load a value of an earlier chunk from the workspace; a truth value is 0.0 or 1.0 there."""
         lanes = self.writer.lanes_of(row)
         value = self.load(self.writer.workspace_pointer, self.writer.plan.slots[index] * self.lanes.width, lanes)
         return self.new(f"fcmp une {lanes.type} {value},zeroinitializer") if is_truth_row(row) else value
@@ -145,12 +143,10 @@ class Names(dict[int, str]):
         return load(self.array("in", array), position * layout.step)
 
     def array(self, kind: str, number: int) -> str:
-        """Pointer to an input or output array."""
-        key = (kind, number)
-        found = self.pointers.get(key)
-        if found is None:
-            found = self.pointers[key] = self.writer.array_pointer(self, kind, number)
-        return found
+        """Return a pointer to an input or output array."""
+        if (kind, number) not in self.pointers:
+            self.pointers[kind, number] = self.writer.array_pointer(self, kind, number)
+        return self.pointers[kind, number]
 
     def address(self, pointer: str, position: int) -> str:
         return self.new(f"getelementptr {self.lanes.scalar},ptr {pointer},i64 {position}") if position else pointer
@@ -163,9 +159,7 @@ class Names(dict[int, str]):
         """Load one number into all lanes."""
         lanes = self.lanes
         value = self.new(f"load {lanes.scalar},ptr {self.address(pointer, position)},align {lanes.size}")
-        if lanes.width == 1:
-            return value
-        return in_all_lanes(self.new, lanes, value)
+        return value if lanes.width == 1 else in_all_lanes(self.new, lanes, value)
 
     def store(self, value: str, pointer: str, position: int, lanes: Lanes | None = None) -> None:
         lanes, address = lanes or self.lanes, self.address(pointer, position)
@@ -173,9 +167,9 @@ class Names(dict[int, str]):
 
 
 def in_all_lanes(new: Callable[[str], str], lanes: Lanes, value: str) -> str:
-    """Write, by a function that writes an instruction, one number into all lanes."""
-    one = new(f"insertelement {lanes.type} poison,{lanes.scalar} {value},i32 0")
-    return new(f"shufflevector {lanes.type} {one},{lanes.type} poison,<{lanes.width} x i32> zeroinitializer")
+    """Write one number into all lanes; `new` writes an instruction."""
+    first = new(f"insertelement {lanes.type} poison,{lanes.scalar} {value},i32 0")
+    return new(f"shufflevector {lanes.type} {first},{lanes.type} poison,<{lanes.width} x i32> zeroinitializer")
 
 
 LEAF_NAMES: dict[str, Callable[[Names, Row], str]] = {
@@ -258,17 +252,16 @@ class ChunkWriter:
         return "\n".join([*names.lines, "ret void\n}"])
 
     def output(self, names: Names, place: Place) -> tuple[str, int]:
-        """Pointer and position of a place in an output array."""
+        """Return the pointer and position of a place in an output array."""
         array, position = place
         return names.array("out", array), position * self.form.layout("out", array).step
 
     def lanes_of(self, row: Row) -> Lanes:
-        """Lanes of a row's value."""
         width = lanes_of_row(row)
         return self.lanes if width == 1 else Lanes(width)
 
     def grouped(self, width: int) -> ChunkWriter:
-        """This writer, with more lanes."""
+        """Return this writer with more lanes."""
         if width == 1:
             return self
         if width not in self.wider:
@@ -277,23 +270,23 @@ class ChunkWriter:
         return self.wider[width]
 
     def number(self, names: Names, truth: str) -> str:
-        """A truth value as 0.0 or 1.0."""
+        """Convert a truth value to 0.0 or 1.0."""
         return names.new(f"uitofp {self.lanes.truth} {truth} to {self.lanes.type}")
 
     def call(self, names: Names, function: str, operands: list[str]) -> str:
         """Call a function of numbers, in all lanes."""
         form, kind = self.form, self.lanes.type
-        found = on_lanes(function, len(operands), self.lanes, formulas=form.formulas, library=form.vector_libm)
-        self.symbols.update({one.name: one for one in found})
-        return names.new(f"call {kind} @{found[0].name}({','.join(f'{kind} {operand}' for operand in operands)})")
+        symbols = on_lanes(function, len(operands), self.lanes, formulas=form.formulas, library=form.vector_libm)
+        self.symbols.update({called.name: called for called in symbols})
+        return names.new(f"call {kind} @{symbols[0].name}({','.join(f'{kind} {operand}' for operand in operands)})")
 
     def part_of_pair(self, names: Names, function: str, angle: int) -> str:
-        """Sine or cosine where both are wanted: they are computed at once."""
+        """Return sine or cosine where both are wanted: they are computed at once."""
         pair = pair_of(self.lanes)
         if angle not in names.pairs:
-            found = sine_and_cosine_of_lanes(self.lanes)
-            self.symbols.update({one.name: one for one in found})
-            names.pairs[angle] = names.new(f"call {pair} @{found[0].name}({self.lanes.type} {names[angle]})")
+            symbols = sine_and_cosine_of_lanes(self.lanes)
+            self.symbols.update({called.name: called for called in symbols})
+            names.pairs[angle] = names.new(f"call {pair} @{symbols[0].name}({self.lanes.type} {names[angle]})")
         return names.new(f"extractvalue {pair} {names.pairs[angle]},{SINE_AND_COSINE.index(function)}")
 
 
@@ -301,7 +294,7 @@ def _fused(writer: ChunkWriter, names: Names, row: Row) -> str:
     operands = [names[operand] for operand in row[1:]]
     for position in NEGATED[row[0]]:
         operands[position - 1] = names.new(f"fneg {writer.lanes.type} {operands[position - 1]}")
-    return writer.call(names, FMA, operands)
+    return writer.call(names, "llvm.fma.f64", operands)
 
 
 def _function(writer: ChunkWriter, names: Names, row: Row) -> str:
@@ -316,83 +309,60 @@ def _select(writer: ChunkWriter, names: Names, row: Row) -> str:
     return names.new(f"select {lanes.truth} {test},{lanes.type} {first},{lanes.type} {second}")
 
 
-def _compare(writer: ChunkWriter, names: Names, row: Row) -> str:
-    left, right = names[row[2]], names[row[3]]
-    return names.new(f"fcmp {row[1]} {writer.lanes.type} {left},{right}")
-
-
-def _logic(writer: ChunkWriter, names: Names, row: Row) -> str:
-    left, right = names[row[2]], names[row[3]]
-    return names.new(f"{row[1]} {writer.lanes.truth} {left},{right}")
-
-
-def _binary(writer: ChunkWriter, names: Names, row: Row) -> str:
-    return names.new(f"f{row[0]} {writer.lanes.type} {names[row[1]]},{names[row[2]]}")
-
-
 def _wide(writer: ChunkWriter, names: Names, row: Row) -> str:
-    """One operation on all lanes of a group."""
+    """Write one operation on all lanes of a group."""
     width, *shape = row[1]
     return OPERATIONS[shape[0]](writer.grouped(width), names, (*shape, *row[2:]))
 
 
 def _gather(writer: ChunkWriter, names: Names, row: Row) -> str:
-    """Values side by side."""
-    kind, found = Lanes(row[1][0]).type, "poison"
+    kind, value = Lanes(row[1][0]).type, "poison"
     for lane, operand in enumerate(row[2:]):
-        found = names.new(f"insertelement {kind} {found},double {names[operand]},i32 {lane}")
-    return found
-
-
-def _spread(writer: ChunkWriter, names: Names, row: Row) -> str:
-    """One value in all lanes."""
-    return in_all_lanes(names.new, Lanes(row[1][0]), names[row[2]])
+        value = names.new(f"insertelement {kind} {value},double {names[operand]},i32 {lane}")
+    return value
 
 
 def _lane(writer: ChunkWriter, names: Names, row: Row) -> str:
-    """One value of a group."""
     kind = writer.lanes_of(writer.rows[row[2]]).type
     return names.new(f"extractelement {kind} {names[row[2]]},i32 {row[1]}")
 
 
 OPERATIONS: dict[str, Callable[[ChunkWriter, Names, Row], str]] = {
-    **dict.fromkeys(BINARY, _binary),
+    **dict.fromkeys(
+        BINARY, lambda w, names, row: names.new(f"f{row[0]} {w.lanes.type} {names[row[1]]},{names[row[2]]}")
+    ),
     "wide": _wide,
     "gather": _gather,
-    "spread": _spread,
+    "spread": lambda writer, names, row: in_all_lanes(names.new, Lanes(row[1][0]), names[row[2]]),
     "lane": _lane,
     **dict.fromkeys(NEGATED, _fused),
     "neg": lambda writer, names, row: names.new(f"fneg {writer.lanes.type} {names[row[1]]}"),
-    "sqrt": lambda writer, names, row: writer.call(names, ROOTS["sqrt"], [names[row[1]]]),
-    "abs": lambda writer, names, row: writer.call(names, ROOTS["abs"], [names[row[1]]]),
+    "sqrt": lambda writer, names, row: writer.call(names, "llvm.sqrt.f64", [names[row[1]]]),
+    "abs": lambda writer, names, row: writer.call(names, "llvm.fabs.f64", [names[row[1]]]),
     "call": _function,
     "select": _select,
-    "compare": _compare,
-    "logic": _logic,
-    "not": lambda writer, names, row: names.new(
-        f"xor {writer.lanes.truth} {names[row[1]]},{writer.lanes.splat('true', 'i1')}"
-    ),
+    "compare": lambda w, names, row: names.new(f"fcmp {row[1]} {w.lanes.type} {names[row[2]]},{names[row[3]]}"),
+    "logic": lambda w, names, row: names.new(f"{row[1]} {w.lanes.truth} {names[row[2]]},{names[row[3]]}"),
+    "not": lambda w, names, row: names.new(f"xor {w.lanes.truth} {names[row[1]]},{w.lanes.splat('true', 'i1')}"),
     "number": lambda writer, names, row: writer.number(names, names[row[1]]),
 }
 
 
 def _kernel(program: Program, plan: Schedule, chunks: int, direct: bool, form: Form) -> str:
-    """The function itself: workspace, structural zeros, then the chunks in order."""
+    """Return the kernel function: workspace, structural zeros, then the chunks in order."""
     linkage = "" if form.name == "kernel" else "internal "
     lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
     lines += pointers(program)
-    sparse = [k for k, output in enumerate(program.outputs) if output.positions is not None and output.size]
     value = form.lanes.size * form.lanes.width
-    lines += [
-        f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {value * program.outputs[k].size},i1 false)" for k in sparse
-    ]
+    for k, output in enumerate(program.outputs):
+        if output.positions is not None and output.size:
+            lines.append(f"call void @llvm.memset.p0.i64(ptr %o{k},i8 0,i64 {value * output.size},i1 false)")
     large = plan.workspace * value > STACK_BYTES
     lines += workspace(max(plan.workspace, 1) * value, large)
-    tables = (
-        [f"ptr %i{k}" for k in range(len(program.inputs))] + [f"ptr %o{k}" for k in range(len(program.outputs))]
-        if direct
-        else ["ptr %in", "ptr %out"]
-    )
+    tables = ["ptr %in", "ptr %out"]
+    if direct:
+        tables = [f"ptr %i{k}" for k in range(len(program.inputs))]
+        tables += [f"ptr %o{k}" for k in range(len(program.outputs))]
     arguments = ",".join([*tables, "ptr %w"])
     lines += [f"call void @{form.name}.{number}({arguments})" for number in range(chunks)]
     lines += [FREE] if large else []

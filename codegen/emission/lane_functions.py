@@ -1,7 +1,7 @@
 """Call a function on all lanes: by a formula of `codegen.functions.lane_table`, or by the C library lane by lane.
 
-With formulas there is nothing outside: arguments that a formula leaves out go to another function, of all lanes or of
-one number, that is ours as well. So the text at one lane is that of a GPU too, and has the same bits there.
+With formulas no library is called: hard arguments of a formula go to another function of ours, of all lanes or of one
+number. So the text at one lane is also that of a GPU, and has the same bits there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codegen.lanes import SCALAR, Lanes
 from codegen.processor import has_fma
 from codegen.stages import allowed
 
-# {0}, {1}... are the operands, {n} the type of numbers, {w} that of words, {t} that of truth values
+# {0}, {1}... are the operands; {n}, {w} and {t} are the types of numbers, words and truth values.
 OPERATIONS = {
     "add": "fadd {n} {0},{1}", "sub": "fsub {n} {0},{1}", "mul": "fmul {n} {0},{1}", "div": "fdiv {n} {0},{1}",
     "negate": "fneg {n} {0}", "select": "select {t} {0},{n} {1},{n} {2}",
@@ -33,7 +33,6 @@ OPERATIONS = {
     "narrow": "trunc i128 {0} to {w}", "mul_wide": "mul i128 {0},{1}", "add_wide": "add i128 {0},{1}",
     "upper": "lshr i128 {0},64",
 }  # fmt: skip
-FUNNEL = Symbol("llvm.fshl.i64", "declare i64 @llvm.fshl.i64(i64,i64,i64)")
 SINE_AND_COSINE = ("llvm.sin.f64", "llvm.cos.f64")
 INTRINSICS = {
     "abs": "llvm.fabs", "fma": "llvm.fma", "copysign": "llvm.copysign", "floor": "llvm.floor", "sqrt": "llvm.sqrt",
@@ -63,7 +62,8 @@ class LaneWriter(LaneOperationWriter):
             function = symbol(f"{INTRINSICS[operation]}.{self.lanes.suffix}", len(operands), self.lanes.type)
             return self.call(function, self.lanes.type, operands)
         if operation == "funnel":
-            return self.call(FUNNEL, self.lanes.word, operands, "w")
+            funnel = Symbol("llvm.fshl.i64", "declare i64 @llvm.fshl.i64(i64,i64,i64)")
+            return self.call(funnel, self.lanes.word, operands, "w")
         return self.write(OPERATIONS[operation].format(*operands, **self.types))
 
     def call(self, function: Symbol, result: str, operands: Sequence[str], kind: str = "n") -> str:
@@ -83,14 +83,14 @@ class LaneWriter(LaneOperationWriter):
         return name
 
     def function(self, name: str, kind: str, end: Sequence[str]) -> tuple[Symbol, ...]:
-        """Return what has been written as a function that ends so, and then all that it calls."""
+        """Return the lines as a function with the given end, and then all its callees."""
         parameters = ",".join(f"{self.lanes.type} {operand.text}" for operand in self.operands)
         head = f"define internal {kind} @{name}({parameters}) noinline nounwind{self.lanes.attributes} {{"
         return Symbol(name, "\n".join([head, "begin:", *self.lines, *end, "}"])), *self.needed.values()
 
 
 def own_functions(rows: Sequence[Row], lanes: Lanes, *, fast: bool) -> bool:
-    """Whether operations call the functions here, on this machine: with accuracy "fast", only several lanes at once.
+    """Whether operations call the functions here, on this machine; with accuracy "fast", only for several lanes.
 
     >>> own_functions([("input", 0), ("call", "exp", 0)], SCALAR, fast=True)
     False
@@ -100,7 +100,7 @@ def own_functions(rows: Sequence[Row], lanes: Lanes, *, fast: bool) -> bool:
 
 
 def own_symbol(function: str, lanes: int) -> str | None:
-    """The function itself, where it has a formula here: the bits of one lane on any number of them.
+    """Return the function itself, if it has a formula here: any number of lanes has the bits of one.
 
     >>> own_symbol("exp", 4), own_symbol("tgamma", 4)
     ('exp', None)
@@ -109,11 +109,11 @@ def own_symbol(function: str, lanes: int) -> str | None:
 
 
 def on_lanes(function: str, arity: int, lanes: Lanes, *, formulas: bool, library: bool) -> tuple[Symbol, ...]:
-    """Return what computes a function on all lanes, and then all that it calls.
+    """Return the function of all lanes for a function, and then all its callees.
 
     LLVM's exact operations work on all lanes. With `library`, functions of double are those of the vector libm, with
-    `formulas` those that have one here, which want a machine with fused multiply-adds; the others call the C library
-    for one lane after the other: its functions of double, from whose result a float32 is rounded.
+    `formulas` the formulas here, which need fused multiply-adds; the others call the C library for one lane after the
+    other: its functions of double, whose results are rounded to float32.
 
     >>> [on_lanes("exp", 1, Lanes(4), formulas=own, library=False)[0].name for own in (True, False)]
     ['symad.exp.v4f64', 'lanes.exp.v4f64']
@@ -134,32 +134,32 @@ def on_lanes(function: str, arity: int, lanes: Lanes, *, formulas: bool, library
 
 @cache
 def lane_function(function: str, lanes: Lanes) -> tuple[Symbol, ...]:
-    """Return the function of lanes that computes `function`, and then all that it calls.
+    """Return the function of lanes that computes `function`, and then all its callees.
 
     >>> lane_function("exp", Lanes(4))[0].name, lane_function("exp", Lanes(1, "float"))[0].name
     ('symad.exp.v4f64', 'symad.exp.f32')
     """
-    found = FORMULAS[function]
-    writer = LaneWriter(lanes, found.operands)
-    (result,) = _with_hard(writer, (function,), [found.formula(*writer.operands).text])
+    formula = FORMULAS[function]
+    writer = LaneWriter(lanes, formula.operands)
+    (result,) = _with_hard(writer, (function,), [formula.formula(*writer.operands).text])
     return writer.function(f"symad.{_plain(function)}.{lanes.suffix}", lanes.type, [f"ret {lanes.type} {result}"])
 
 
 @cache
 def hard_function(function: str, lanes: Lanes) -> tuple[Symbol, ...]:
-    """Return the function for arguments that the formula of `function` leaves out, and then all that it calls.
+    """Return the function for hard arguments of the formula of `function`, and then all its callees.
 
-    >>> [found.name for found in hard_function("llvm.sin.f64", Lanes(4))[:2]], hard_function("exp", Lanes(4))[0].name
+    >>> [called.name for called in hard_function("llvm.sin.f64", Lanes(4))[:2]], hard_function("exp", Lanes(4))[0].name
     (['lanes.symad.sin.hard.f64.v4f64', 'symad.sin.hard.f64'], 'symad.exp.hard.v4f64')
     """
-    found = FORMULAS[function]
-    assert found.hard is not None
-    own = SCALAR if found.hard.alone else lanes
-    writer = LaneWriter(own, found.operands)
-    result = found.hard.formula(*writer.operands).text
+    formula = FORMULAS[function]
+    assert formula.hard is not None
+    own = SCALAR if formula.hard.alone else lanes
+    writer = LaneWriter(own, formula.operands)
+    result = formula.hard.formula(*writer.operands).text
     name = f"symad.{_plain(function)}.hard.{own.suffix}"
     symbols = writer.function(name, own.type, [f"ret {own.type} {result}"])
-    return symbols if own == lanes else (lane_call(name, found.operands, lanes), *symbols)
+    return symbols if own == lanes else (lane_call(name, formula.operands, lanes), *symbols)
 
 
 def _plain(function: str) -> str:
@@ -168,7 +168,7 @@ def _plain(function: str) -> str:
 
 @cache
 def sine_and_cosine_of_lanes(lanes: Lanes) -> tuple[Symbol, ...]:
-    """Return the function of vectors that gives sine and cosine at once, with the bits of each alone.
+    """Return the function of vectors that computes sine and cosine at once, with the bits of the single functions.
 
     >>> sine_and_cosine_of_lanes(Lanes(4))[0].name
     'symad.sincos.v4f64'
@@ -183,7 +183,6 @@ def sine_and_cosine_of_lanes(lanes: Lanes) -> tuple[Symbol, ...]:
 
 
 def pair_of(lanes: Lanes) -> str:
-    """IR type of two vectors."""
     return f"{{{lanes.type},{lanes.type}}}"
 
 
@@ -198,8 +197,8 @@ def angles_of_both(rows: Sequence[Row]) -> set[int]:
 
 
 def _with_hard(writer: LaneWriter, functions: Sequence[str], results: Sequence[str]) -> Sequence[str]:
-    """Put other values in the place of results whose arguments are hard, where there is any."""
-    lanes, hard, operands = writer.lanes, FORMULAS[functions[0]].hard, [one.text for one in writer.operands]
+    """Replace results of hard arguments, where there are any."""
+    lanes, hard, operands = writer.lanes, FORMULAS[functions[0]].hard, [operand.text for operand in writer.operands]
     if hard is None:
         return results
     outside = any_lane = hard.test(*writer.operands).text
@@ -210,9 +209,9 @@ def _with_hard(writer: LaneWriter, functions: Sequence[str], results: Sequence[s
     chosen = []
     for function, result in zip(functions, results, strict=True):
         called, *others = hard_function(function, lanes)
-        asked = writer.call(called, lanes.type, operands)
-        chosen.append(asked if lanes.width == 1 else writer.put("select", [outside, asked, result]))
-        writer.needed |= {each.name: each for each in others}
+        exact = writer.call(called, lanes.type, operands)
+        chosen.append(exact if lanes.width == 1 else writer.put("select", [outside, exact, result]))
+        writer.needed |= {other.name: other for other in others}
     writer.lines += ["br label %end", "end:"]
     pairs = zip(results, chosen, strict=True)
     return [writer.write(f"phi {lanes.type} [{result},%begin],[{other},%hard]") for result, other in pairs]
@@ -222,8 +221,8 @@ def _with_hard(writer: LaneWriter, functions: Sequence[str], results: Sequence[s
 def lane_call(function: str, arity: int, lanes: Lanes) -> Symbol:
     """Return a function of lanes that calls a function of double for one lane after the other.
 
-    A float32 is widened for the call, and the result is rounded once. The vectors go through memory: so a call costs
-    the same whatever else the caller holds in registers.
+    A float32 is widened for the call, and the result is rounded once. The vectors go through memory, so that a call
+    needs no registers of the caller.
 
     >>> lane_call("exp", 1, Lanes(8)).name
     'lanes.exp.v8f64'
@@ -262,7 +261,6 @@ def lane_call(function: str, arity: int, lanes: Lanes) -> Symbol:
 
 
 def _widened(name: str, function: str, parameters: str, arity: int) -> str:
-    """A function of float that calls one of double."""
     operands = range(arity)
     lines = [f"define internal float @{name}({parameters}) alwaysinline nounwind {{"]
     lines += [f"%v{k}=fpext float %x{k} to double" for k in operands]

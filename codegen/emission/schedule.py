@@ -3,8 +3,8 @@
 Depth-first order from the outputs keeps values short-lived; LLVM's cost is superlinear in the size of a function, so
 long programs are cut into functions of about 250 operations, which pass values through a workspace of reused slots.
 
-Copies: a value that goes to very many places is stored in some, and copied to the others in functions of their own.
-LLVM's cost is superlinear in the stores of one function: 10 000 stores of one constant took it 20 s.
+Copies: a value with very many places is stored in some, and separate functions copy it to the others. LLVM's cost is
+superlinear in the stores of one function: 10 000 stores of one constant took it 20 s.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHUNK = 250
 
 @dataclass(frozen=True)
 class Schedule:
-    """Chunks of rows in order of execution; `slots` says where values that cross chunks live in the workspace."""
+    """Chunks of rows in order of execution; `slots` are the places in the workspace of values that cross chunks."""
 
     chunks: list[list[int]]
     slots: dict[int, int]
@@ -52,7 +52,7 @@ def schedule(lowered: Lowered, chunk: int | None = None) -> Schedule:
 
 
 def depth_first(lowered: Lowered) -> list[int]:
-    """Operations in depth-first order from the outputs, in output order; a leaf stands here only if it is stored."""
+    """Return operations in depth-first order from the outputs, in output order; of leaves only stored ones."""
     rows, first = lowered.rows, FIRST_OPERAND
     done = bytearray(len(rows))
     order: list[int] = []
@@ -106,13 +106,13 @@ def _slots(lowered: Lowered, chunks: list[list[int]]) -> tuple[dict[int, int], i
 
 
 Place = tuple[int, int]  # output array, flat position
-MOST = 500  # stores in one function, but for the first store of each value
+MOST = 500  # stores in one function, without the first store of each value
 
 
 def split_stores(
     chunks: Sequence[Sequence[int]], stores: Sequence[tuple[int, int, int]], most: int = MOST
 ) -> tuple[dict[int, list[Place]], list[dict[Place, list[Place]]]]:
-    """Return where each row is stored in its chunk, and functions' worth of copies: where from, where to.
+    """Return where each row is stored in its chunk, and the copies of further functions: targets by source.
 
     >>> split_stores([[7, 8]], [(0, 0, 7), (0, 1, 8), (0, 2, 7), (0, 3, 7), (0, 4, 7)], most=3)
     ({7: [(0, 0), (0, 2)], 8: [(0, 1)]}, [{(0, 0): [(0, 3), (0, 4)]}])
@@ -140,7 +140,7 @@ def split_stores(
 
 
 def pointers(program: Program) -> list[str]:
-    """Load the pointers to inputs (%i0, %i1...) and outputs (%o0...) from the tables %in and %out."""
+    """Return the IR that loads the pointers to inputs (%i0...) and outputs (%o0...) from the tables %in and %out."""
     lines = []
     for letter, table, count in (("i", "%in", len(program.inputs)), ("o", "%out", len(program.outputs))):
         for k in range(count):
@@ -150,28 +150,27 @@ def pointers(program: Program) -> list[str]:
 
 
 LINE = 64  # bytes of a line of the cache
-STACK = 16  # bytes at which a stack begins, if nothing else is asked for
 FREE = "call void @free(ptr %memory)"
 
 
 def aligned(lanes: Lanes, operations: Sequence[Row], others: int = 0) -> str:
-    """Return the attribute of a function that may keep registers on its stack: there they meet one line each.
+    """Return the attribute that aligns the stack of a function, so that a spilled register is in one cache line.
 
-    Without it the stack begins at any 16 bytes. A function keeps some if it has more values than there are registers,
-    `others` beside those of its operations, or if it calls others.
+    Without it the stack begins at any 16 bytes. A function spills registers if it has more values than registers
+    (`others` are values besides its operations), or if it calls functions.
 
     >>> aligned(Lanes(2), [("call", "exp", 0)])
     ''
     """
     size = min(lanes.size * lanes.width, vector_bits() // 8)
     few = len(operations) + others <= vector_registers() and not any(row[0] == "call" for row in operations)
-    return "" if few or size <= STACK else f" alignstack({size})"
+    return "" if few or size <= 16 else f" alignstack({size})"
 
 
 def workspace(size: int, large: bool) -> list[str]:
-    """Make the workspace %w of some bytes: on the stack, or if it is large on the heap (`FREE`), or return 1.
+    """Return the IR of the workspace %w: on the stack, or if it is large on the heap (`FREE`); it may return 1.
 
-    It begins with a line of the cache: registers that meet two lines are read and written at half the rate.
+    It begins with a line of the cache: registers that cross two lines are read and written at half the rate.
     """
     if not large:
         return [f"%w=alloca [{size} x i8],align {LINE}"]

@@ -1,9 +1,9 @@
 """Write straight-line code in chunk functions and modules. A sweep repeats a part of it for every column.
 
 Sweeps: a program whose last input is a seed is evaluated at every unit vector of that seed, in vector lanes. A dense
-Jacobian or Hessian is a pushforward along every column. What does not depend on the seed (values and partial
-derivatives) is computed once, in scalar code; the linear rest runs over blocks of columns, one column in each lane. So
-the code stays as small as one pushforward, where the straight-line matrix has an operation for every entry.
+Jacobian or Hessian is a pushforward along every column. Operations that do not depend on the seed (values and partial
+derivatives) are done once, in scalar code; the linear rest runs over blocks of columns, one column in each lane. So the
+code has the size of one pushforward, where the straight-line matrix has an operation for every entry.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ class StraightPlan:
         return cls(program, lowered, schedule(lowered, chunk), chunk, vector_libm)
 
     def emit(self, form: Form = POINT) -> Emitted:
-        """Return the IR."""
         own = form.formulas or own_functions(self.lowered.rows, form.lanes, fast=self.vector_libm)
         form = replace(form, vector_libm=self.vector_libm and not form.device, formulas=own)
         if form.lanes != SCALAR or form.device:
@@ -58,7 +57,7 @@ class StraightPlan:
         return emit(self.program, grouped, order, form)
 
     def executed(self) -> Counter[str]:
-        """Operations that one call carries out, by kind."""
+        """Return the operations of one call, by kind."""
         return self.lowered.count()
 
     @property
@@ -68,12 +67,12 @@ class StraightPlan:
 
     @property
     def workspace(self) -> int:
-        """Number of values that pass from chunk to chunk through memory."""
+        """Number of values in memory between chunks."""
         return self.order.workspace
 
 
 def side_by_side(lowered: Lowered, *, own: bool, vector_libm: bool = False) -> Lowered:
-    """Return operations with the equal ones in groups; `own` says whether functions have formulas of ours."""
+    """Return operations with equal ones in groups; `own`: functions have formulas of ours."""
     find = vector_symbol if vector_libm else own_symbol if own else no_vector_symbol
     return carried_out("groups", lambda rows: group_operations(rows, widths(), find), lowered)
 
@@ -132,7 +131,6 @@ class SweepPlan:
 
     @classmethod
     def of(cls, program: Program, halves: Split, chunk: int | None = None, *, vector_libm: bool = False) -> SweepPlan:
-        """Schedule both halves of a seeded program."""
         seed = program.inputs[-1]
         fixed = tuple(output for output in program.outputs if not output.swept)
         swept = tuple(replace(output, positions=None) for output in program.outputs if output.swept)
@@ -148,14 +146,10 @@ class SweepPlan:
 
     @property
     def lanes(self) -> Lanes:
-        """Lanes of the columns: the widest registers that they fill."""
         return lanes_of(self.program)
 
     def emit(self, form: Form = POINT) -> Emitted:
-        """Return the IR: both halves, and the kernel that runs the second one over blocks of columns.
-
-        Several points side by side fill the lanes themselves, and columns follow one another.
-        """
+        """Return the IR of both halves and the driver; with several points in lanes, columns follow one another."""
         columns, points = self.program.inputs[-1].size, form.lanes.width
         width = 1 if points > 1 or form.device else self.lanes.width
         with part("once"):
@@ -164,23 +158,19 @@ class SweepPlan:
             emitted += self.columns.emit(self.beside(form, width))
         kernel = driver(self.program, self.residuals, width, form.lanes)
         unit = unit_vectors(columns, form.lanes.scalar)
-        return emitted + Emitted([], [unit, kernel], {found.name: found for found in MEMORY})
+        return emitted + Emitted([], [unit, kernel], {function.name: function for function in MEMORY})
 
     def beside(self, form: Form, width: int) -> Form:
-        """Return the form of the columns, with so many of a point side by side, or one of several points."""
+        """Return the form of the columns: `width` of one point side by side, or one column of several points."""
         if width == 1:
             return replace(form, name="columns", inputs={1: LaneLayout(-1, uniform=True)})
-        inputs, rows = {0: LaneLayout(1, uniform=True), 1: LaneLayout(-1)}, range(len(self.columns.program.outputs))
-        return replace(
-            form,
-            name="columns",
-            lanes=Lanes(width, form.lanes.scalar),
-            inputs=inputs,
-            outputs={k: LaneLayout(1) for k in rows},
-        )
+        inputs = {0: LaneLayout(1, uniform=True), 1: LaneLayout(-1)}
+        outputs = {k: LaneLayout(1) for k in range(len(self.columns.program.outputs))}
+        lanes = Lanes(width, form.lanes.scalar)
+        return replace(form, name="columns", lanes=lanes, inputs=inputs, outputs=outputs)
 
     def executed(self) -> Counter[str]:
-        """Operations that one call carries out, by kind; one on a vector register counts once."""
+        """Return the operations of one call, by kind; one on a vector register counts once."""
         return executed_halves(self.program, self.once.lowered, self.columns.lowered, self.lanes.width)
 
     @property
@@ -190,7 +180,7 @@ class SweepPlan:
 
     @property
     def workspace(self) -> int:
-        """Number of values that pass through memory, between halves and from chunk to chunk."""
+        """Number of values in memory between halves and chunks."""
         return self.residuals + self.once.workspace + self.columns.workspace * self.lanes.width
 
 
@@ -236,7 +226,7 @@ ret i32 1
 
 
 def unit_vectors(columns: int, scalar: str) -> str:
-    """A one between zeros: read from different places on, it is every unit vector.
+    """Return a 1 between zeros: every unit vector starts at some place of it.
 
     >>> unit_vectors(2, "double")
     '@unit=internal constant <{[1 x double],double,[1 x double]}> <{[1 x double] zeroinitializer,double 1.0,[1 x double] zeroinitializer}>,align 64'
@@ -247,10 +237,7 @@ def unit_vectors(columns: int, scalar: str) -> str:
 
 
 def driver(program: Program, residuals: int, width: int, points: Lanes) -> str:
-    """The exported function, with `width` columns to a block, or several points and one column.
-
-    The last block of columns overlaps the one before, so that every block is whole.
-    """
+    """Return the exported function, with `width` columns to a block; the last block overlaps the one before."""
     columns, outputs = program.inputs[-1].size, program.outputs
     value = points.size * points.width
     size = value * max(residuals, 1)
@@ -271,7 +258,7 @@ def driver(program: Program, residuals: int, width: int, points: Lanes) -> str:
 
 
 def _arrays(program: Program, value: int) -> list[str]:
-    """Pointers to outputs, zeros where rows are missing, and the outputs of `once`: fixed ones and the residuals."""
+    """Return the IR of pointers to outputs, zeros where rows are missing, and the outputs of `once`."""
     lines, once = [], []
     for k, output in enumerate(program.outputs):
         lines += [f"%a{k}=getelementptr ptr,ptr %out,i64 {k}", f"%o{k}=load ptr,ptr %a{k},align 8"]
@@ -285,7 +272,7 @@ def _arrays(program: Program, value: int) -> list[str]:
 
 
 def _move(k: int, entry: str, program: Program) -> str:
-    """Point to the columns of this block in a swept output."""
+    """Return the IR that points to the columns of this block in a swept output."""
     if not program.outputs[k].swept:
         return ""
     place = sum(output.swept for output in program.outputs[:k])

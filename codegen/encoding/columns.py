@@ -1,8 +1,7 @@
 """Encode the columns of a sweep: one column in each lane of wide registers, in a loop over blocks of columns.
 
-What does not depend on the seed has been computed before, and is in the workspace. A unit vector is read from a row of
-zeros with a one in the middle, from as many places on as there are columns. The last block overlaps the one before, so
-that every block is whole.
+Values that do not depend on the seed are in the workspace. Unit vectors are read from a row of zeros with a 1 in the
+middle, each from another place on. The last block overlaps the one before, so that every block is whole.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ NUMBERS = 64 // 8  # of the widest register
 COUNTER = bytes.fromhex("4531e4")  # r12 counts bytes of columns: 0
 LAST = b"\xb8"  # eax is the first column of the last block, in bytes
 NOT_BEYOND = bytes.fromhex("4939c4 4c0f47e0")  # r12 is at most rax
-MOVED = bytes.fromhex("4d01e6")  # r14, which points to the one among zeros, is moved by r12
-WAS_LAST = bytes.fromhex("4939c4 4d8d6424")  # whether r12 was below rax; then it goes on by
-AGAIN = bytes.fromhex("0f82")
+MOVED = bytes.fromhex("4d01e6")  # r14, which points to the 1 among zeros, is moved by r12
+ADVANCE = bytes.fromhex("4939c4 4d8d6424")  # compare r12 with rax, then add a block to r12
+LOOP = bytes.fromhex("0f82")  # jump back if r12 was below rax
 BESIDE = {0: bytes.fromhex("4c01e0"), 1: bytes.fromhex("4c01e1")}  # rax or rcx is moved by r12
 
 
 def lanes_of_columns(program: Program) -> int:
-    """Return how many columns of a sweep go side by side in encoded code: fewer than 4 for none."""
+    """Return how many columns of a sweep run side by side in encoded code: fewer than 4 for none."""
     return min(columns_at_once(program), NUMBERS if "avx512dq" in features() else FEWEST)
 
 
 def in_lanes(columns: Lowered, residuals: int, size: int, width: int) -> Lowered:
-    """Return what is done for every column of a seed with `size` entries, for so many columns side by side.
+    """Return the operations of every column of a seed with `size` entries, for `width` columns side by side.
 
     The inputs are the residuals, then 2 `size` - 1 numbers: zeros with a one in the middle.
 
@@ -84,7 +83,7 @@ def in_lanes(columns: Lowered, residuals: int, size: int, width: int) -> Lowered
 
 
 class ColumnEncoder(Encoder):
-    """Writes the operations of a block of columns behind what has been written."""
+    """Writes the operations of a block of columns behind the existing code."""
 
     def __init__(self, body: CodeBody, lowered: Lowered, program: Program, residuals: int) -> None:
         size = program.inputs[-1].size
@@ -101,7 +100,7 @@ class ColumnEncoder(Encoder):
 
 
 class LongColumns(ColumnEncoder):
-    """The same in registers of 512 bits, of which there are more; truth values are in mask registers."""
+    """Writes columns in the 32 registers of 512 bits; truth values are in mask registers."""
 
     def __init__(self, body: CodeBody, lowered: Lowered, program: Program, residuals: int) -> None:
         super().__init__(body, lowered, program, residuals)
@@ -110,7 +109,6 @@ class LongColumns(ColumnEncoder):
         self.masks = Registers(rows, uses, workspace, self.read_mask, self.save_mask, MASKS)
 
     def read_mask(self, mask: int, row: int) -> None:
-        """Load truth values."""
         kind, number = self.rows[row][0], mask + 1
         if kind in LEAVES:
             self.body.code += in_registers("equal_mask" if kind == "true" else "xor_mask", number, number, number)
@@ -118,19 +116,16 @@ class LongColumns(ColumnEncoder):
             self.memory("load_mask", number, 0, RBX, 8 * self.workspace.places[row])
 
     def save_mask(self, mask: int, row: int) -> None:
-        """Save truth values in the workspace."""
         self.memory("store_mask", mask + 1, 0, RBX, 8 * self.workspace.places[row])
 
     def finished(self) -> None:
-        """Free the registers of those operands that are not read again."""
         super().finished()
         for operand in self.dead:
             self.masks.release(operand)
 
     def run(self) -> CodeBody:
-        """Write all operations."""
         body = super().run()
-        del self.masks  # which write by this encoder, as its registers do
+        del self.masks  # they refer to this encoder, like its registers
         return body
 
     def define_mask(self, number: int, index: int) -> None:
@@ -139,11 +134,10 @@ class LongColumns(ColumnEncoder):
         self.workspace.forget_all(self.dead)
 
     def free_mask(self) -> int:
-        """Return the number of a mask register for new truth values."""
         return self.masks.take() + 1
 
     def of_masks(self, code: str, index: int, row: Row) -> None:
-        """An operation on one or two truth values."""
+        """Write an operation on one or two truth values."""
         numbers: list[int] = []
         for operand in self.operands(row):
             numbers.append(self.masks.wanted(operand, [number - 1 for number in numbers]) + 1)
@@ -163,7 +157,7 @@ class LongColumns(ColumnEncoder):
         self.of_masks("not_mask", index, row)
 
     def number(self, index: int, row: Row, lanes: str) -> None:
-        """Ones where truth values hold, and zeros."""
+        """Convert truth values to 1 and 0."""
         (operand,) = self.operands(row)
         source = self.masks.wanted(operand)
         self.finished()
@@ -191,12 +185,12 @@ def write_columns(body: CodeBody, program: Program, halves: Split) -> None:
     begin = len(code)
     last = LAST + (8 * (size - width)).to_bytes(4, "little")
     code += last + NOT_BEYOND + pointer_before_displacement(R14, NEXT, 4, address=True)
-    seeds = len(code)  # where is told how far the unit vectors are: it is known in the end
+    seeds = len(code)  # the displacement of the unit vectors, which is known in the end
     code += bytes(4) + MOVED
     block = (LongColumns if width == NUMBERS else ColumnEncoder)(body, lowered, program, halves.residuals)
     block.workspace.size = halves.residuals
     block.run()
-    code += last + WAS_LAST + (8 * width).to_bytes(1, "little") + AGAIN
+    code += last + ADVANCE + (8 * width).to_bytes(1, "little") + LOOP
     code += (begin - len(code) - 4).to_bytes(4, "little", signed=True)
     code[seeds : seeds + 4] = (body.unit_vectors(size) - seeds - 4).to_bytes(4, "little", signed=True)
     body.workspace = max(workspace, body.workspace)

@@ -1,7 +1,6 @@
 """Disassemble the encoder's machine code into the form of LLVM's assembler.
 
-It reads bytes and knows nothing of the kernel. What it writes, LLVM assembles to the same bytes
-(`tests/codegen/encoding/test_disassembly.py`).
+It reads only bytes. LLVM assembles its text to the same bytes (`tests/codegen/encoding/test_disassembly.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ WORDS = {bytes.fromhex(code): text for code, text in {
     "4939c4": "cmpq %rax, %r12", "4c0f47e0": "cmovaq %rax, %r12", "4d01e6": "addq %r12, %r14",
     "4c01e0": "addq %r12, %rax", "4c01e1": "addq %r12, %rcx",
 }.items()}  # fmt: skip
-NUMBERS = {  # what a number follows: its bytes, and the text
+NUMBERS = {  # instructions with a number: its bytes, and the text
     b"\x48\x83\xec": (1, "subq ${}, %rsp"), b"\x48\x81\xec": (4, "subq ${}, %rsp"), b"\xbf": (4, "movl ${}, %edi"),
     b"\xba": (4, "movl ${}, %edx"), b"\xb8": (4, "movl ${}, %eax"), b"\x75": (1, "jne .+2+{}"),
     b"\xe9": (4, "jmp kernel.0"), b"\xff\x15": (4, "callq *{}(%rip)"),
@@ -36,11 +35,10 @@ NUMBERS = {  # what a number follows: its bytes, and the text
 }  # fmt: skip
 MOVES = {0x8B: "movq", 0x8D: "leaq"}
 CONSTANT = re.compile(r"(-?\d*)\(%rdx\)")
-RELATIVE = (b"\xe9", b"\xff\x15")
 
 
 def instructions(code: bytes, start: int, end: int) -> Iterator[tuple[int, str, int | None]]:
-    """Yield the end of each instruction, its text, and the place that it reads or goes to, relative to itself.
+    """Yield the end of each instruction, its text, and the place that it reads or jumps to.
 
     >>> list(instructions(bytes.fromhex("c5f358c2 c3"), 0, 5))
     [(4, 'vaddsd %xmm2, %xmm1, %xmm0', None), (5, 'retq', None)]
@@ -57,7 +55,7 @@ def instructions(code: bytes, start: int, end: int) -> Iterator[tuple[int, str, 
 
 
 def listing(code: bytes, begin: int, entry: int, called: Mapping[str, int]) -> str:
-    """Return the text of a kernel's code: the operations, then how it is entered; with constants and functions named.
+    """Return the text of a kernel's code: the operations, then the prologue; with constants and functions in comments.
 
     `called` has the places of functions' addresses.
     """
@@ -69,8 +67,8 @@ def listing(code: bytes, begin: int, entry: int, called: Mapping[str, int]) -> s
             note = ""
             if (constant := CONSTANT.search(text)) and label == "kernel.0":
                 place = begin + MIDDLE + int(constant[1] or 0)
-            if place is not None and place < begin:  # a jump goes on behind that
-                note = f"  # {names.get(place) or _number(code, place)}"
+            if place is not None and place < begin:  # not the target of a jump
+                note = f"  # {names.get(place) or struct.unpack_from('<d', code, place)[0]}"
             lines.append(f"\t{text}{note}")
         lines += [f"{end}:"] if end else []
     return "\n".join([*lines, ""])
@@ -85,15 +83,10 @@ def mapped_listing(mapped: MappedCode) -> str:
     return listing(mapped.code, mapped.entries["kernel.0"], mapped.entries["kernel"], mapped.places)
 
 
-def _number(code: bytes, place: int) -> float:
-    found: float = struct.unpack_from("<d", code, place)[0]
-    return found
-
-
 class Head(NamedTuple):
-    """What the prefix of an instruction on vector registers says: upper bits of its registers are added to them."""
+    """The prefix of an instruction on vector registers; `first`, `middle` and `last` are upper bits of registers."""
 
-    opcode: int  # where it stands
+    opcode: int  # its place
     prefix: int
     map: int
     long: int
@@ -119,7 +112,7 @@ def _head(code: bytes, start: int) -> Head:
 
 
 def _vector(code: bytes, start: int) -> tuple[int, str, int | None]:
-    """An instruction on vector registers."""
+    """Read an instruction on vector registers."""
     head = _head(code, start)
     at = head.opcode
     name = KNOWN.get((head.prefix, head.map, code[at], head.long, bool(head.spread)))
@@ -148,7 +141,7 @@ def _register(kind: str, number: int) -> str:
 
 
 def _plain(code: bytes, start: int) -> tuple[int, str, int | None]:
-    """Any other instruction."""
+    """Read any other instruction."""
     for length in (4, 3, 2, 1):
         head = code[start : start + length]
         if head in WORDS:
@@ -157,7 +150,7 @@ def _plain(code: bytes, start: int) -> tuple[int, str, int | None]:
             size, text = NUMBERS[head]
             after = start + length + size
             number = int.from_bytes(code[start + length : after], "little", signed=True)
-            return after, text.format(number), number if head in RELATIVE else None
+            return after, text.format(number), number if head in (b"\xe9", b"\xff\x15") else None
     if code[start] & 0xF8 != 0x48 or code[start + 1] not in MOVES:
         raise InvariantError(f"byte {start} of encoded code", why="it begins no known instruction")
     first = (code[start] & 4) << 1 | code[start + 2] >> 3 & 7
@@ -166,10 +159,7 @@ def _plain(code: bytes, start: int) -> tuple[int, str, int | None]:
 
 
 def _operand(code: bytes, at: int, extended: int, *, vector: str = "", operand: int = 1) -> tuple[int, str, int | None]:
-    """The last operand, from the byte that names it on: its end, its text, and its displacement from there.
-
-    A displacement of one byte counts so many bytes each.
-    """
+    """Read the last operand, from its ModR/M byte on; return its end, its text, and its displacement from there."""
     mode, low = code[at] >> 6, code[at] & 7
     if mode == 3:
         return at + 1, _register(vector, low + extended) if vector else f"%{POINTERS[low + extended]}", None

@@ -25,35 +25,33 @@ from codegen.pricing.price_table import FEW_BLOCKS
 from codegen.processor import features, is_x86_64_linux
 from codegen.records import dataclass
 
-MANY_CHOICES = 4  # one in so many operations: calls take up to a quarter longer than of LLVM's code
-FEW = 10  # operations: calls take as long either way
-FURTHEST = 2**31 - 64  # bytes that a displacement reaches
+FEW = 10  # operations: calls take the same time either way
 ENTER = bytes.fromhex("55 4889e5 53 4154 4155 4156 4157")  # keep the caller's registers, with a frame pointer
 TABLES = bytes.fromhex("4989fc 4989f5")  # the tables of pointers: from rdi and rsi to r12 and r13
 LEAVE = bytes.fromhex("488d65d8 415f 415e 415d 415c 5b 5d c3")  # restore the caller's registers, and return
 LINED_UP = bytes.fromhex("4883e4c0")  # rsp is a multiple of 64
 CONSTANTS = pointer_before_displacement(RDX, NEXT, 4, address=True)
-ON_STACK = bytes.fromhex("4889e3")  # the workspace, whose pointer is rbx: it begins at rsp
-ON_HEAP = bytes.fromhex("4885c0 4889c3")  # is it rax, unless that is null
+ON_STACK = bytes.fromhex("4889e3")  # the workspace, whose pointer is rbx, begins at rsp
+ON_HEAP = bytes.fromhex("4885c0 4889c3")  # the workspace is at rax, unless that is null
 SUCCESS, FAILURE = bytes.fromhex("31c0"), bytes.fromhex("b801000000")  # the result: eax
-FREED = bytes.fromhex("4889df")  # rbx is what `free` is called with
-ZEROS = bytes.fromhex("31f6")  # esi is what `memset` is called with
+FREED = bytes.fromhex("4889df")  # rbx is the argument of `free`
+ZEROS = bytes.fromhex("31f6")  # esi is the argument of `memset`
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """Machine code, constants before it; where it is entered, and where addresses of functions belong."""
+    """Machine code with constants before it, its entry point, and the places for addresses of functions."""
 
     code: bytes
     begin: int  # of the instructions
     entry: int
     called: dict[str, int]  # places of addresses, by function
-    symbols: dict[str, Symbol]  # that say how functions are found
+    symbols: dict[str, Symbol]  # of the functions
     workspace: int  # numbers
 
 
 def why_not(prepared: Prepared) -> str:
-    """Return why a program is none for the encoder, "" where it is one."""
+    """Return the reason why the encoder cannot write a program, or ""."""
     program, options = prepared.program, prepared.options
     if not is_x86_64_linux() or "avx" not in features():
         return "the encoder writes for x86-64 with AVX under Linux"
@@ -66,16 +64,17 @@ def why_not(prepared: Prepared) -> str:
     if program.seeded and prepared.halves.columns.count()["call"]:
         return "a function is called for every column"
     sizes = [array.size for array in program.inputs] + [array.size for array in program.outputs]
-    if 8 * max([*sizes, 2 * len(prepared.fused.rows)]) > FURTHEST:  # a row takes up to 16 bytes
+    if 8 * max([*sizes, 2 * len(prepared.fused.rows)]) > 2**31 - 64:  # a row takes up to 16 bytes
         return "a displacement has 32 bits"
     return ""
 
 
 def why_not_best(prepared: Prepared) -> str:
-    """Return why LLVM's code of a program that could be encoded is quicker to call, "" where it is not."""
-    found = prepared.fused.count()
-    seeded = prepared.program.seeded  # whose choices are by masks too
-    if MANY_CHOICES * found["select"] > found.total() and FEW < found.total() <= SINGLE_LIMIT and not seeded:
+    """Return the reason why LLVM's code of a program that could be encoded is quicker to call, or ""."""
+    count = prepared.fused.count()
+    seeded = prepared.program.seeded  # sweeps have masks too
+    many_choices = 4 * count["select"] > count.total()  # then calls take up to a quarter longer than of LLVM's code
+    if many_choices and FEW < count.total() <= SINGLE_LIMIT and not seeded:
         return "most of it are choices, for which LLVM has masks"
     if seeded and prepared.program.inputs[-1].size > FEW_BLOCKS * lanes_of_columns(prepared.program):
         return "LLVM puts the operations of many blocks of columns in a better order"
@@ -83,9 +82,9 @@ def why_not_best(prepared: Prepared) -> str:
 
 
 def encode(program: Program, lowered: Lowered, own: bool | None = None, *, library: bool = False) -> Encoded:
-    """Return the machine code of a program for which there is no reason why not.
+    """Return the machine code of a program that the encoder can write.
 
-    `own` says whether functions have formulas of ours; with `library` they are those of the vector libm.
+    With `own`, functions have formulas of ours; with `library` they are those of the vector libm.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -114,7 +113,7 @@ def encode_sweep(program: Program, halves: Split, own: bool | None = None, *, li
 def _encoder(
     inputs: Sequence[Input], outputs: Sequence[int], lowered: Lowered, own: bool | None, library: bool
 ) -> tuple[Encoder, dict[str, Symbol]]:
-    """Return what writes operations, whose arrays of results have these numbers, and the functions that it calls."""
+    """Return the encoder of operations, whose output arrays have the numbers `outputs`, and the functions it calls."""
     lowered = replace(lowered, rows=in_halves(lowered.rows))
     order = depth_first(lowered)
     own = own_functions(lowered.rows, SCALAR, fast=library) if own is None else own
@@ -147,63 +146,62 @@ Call = tuple[str, int, tuple[int, ...]]  # function, lanes, operands
 
 def _calls(rows: Sequence[Row], order: Sequence[int]) -> dict[int, Call]:
     """Return the functions that rows call."""
-    found: dict[int, Call] = {}
+    calls: dict[int, Call] = {}
     if "call" not in {row[1][1] if row[0] == "wide" else row[0] for row in rows}:
-        return found
+        return calls
     for index in order:
         row = rows[index]
         lanes, *shape = row[1] if row[0] == "wide" else (1, *row[:2])
         if shape[0] == "call" and shape[1] not in INSTRUCTIONS:
-            found[index] = shape[1], lanes, row[2:]
-    return found
+            calls[index] = shape[1], lanes, row[2:]
+    return calls
 
 
 def _both(calls: Mapping[int, Call]) -> dict[int, int]:
     """Return, for each sine or cosine, the other one of the same angle, where both are wanted."""
     where = {call: index for index, call in calls.items() if call[0] in SINE_AND_COSINE}
-    found = {}
-    for (function, lanes, angle), index in where.items():
-        other = SINE_AND_COSINE[1 - SINE_AND_COSINE.index(function)]
-        if (other, lanes, angle) in where:
-            found[index] = where[other, lanes, angle]
-    return found
+    sine, cosine = SINE_AND_COSINE
+    others = {index: (cosine if call[0] == sine else sine, *call[1:]) for call, index in where.items()}
+    return {index: where[other] for index, other in others.items() if other in where}
 
 
 def _functions(
     calls: Mapping[int, Call], own: bool, pairs: Iterable[int], library: bool = False
 ) -> tuple[dict[tuple[str, int], str], dict[str, Symbol]]:
-    """What computes each function that is called, by name and lanes, and all that these need; so many `pairs`."""
+    """Return the symbol of each called function, by name and lanes, and all symbols; `pairs` are widths of sincos."""
     names: dict[tuple[str, int], str] = {}
     symbols: dict[str, Symbol] = {}
     for (function, width), arity in {(call[0], call[1]): len(call[2]) for call in calls.values()}.items():
         lanes = Lanes(width)
-        found = on_lanes(function, arity, lanes, formulas=own, library=library)
-        if not found[0].name.startswith(("symad.", VECTOR_LIBM)):
-            found = _alone(found, arity, lanes) if width > 1 or found[0].name.startswith("llvm.") else found
-        names[function, width] = found[0].name
-        symbols |= {one.name: one for one in found}
+        functions = on_lanes(function, arity, lanes, formulas=own, library=library)
+        if not functions[0].name.startswith(("symad.", VECTOR_LIBM)):
+            functions = (
+                _alone(functions, arity, lanes) if width > 1 or functions[0].name.startswith("llvm.") else functions
+            )
+        names[function, width] = functions[0].name
+        symbols |= {function_symbol.name: function_symbol for function_symbol in functions}
     for width in pairs:
-        found = sine_and_cosine_of_lanes(Lanes(width))
-        names[BOTH, width] = found[0].name
-        symbols |= {one.name: one for one in found}
+        functions = sine_and_cosine_of_lanes(Lanes(width))
+        names[BOTH, width] = functions[0].name
+        symbols |= {function_symbol.name: function_symbol for function_symbol in functions}
     return names, symbols
 
 
-def _alone(found: tuple[Symbol, ...], arity: int, lanes: Lanes) -> tuple[Symbol, ...]:
-    """A function of ours that does what one does that is no function elsewhere: of LLVM, or lane by lane."""
-    name, kind = f"symad.alone.{found[0].name}", lanes.type
+def _alone(functions: tuple[Symbol, ...], arity: int, lanes: Lanes) -> tuple[Symbol, ...]:
+    """Return a function that calls an operation of LLVM, or a function lane by lane: the encoder needs an address."""
+    name, kind = f"symad.alone.{functions[0].name}", lanes.type
     parameters = ",".join(f"{kind} %x{k}" for k in range(arity))
     text = (
         f"define internal {kind} @{name}({parameters}) noinline nounwind {{\n"
-        f"%y=call {kind} @{found[0].name}({parameters})\nret {kind} %y\n}}"
+        f"%y=call {kind} @{functions[0].name}({parameters})\nret {kind} %y\n}}"
     )
-    return Symbol(name, text), *found
+    return Symbol(name, text), *functions
 
 
 def _prologue(program: Program, body: CodeBody, large: bool) -> None:
-    """Write what comes first: registers kept, the workspace, zeros in sparse results; then the body."""
+    """Write the prologue: saved registers, the workspace, zeros in sparse results; then a jump to the body."""
     code = body.code
-    frame = 8 * (0 if large else body.workspace) | 8  # so calls find the stack as they expect it
+    frame = 8 * (0 if large else body.workspace) | 8  # aligns the stack for calls
     width = width_of(frame, RDI)
     code += ENTER + (b"\x48\x83\xec" if width == 1 else b"\x48\x81\xec") + frame.to_bytes(width, "little") + TABLES
     code += LINED_UP if body.lanes else b""

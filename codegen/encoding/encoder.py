@@ -39,14 +39,13 @@ CONDITIONS = {
 }  # fmt: skip  # none of them signals
 COPYSIGN = "llvm.copysign.f64"
 ROUNDINGS = {"llvm.floor.f64": 9, "llvm.ceil.f64": 10, "llvm.trunc.f64": 11, "llvm.rint.f64": 4}
-INSTRUCTIONS = frozenset({*ROUNDINGS, COPYSIGN})  # functions that are none here
+INSTRUCTIONS = frozenset({*ROUNDINGS, COPYSIGN})  # functions that are instructions here
 
 
 class Encoder(KernelValues):
     """Writes the operations of one kernel."""
 
     def run(self) -> CodeBody:
-        """Write all operations."""
         rows, write = self.rows, self._writers()
         for time, index in enumerate(self.order):
             if not time % EVERY:
@@ -60,11 +59,11 @@ class Encoder(KernelValues):
                 write[row[0]](index, row, "")
         self.only_low()
         self.body.workspace, self.body.lanes = self.workspace.size, bool(self.lanes)
-        del self.registers  # which write by this encoder: nothing waits for the collector of cycles
+        del self.registers  # they refer to this encoder: no cycles for the garbage collector
         return self.body
 
     def _writers(self) -> dict[str, Callable[[int, Row, str], None]]:
-        """Return what writes a row by its code; given are the row's number, the row, and the suffix of its lanes."""
+        """Return the writers of rows by code, called with the row's number, the row, and the suffix of its lanes."""
         return {
             **dict.fromkeys(("add", "sub", "mul", "div"), self.binary),
             **dict.fromkeys(("fma", "fms", "fnma", "fnms"), self.fused),
@@ -82,7 +81,7 @@ class Encoder(KernelValues):
         }
 
     def binary(self, index: int, row: Row, lanes: str, code: str = "", immediate: bytes = b"") -> None:
-        """An operation on two numbers, or on two registers of them."""
+        """Write an operation on two numbers, or on two registers of them."""
         self.define(self.of_two(code or row[0] + lanes, row, self.registers.take, immediate), index)
 
     def of_two(self, code: str, row: Row, take: Callable[[], int], immediate: bytes = b"") -> int:
@@ -112,7 +111,7 @@ class Encoder(KernelValues):
         self.masked(index, row, "and", ONE, lanes)
 
     def masked(self, index: int, row: Row, code: str, mask: int, lanes: str) -> None:
-        """Change bits as a mask says."""
+        """Change the bits of a mask."""
         source = self.registers.wanted(self.operands(row)[0])
         self.finished()
         result = self.registers.take()
@@ -128,7 +127,7 @@ class Encoder(KernelValues):
             self.relative(code, result, source, place)
 
     def unary(self, index: int, row: Row, code: str, lanes: str, immediate: bytes) -> None:
-        """A square root, or a rounding."""
+        """Write a square root, or a rounding."""
         source = self.registers.wanted(self.operands(row)[0])
         self.finished()
         result = self.registers.take()
@@ -136,7 +135,7 @@ class Encoder(KernelValues):
         self.define(result, index)
 
     def signed(self, index: int, row: Row, lanes: str) -> None:
-        """The size of one number with the sign of another."""
+        """Write the magnitude of one number with the sign of another."""
         registers = self.registers
         size, sign = self.all_wanted(self.operands(row))
         bit = registers.take((size, sign))
@@ -164,25 +163,24 @@ class Encoder(KernelValues):
 
     def all_wanted(self, operands: Sequence[int]) -> list[int]:
         """Return the registers of all operands."""
-        of = self.registers.of
-        found: list[int] = []
+        of, registers = self.registers.of, list[int]()
         for operand in operands:
             others = [of[other] for other in operands if other in of]
-            found.append(self.registers.wanted(operand, (*found, *others)))
-        return found
+            registers.append(self.registers.wanted(operand, (*registers, *others)))
+        return registers
 
     def fused(self, index: int, row: Row, lanes: str) -> None:
-        """A fused operation overwrites one of its operands: one that is not read again, else a copy."""
+        """Write a fused operation, which overwrites one of its operands: one that is not read again, else a copy."""
         registers = self.registers
         operands = left, right, addend = self.brought(self.operands(row))
         of, uses = registers.of, registers.uses
-        dying = next((one for one in (addend, left, right) if not uses[one] and one in of), None)
+        dying = next((operand for operand in (addend, left, right) if not uses[operand] and operand in of), None)
         if dying is not None:
             result, replaced = registers.leave(dying), dying
         else:
-            replaced = next((one for one in (addend, left, right) if one not in of), addend)
+            replaced = next((operand for operand in (addend, left, right) if operand not in of), addend)
             source = of.get(replaced)
-            result = registers.take([of[one] for one in operands if one in of])
+            result = registers.take([of[operand] for operand in operands if operand in of])
             if source is None:
                 self.read(result, replaced)
             else:
@@ -206,7 +204,7 @@ class Encoder(KernelValues):
         self.define(result, index)
 
     def call(self, index: int, row: Row, lanes: str) -> None:
-        """Call a function: it may overwrite every register."""
+        """Call a function, which may overwrite every register."""
         if row[1] in ROUNDINGS:
             self.unary(index, row, "round", lanes, bytes([ROUNDINGS[row[1]]]))
             return

@@ -1,6 +1,6 @@
 """Move numbers between lanes: join scalars in a register, broadcast one, extract one.
 
-A row `("half", group)` is the upper two of four lanes: what takes the third or fourth one out reads it.
+A row `("half", group)` is the upper two of four lanes: the third and fourth lane are extracted from it.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ UPPER = b"\1"  # of the two halves of a register
 
 
 def in_halves(rows: Sequence[Row]) -> list[Row]:
-    """Return rows whose third and fourth lanes are the first and second of a half, which stands behind all others.
+    """Return rows that extract third and fourth lanes from halves, which stand behind all other rows.
 
     >>> in_halves([("input", 0), ("spread", (4,), 0), ("lane", 3, 1), ("lane", 2, 1), ("lane", 1, 1)])[2:]
     [('lane', 1, 5), ('lane', 0, 5), ('lane', 1, 1), ('half', 1)]
     """
     if "lane" not in map(code_of, rows):
         return list(rows)
-    made = list(rows)
+    rewritten = list(rows)
     halves: dict[int, int] = {}
     for index, row in enumerate(rows):
         if row[0] == "lane" and row[1] >= WIDEST // 2:
             group = row[2]
             if group not in halves:
-                halves[group] = len(made)
-                made.append(("half", group))
-            made[index] = ("lane", row[1] - WIDEST // 2, halves[group])
-    return made
+                halves[group] = len(rewritten)
+                rewritten.append(("half", group))
+            rewritten[index] = ("lane", row[1] - WIDEST // 2, halves[group])
+    return rewritten
 
 
 def spread(values: KernelValues, index: int, row: Row, lanes: str) -> None:
-    """One number in all lanes."""
+    """Write one number into all lanes."""
     code = f"spread{row[1][0]}"
     values.wide |= row[1][0] >= WIDEST
     (number,) = values.operands(row)
@@ -51,14 +51,14 @@ def spread(values: KernelValues, index: int, row: Row, lanes: str) -> None:
 
 
 def gather(values: KernelValues, index: int, row: Row, lanes: str) -> None:
-    """Numbers side by side, two at a time."""
+    """Write numbers side by side, two at a time."""
     registers, operands = values.registers, values.operands(row)
     if values.neighbours(operands):
         result = registers.take()
         values.at("load" + SUFFIXES[len(operands)], result, 0, operands[0])
         values.define(result, index)
         return
-    held = [registers.of[one] for one in operands if one in registers.of]
+    held = [registers.of[operand] for operand in operands if operand in registers.of]
     result = _pair(values, operands[:2], held)
     if len(operands) == WIDEST:
         values.wide = True
@@ -74,7 +74,7 @@ def gather(values: KernelValues, index: int, row: Row, lanes: str) -> None:
 
 
 def _pair(values: KernelValues, operands: Sequence[int], keep: Sequence[int]) -> int:
-    """Write two numbers into one register, which belongs to nobody."""
+    """Write two numbers into one register, which the caller owns."""
     registers, (first, second) = values.registers, operands
     result, of = registers.take(keep), registers.of
     if values.neighbours(operands):
@@ -94,7 +94,7 @@ def _pair(values: KernelValues, operands: Sequence[int], keep: Sequence[int]) ->
 
 
 def lane(values: KernelValues, index: int, row: Row, lanes: str) -> None:
-    """One of the lower two lanes; what is only stored is stored from where it is."""
+    """Extract one of the lower two lanes; a lane that is only stored needs no register."""
     registers, number = values.registers, row[1]
     (group,) = values.operands(row)
     source = registers.of.get(group)
@@ -119,7 +119,7 @@ def lane(values: KernelValues, index: int, row: Row, lanes: str) -> None:
 
 
 def half(values: KernelValues, index: int, row: Row, lanes: str) -> None:
-    """The upper two of four lanes."""
+    """Extract the upper two of four lanes."""
     registers = values.registers
     (group,) = values.operands(row)
     source = registers.of.get(group)

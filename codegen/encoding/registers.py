@@ -1,8 +1,8 @@
 """Allocate registers while operations are written in order, and spill values.
 
-Every value has a place in memory too: constants among the code, inputs in their arrays, and what an operation has
-computed in a workspace, once it has to leave its register: the one whose next use is furthest away. A place of the
-workspace is free again after the last use of its value.
+Every value has a place in memory too: constants among the code, inputs in their arrays, and spilled results in a
+workspace. The value whose next use is furthest away is spilled. A place of the workspace is free again after the last
+use of its value.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from codegen.encoding.x86_instructions import REGISTERS
 from codegen.ir.machine_rows import FIRST_OPERAND, GROUPS, LEAVES, Row
 
 NEVER = 1 << 60
-COLUMN_LEAVES = ("uniform", "beside")  # an input in all lanes, and as many as there are lanes from one on
 WIDEST = 4  # numbers of a group that is in one register
 
 
 def uses_in_order(rows: Sequence[Row], order: Sequence[int]) -> dict[int, list[int]]:
-    """Return when each row is read, as numbers of operations, the next one last.
+    """Return the uses of each row, as numbers of operations, the next one last.
 
     >>> uses_in_order([("input", 0), ("mul", 0, 0), ("add", 0, 1)], [1, 2])
     {1: [1], 0: [1, 0, 0]}
@@ -43,19 +42,19 @@ def lanes_of_rows(rows: Sequence[Row]) -> dict[int, int]:
     >>> lanes_of_rows([("input", 0), ("spread", (4,), 0), ("half", 1), ("constants", (bytes(8), bytes(8)))])
     {1: 4, 2: 2, 3: 2}
     """
-    found: dict[int, int] = {}
+    lanes: dict[int, int] = {}
     for index, row in enumerate(rows):
-        if row[0] in GROUPS or row[0] in COLUMN_LEAVES:
-            found[index] = row[1][0]
+        if row[0] in GROUPS or row[0] in ("uniform", "beside"):  # one input in all lanes, or inputs side by side
+            lanes[index] = row[1][0]
         elif row[0] == "constants":
-            found[index] = len(row[1])
+            lanes[index] = len(row[1])
         elif row[0] == "half":
-            found[index] = WIDEST // 2
-    return found
+            lanes[index] = WIDEST // 2
+    return lanes
 
 
 class Workspace:
-    """Which places have the values that have left their registers; `lanes` of a row are its numbers, if several."""
+    """The places of spilled values; `lanes` of a row are its numbers, if several."""
 
     def __init__(self, lanes: Mapping[int, int]) -> None:
         self.lanes = lanes
@@ -64,11 +63,10 @@ class Workspace:
         self.size = 0
 
     def add(self, row: int) -> None:
-        """Find a place for a row."""
         lanes = self.lanes.get(row, 1)
         unused = self.unused[lanes]
         if not unused:
-            gap = -self.size % lanes  # what is wide stands at multiples of its width
+            gap = -self.size % lanes  # wide values are aligned to their width
             self.unused[1] += range(self.size, self.size + gap)
             unused.append(self.size + gap)
             self.size += gap + lanes
@@ -83,17 +81,12 @@ class Workspace:
 
 
 class Registers:
-    """So many registers of one kind; `read(register, row)` and `save(register, row)` write the moves."""
+    """`count` registers of one kind; `read(register, row)` and `save(register, row)` write the moves."""
 
     def __init__(
-        self,
-        rows: Sequence[Row],
-        uses: dict[int, list[int]],
-        workspace: Workspace,
-        read: Callable[[int, int], None],
-        save: Callable[[int, int], None],
-        count: int = REGISTERS,
-    ) -> None:
+        self, rows: Sequence[Row], uses: dict[int, list[int]], workspace: Workspace,
+        read: Callable[[int, int], None], save: Callable[[int, int], None], count: int = REGISTERS,
+    ) -> None:  # fmt: skip
         self.rows, self.uses, self.workspace, self.read, self.save = rows, uses, workspace, read, save
         self.of: dict[int, int] = {}  # register of a row
         self.count = count
@@ -108,19 +101,18 @@ class Registers:
         needed = [left[-1] if (left := uses(row)) else NEVER for row in self.row_in]
         for register in keep:
             needed[register] = -1
-        found = needed.index(max(needed))
-        row = self.row_in[found]
+        register = needed.index(max(needed))
+        row = self.row_in[register]
         self.keep_in_memory(row)
         del self.of[row]
-        return found
+        return register
 
     def hold(self, register: int, row: int) -> None:
-        """Note that a register has the value of a row."""
         self.of[row] = register
         self.row_in[register] = row
 
     def wanted(self, row: int, keep: Sequence[int] = ()) -> int:
-        """Return the register of a row, loaded where it is in none."""
+        """Return the register of a row; load it if it is in none."""
         register = self.of.get(row)
         if register is None:
             register = self.take(keep)
@@ -129,7 +121,7 @@ class Registers:
         return register
 
     def leave(self, row: int) -> int:
-        """Return the register of a row that has been read for the last time; it belongs to nobody."""
+        """Return the register of a row that has been read for the last time; the caller owns it."""
         return self.of.pop(row)
 
     def release(self, row: int) -> None:
@@ -146,7 +138,7 @@ class Registers:
         self.save(self.of[row], row)
 
     def empty(self) -> None:
-        """Save what will be read, and free all registers."""
+        """Save values that will be read, and free all registers."""
         for row in self.of:
             if self.uses[row]:
                 self.keep_in_memory(row)

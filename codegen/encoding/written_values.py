@@ -1,9 +1,9 @@
 """Track where each value is (register or frame) while machine code grows.
 
-Constants stand before the code, inputs and results in their arrays, what has left its register in the workspace.
+Constants stand before the code, inputs and results in their arrays, spilled values in the workspace.
 
-Long code is as quick as it is short: it comes from a farther cache. A displacement of one byte instead of four makes an
-instruction half as long; so pointers move along with what is read and stored, and one stays among the constants.
+The time of long code is proportional to its length, because it comes from a farther cache. A displacement of one byte
+instead of four halves an instruction; so pointers move along with reads and stores, and one stays among the constants.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ MASKS = {SIGN: b"\0" * 7 + b"\x80" + b"\0" * 8, MAGNITUDE: b"\xff" * 7 + b"\x7f"
          ONE: struct.pack("<d", 1.0) + b"\0" * 8}  # fmt: skip
 ALIGNED = 8  # entries of 8 bytes: the code begins at a line of the processor's cache
 SUFFIXES = {1: "", 2: "2", 4: "4", 8: "8"}  # of instructions, by lanes
-MIDDLE = -128  # where the pointer among the constants stands: one byte reaches as far in both directions
+MIDDLE = -128  # place of the pointer among the constants: one byte reaches equally far in both directions
 NEAR = 256  # bytes that displacements of one byte reach
-AHEAD = 96  # bytes that a pointer goes ahead of what it follows
+AHEAD = 96  # bytes that a pointer is ahead of the last access
 FAR = -1 << 60
 Pair = tuple[int, int]  # array, flat position
 RESIDUALS, SEEDS = -1, -2  # arrays of a sweep that are no arguments,
@@ -50,7 +50,7 @@ BASES = {RESIDUALS: RBX, SEEDS: R14}  # and where they are: in the workspace, or
 
 @dataclass(slots=True)
 class CodeBody:
-    """Machine code of the operations, and what stands before it: `entries` grow downwards from its beginning."""
+    """Machine code of the operations, and the `entries` before it, which grow downwards from its beginning."""
 
     code: bytearray = field(default_factory=bytearray)
     entries: list[bytes] = field(default_factory=list)
@@ -61,7 +61,7 @@ class CodeBody:
     points: bool = False  # whether rdx stands among the constants: no call overwrites it
 
     def constant(self, value: bytes) -> int:
-        """Return the place of 8 bytes, or of those of several lanes, relative to the beginning of the code."""
+        """Return the place of 8 bytes, or of several lanes of 8 bytes, relative to the beginning of the code."""
         place = self.places.get(value)
         if place is None:
             if len(value) > 8:
@@ -73,23 +73,19 @@ class CodeBody:
         return place
 
     def address(self, function: str) -> int:
-        """Return the place where the address of a function will stand."""
+        """Return the place for the address of a function."""
         place = self.called.get(function)
         if place is None:
             place = self.called[function] = self._entry(bytes(8))
         return place
 
     def unit_vectors(self, size: int) -> int:
-        """Return the place of a one with zeros around it, behind which no other constants stand: of every unit vector.
-
-        Read from so many places before it or behind it on, `size` numbers are one of them.
-        """
+        """Return the place of a 1 between zeros, the last constants: every unit vector starts at some place of it."""
         zeros = [bytes(8)] * (size - 1)
         self.entries += [*zeros, struct.pack("<d", 1.0), *zeros]
         return -8 * (len(self.entries) - size + 1)
 
     def call(self, function: str) -> None:
-        """Call a function."""
         place = self.address(function)
         self.code += CALL + (place - len(self.code) - 6).to_bytes(4, "little", signed=True)
 
@@ -104,10 +100,10 @@ def stored_places(stores: Iterable[tuple[int, int, int]], arrays: Sequence[int])
     >>> stored_places([(0, 4, 7), (1, 2, 7)], [3, RESIDUALS])
     {7: [(3, 4), (-1, 2)]}
     """
-    found: dict[int, list[Pair]] = {}
+    places: dict[int, list[Pair]] = {}
     for array, position, row in stores:
-        found.setdefault(row, []).append((arrays[array], position))
-    return found
+        places.setdefault(row, []).append((arrays[array], position))
+    return places
 
 
 def spread_form(code: str) -> str:
@@ -116,7 +112,7 @@ def spread_form(code: str) -> str:
 
 
 class KernelValues:
-    """The code of one kernel, its registers, and all its values."""
+    """The code of one kernel, its registers, and its values."""
 
     def __init__(
         self, rows: Sequence[Row], order: Sequence[int], inputs: Sequence[Pair], stores: dict[int, list[Pair]],
@@ -127,13 +123,13 @@ class KernelValues:
         for mask in sorted(MASKS, reverse=True):
             self.body.entries += [MASKS[mask][8:], MASKS[mask][:8]]
         self.both = both  # sine and cosine of one angle, which are computed at once
-        self.early: set[int] = set()  # those that came with the other one
-        self.dead: list[int] = []  # operands of the operation that is being written, which it is the last to read
-        calls = bool(functions)  # without calls, all registers for pointers are ours
+        self.early: set[int] = set()  # values that were computed with the other one
+        self.dead: list[int] = []  # operands whose last use is the current operation
+        calls = bool(functions)  # without calls, all registers for pointers are free
         self.input_pointer, self.output_pointer = (R14, R15) if calls else (RAX, RCX)
         self.current = {self.input_pointer: -1, self.output_pointer: -1}  # the array that each points into
-        self.moved = {self.input_pointer: 0, self.output_pointer: 0}  # by so many bytes from its beginning
-        self.missed = {self.input_pointer: FAR, self.output_pointer: FAR}  # what was out of reach just before
+        self.moved = {self.input_pointer: 0, self.output_pointer: 0}  # bytes from its beginning
+        self.missed = {self.input_pointer: FAR, self.output_pointer: FAR}  # the last place, if it was out of reach
         self.body.points = not calls
         self.lanes = lanes_of_rows(rows)
         self.wide = False  # whether the upper half of a register may be in use
@@ -141,33 +137,30 @@ class KernelValues:
         self.registers = Registers(rows, uses_in_order(rows, order), self.workspace, self.read, self.save)
 
     def read(self, register: int, row: int) -> None:
-        """Load a value."""
         self.at("load" + SUFFIXES[self.lanes.get(row, 1)], register, 0, row)
 
     def save(self, register: int, row: int) -> None:
-        """Save a value in the workspace."""
         code = "store" + SUFFIXES[self.lanes.get(row, 1)]
         self.memory(code, register, 0, RBX, 8 * self.workspace.places[row])
 
     def at(self, code: str, first: int, middle: int, row: int, immediate: bytes = b"") -> None:
         """Write an instruction whose last operand is a row in memory."""
-        found = self.rows[row]
-        kind = found[0]
+        operand = self.rows[row]
+        kind = operand[0]
         if kind == "const":
-            self.relative(code, first, middle, self.body.constant(found[1][::-1]), immediate)
-        elif kind == "constants" and len(found[1]) <= WIDEST:
-            self.relative(code, first, middle, self.body.constant(b"".join(one[::-1] for one in found[1])), immediate)
+            self.relative(code, first, middle, self.body.constant(operand[1][::-1]), immediate)
+        elif kind == "constants" and len(operand[1]) <= WIDEST:
+            packed = b"".join(number[::-1] for number in operand[1])
+            self.relative(code, first, middle, self.body.constant(packed), immediate)
         elif kind == "constants":
-            self.relative(spread_form(code), first, middle, self.body.constant(found[1][0][::-1]), immediate)
-        elif kind == "input":
-            self.element(code, first, middle, self.input_pointer, self.inputs[found[1]], immediate)
-        elif kind == "beside":
-            self.element(code, first, middle, self.input_pointer, self.inputs[found[1][1]], immediate)
-        elif kind == "uniform":
-            self.element(spread_form(code), first, middle, self.input_pointer, self.inputs[found[1][1]], immediate)
+            self.relative(spread_form(code), first, middle, self.body.constant(operand[1][0][::-1]), immediate)
+        elif kind in ("input", "beside", "uniform"):
+            place = self.inputs[operand[1] if kind == "input" else operand[1][1]]
+            form = spread_form(code) if kind == "uniform" else code
+            self.element(form, first, middle, self.input_pointer, place, immediate)
         elif kind in LEAVES:
-            place = self.body.constant((b"\xff" if kind == "true" else b"\0") * 8)
-            self.relative(code, first, middle, place, immediate)
+            truth = self.body.constant((b"\xff" if kind == "true" else b"\0") * 8)
+            self.relative(code, first, middle, truth, immediate)
         else:
             self.memory(code, first, middle, RBX, 8 * self.workspace.places[row], immediate)
 
@@ -195,7 +188,7 @@ class KernelValues:
         self.body.code += head + (8 * array).to_bytes(width, "little")
 
     def _follow(self, register: int, at: int) -> int:
-        """Move a pointer where two places out of reach are near each other, and return how far a place is from it."""
+        """Move a pointer if two places out of reach are near each other; return the distance of the place from it."""
         missed = self.missed[register]
         self.missed[register] = at
         if abs(at - missed) < NEAR:
@@ -222,20 +215,19 @@ class KernelValues:
         written += head + displacement.to_bytes(4, "little", signed=True) + immediate
 
     def saved(self, code: str, register: int, row: int, lane: int) -> None:
-        """Load from a lane on of a group that is in the workspace."""
+        """Load from a group in the workspace, from a lane on."""
         self.memory(code, register, 0, RBX, 8 * (self.workspace.places[row] + lane))
 
     def neighbours(self, operands: Sequence[int]) -> bool:
-        """Whether rows are inputs that stand side by side in memory, and in no register."""
+        """Whether rows are inputs side by side in memory, and in no register."""
         rows, of = self.rows, self.registers.of
-        if any(rows[one][0] != "input" or one in of for one in operands):
+        if any(rows[operand][0] != "input" or operand in of for operand in operands):
             return False
-        places = [self.inputs[rows[one][1]] for one in operands]
+        places = [self.inputs[rows[operand][1]] for operand in operands]
         array, first = places[0]
         return places == [(array, first + k) for k in range(len(places))]
 
     def output(self, code: str, register: int, place: Pair) -> None:
-        """Store a number in the results, or several."""
         self.element(code, register, 0, self.output_pointer, place)
 
     def store(self, register: int, row: int) -> None:
@@ -247,7 +239,7 @@ class KernelValues:
             registers.release(row)
 
     def operands(self, row: Row) -> tuple[int, ...]:
-        """Return the operands of a row, of each of which this is one use less; for some the last one."""
+        """Return the operands of a row, and count this use; for some it is the last one."""
         operands, uses = row[FIRST_OPERAND.get(row[0], 1) :], self.registers.uses
         self.dead = dead = []
         for operand in operands:
@@ -258,7 +250,7 @@ class KernelValues:
         return operands
 
     def brought(self, operands: tuple[int, ...]) -> tuple[int, ...]:
-        """Load what is in the workspace and will be read again, where registers are free; return all operands."""
+        """Load spilled operands that will be read again, if registers are free; return all operands."""
         registers = self.registers
         for operand in operands:
             saved = operand in self.workspace.places and operand not in registers.of
@@ -282,7 +274,7 @@ class KernelValues:
             self.store(register, index)
 
     def only_low(self) -> None:
-        """What follows is not slowed down by the upper halves of registers, which nobody reads any more."""
+        """Clear the upper halves of registers, which would slow down the following code."""
         if self.wide:
             self.body.code += ZERO_UPPER
             self.wide = False

@@ -1,8 +1,8 @@
 """The x86-64 instructions that kernels use, as bytes: VEX and EVEX forms, moves, calls.
 
 Registers are numbers: 0 to 15 are xmm0 to xmm15 (ymm0 to ymm15), or rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15;
-of 512 bits there are twice as many. "add" is of one number, "add2", "add4" and "add8" of as many side by side. Forms
-are the shortest ones, as LLVM's assembler writes them (`tests/codegen/encoding/test_disassembly.py` compares them).
+of 512 bits there are twice as many. "add" is of one number, "add2", "add4" and "add8" of 2, 4 and 8 side by side. Forms
+are the shortest ones, like those of LLVM's assembler (`tests/codegen/encoding/test_disassembly.py` compares them).
 """
 
 from __future__ import annotations
@@ -16,9 +16,6 @@ NEXT = -1  # as a base: the address of the instruction that follows (rip)
 REGISTERS = 16
 LONG_REGISTERS = 32  # of 512 bits
 MASKS = 7  # mask registers: k1 to k7, as k0 means none
-
-
-EXCHANGED = frozenset({"vmovsd", "vmovupd", "vmovapd", "vmovhpd", "vextractf128", "kmovb"})  # where the opcode is odd
 
 
 class Form(NamedTuple):
@@ -41,8 +38,9 @@ class Form(NamedTuple):
 
     @property
     def exchanged(self) -> bool:
-        """Whether the last operand is what is written."""
-        return self.name in EXCHANGED and self.opcode & 1 == 1
+        """Whether the last operand is the target."""
+        names = ("vmovsd", "vmovupd", "vmovapd", "vmovhpd", "vextractf128", "kmovb")
+        return self.name in names and self.opcode & 1 == 1
 
 
 MULTIPLY_ADDS = (("fma", "fmadd", 9), ("fms", "fmsub", 11), ("fnma", "fnmadd", 13), ("fnms", "fnmsub", 15))
@@ -109,7 +107,7 @@ OF_MASKS = {
     "equal_mask": Form(1, 1, 0, 0x46, "kxnorb", long=1, registers="kkk"),
     "xor_mask": Form(1, 1, 0, 0x47, "kxorb", long=1, registers="kkk"),
 }
-SPREAD = " spread"  # what the codes of those forms end in
+SPREAD = " spread"  # the end of the codes of those forms
 FORMS: dict[str, Form] = {
     **ALONE,
     **{f"{code}2": form for code, form in PACKED.items()},
@@ -119,15 +117,13 @@ FORMS: dict[str, Form] = {
     **BETWEEN,
     **OF_MASKS,
 }
-COMMUTATIVE = frozenset(
-    f"{code}{lanes}" for code in ("add", "mul", "and", "or", "xor") for lanes in ("", "2", "4", "8")
-)
+COMMUTATIVE = frozenset(f"{code}{lanes}" for code in ("add", "mul", "and", "or", "xor") for lanes in ("", *"248"))
 MOVED = {f"move{lanes}": f"moved{lanes}" for lanes in ("", "2", "4")}
 
 
 @cache
 def in_registers(code: str, first: int, middle: int, last: int, mask: int = 0) -> bytes:
-    """Return an instruction on registers, perhaps with a mask register; what it has of an immediate follows.
+    """Return an instruction on registers, perhaps with a mask register, up to its immediate.
 
     >>> in_registers("add", 0, 1, 2).hex(), in_registers("fma231", 0, 1, 9).hex()
     ('c5f358c2', 'c4c2f1b9c1')
@@ -136,13 +132,13 @@ def in_registers(code: str, first: int, middle: int, last: int, mask: int = 0) -
         middle, last = last, middle
     elif code in MOVED and last > 7 >= first:
         code, first, last = MOVED[code], last, first
-    elif code == "extract":  # the last operand is what is written
+    elif code == "extract":  # the last operand is the target
         first, last = last, first
     return _head(FORMS[code], first, middle, last >> 3, mask) + bytes([0xC0 | (first & 7) << 3 | last & 7])
 
 
 def operand_of(code: str) -> int:
-    """Return how many bytes one means in a displacement of one byte.
+    """Return the unit of a displacement of one byte, in bytes.
 
     >>> operand_of("add"), operand_of("add8"), operand_of("spread8"), operand_of("add8 spread")
     (1, 64, 8, 8)
@@ -151,7 +147,7 @@ def operand_of(code: str) -> int:
 
 
 def displaced(code: str, displacement: int, base: int) -> bytes:
-    """Return a displacement as it stands in an instruction: of 512 bits, one byte counts operands in memory.
+    """Return the bytes of a displacement: with 512 bits, a single byte is in units of operands in memory.
 
     >>> displaced("add", 192, RBX).hex(), displaced("add8", 192, RBX).hex(), displaced("spread8", 192, RBX).hex()
     ('c0000000', '03', '18')
@@ -167,7 +163,7 @@ def displaced(code: str, displacement: int, base: int) -> bytes:
 
 @cache
 def before_displacement(code: str, first: int, middle: int, base: int, bytes_of_it: int) -> bytes:
-    """Return an instruction whose last operand is in memory, up to the displacement of so many bytes (0, 1 or 4).
+    """Return an instruction whose last operand is in memory, up to the displacement (of 0, 1 or 4 bytes).
 
     >>> before_displacement("load", 1, 0, RBX, 1).hex() + "10"
     'c5fb104b10'
@@ -186,12 +182,12 @@ def pointer_before_displacement(first: int, base: int, bytes_of_it: int, *, addr
     return bytes([0x48 | first >> 3 << 2 | high, 0x8D if address else 0x8B]) + _place(first, base, bytes_of_it)
 
 
-CALL = b"\xff\x15"  # the function whose address stands at a displacement from the next instruction
-ZERO_UPPER = bytes.fromhex("c5f877")  # numbers alone are slow where the upper halves of registers are in use
+CALL = b"\xff\x15"  # calls the function whose address is at a displacement from the next instruction
+ZERO_UPPER = bytes.fromhex("c5f877")  # single numbers are slow while the upper halves of registers are in use
 
 
 def width_of(displacement: int, base: int) -> int:
-    """Return how many bytes a displacement takes.
+    """Return the number of bytes of a displacement.
 
     >>> width_of(0, RAX), width_of(0, R13), width_of(-128, RBX), width_of(128, RBX), width_of(0, NEXT)
     (0, 1, 1, 4, 4)
@@ -204,7 +200,7 @@ def width_of(displacement: int, base: int) -> int:
 
 
 def _head(form: Form, first: int, middle: int, high: int, mask: int = 0) -> bytes:
-    """VEX or EVEX prefix and opcode; `high` are the upper bits of the last operand's register."""
+    """Return the VEX or EVEX prefix and opcode; `high` are the upper bits of the last operand's register."""
     middle = middle if form.operands == 3 else 0
     if form.long == 2:
         extended = (~first >> 3 & 1) << 7 | (~high & 3) << 5 | (~first >> 4 & 1) << 4
@@ -218,7 +214,7 @@ def _head(form: Form, first: int, middle: int, high: int, mask: int = 0) -> byte
 
 
 def _place(first: int, base: int, bytes_of_it: int) -> bytes:
-    """The byte that names a register and a place in memory, and the one that some bases need."""
+    """Return the ModR/M byte of a register and a place in memory, and the SIB byte that some bases need."""
     if base == NEXT:
         return bytes([(first & 7) << 3 | RBP])
     mode = {0: 0, 1: 0x40, 4: 0x80}[bytes_of_it]

@@ -23,10 +23,10 @@ def body_part(
     same: Mapping[int, int] | None = None,
     further: int = 0,
 ) -> Program:
-    """Return the body with these slots, some further ones that nothing reads, and these outputs.
+    """Return the body with these slots, `further` ones that nothing reads, and these outputs.
 
-    An output ~s is slot s itself (those of the further ones count on from the body's), None is the number 0. `same`
-    says of slots left out to which other one they are equal.
+    An output ~s is slot s itself (further slots count on from the body's), None is the number 0. `same` maps slots
+    that are left out to equal ones.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y, z = sp.symbols("x y z")
@@ -43,11 +43,11 @@ def body_part(
     leaves |= {slot: leaves[other] for slot, other in (same or {}).items()}
     rows = {slot: row for slot, row in leaves.items() if slot < len(body.inputs)}
     copied(body, [row_of(body, output) for output in outputs if output is not None and output >= 0], table, rows)
-    found = []
-    for output in outputs:
-        row = table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[row_of(body, output)]
-        found.append(row)
-    return body_of(table, (f"s{k}" for k in range(len(numbers))), found, body.name)
+    results = [
+        table.leaf(sp.S.Zero) if output is None else leaves[~output] if output < 0 else rows[row_of(body, output)]
+        for output in outputs
+    ]
+    return body_of(table, (f"s{k}" for k in range(len(numbers))), results, body.name)
 
 
 def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
@@ -58,32 +58,26 @@ def slots_behind(body: Program, outputs: Sequence[int]) -> list[int]:
     >>> slots_behind(program_from_sympy([x, y, z], [x * y, z + y]), [1])
     [1, 2]
     """
-    wanted = [row_of(body, output) for output in outputs]
-    made = partial(_slots_behind, body, wanted)
-    return body.once(("slots", *wanted), made).copy()
-
-
-def _slots_behind(body: Program, wanted: Sequence[int]) -> list[int]:
-    return [row for row in reachable(body, wanted) if row < len(body.inputs)]
+    rows = [row_of(body, output) for output in outputs]
+    return body.once(("slots", *rows), lambda: [row for row in reachable(body, rows) if row < len(body.inputs)]).copy()
 
 
 def row_of(body: Program, output: int) -> int:
-    """Return the row of an output."""
     return body.outputs[output].rows[0]
 
 
 @dataclass(frozen=True, eq=False)
 class Wiring:
-    """A region in the making: what each slot of a body reads, in any order, and where its outputs go.
+    """A region under construction: the gather or carry of each slot of a body, in any order, and its results.
 
-    Outputs may be those that `body_part` knows: ~s for slot s itself, None for the number 0. `same` says of slots that
-    are not read to which other one they are equal.
+    Outputs are those of `body_part`: ~s for slot s itself, None for the number 0. `same` maps slots that are not read
+    to equal ones.
     """
 
     body: Program
     gathers: Mapping[int, Gather]
     carries: Mapping[int, tuple[int | None, tuple[Gather, ...]]]
-    results: Sequence[tuple[int | None, Result]]  # the output of the result is not looked at
+    results: Sequence[tuple[int | None, Result]]  # the output of the result is ignored
     same: Mapping[int, int] = field(default_factory=dict)
 
     def region(self, count: int, origin: str, stop: int | None = None) -> Region:
@@ -94,28 +88,23 @@ class Wiring:
         slots = [*self.gathers, *self.carries]
         whole = slots == list(range(len(self.body.inputs))) and list(number) == list(range(len(self.body.outputs)))
         key = "part", tuple(slots), tuple(number), tuple(self.same.items())
-        made = partial(body_part, self.body, slots, list(number), self.same)
-        body = self.body if whole else self.body.once(key, made)
-        results = tuple(_of_output(use, number[output]) for output, use in self.results)
+        body = (
+            self.body if whole else self.body.once(key, partial(body_part, self.body, slots, list(number), self.same))
+        )
+        pairs = [(use, number[output]) for output, use in self.results]
+        results = tuple(use if use.output == output else replace(use, output=output) for use, output in pairs)
         carries = tuple(Carry(number[output], initial) for output, initial in self.carries.values())
         last = None if stop is None else number[stop]
         return Region(body, count, tuple(self.gathers.values()), results, carries, last, origin)
 
 
-def _of_output(use: Result, output: int) -> Result:
-    return use if use.output == output else replace(use, output=output)
-
-
 def rebuilt(region: Region, outputs: Sequence[tuple[int, Result]], reads: Mapping[int, Gather]) -> Region:
-    """Return a parallel region with other results, each with its row of the body; some rows are read, not computed.
-
-    Slots and rows that nothing needs are left out.
-    """
+    """Return a parallel region with other results, each with its row of the body; the rows `reads` are read instead."""
     rows = list(dict.fromkeys(row for row, _ in outputs))
-    given = dict(enumerate(region.gathers)) | dict(reads)
-    slots = [*sorted(given.keys() - reads.keys()), *sorted(reads)]
+    gather_of = dict(enumerate(region.gathers)) | dict(reads)
+    slots = [*sorted(gather_of.keys() - reads.keys()), *sorted(reads)]
     body, used = program_over(region.body, slots, rows, region.body.name)
-    gathers = tuple(given[slots[number]] for number in used)
+    gathers = tuple(gather_of[slots[number]] for number in used)
     results = tuple(replace(use, output=rows.index(row)) for row, use in outputs)
     return replace(region, body=body, gathers=gathers, results=results)
 
@@ -126,16 +115,14 @@ def outputs_of(region: Region) -> list[tuple[int, Result]]:
 
 
 def identities(count: int) -> Program:
-    """Return the body that gives back its slots."""
-    symbols = [sp.Symbol(f"s{k}", real=True) for k in range(count)]
-    table = RowTable()
-    rows = [table.leaf(symbol) for symbol in symbols]
-    return body_of(table, (symbol.name for symbol in symbols), rows, "copy")
+    """Return the body whose outputs are its slots."""
+    names, table = [f"s{k}" for k in range(count)], RowTable()
+    return body_of(table, names, [table.leaf(sp.Symbol(name, real=True)) for name in names], "copy")
 
 
 IDENTITY = identities(1)
 
 
 def copy(source: Gather, buffer: int, places: Table, kind: Kind = "store", origin: str = "copies") -> Region:
-    """Return the region that stores what it gathers at places of a buffer, or adds it to what is there."""
+    """Return the region that copies numbers to places of a buffer, or adds them."""
     return Region(IDENTITY, source.table.count, (source,), (Result(0, buffer, places, kind),), origin=origin)

@@ -28,7 +28,6 @@ Fail = Callable[[str, str, str], NoReturn]  # the invariant, where it breaks, wh
 
 FOLDED = (sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or)
 FIXED: dict[Head, int] = {sp.Pow: 2, sp.ITE: 3, sp.Implies: 2}
-CONNECTIVES = (sp.And, sp.Or, sp.Not, sp.Xor, sp.Nand, sp.Nor, sp.Implies)
 
 
 def check_program(program: Program, after: str = "") -> None:
@@ -77,9 +76,12 @@ def check_rolled(program: RolledProgram, after: str = "") -> None:
     codegen.errors.InvariantError: f, buffer 1, place 0: a place is stored once: region 0 stores to it twice, after...
     """
     fail = partial(_fail, program.name, after)
-    _ask_anew(program)
+    for region, _ in regions_of(program.steps):
+        for table in _tables(region):
+            if isinstance(table, Indexed):
+                vars(table).pop("bounds", None)  # which tables keep, but a pass may have changed their places since
     try:
-        program.__post_init__()  # bounds, lengths and order, which are refused where a program is made, still hold
+        program.__post_init__()  # checks bounds, lengths and order again
     except ArgumentError as error:
         fail("tables fit their bodies, counts and buffers", error.where, str(error))
     for number, output in enumerate(program.outputs):
@@ -102,23 +104,14 @@ def _fail(name: str, after: str, invariant: str, where: str, why: str) -> NoRetu
     )  # fmt: skip
 
 
-def _ask_anew(program: RolledProgram) -> None:
-    """Forget the bounds that tables keep: a pass may have changed their places since."""
-    for region, _ in regions_of(program.steps):
-        for table in _tables(region):
-            if isinstance(table, Indexed):
-                vars(table).pop("bounds", None)
-
-
 def _first(wrong: NDArray[np.bool_], invariant: str, why: str, program: Program, fail: Fail) -> None:
-    """Fail with the first row that is wrong."""
     if wrong.any():
         row = int(np.argmax(wrong))
         fail(invariant, f"row {row}", f"{program.heads[row].__name__}: {why}")
 
 
 def _columns(program: Program, fail: Fail) -> Rows:
-    """Return how many operands each row has; fail for columns of different lengths, or leaves without atoms."""
+    """Return the number of operands of each row; fail for columns of different lengths, or leaves without atoms."""
     if len(program.heads) != len(program.operands):
         fail("the columns are of one length", "", f"{len(program.heads)} heads, {len(program.operands)} operands")
     counts = np.fromiter(map(len, program.operands), np.int64, len(program))
@@ -142,12 +135,13 @@ def _operands(program: Program, counts: Rows, fail: Fail) -> None:
 
 
 def _arities(program: Program, counts: Rows, fail: Fail) -> None:
-    """Fail for a head with operands that it cannot have: how many, and truth values where it asks for them."""
+    """Fail for a head with a wrong number of operands, or numbers in place of truth values."""
     for head, count in dict.fromkeys(zip(program.heads, counts.tolist(), strict=True)):
         if count and not _may_have(head, count):
             row = next(k for k in range(len(program)) if program.heads[k] is head and counts[k] == count)
             fail("a head has as many operands as it takes", f"row {row}", f"{head.__name__} of {count}")
-    asking = {sp.Piecewise, sp.ITE, *CONNECTIVES}.intersection(program.heads)
+    connectives = (sp.And, sp.Or, sp.Not, sp.Xor, sp.Nand, sp.Nor, sp.Implies)
+    asking = {sp.Piecewise, sp.ITE, *connectives}.intersection(program.heads)
     if not asking:
         return
     number = {head: _is_number(head) for head in set(program.heads)}
@@ -176,7 +170,7 @@ def _may_have(head: Head, count: int) -> bool:
 
 
 def _is_number(head: Head) -> bool:
-    """Whether a row is a number in any case: a symbol, a choice or an alias may be a truth value."""
+    """Whether rows of a head are always numbers: a symbol, a choice or an alias may be a truth value."""
     return not issubclass(head, Boolean | sp.Symbol) and head not in (sp.Piecewise, Alias)
 
 
@@ -211,18 +205,18 @@ def _output(program: Program, output: Output, where: str, fail: Fail) -> None:
 
 
 def _pattern(output: Output, where: str, fail: Fail) -> None:
-    found = output.pattern
-    if found is None:
+    pattern = output.pattern
+    if pattern is None:
         return
-    if output.shape != (found.nnz,):
-        fail("packed data has a number for each entry", where, f"shape {output.shape}, {found.nnz} entries")
-    for name, indices, size in (("row", found.rows, found.shape[0]), ("column", found.columns, found.shape[1])):
+    if output.shape != (pattern.nnz,):
+        fail("packed data has a number for each entry", where, f"shape {output.shape}, {pattern.nnz} entries")
+    for name, indices, size in (("row", pattern.rows, pattern.shape[0]), ("column", pattern.columns, pattern.shape[1])):
         if len(indices) and not 0 <= int(indices.min()) <= int(indices.max()) < size:
             fail("a pattern is inside of its matrix", where, f"a {name} beyond {size}")
 
 
 def _region(region: Region, depth: int, where: str, fail: Fail) -> None:
-    """Fail for a region whose tables, carries or results have not the form that loops are written of."""
+    """Fail for a region with tables, carries or results that no loop can be written of."""
     for table in _tables(region):
         _table(table, depth, where, fail)
     heads = [region.body.heads[output.rows[0]] for output in region.body.outputs]
@@ -235,9 +229,7 @@ def _region(region: Region, depth: int, where: str, fail: Fail) -> None:
 
 
 def _tables(region: Region) -> list[Table]:
-    """Return the tables of what a region reads and of where its results go."""
-    initial = [use for carry in region.carries for use in carry.initial]
-    return [use.table for use in (*region.gathers, *initial)] + [use.table for use in region.results]
+    return [use.table for use in region.reads] + [use.table for use in region.results]
 
 
 def _table(table: Table, depth: int, where: str, fail: Fail) -> None:

@@ -1,6 +1,6 @@
-"""Copy rows into a table: drop aliases, merge equal rows, sort commutative operands anew.
+"""Copy rows into a table: drop aliases, merge equal rows, sort commutative operands.
 
-A pair is sorted because rows that were apart may be one in the table, or stand the other way round there.
+A pair is sorted because different rows may be one row in the table, or be in another order there.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def copy_rows(
     rows: Rows, order: Iterable[int], table: RowTable, row_of: dict[int, int], leaf: Callable[[int], int] | None = None,
     *, alone: bool = False,
 ) -> None:  # fmt: skip
-    """Copy rows, in topological order, into a table, and enter what became of each into `row_of`.
+    """Copy rows, in topological order, into a table, and enter their copies into `row_of`.
 
-    What is in `row_of` already is not copied, but stands for its row. `leaf` returns what a leaf becomes; without it
-    that is the leaf of its atom. `alone` says that no other thread knows the table, which is quicker.
+    Rows in `row_of` are not copied. `leaf` returns the copy of a leaf; by default the leaf of its atom. `alone` means
+    that no other thread knows the table, which is quicker.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -46,8 +46,8 @@ def copy_rows(
             row_of[row] = canonical(head, tuple([row_of[part] for part in parts]))
 
 
-def copied(rows: Rows, wanted: Sequence[int], table: RowTable, row_of: dict[int, int]) -> list[int]:
-    """Return what wanted rows become in a table; only what they need beyond `row_of` is copied.
+def copied(rows: Rows, targets: Sequence[int], table: RowTable, row_of: dict[int, int]) -> list[int]:
+    """Return copies of target rows in a table; only rows that they need beyond `row_of` are copied.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -56,14 +56,14 @@ def copied(rows: Rows, wanted: Sequence[int], table: RowTable, row_of: dict[int,
     >>> copied(program, [program.heads.index(sp.sin)], table, {0: table.leaf(x)}), table.heads
     ([1], [<class 'sympy.core.symbol.Symbol'>, sin])
     """
-    copy_rows(rows, needed(rows, wanted, row_of), table, row_of)
-    return [row_of[row] for row in wanted]
+    copy_rows(rows, needed(rows, targets, row_of), table, row_of)
+    return [row_of[row] for row in targets]
 
 
 def program_over(
-    rows: Rows, slots: Sequence[int], wanted: Sequence[int], name: str = "body"
+    rows: Rows, slots: Sequence[int], targets: Sequence[int], name: str = "body"
 ) -> tuple[Program, list[int]]:
-    """Return the program of wanted rows over those slots that they need, and the numbers of these slots.
+    """Return the program of target rows over the slots that they need, and the numbers of these slots.
 
     A slot is an input, whatever its row computes; the outputs are numbers.
 
@@ -75,16 +75,16 @@ def program_over(
     >>> body.heads, used
     ([<class 'sympy.core.symbol.Symbol'>, sin], [2])
     """
-    inner = needed(rows, wanted, set(slots))
-    read = {*wanted, *chain.from_iterable(rows.operands[row] for row in inner)}
+    inner = needed(rows, targets, set(slots))
+    read = {*targets, *chain.from_iterable(rows.operands[row] for row in inner)}
     used = [number for number, slot in enumerate(slots) if slot in read]
     table, names = RowTable(), [f"s{k}" for k in range(len(used))]
     row_of = {slots[number]: table.leaf(sp.Symbol(s, real=True)) for number, s in zip(used, names, strict=True)}
     copy_rows(rows, inner, table, row_of)
-    return body_of(table, names, [row_of[row] for row in wanted], name), used
+    return body_of(table, names, [row_of[row] for row in targets], name), used
 
 
 def body_of(table: RowTable, slots: Iterable[str], outputs: Iterable[int], name: str) -> Program:
-    """Return the program of a table's rows, which has numbers in (the leaves that came first) and numbers out."""
+    """Return the program of a table's rows, with scalar inputs (the first leaves) and scalar outputs."""
     inputs, results = tuple(Input(slot, ()) for slot in slots), tuple(Output((), (row,)) for row in outputs)
     return Program(table.heads, table.operands, table.atoms, inputs, results, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 
 import numpy as np
 
@@ -20,13 +21,13 @@ def regions_in_time(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, 
     >>> [rounds for _, rounds in regions_in_time([region, Nest(2, (region, Nest(1, (region,))))])]
     [(), (0,), (0, 0), (1,), (1, 0)]
     """
-    stack = [_steps(steps, ())]
+    stack: list[Iterator[tuple[Step, tuple[int, ...]]]] = [zip(steps, repeat(()), strict=False)]
     while stack:
-        found = next(stack[-1], None)
-        if found is None:
+        following = next(stack[-1], None)
+        if following is None:
             stack.pop()
             continue
-        step, rounds = found
+        step, rounds = following
         if isinstance(step, Region):
             yield step, rounds
         else:
@@ -63,16 +64,12 @@ def all_places(table: Table, counts: Sequence[int]) -> Places:
     return places
 
 
-def _steps(steps: Sequence[Step], rounds: tuple[int, ...]) -> Iterator[tuple[Step, tuple[int, ...]]]:
-    return ((step, rounds) for step in steps)
-
-
 def _rounds(steps: Sequence[Step], count: int, rounds: tuple[int, ...]) -> Iterator[tuple[Step, tuple[int, ...]]]:
     return ((step, (*rounds, k)) for k in range(count) for step in steps)
 
 
 def filled_before_use(steps: Sequence[Step]) -> set[int]:
-    """Return the buffers that are used outside of nests only, and written before anything of them is read.
+    """Return the buffers that are used outside of nests only, and written before they are read.
 
     >>> from codegen.ir.body_parts import copy
     >>> from codegen.ir.region import Gather
@@ -82,10 +79,10 @@ def filled_before_use(steps: Sequence[Step]) -> set[int]:
     ({1, 2}, {2})
     """
     read = set[int]()
-    found = {use.buffer for step in steps if isinstance(step, Region) for use in step.results}
+    filled = {use.buffer for step in steps if isinstance(step, Region) for use in step.results}
     for step in steps:
         for region, counts in regions_of([step]):
             reads, results = {use.buffer for use in region.reads}, {use.buffer for use in region.results}
-            found -= (reads | results) if counts else (results & read)
+            filled -= (reads | results) if counts else (results & read)
             read |= reads
-    return found
+    return filled

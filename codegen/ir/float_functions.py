@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
+from functools import reduce
 from math import copysign, inf, isfinite, nan
 
 Number = float | bool
@@ -66,29 +68,19 @@ def power(base: float, exponent: float) -> float:
     except OverflowError:
         return -inf if base < 0 and exponent % 2 == 1 else inf
     except ValueError:
-        return _power_pole(base, exponent)
-
-
-def _power_pole(base: float, exponent: float) -> float:
-    if base == 0:
-        return copysign(inf, base) if exponent % 2 == 1 else inf
-    return nan
+        if base == 0:
+            return copysign(inf, base) if exponent % 2 == 1 else inf
+        return nan
 
 
 def add(*terms: float) -> float:
     """Sum from the left."""
-    result = terms[0]
-    for term in terms[1:]:
-        result = result + term
-    return result
+    return reduce(operator.add, terms)
 
 
 def multiply(*factors: float) -> float:
     """Product from the left."""
-    result = factors[0]
-    for factor in factors[1:]:
-        result = result * factor
-    return result
+    return reduce(operator.mul, factors)
 
 
 def maximum(*values: float) -> float:
@@ -116,24 +108,9 @@ def sign(u: float) -> float:
     return 1.0 if u > 0 else -1.0 if u < 0 else 0.0 if u == 0 else u
 
 
-def floor(u: float) -> float:
-    """Largest integer value below; inf, nan and -0.0 stay."""
-    return copysign(float(math.floor(u)), u) if isfinite(u) else u
-
-
-def ceiling(u: float) -> float:
-    """Smallest integer value above; inf, nan and -0.0 stay."""
-    return copysign(float(math.ceil(u)), u) if isfinite(u) else u
-
-
-def trunc(u: float) -> float:
-    """Round towards zero."""
-    return copysign(float(math.trunc(u)), u) if isfinite(u) else u
-
-
-def rint(u: float) -> float:
-    """Round to the nearest integer value, halves to the even one."""
-    return copysign(float(round(u)), u) if isfinite(u) else u
+def rounding(function: Callable[[float], int]) -> Function:
+    """Return a function to integer values; inf, nan and -0.0 stay."""
+    return lambda u: copysign(float(function(u)), u) if isfinite(u) else u
 
 
 def modulo(u: float, v: float) -> float:
@@ -148,14 +125,6 @@ def modulo(u: float, v: float) -> float:
         return nan
 
 
-def fmod(u: float, v: float) -> float:
-    """Remainder with the sign of the dividend (C's fmod)."""
-    try:
-        return math.fmod(u, v)
-    except ValueError:
-        return nan
-
-
 def piecewise(*flat: Number) -> float:
     """First value whose condition holds, nan if none: value, condition, value, condition...
 
@@ -166,16 +135,6 @@ def piecewise(*flat: Number) -> float:
         if flat[k + 1]:
             return float(flat[k])
     return nan
-
-
-def gamma(u: float) -> float:
-    """Gamma function; a pole gives inf at zero (with its sign), nan at the negative integers."""
-    try:
-        return math.gamma(u)
-    except OverflowError:
-        return inf
-    except ValueError:
-        return copysign(inf, u) if u == 0 else nan
 
 
 exp: Function = total(math.exp)
@@ -195,5 +154,11 @@ acos: Function = total(math.acos)
 acosh: Function = total(math.acosh)
 atanh: Function = total(math.atanh, pole=lambda u: copysign(inf, u) if abs(u) == 1 else nan)
 hypot: Function = total(math.hypot)
+floor: Function = rounding(math.floor)
+ceiling: Function = rounding(math.ceil)
+trunc: Function = rounding(math.trunc)
+rint: Function = rounding(round)  # halves to the even value
+fmod: Function = total(math.fmod)  # with the sign of the dividend
+gamma: Function = total(math.gamma, pole=lambda u: copysign(inf, u) if u == 0 else nan)
 lgamma: Function = total(math.lgamma, pole=lambda u: inf)
 sqrt: Function = total(math.sqrt)

@@ -11,7 +11,7 @@ from codegen.ir.region import Region, Step
 
 
 def interned(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Return the steps with one object for all bodies that are equal: row by row, to the bits of their constants.
+    """Return the steps with one object for all equal bodies: row by row, to the bits of their constants.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -22,19 +22,15 @@ def interned(steps: Iterable[Step]) -> tuple[Step, ...]:
     (True, False)
     """
     first: dict[Hashable, Program] = {}
-    one_for: dict[int, tuple[Program, Program]] = {}  # by the id of a body, which is kept
+    shared: dict[int, tuple[Program, Program]] = {}  # by the id of a body, which is kept
 
     def change(region: Region) -> Region:
         body = region.body
-        if id(body) not in one_for:
-            one_for[id(body)] = body, first.setdefault(_key(body), body)
-        found = one_for[id(body)][1]
-        return region if found is body else replace(region, body=found)
+        if id(body) not in shared:
+            atoms = tuple((row, atom_key(atom)) for row, atom in body.atoms.items())
+            key = tuple(map(id, body.heads)), tuple(body.operands), atoms, body.inputs, body.outputs, body.name
+            shared[id(body)] = body, first.setdefault(key, body)
+        same = shared[id(body)][1]
+        return region if same is body else replace(region, body=same)
 
     return each_region(steps, change)
-
-
-def _key(body: Program) -> Hashable:
-    """Return what is equal for equal bodies."""
-    atoms = tuple((row, atom_key(atom)) for row, atom in body.atoms.items())
-    return tuple(map(id, body.heads)), tuple(body.operands), atoms, body.inputs, body.outputs, body.name

@@ -1,6 +1,6 @@
 """The atoms of a row table, made when they are asked for.
 
-Arrays of constants are thousands of leaves, of which most are only needed as numbers.
+Arrays of constants are thousands of leaves, most of which are only needed as numbers.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LazyAtoms(dict[int, sp.Basic]):
         self._ranges: list[range] = []  # ascending
         self._starts: list[int] = []
         self._makers: list[AtomOf] = []
-        self._floats: list[tuple[range, NDArray[np.float64]]] = []  # those of the ranges that are Floats
+        self._floats: list[tuple[range, NDArray[np.float64]]] = []  # ranges of Floats
 
     def later(self, nodes: range, atom: AtomOf) -> None:
         """Let the atom of `nodes[k]` be `atom(k)`; the ranges come in ascending order."""
@@ -44,29 +44,29 @@ class LazyAtoms(dict[int, sp.Basic]):
         self._floats.append((nodes, values))
 
     def floats(self, nodes: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-        """Return which nodes are such Floats, and their numbers; no atom is made."""
+        """Return flags of the nodes that are such Floats, and their numbers; make no atom."""
         if not self._floats:
             return np.zeros(len(nodes), dtype=bool), np.empty(0)
-        starts, stops = (np.array([getattr(made, end) for made, _ in self._floats]) for end in ("start", "stop"))
+        starts, stops = np.array([(nodes.start, nodes.stop) for nodes, _ in self._floats]).T
         at = np.searchsorted(starts, nodes, "right") - 1
-        found = (at >= 0) & (nodes < stops[at])
-        at, begins = at[found], np.cumsum([0, *(len(values) for _, values in self._floats)])
+        is_float = (at >= 0) & (nodes < stops[at])
+        at, begins = at[is_float], np.cumsum([0, *(len(values) for _, values in self._floats)])
         numbers = np.concatenate([values for _, values in self._floats])
-        return found, numbers[begins[at] + nodes[found] - starts[at]]
+        return is_float, numbers[begins[at] + nodes[is_float] - starts[at]]
 
     def of(self, nodes: NDArray[np.int64]) -> LazyAtoms:
         """Return the atoms of some nodes, and all those Floats, which stay to be made."""
-        made = LazyAtoms({node: self[node] for node in nodes[~self.floats(nodes)[0]].tolist()})
-        for its, values in self._floats:
-            made.later_floats(its, values)
-        return made
+        atoms = LazyAtoms({node: self[node] for node in nodes[~self.floats(nodes)[0]].tolist()})
+        for floats, values in self._floats:
+            atoms.later_floats(floats, values)
+        return atoms
 
     def __missing__(self, node: int) -> sp.Basic:
         at = self._range(node)
         if at is None:
             raise KeyError(node)
-        made = self[node] = self._makers[at](node - self._starts[at])
-        return made
+        atom = self[node] = self._makers[at](node - self._starts[at])
+        return atom
 
     def _range(self, node: object) -> int | None:
         """Return the number of the range that a node is in."""
@@ -78,9 +78,9 @@ class LazyAtoms(dict[int, sp.Basic]):
 
     def get(self, node: int, default: Any = None) -> Any:
         """Return the atom of a node, or the default."""
-        found = super().get(node)
-        if found is not None:
-            return found
+        atom = super().get(node)
+        if atom is not None:
+            return atom
         return default if self._range(node) is None else self[node]
 
     def _make_all(self) -> None:
@@ -121,7 +121,7 @@ def atoms_of(atoms: dict[int, sp.Basic], nodes: NDArray[np.int64]) -> dict[int, 
 
 
 def floats_of(atoms: dict[int, sp.Basic], nodes: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Return which nodes are Floats that stay to be made, and their numbers.
+    """Return flags of the nodes that are Floats which stay to be made, and their numbers.
 
     >>> atoms = LazyAtoms({0: sp.pi})
     >>> atoms.later_floats(range(3, 6), np.array([0.5, 1.5, 2.5]))

@@ -21,7 +21,7 @@ from codegen.limits import EVERY, check
 Reference: TypeAlias = int
 Row: TypeAlias = tuple[Any, ...]
 
-code_of: Callable[[Row], str] = itemgetter(0)  # what a row does
+code_of: Callable[[Row], str] = itemgetter(0)  # the operation of a row
 LEAVES = frozenset({"const", "input", "true", "false", "constants", "uniform", "beside"})
 OPPOSITES = {"olt": "uge", "ole": "ugt", "ogt": "ule", "oge": "ult", "oeq": "une", "ord": "uno"}
 OPPOSITES |= {opposite: condition for condition, opposite in OPPOSITES.items()}
@@ -33,7 +33,7 @@ FIRST_OPERAND = dict.fromkeys(
 
 
 def operands_of(row: Row) -> tuple[int, ...]:
-    """Rows that a row reads.
+    """Return the rows that a row reads.
 
     >>> operands_of(("call", "tanh", 3)), operands_of(("add", 1, 2)), operands_of(("power", -1.0, 4))
     ((3,), (1, 2), (4,))
@@ -52,7 +52,7 @@ def with_operands(row: Row, operand_for: Callable[[int], int]) -> Row:
 
 
 def lanes_of_row(row: Row) -> int:
-    """Values that a row computes side by side.
+    """Return the number of values that a row computes side by side.
 
     >>> lanes_of_row(("wide", (4, "add"), 0, 1)), lanes_of_row(("add", 0, 1))
     (4, 1)
@@ -83,7 +83,7 @@ def constant_of(rows: Sequence[Row], index: int) -> float | None:
 
 
 def use_counts(rows: Sequence[Row], outputs: Sequence[int]) -> list[int]:
-    """How often each row is read or stored, counting only rows that the outputs need: 0 means dead.
+    """Return how often each row is read or stored, counting only rows that the outputs need: 0 means dead.
 
     Rows may be appended constants that stand behind their users; all other operands stand before.
 
@@ -118,18 +118,18 @@ class MachineRows:
 
     def row(self, *row: Any) -> int:
         """Return the index of a row, as written."""
-        found = self._memo.get(row)
-        return self._new(row) if found is None else found
+        known = self._memo.get(row)
+        return self._new(row) if known is None else known
 
     def _new(self, row: Row) -> int:
-        """Return the index of a row that is not there."""
+        """Add a row; return its index."""
         rows = self.rows
-        made = len(rows)
-        if not made % EVERY:
+        index = len(rows)
+        if not index % EVERY:
             check("writing machine operations")
-        self._memo[row] = made
+        self._memo[row] = index
         rows.append(row)
-        return made
+        return index
 
 
 class Machine(MachineRows):
@@ -145,27 +145,25 @@ class Machine(MachineRows):
 
     def __init__(self, *, squares: bool = False) -> None:
         super().__init__()
-        self.squares = squares  # whether these are products at once: no plan of all powers is needed
-        self.powers = False  # whether there are any that need one
+        self.squares = squares  # whether these are products at once: they need no plan of all powers
+        self.powers = False  # whether any powers need a plan
         self._numbers: dict[int, float] = {}  # of the constants
         self._positive: dict[float, int] = {}  # the constants above 0
         self._scales: set[int] = set()  # the constants that are powers of two
 
     def row(self, *row: Any) -> int:
-        """Return the index of a row, as written; of a constant, the number is noted."""
-        found = self._memo.get(row)
-        if found is None:
-            found = self._new(row)
+        """Return the index of a row, as written; note the number of a constant."""
+        index = self._memo.get(row)
+        if index is None:
+            index = self._new(row)
             if row[0] == "const":
-                self._note(found, struct.unpack(">d", row[1])[0])
-        return found
-
-    def _note(self, made: int, value: float) -> None:
-        self._numbers[made] = value
-        if value > 0:
-            self._positive[value] = made
-            if is_power_of_two(value):
-                self._scales.add(made)
+                value = struct.unpack(">d", row[1])[0]
+                self._numbers[index] = value
+                if value > 0:
+                    self._positive[value] = index
+                    if is_power_of_two(value):
+                        self._scales.add(index)
+        return index
 
     def input(self, position: int) -> Reference:
         """Return the scalar input at a flat position."""
@@ -174,8 +172,8 @@ class Machine(MachineRows):
     def const(self, value: float) -> Reference:
         """Return a constant; its sign is carried by the reference, so that c and -c are one row."""
         if value > 0:
-            found = self._positive.get(value)
-            return self._const(value) if found is None else found
+            known = self._positive.get(value)
+            return self._const(value) if known is None else known
         if math.copysign(1.0, value) < 0 and value == value:
             return ~(self.const(-value) if value else self._const(0.0))
         return self._const(value if value == value else math.nan)
@@ -190,7 +188,6 @@ class Machine(MachineRows):
         return -value if value is not None and reference < 0 else value
 
     def is_truth(self, reference: Reference) -> bool:
-        """Whether a reference is a truth value (i1)."""
         return self.rows[reference][0] in TRUTHS if reference >= 0 else False
 
     def materialise(self, reference: Reference) -> int:
@@ -218,8 +215,8 @@ class Machine(MachineRows):
         if a > b:
             a, b = b, a
         row = ("add", a, b)
-        found = self._memo.get(row)
-        return found if found is not None else self._fold(operator.add, row)
+        known = self._memo.get(row)
+        return known if known is not None else self._fold(operator.add, row)
 
     def sub(self, a: Reference, b: Reference) -> Reference:
         """a - b; subtracting +0 is exact and vanishes."""
@@ -232,8 +229,8 @@ class Machine(MachineRows):
         if a < 0:
             a = self.materialise(a)
         row = ("sub", a, b)
-        found = self._memo.get(row)
-        return found if found is not None else self._fold(operator.sub, row)
+        known = self._memo.get(row)
+        return known if known is not None else self._fold(operator.sub, row)
 
     def mul(self, a: Reference, b: Reference) -> Reference:
         """a * b, signs outside, a constant first; factors of one vanish and powers of two merge into constants."""
@@ -246,10 +243,10 @@ class Machine(MachineRows):
         if b in numbers or (a > b and a not in numbers):
             a, b = b, a
         row = ("mul", a, b)
-        found = self._memo.get(row)
-        if found is None:
-            found = self._scale(row) if a in numbers else self._new(row)
-        return ~found if negative else found
+        product = self._memo.get(row)
+        if product is None:
+            product = self._scale(row) if a in numbers else self._new(row)
+        return ~product if negative else product
 
     def div(self, a: Reference, b: Reference) -> Reference:
         """a / b, signs outside; a power of two becomes its exact reciprocal."""
@@ -257,14 +254,14 @@ class Machine(MachineRows):
         a, b = (~a if a < 0 else a), (~b if b < 0 else b)
         divisor = self.constant(b)
         if divisor == 1:
-            found = a
+            quotient = a
         elif divisor is not None and is_power_of_two(divisor) and is_power_of_two(1 / divisor):
-            found = self.mul(self.const(1 / divisor), a)
+            quotient = self.mul(self.const(1 / divisor), a)
         else:
             row = ("div", a, b)
             known = self._memo.get(row)
-            found = known if known is not None else self._fold(divide, row)
-        return ~found if negative else found
+            quotient = known if known is not None else self._fold(divide, row)
+        return ~quotient if negative else quotient
 
     def power(self, base: Reference, exponent: float) -> Reference:
         """base ** exponent for an exponent n or n + 1/2, to be expanded by the plan of all powers."""
@@ -342,24 +339,21 @@ class Machine(MachineRows):
         if code in ("true", "false") or a == b:
             return a if code != "false" else b
         if self.is_truth(a) or self.is_truth(b):
-            return self._select_truth(test, self.truth(a), self.truth(b))
+            a, b = self.truth(a), self.truth(b)
+            return self.logic("or", self.logic("and", test, a), self.logic("and", self.invert(test), b))
         if a < 0 and b < 0:
             return ~self.row("select", test, ~a, ~b)
         return self.row("select", test, self.materialise(a), self.materialise(b))
 
-    def _select_truth(self, test: Reference, a: Reference, b: Reference) -> Reference:
-        return self.logic("or", self.logic("and", test, a), self.logic("and", self.invert(test), b))
-
     def _fold(self, function: Callable[[float, float], float], row: Row) -> Reference:
-        """An operation that is no row yet: a constant, if it is one of two constants."""
+        """Return a new operation, or a constant if both operands are."""
         numbers = self._numbers
         if row[1] in numbers and row[2] in numbers:
             return self.const(function(numbers[row[1]], numbers[row[2]]))
         return self._new(row)
 
     def _scale(self, row: Row) -> Reference:
-        """constant * b, which is no row yet: drop a one, fold a constant, merge with an inner constant if one of the
-        two is a power of 2."""
+        """constant * b, a new product: drop 1, fold constants, merge two constants if one is a power of 2."""
         _, a, b = row
         numbers = self._numbers
         factor = numbers[a]

@@ -1,7 +1,7 @@
 """A matrix operation: a region that one routine computes.
 
 Such a region (`codegen.ir.region`) is run once, and each of its tables has all entries of a matrix, row by row. Its
-body only says which results depend on which operands; what is computed, the operation says.
+body only has the dependences of results on operands; the operation is
 
 "product": of stacks of matrices, left (rows x inner) times right (inner x columns).
 "cholesky": the lower factor of a matrix, of which the lower triangle is read; zeros above, NaN where there is none.
@@ -17,11 +17,11 @@ and n columns, k the smaller number:
 "exponential": exp A of a square matrix, by scaling and squaring.
 Where an entry that is read is not finite, all results of the last three are NaN.
 
-Those of which a kernel has the routine itself, whole numbers being floats:
+Operations whose routine is in the kernel; whole numbers are floats:
 "order": of r rows of n keys, for each row the stable permutation that sorts it, NaN last.
 "insertion", "insertion_right": of n sorted keys and m others, where each of these is inserted before, or after, equals.
-"gather": of r rows of n numbers and of m places each, the numbers at these; negative places count from the end, and NaN
-is what a place beyond has. "scatter", its adjoint: of r rows of m numbers and their places, the n sums at these.
+"gather": of r rows of n numbers and of m places each, the numbers at these; negative places count from the end, and
+places beyond give NaN. "scatter", its adjoint: of r rows of m numbers and their places, the n sums at these.
 """
 
 from __future__ import annotations
@@ -43,12 +43,9 @@ MatrixKind = Literal[
     "exponential", "order", "insertion", "insertion_right", "gather", "scatter",
 ]  # fmt: skip
 MATRIX_KINDS: tuple[MatrixKind, ...] = get_args(MatrixKind)
-WITHOUT_LOOPS: frozenset[MatrixKind] = frozenset(
-    {"eigen", "singular", "exponential"}
-)  # nobody but LAPACK carries these out
-OWN: frozenset[MatrixKind] = frozenset(
-    {"order", "insertion", "insertion_right", "gather", "scatter"}
-)  # a kernel carries these out itself; straight lines of them would have every element beside every other
+WITHOUT_LOOPS: frozenset[MatrixKind] = frozenset({"eigen", "singular", "exponential"})  # only in LAPACK
+# A kernel has the routines of these itself; straight lines of them would compare every element with every other.
+OWN: frozenset[MatrixKind] = frozenset({"order", "insertion", "insertion_right", "gather", "scatter"})
 CONSTANT: frozenset[MatrixKind] = frozenset({"order", "insertion", "insertion_right"})  # between jumps
 MOVING: frozenset[MatrixKind] = frozenset({"gather", "scatter"})  # linear, whatever the places are
 _SIZES: dict[MatrixKind, int] = {
@@ -56,14 +53,12 @@ _SIZES: dict[MatrixKind, int] = {
     "order": 2, "insertion": 2, "insertion_right": 2, "gather": 3, "scatter": 3,
 }  # fmt: skip  # others have one
 _CUBES = {
-    "determinant": 2 / 3,
-    "log_determinant": 2 / 3,
-    "solve": 2 / 3,
-    "cholesky": 1 / 3,
-    "eigen": 9,
-    "exponential": 24,
-}  # of rows
-_FACTORS = {"qr": "Q, R, Q R", "eigen": "λ, V, V diag(λ) Vᵀ", "singular": "U, σ, V, U diag(σ) Vᵀ"}
+    "determinant": 2 / 3, "log_determinant": 2 / 3, "solve": 2 / 3, "cholesky": 1 / 3, "eigen": 9, "exponential": 24,
+}  # fmt: skip  # of rows
+_FORMULAS = {
+    "cholesky": "L, L Lᵀ = {}", "determinant": "det {}", "log_determinant": "log |det {}|", "exponential": "exp {}",
+    "qr": "Q, R, Q R = {}", "eigen": "λ, V, V diag(λ) Vᵀ = {}", "singular": "U, σ, V, U diag(σ) Vᵀ = {}",
+}  # fmt: skip
 _NAMES = {
     "cholesky": "Cholesky factor", "triangular": "triangular solve", "qr": "QR factors",
     "eigen": "eigenvalues and eigenvectors", "singular": "singular values and vectors",
@@ -122,7 +117,7 @@ class MatrixOperation:
 
     @property
     def operations(self) -> int:
-        """How many products and sums it carries out, those of order n**3 and those of right-hand sides."""
+        """The number of products and sums, of order n**3 and of right-hand sides."""
         if self.kind == "product":
             number, rows, inner, columns = self.sizes
             return 2 * number * rows * inner * columns
@@ -136,12 +131,12 @@ class MatrixOperation:
 
     @property
     def steps(self) -> int:
-        """How many times it goes through what it reads, of an order."""
+        """The number of passes over the operands of an order."""
         return 8 if self.kind == "order" else 1
 
     @property
     def description(self) -> str:
-        """What it is, for people.
+        """Its name and sizes, for messages.
 
         >>> MatrixOperation("product", (1, 3, 4, 2)).description, MatrixOperation("log_determinant", (5,)).description
         ('product of matrices 3 x 4 and 4 x 2', 'log determinant of a matrix 5 x 5')
@@ -149,17 +144,17 @@ class MatrixOperation:
         if self.kind in OWN:
             times = f"{self.sizes[0]} times " if self.sizes[0] > 1 and not self.kind.startswith("insertion") else ""
             return times + _OWN_NAMES[self.kind].format(*self.sizes)
-        what = _NAMES.get(self.kind, self.kind.replace("_", " "))
+        name = _NAMES.get(self.kind, self.kind.replace("_", " "))
         if self.kind in ("qr", "singular"):
-            return f"{what} of a matrix {self.sizes[0]} x {self.sizes[1]}"
+            return f"{name} of a matrix {self.sizes[0]} x {self.sizes[1]}"
         if self.kind != "product":
             sides = f", {self.sizes[1]} right-hand side{'s'[: self.sizes[1] != 1]}" if len(self.sizes) > 1 else ""
-            return f"{what} of a matrix {self.sizes[0]} x {self.sizes[0]}{sides}"
+            return f"{name} of a matrix {self.sizes[0]} x {self.sizes[0]}{sides}"
         number, rows, inner, columns = self.sizes
         return f"{f'{number} times ' if number > 1 else ''}product of matrices {rows} x {inner} and {inner} x {columns}"
 
     def formula(self, *names: str) -> str:
-        """Return what it computes of matrices with these names, whose right-hand sides are rows.
+        """Return the formula of the operation for matrices with these names, whose right-hand sides are rows.
 
         >>> MatrixOperation("product", (1, 3, 4, 2), (True, False)).formula("A", "B")
         'Aᵀ B'
@@ -168,18 +163,10 @@ class MatrixOperation:
         """
         if self.kind == "product":
             return " ".join(f"{name}{'ᵀ' * turned}" for name, turned in zip(names, self.transposed, strict=True))
-        if self.kind == "cholesky":
-            return f"L, L Lᵀ = {names[0]}"
-        if self.kind == "determinant":
-            return f"det {names[0]}"
-        if self.kind == "exponential":
-            return f"exp {names[0]}"
         if self.kind in OWN:
             return f"{self.kind.replace('_', ' ')}({', '.join(names)})"
-        if self.kind == "log_determinant":
-            return f"log |det {names[0]}|"
-        if self.kind in _FACTORS:
-            return f"{_FACTORS[self.kind]} = {names[0]}"
+        if self.kind in _FORMULAS:
+            return _FORMULAS[self.kind].format(names[0])
         whole = f"tril({names[0]})" if self.kind == "triangular" else names[0]
         if self.sizes[1] == 1:
             return f"{whole}{'⁻ᵀ' if self.transposed[0] else '⁻¹'} {names[1]}"
@@ -187,11 +174,11 @@ class MatrixOperation:
 
     @property
     def body(self) -> Program:
-        """The body of its region: which results depend on which operands, and whether smoothly."""
+        """The body of its region: the dependences of results on operands, and whether these are smooth."""
         return _body(self.kind)
 
 
-_BY_PLACES: dict[str, Callable[..., tuple[int, ...]]] = {  # the numbers of entries of operands, then of the result
+_BY_PLACES: dict[str, Callable[..., tuple[int, ...]]] = {  # numbers of entries of operands, then of the result
     "order": lambda rows, n: (rows * n, rows * n),
     "insertion": lambda n, m: (n, m, m),
     "insertion_right": lambda n, m: (n, m, m),

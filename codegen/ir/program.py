@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 def atom_key(atom: sp.Basic) -> Hashable:
-    """Return what is equal for the same atoms; Floats are told apart by value and precision.
+    """Return a key that is equal for the same atoms; Floats differ by value and precision.
 
     >>> import sympy as sp
     >>> atom_key(sp.Float(2)) == atom_key(sp.Integer(2)), atom_key(sp.Float(2)) == atom_key(sp.Float(2, 30))
@@ -43,7 +43,7 @@ def atom_key(atom: sp.Basic) -> Hashable:
 
 
 class Declared(Protocol):
-    """What a caller knows of a program: its name, its arguments and its results."""
+    """The interface of a program: its name, its arguments and its results."""
 
     @property
     def name(self) -> str: ...
@@ -56,7 +56,7 @@ class Declared(Protocol):
 
 
 class Rows(Protocol):
-    """What a program and a graph have in common: three columns."""
+    """The three columns of a program or a graph."""
 
     @property
     def heads(self) -> list[Head]: ...
@@ -108,7 +108,7 @@ class Output:
 
 
 class Declaration(NamedTuple):
-    """What a caller knows of a program that is not there."""
+    """The interface of a program without its rows."""
 
     name: str
     arguments: tuple[Input, ...]
@@ -155,7 +155,7 @@ class Program:
         return {}
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is made of the program, kept with it: many regions have one body. The key says all of what it is.
+        """Return a value derived from the program, which is kept with it under a key: many regions have one body.
 
         >>> program = Program([], [], {}, (), ())
         >>> program.once("length", lambda: [len(program)]) is program.once("length", lambda: [])
@@ -163,12 +163,12 @@ class Program:
         """
         if key not in self._known:
             self._known.setdefault(key, make())
-        found: T = self._known[key]
-        return found
+        value: T = self._known[key]
+        return value
 
 
 def operations_of(rows: Rows) -> int:
-    """Return how many rows are operations.
+    """Return the number of rows that are operations.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
@@ -178,8 +178,8 @@ def operations_of(rows: Rows) -> int:
     return sum(map(bool, rows.operands))
 
 
-def needed(rows: Rows, wanted: Sequence[int], known: Container[int]) -> list[int]:
-    """Rows that the wanted ones need beyond the known ones, ascending (topological); only these are looked at.
+def needed(rows: Rows, targets: Sequence[int], known: Container[int]) -> list[int]:
+    """Return the rows that target rows need beyond known ones, ascending (topological); visit only these.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x")
@@ -188,18 +188,18 @@ def needed(rows: Rows, wanted: Sequence[int], known: Container[int]) -> list[int
     [0, 2]
     """
     operands = rows.operands
-    found = {row for row in wanted if row not in known}
-    stack = list(found)
+    rows_needed = {row for row in targets if row not in known}
+    stack = list(rows_needed)
     while stack:
         for operand in operands[stack.pop()]:
-            if operand not in known and operand not in found:
-                found.add(operand)
+            if operand not in known and operand not in rows_needed:
+                rows_needed.add(operand)
                 stack.append(operand)
-    return sorted(found)
+    return sorted(rows_needed)
 
 
 def reachable(rows: Rows, outputs: Sequence[int]) -> list[int]:
-    """Rows that the outputs need, in topological (ascending) order; a flat sweep, no recursion.
+    """Return the rows that the outputs need, in topological (ascending) order; a flat sweep, no recursion.
 
     >>> import sympy as sp
     >>> x = sp.Symbol("x")

@@ -1,8 +1,7 @@
 """Move the buffer accesses of a rolled program to other places.
 
-A use is what a slot gathers, the initial value of a carry, or a result: a buffer, and a table of places in it. All that
-moves, renumbers, expands or contracts buffers, or cuts the rounds of loops, says where each use goes (`Where`) and has
-it carried out here.
+A use is a gather of a slot, the initial value of a carry, or a result: a buffer, and a table of places in it. Passes
+that move, renumber, expand or contract buffers, or cut the rounds of loops, give a function of uses (`Where`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ Where: TypeAlias = Callable[[int, Table], tuple[int, Table]]  # of a buffer and 
 
 
 def readdressed(region: Region, where: Where) -> Region:
-    """Return a region whose uses go where a function says.
+    """Return a region with its uses mapped by a function.
 
     >>> from codegen.ir.program import Program
     >>> region = Region(Program([], [], {}, (), ()), 3, (Gather(0, Affine(1, 1, 3)),), ())
@@ -38,7 +37,7 @@ def readdressed(region: Region, where: Where) -> Region:
 
 
 def all_readdressed(steps: Iterable[Step], where: Where) -> tuple[Step, ...]:
-    """Return steps whose uses go where a function says."""
+    """Return steps with their uses mapped by a function."""
     return each_region(steps, lambda region: readdressed(region, where))
 
 
@@ -48,30 +47,30 @@ def renumbered(steps: Iterable[Step], number: Callable[[int], int]) -> tuple[Ste
 
 
 def each_region(steps: Iterable[Step], change: Callable[[Region], Region | None]) -> tuple[Step, ...]:
-    """Return steps with each region changed, or left out (None); a nest in which nothing is left is left out too.
+    """Return steps with each region changed, or left out (None); an empty nest is left out too.
 
     >>> from codegen.ir.program import Program
     >>> region = Region(Program([], [], {}, (), ()), 1, (), ())
-    >>> (nest,) = each_region([Nest(2, (region, region))], lambda found: replace(found, count=3))
-    >>> nest.count, [inner.count for inner in nest.steps], each_region([nest], lambda found: None)
+    >>> (nest,) = each_region([Nest(2, (region, region))], lambda inner: replace(inner, count=3))
+    >>> nest.count, [inner.count for inner in nest.steps], each_region([nest], lambda inner: None)
     (2, [3, 3], ())
     """
-    made: list[Step] = []
-    around: list[tuple[Nest, Iterator[Step], list[Step]]] = []  # nests, what comes after each, what was before it
+    changed: list[Step] = []
+    around: list[tuple[Nest, Iterator[Step], list[Step]]] = []  # nests, the steps after each, the steps before it
     left = iter(steps)
     while True:
         step = next(left, None)
         if isinstance(step, Nest):
-            around.append((step, left, made))
-            left, made = iter(step.steps), []
+            around.append((step, left, changed))
+            left, changed = iter(step.steps), []
         elif step is not None:
-            found = change(step)
-            made += [] if found is None else [found]
+            region = change(step)
+            changed += [] if region is None else [region]
         elif not around:
-            return tuple(made)
+            return tuple(changed)
         else:
             nest, left, before = around.pop()
-            made = [*before, replace(nest, steps=tuple(made))] if made else before
+            changed = [*before, replace(nest, steps=tuple(changed))] if changed else before
 
 
 def buffers_read(steps: Sequence[Step]) -> set[int]:
@@ -85,15 +84,12 @@ def buffers_written(steps: Sequence[Step]) -> set[int]:
 
 
 def key_of(use: Gather | Result) -> Hashable:
-    """Return what is equal for two uses of the same places."""
+    """Return a key that is equal for uses of the same places."""
     return use.buffer, use.table.key
 
 
 def moved(table: Table, by: int = 0, *, scale: int = 1, shifts: tuple[int, ...] | None = None) -> Table:
-    """Return the table of `scale * place + by`, which moves on with the rounds of nests `scale` times as far.
-
-    Other shifts may be given.
-    """
+    """Return the table of `scale * place + by`, which moves on with the rounds `scale` times as far, or by `shifts`."""
     shifts = tuple(scale * shift for shift in table.shifts) if shifts is None else shifts
     if (scale, by, shifts) == (1, 0, table.shifts):
         return table
@@ -110,12 +106,12 @@ def backward(table: Table) -> Table:
 
 
 def shift_at(table: Table, level: int) -> int:
-    """Return by how much the places of a table move on with the rounds of a nest, the outermost of which is 0."""
+    """Return the shift of a table with the rounds of a nest; level 0 is the outermost."""
     return table.shifts[level] if level < len(table.shifts) else 0
 
 
 def shifts_to(table: Table, depth: int) -> tuple[int, ...]:
-    """Return by how much places move on with the rounds of each nest, of so many at least.
+    """Return the shifts of a table with the rounds of at least `depth` nests.
 
     >>> shifts_to(Affine(0, 1, 4, (7,)), 3)
     (7, 0, 0)
@@ -124,7 +120,7 @@ def shifts_to(table: Table, depth: int) -> tuple[int, ...]:
 
 
 def repetitions(table: Affine, first: int, count: int, depth: int | None = None) -> Affine:
-    """Return the places of some repetitions; in a nest at a depth, each round of which has as many of them.
+    """Return the places of some repetitions; in a nest at a depth, `count` of them in each round.
 
     >>> repetitions(Affine(100, 2, 12), 0, 3, 0), repetitions(Affine(100, 2, 12), 9, 3)
     (Affine(start=100, step=2, count=3, shifts=(6,)), Affine(start=118, step=2, count=3, shifts=()))

@@ -1,20 +1,20 @@
 """A region runs a body `count` times, over tables of the places that it reads and writes.
 
-A rolled program is a list of regions over buffers: the input arrays, constants, what regions leave for each other, and
-the output arrays. Straight-line code is the region that is run once, so there is one kind of row only.
+A rolled program is a list of regions over buffers: the input arrays, constants, workspaces, and the output arrays.
+Straight-line code is a region that is run once, so there is only one kind of row.
 
     for k in range(count):
-        slots  = [buffer[table[k]] for each gather] + [what the body gave `lag` repetitions ago, for each carry]
+        slots  = [buffer[table[k]] for each gather] + [output of the body `lag` repetitions ago, for each carry]
         values = body(*slots)
         buffer[table[k]] = value    (store)
         buffer[table[k]] += value   (add: from zero, in the order of k)
-        if body says stop: break
+        if the stop output is true: break
     buffer[table[0]] = value        (last: of the last repetition)
 
 A nest runs its regions one after the other, `count` times; the places of their tables move on with each round.
 Buffers other than inputs and constants are zero at the start. A place is either stored once or added to, and it is read
-only after all that is written there, so a derivative stays in this form: a gather transposed is an add, a store or add
-transposed is a gather, a carry transposed is a carry that runs backward.
+only after all writes to it, so derivatives have this form too: a gather transposed is an add, a store or add transposed
+is a gather, a carry transposed is a carry that runs backward.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Buffer:
 
 @dataclass(frozen=True, eq=False)
 class Gather:
-    """What a slot of the body reads: `buffer[table[k]]`."""
+    """The places that a slot of the body reads: `buffer[table[k]]`."""
 
     buffer: int
     table: Table
@@ -64,13 +64,12 @@ class Carry:
 
     @property
     def lag(self) -> int:
-        """How many repetitions back."""
         return len(self.initial)
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Where an output of the body goes: `buffer[table[k]]` is set to it or has it added; "last" has one place."""
+    """The places that an output of the body is stored or added to: `buffer[table[k]]`; "last" has one place."""
 
     output: int
     buffer: int
@@ -83,7 +82,7 @@ class Region:
     """A body over `count` repetitions; its inputs are scalars: the slots of the gathers, then those of the carries.
 
     `stop` is the number of a Boolean output: the repetition in which it is true is the last one (a loop of `while`,
-    of at most `count` repetitions). `origin` says for people where the body was written, "file.py:12-16". A region of a
+    of at most `count` repetitions). `origin` is where the body was written: "file.py:12-16". A region of a
     `matrix` operation is run once, and its tables have all entries of its operands and results.
     """
 
@@ -98,37 +97,34 @@ class Region:
 
     @cached_property
     def reads(self) -> tuple[Gather, ...]:
-        """All that is read: by slots in every repetition, then the initial values of carries."""
+        """The reads of slots in every repetition, then of the initial values of carries."""
         return (*self.gathers, *(use for carry in self.carries for use in carry.initial))
 
     @property
     def uses(self) -> tuple[Gather | Result, ...]:
-        """All that is used in every repetition: what slots read, then where results go."""
+        """The uses in every repetition: reads of slots, then results."""
         return (*self.gathers, *self.results)
 
     @cached_property
     def filled(self) -> frozenset[int]:
-        """The buffers in which there are results."""
+        """The buffers of results."""
         return frozenset([use.buffer for use in self.results])
 
     @cached_property
     def touched(self) -> frozenset[int]:
-        """The buffers that are read, or stored into."""
+        """The buffers that are read, or stored to."""
         stored = (use.buffer for use in self.results if use.kind != "add")
         return frozenset([*(use.buffer for use in self.reads), *stored])
 
     @property
     def parallel(self) -> bool:
-        """Whether the repetitions know nothing of each other."""
+        """Whether the repetitions are independent."""
         return not self.carries and self.stop is None and self.matrix is None
 
 
 @dataclass(frozen=True, eq=False)
 class Nest:
-    """Regions one after the other, `count` times; places move on by the tables' shifts.
-
-    A workspace may be stored again in each round, before that round reads it.
-    """
+    """Regions one after the other, `count` times; places move on by shifts; rounds may reuse workspaces."""
 
     count: int
     steps: tuple[Step, ...]
@@ -149,7 +145,7 @@ class RolledProgram:
     buffers: tuple[Buffer, ...]
     steps: tuple[Step, ...]
     name: str = field(default="kernel")
-    seeded = False  # what a sweep over columns is, see Program
+    seeded = False  # no sweep over columns, see Program
 
     def __post_init__(self) -> None:
         _check_arrays(self)
@@ -158,7 +154,6 @@ class RolledProgram:
 
     @property
     def arguments(self) -> tuple[Input, ...]:
-        """The inputs that a caller gives: all."""
         return self.inputs
 
     @property
@@ -168,13 +163,18 @@ class RolledProgram:
 
     @property
     def operations(self) -> int:
-        """Operations in all bodies, each counted once: what the size of the code follows."""
+        """Operations in all bodies, each counted once; the size of the code is proportional to it."""
         return sum(operations_of(region.body) for region, _ in regions_of(self.steps))
 
     @property
     def executed(self) -> int:
-        """Operations of one call: those of the bodies and the additions of their results, times how often they run."""
-        return sum(prod(counts) * _executed(region) for region, counts in regions_of(self.steps))
+        """Operations of one call: of the bodies and the additions of their results, times how often they run."""
+        total = 0
+        for region, counts in regions_of(self.steps):
+            adds = sum(use.kind == "add" for use in region.results)
+            once = region.count * (operations_of(region.body) + adds)
+            total += prod(counts) * (once if region.matrix is None else region.matrix.operations)
+        return total
 
 
 def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]]:
@@ -188,14 +188,8 @@ def regions_of(steps: Sequence[Step]) -> Iterator[tuple[Region, tuple[int, ...]]
             stack += [(inner, (*counts, step.count)) for inner in reversed(step.steps)]
 
 
-def _executed(region: Region) -> int:
-    if region.matrix is not None:
-        return region.matrix.operations
-    return region.count * (operations_of(region.body) + sum(use.kind == "add" for use in region.results))
-
-
 def _check_arrays(program: RolledProgram) -> None:
-    """Refuse buffers that are not those of the arrays."""
+    """Refuse buffers that do not fit the arrays."""
     kinds = [buffer.kind for buffer in program.buffers]
     inputs, outputs = len(program.inputs), len(program.outputs)
     middle = kinds[inputs : len(kinds) - outputs]
@@ -249,7 +243,7 @@ def _check(program: RolledProgram, region: Region, counts: tuple[int, ...], wher
 def _check_matrix(region: Region, matrix: MatrixOperation, where: str) -> None:
     """Refuse a region of a matrix operation that is not run once, or has other operands or results."""
     tables = [use.table for use in region.uses if use.table.count > 1]
-    if not all(isinstance(found, Affine) and found.step == 1 for found in tables):
+    if not all(isinstance(table, Affine) and table.step == 1 for table in tables):
         raise ArgumentError(f"a {matrix.kind} of matrices that are not side by side", where=where)
     if region.count != 1 or region.carries or region.body.heads != matrix.body.heads:
         raise ArgumentError(f"{region.count} repetitions of a {matrix.kind}", where=where, why="it is run once")
@@ -259,14 +253,13 @@ def _check_matrix(region: Region, matrix: MatrixOperation, where: str) -> None:
 
 
 def _is_scalar(body: Program) -> bool:
-    """Return whether all slots and outputs of a body are numbers."""
     rows = [output.rows for output in body.outputs if output.positions is None and not output.shape]
     single = len(rows) == len(body.outputs) and all(len(row) == 1 and 0 <= row[0] < len(body) for row in rows)
     return single and not body.seeded and not any(slot.shape for slot in body.inputs)
 
 
 def bounds_in(table: Table, counts: tuple[int, ...]) -> tuple[int, int]:
-    """The lowest and the highest place in all rounds of the nests around."""
+    """Return the lowest and the highest place in all rounds of the nests around."""
     low, high = table.bounds
     for count, shift in zip(counts, table.shifts, strict=False):
         low, high = low + min(0, shift * (count - 1)), high + max(0, shift * (count - 1))
@@ -274,10 +267,7 @@ def bounds_in(table: Table, counts: tuple[int, ...]) -> tuple[int, int]:
 
 
 def buffer_names(program: RolledProgram) -> list[str]:
-    """Return the names of all buffers: those of the inputs, out0, out1... of outputs, w0... of what is in between.
-
-    Names that an input has are left out.
-    """
+    """Return the names of all buffers: those of inputs, then new ones: out0... of outputs, w0... or c0... of others."""
     taken = [array.name for array in program.inputs]
     named = {
         "input": iter(taken), "output": _fresh("out", taken, first="out" if len(program.outputs) == 1 else None),
@@ -287,6 +277,5 @@ def buffer_names(program: RolledProgram) -> list[str]:
 
 
 def _fresh(letter: str, taken: Sequence[str], first: str | None = None) -> Iterator[str]:
-    """Yield names with numbers that are not taken."""
     names = (f"{letter}{k}" for k in counting())
     yield from (name for name in chain([] if first is None else [first], names) if name not in taken)

@@ -1,7 +1,7 @@
 """Add many rows of one head to a table at once, as columns of operands.
 
-A block is not entered into the table's memo row by row: that would take most of the time. Its bounds say which rows it
-cannot have; where they do not, the block is entered after all. So equal rows are one row, as they are one by one.
+Entering a block into the table's memo row by row would take most of the time. The bounds of a block exclude most rows;
+a block whose bounds do not exclude a row is entered after all. So equal rows are one row, as they are one by one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ Column: TypeAlias = NDArray[np.int64] | int  # one operand of each row; a number
 Row = TypeVar("Row")
 
 LOOKED_AT = 32  # blocks of a head that are compared with new rows
-ROWS_A_LOOK = 8  # that are entered in the time of one comparison, about
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +47,11 @@ class RowBlocks:
 
     starts: list[int] = field(default_factory=list)  # of all blocks, ascending
     stops: list[int] = field(default_factory=list)
-    leaves: list[range] = field(default_factory=list)  # those of the blocks that are leaves, of one head each
+    leaves: list[range] = field(default_factory=list)  # the blocks of leaves, of one head each
     waiting: dict[Head, list[_RowBlock]] = field(default_factory=dict)  # not in the memo
-    looks: dict[Head, int] = field(default_factory=dict)  # at blocks of a head that wait, one for each row added alone
+    looks: dict[Head, int] = field(default_factory=dict)  # comparisons with waiting blocks, one for each single row
     latest: dict[Head, int] = field(default_factory=dict)  # the last row of a head that the memo may have
-    scanned: int = 0  # rows that `latest` knows of
+    scanned: int = 0  # rows that `latest` covers
     elements: int = 0  # rows that stand for elements of arrays, which are no operations
 
     def around(self, low: int, high: int) -> bool:
@@ -69,7 +68,7 @@ class RowBlocks:
         return {heads[self.starts[k]] for k in np.unique(at[~outside]).tolist()}, rows[outside]
 
     def add(self, head: Head, start: int, stop: int, columns: Sequence[Column]) -> None:
-        """Note a block of operations that are new."""
+        """Note a block of new operations."""
         self.add_range(start, stop)
         lows, highs = bounds(columns)
         self.waiting.setdefault(head, []).append(_RowBlock(start, stop, lows, highs))
@@ -85,10 +84,10 @@ class RowBlocks:
         self.scanned = len(heads)
 
     def one_more(self, head: Head, newest: int, operands: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Return what `overlapping` does for one row; all blocks, where looking has taken as long as to enter them."""
+        """Return `overlapping` for one row; or all blocks, when comparisons took as long as entering 8 rows each."""
         waiting = self.waiting[head]
         looks = self.looks[head] = self.looks.get(head, 0) + 1
-        if ROWS_A_LOOK * looks < sum([block.stop - block.start for block in waiting]):
+        if 8 * looks < sum([block.stop - block.start for block in waiting]):
             return self.overlapping(head, newest, operands, operands)
         self.looks[head] = 0
         return self._taken(head, waiting)
@@ -96,34 +95,34 @@ class RowBlocks:
     def overlapping(
         self, head: Head, newest: int, lows: Sequence[int], highs: Sequence[int]
     ) -> Iterator[tuple[int, int]]:
-        """Take off, and yield as ranges, the blocks that may have rows with operands up to `newest` at least.
+        """Remove, and yield as ranges, the blocks that may have rows with operands up to `newest` at least.
 
-        A row is newer than its operands, so older blocks need not be looked at.
+        A row is newer than its operands, so older blocks are skipped.
         """
         waiting = self.waiting.get(head)
         if not waiting:
             return
-        found, number = [], 0
+        blocks = []
         for number, block in enumerate(reversed(waiting)):
             if block.stop <= newest:
                 break
-            if number == LOOKED_AT:  # too many to look at each time
-                found = waiting.copy()
+            if number == LOOKED_AT:  # too many to compare each time
+                blocks = waiting.copy()
                 break
             if block.may_have(lows, highs):
-                found.append(block)
-        yield from self._taken(head, found)
+                blocks.append(block)
+        yield from self._taken(head, blocks)
 
-    def _taken(self, head: Head, found: Sequence[_RowBlock]) -> Iterator[tuple[int, int]]:
-        """Take blocks off, and yield them as ranges."""
-        if found:
-            taken = {block.start for block in found}
+    def _taken(self, head: Head, blocks: Sequence[_RowBlock]) -> Iterator[tuple[int, int]]:
+        """Remove blocks, and yield them as ranges."""
+        if blocks:
+            taken = {block.start for block in blocks}
             left = [block for block in self.waiting[head] if block.start not in taken]
             if left:
                 self.waiting[head] = left
             else:
                 del self.waiting[head]
-        for block in found:
+        for block in blocks:
             self.latest[head] = max(self.latest.get(head, -1), block.stop - 1)
             yield block.start, block.stop
 
@@ -168,7 +167,7 @@ def sorted_pair(left: Column, right: Column) -> list[Column]:
 
 
 def first_of_each(columns: Sequence[Column]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return where each different row is first, in that order, and the number of each row's; None for all different.
+    """Return the first place of each different row, and for each row its number among these; None for all different.
 
     >>> first_of_each([np.array([5, 7, 5]), 2])
     (array([0, 1]), array([0, 1, 0]))

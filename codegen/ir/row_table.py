@@ -49,15 +49,15 @@ class RowTable:
 
     def row(self, head: Head, operands: tuple[int, ...]) -> int:
         """Return the row `head(*operands)`, as written."""
-        found = self._memo[head].get(operands)
-        return self._append(self._memo[head], operands, head, operands) if found is None else found
+        known = self._memo[head].get(operands)
+        return self._append(self._memo[head], operands, head, operands) if known is None else known
 
     def pair(self, head: Head, left: int, right: int) -> int:
         """Return `head(left, right)` for a commutative head, with the two operands sorted (bitwise the same value)."""
         operands = (left, right) if left <= right else (right, left)
         memo = self._memo[head]
-        found = memo.get(operands)
-        return self._append(memo, operands, head, operands) if found is None else found
+        known = memo.get(operands)
+        return self._append(memo, operands, head, operands) if known is None else known
 
     def canonical(self, head: Head, operands: tuple[int, ...]) -> int:
         """Return the row `head(*operands)`; of a commutative head, a pair is sorted, and longer sums are not.
@@ -77,38 +77,38 @@ class RowTable:
     ) -> Iterator[int]:  # fmt: skip
         """Copy rows of two operands, as `canonical` or `row` would, and yield the others, which the caller copies.
 
-        No other thread may know the table: its lock is not asked for each row. What becomes of a row stands in
-        `row_of`; what is there already is not copied.
+        No other thread may know the table: the lock is not taken. New rows are entered into `row_of`; rows in it are
+        not copied.
         """
-        if self.blocks.waiting:  # among which equal rows would have to be looked for
+        if self.blocks.waiting:  # blocks may have equal rows
             yield from order
             return
-        made_heads, made_operands, memo = self.heads, self.operands, self._memo
-        made = len(made_heads)
+        own_heads, own_operands, memo = self.heads, self.operands, self._memo
+        new = len(own_heads)
         for row in order:
             if row in row_of:
                 continue
             parts = operands[row]
             if len(parts) != 2 or (head := heads[row]) is Alias:
                 yield row
-                made = len(made_heads)
+                new = len(own_heads)
                 continue
             left, right = parts
             left, right = row_of[left], row_of[right]
             pair = (right, left) if left > right and not as_written and head in COMMUTATIVE else (left, right)
-            found = row_of[row] = memo[head].setdefault(pair, made)
-            if found == made:
-                if not made % EVERY:
-                    check("writing operations", made_heads)
-                made_heads.append(head)
-                made_operands.append(pair)
-                made += 1
+            copy = row_of[row] = memo[head].setdefault(pair, new)
+            if copy == new:
+                if not new % EVERY:
+                    check("writing operations", own_heads)
+                own_heads.append(head)
+                own_operands.append(pair)
+                new += 1
 
     def leaf(self, atom: sp.Basic) -> int:
         """Return the leaf of a SymPy atom; Floats are told apart by value and precision."""
         key = atom_key(atom)
-        found = self._leaves.get(key)
-        return self._append(self._leaves, key, type(atom), (), atom) if found is None else found
+        known = self._leaves.get(key)
+        return self._append(self._leaves, key, type(atom), (), atom) if known is None else known
 
     def has(self, atom: sp.Basic) -> bool:
         """Whether an atom that is not a Float is a leaf already."""
@@ -126,13 +126,13 @@ class RowTable:
         """
         with self._lock:
             newest = np.maximum.reduce(np.broadcast_arrays(*columns))
-            found = self._known(head, columns, newest)
-            if found is None:
+            known = self._known(head, columns, newest)
+            if known is None:
                 return self._add_rows(head, columns)
-            new = np.nonzero(found < 0)[0]
+            new = np.nonzero(known < 0)[0]
             if len(new):
-                found[new] = self._add_rows(head, [c if isinstance(c, int) else c[new] for c in columns])
-            return found
+                known[new] = self._add_rows(head, [c if isinstance(c, int) else c[new] for c in columns])
+            return known
 
     def chain(self, head: Head, first: NDArray[np.int64], terms: NDArray[np.int64]) -> NDArray[np.int64] | None:
         """Return the rows `head(terms[k], row above)`, of which `first` are those above the first ones.
@@ -148,14 +148,13 @@ class RowTable:
         with self._lock:
             start = len(self.heads)
             above = np.arange(start - len(first), start - len(first) + terms.size)
-            if not np.array_equal(first, above[: len(first)]) or set(
-                rows_between(self.heads, start - len(first), start)
-            ) != {head}:
+            heads = set(rows_between(self.heads, start - len(first), start))
+            if not np.array_equal(first, above[: len(first)]) or heads != {head}:
                 return None
             return self._add_rows(head, [terms.ravel(), above]).reshape(terms.shape)
 
     def _known(self, head: Head, columns: Sequence[Column], newest: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """Return the rows that are there already, -1 for the others; None where all are new."""
+        """Return the known rows, -1 for the others; None where all are new."""
         self.blocks.scan(self.heads)
         for start, stop in self.blocks.overlapping(head, int(newest.min()), *bounds(columns)):
             self._enter(head, start, stop)
@@ -163,12 +162,12 @@ class RowTable:
         if not len(old):
             return None
         keys = rows_of([c if isinstance(c, int) else c[old] for c in columns])
-        found = np.full(len(newest), -1)
-        found[old] = np.fromiter(map(self._memo[head].get, keys, repeat(-1)), np.int64, len(old))
-        return found
+        known = np.full(len(newest), -1)
+        known[old] = np.fromiter(map(self._memo[head].get, keys, repeat(-1)), np.int64, len(old))
+        return known
 
     def _add_rows(self, head: Head, columns: Sequence[Column]) -> NDArray[np.int64]:
-        """Add rows that are not there."""
+        """Add new rows."""
         start, several = len(self.heads), first_of_each(columns)
         if several is not None:
             columns = [c if isinstance(c, int) else c[several[0]] for c in columns]
@@ -181,14 +180,7 @@ class RowTable:
         return start + (np.arange(count) if several is None else several[1])
 
     def _enter(self, head: Head, start: int, stop: int) -> None:
-        """Enter a block into the memo."""
         self._memo[head].update(zip(rows_between(self.operands, start, stop), range(start, stop), strict=True))
-
-    def _in_blocks(self, head: Head, operands: tuple[int, ...]) -> int | None:
-        """Return a row if a block has it."""
-        for start, stop in self.blocks.one_more(head, max(operands), operands):
-            self._enter(head, start, stop)
-        return self._memo[head].get(operands)
 
     def _append(
         self, memo: dict[Any, int] | None, key: object, head: Head, operands: tuple[int, ...],
@@ -198,23 +190,22 @@ class RowTable:
         with self._lock:
             heads, blocks = self.heads, self.blocks
             if memo is not None:
-                found = memo.get(key)
-                if found is None and head in blocks.waiting and operands:
-                    found = self._in_blocks(head, operands)
-                if found is not None:
-                    return found
-            made = len(heads)
-            if made - blocks.elements >= self.most:
-                raise self._too_many()
-            if not made % EVERY:
+                known = memo.get(key)
+                if known is None and head in blocks.waiting and operands:
+                    for start, stop in blocks.one_more(head, max(operands), operands):
+                        self._enter(head, start, stop)
+                    known = self._memo[head].get(operands)
+                if known is not None:
+                    return known
+            row = len(heads)
+            if row - blocks.elements >= self.most:
+                raise LimitError(f"{self.most} rows in one table", do="split the computation")
+            if not row % EVERY:
                 check("writing operations", heads)
             heads.append(head)
             self.operands.append(operands)
             if atom is not None:
-                self.atoms[made] = atom
+                self.atoms[row] = atom
             if memo is not None:
-                memo[key] = made  # last: a key that is found has its row
-            return made
-
-    def _too_many(self) -> LimitError:
-        return LimitError(f"{self.most} rows in one table", do="split the computation")
+                memo[key] = row  # last: a key in the memo has its row
+            return row

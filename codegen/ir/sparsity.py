@@ -25,8 +25,7 @@ else:  # for pictures
 Format = Literal["coo", "csr", "csc", "regions"]
 Indices = NDArray[np.intp]
 
-_DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
-_BLANK = 0x2800
+_DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])  # of braille characters, behind U+2800
 _HEADER = "%%MatrixMarket matrix coordinate pattern general"
 _SMALL = np.iinfo(np.int32).max
 
@@ -73,7 +72,7 @@ class SparsityPattern:
 
     @cached_property
     def indices(self) -> NDArray[Any]:
-        """Of each entry the row in format "csc", else the column; int32 where it fits."""
+        """The row of each entry in format "csc", else its column; int32 where it fits."""
         self._require_order("indices")
         return _read_only((self.rows if self.format == "csc" else self.columns).astype(self._index_type))
 
@@ -118,13 +117,13 @@ class SparsityPattern:
                 f"values of shape {values.shape} and dtype {values.dtype}",
                 why=f"the pattern has {self.nnz} places, and SciPy holds numbers",
             )
-        made = copy.copy(self._template)
-        made.data = values
-        if made.format == "coo":
-            made.coords = tuple([places.copy() for places in made.coords])
+        matrix = copy.copy(self._template)
+        matrix.data = values
+        if matrix.format == "coo":
+            matrix.coords = tuple([places.copy() for places in matrix.coords])
         else:
-            made.indices, made.indptr = made.indices.copy(), made.indptr.copy()
-        return made
+            matrix.indices, matrix.indptr = matrix.indices.copy(), matrix.indptr.copy()
+        return matrix
 
     def data_of(self, matrix: Any, where: str = "matrix") -> Any:
         """Return the packed values of a `scipy.sparse` matrix of this pattern; ArgumentError for any other matrix."""
@@ -160,11 +159,11 @@ class SparsityPattern:
         values = np.zeros(self.nnz)
         if self.format in ("coo", "regions"):
             rows, columns = (_read_only(places.astype(self._index_type)) for places in self)
-            made = sparse.coo_array((values, (rows, columns)), shape=self.shape)
+            template = sparse.coo_array((values, (rows, columns)), shape=self.shape)
         else:
-            made = getattr(sparse, f"{self.format}_array")((values, self.indices, self.indptr), shape=self.shape)
-        made.has_canonical_format = self.format != "regions"  # ordered, no place twice: SciPy need not look
-        return made
+            template = getattr(sparse, f"{self.format}_array")((values, self.indices, self.indptr), shape=self.shape)
+        template.has_canonical_format = self.format != "regions"  # ordered, no place twice: SciPy need not look
+        return template
 
     def groups(self, columns: ArrayLike | None = None) -> list[Indices]:
         """Return columns (all, or those given) in groups of which no two share a row, filled greedily in their order.
@@ -178,7 +177,7 @@ class SparsityPattern:
         rows_of: list[list[int]] = [[] for _ in range(self.shape[1])]
         for row, column in zip(self.rows.tolist(), self.columns.tolist(), strict=True):
             rows_of[column].append(row)
-        taken: list[set[int]] = [set() for _ in range(self.shape[0])]  # the groups that meet a row
+        taken: list[set[int]] = [set() for _ in range(self.shape[0])]  # by row: the groups with entries in it
         groups: list[list[int]] = []
         for column in range(self.shape[1]) if columns is None else np.asarray(columns).tolist():
             met = set().union(*[taken[row] for row in rows_of[column]])
@@ -252,7 +251,7 @@ def spy(rows: ArrayLike, columns: ArrayLike, shape: tuple[int, int], *, width: i
     padded = np.zeros((4 * height, 2 * breadth), dtype=bool)
     padded[: dots.shape[0], : dots.shape[1]] = dots
     cells = (padded.reshape(height, 4, breadth, 2) * _DOTS[None, :, None, :]).sum(axis=(1, 3))
-    return "\n".join("".join(chr(_BLANK + int(cell)) for cell in line) for line in cells)
+    return "\n".join("".join(chr(0x2800 + int(cell)) for cell in line) for line in cells)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

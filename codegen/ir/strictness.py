@@ -1,8 +1,8 @@
 """In strict mode an internal failure is an error. Otherwise a fallback warns.
 
 With SYMAD_STRICT=1 in the environment, as in every test, programs are checked between passes (`codegen.ir.check`), and
-an unexpected exception, a failed agreement or a dropped loop raises. Without it, what is slower but right is taken
-instead, and a FallbackWarning says so, once for each function and reason.
+an unexpected exception, a failed agreement or a dropped loop raises. Without it, a slower fallback is used, with a
+FallbackWarning once for each function and reason.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from codegen.ir.check import check_needed, check_program, check_rolled
 from codegen.ir.program import Program
 from codegen.ir.region import RolledProgram
 
-Made = TypeVar("Made", Program, RolledProgram)
+Checked = TypeVar("Checked", Program, RolledProgram)
 
 REMEMBERED = 256  # warnings that are not given again
 
-_told: OrderedDict[tuple[str, str], None] = OrderedDict()  # by function and reason; the last ones
+_warned: OrderedDict[tuple[str, str], None] = OrderedDict()  # by function and reason; the last ones
 _lock = Lock()
 
 
@@ -35,11 +35,11 @@ def strict() -> bool:
     return os.environ.get("SYMAD_STRICT", "0") not in ("", "0")
 
 
-def checked(program: Made, after: str, before: Made | None = None, *, needed: bool = False) -> Made:
-    """Return a program as it is; with strictness on, InvariantError if a pass has broken it.
+def checked(program: Checked, after: str, before: Checked | None = None, *, needed: bool = False) -> Checked:
+    """Return a program unchanged; with strictness on, InvariantError if a pass has broken it.
 
-    A pass that has left the program `before` as it was is not looked at. After passes that leave out what is not
-    `needed`, every operation of the program, or of its bodies, has to be.
+    A pass that returned the program `before` is not checked. After passes that remove dead code, every operation of
+    the program, or of its bodies, has to be `needed`.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> import sympy as sp
@@ -58,10 +58,10 @@ def checked(program: Made, after: str, before: Made | None = None, *, needed: bo
 
 
 def fall_back(function: str, reason: str, error: Exception | None = None) -> None:
-    """Say that a slower way is taken for a function, because of something that should not happen.
+    """Warn that a slower fallback is used for a function, because of a defect.
 
-    With strictness on it raises: the error that was met, or InvariantError. Otherwise it warns, once for each function
-    and reason; the last 256 of them are remembered.
+    With strictness on, raise the error, or InvariantError. Otherwise warn, once for each function and reason; the last
+    256 of them are remembered.
 
     >>> fall_back("energy", "the loops found did not give its values")
     Traceback (most recent call last):
@@ -83,9 +83,9 @@ def fall_back(function: str, reason: str, error: Exception | None = None) -> Non
 
 def _is_new(function: str, reason: str) -> bool:
     with _lock:
-        new = (function, reason) not in _told
-        _told[function, reason] = None
-        _told.move_to_end((function, reason))
-        if len(_told) > REMEMBERED:
-            _told.popitem(last=False)
+        new = (function, reason) not in _warned
+        _warned[function, reason] = None
+        _warned.move_to_end((function, reason))
+        if len(_warned) > REMEMBERED:
+            _warned.popitem(last=False)
         return new

@@ -1,11 +1,11 @@
 """Tables of the buffer place that each repetition of a body accesses. Affine tables are stored as start and step.
 
-Inside a nest (`codegen.ir.region.Nest`) all places of a table move on with each round: `shifts` says by how much,
-one number for each nest around it, the outermost first. A missing number is 0.
+Inside a nest (`codegen.ir.region.Nest`) all places of a table move on with each round by its `shifts`: one number for
+each nest around it, the outermost first. A missing number is 0.
 
 Runs are stretches of repetitions in which every table of a region is affine with a step that all stretches share. So an
 index is `start + step * k` with a constant step: 0 is one number for all (a register), 1 lies side by side (a vector
-load or store). Pairs (i, j) with i < j, for one, are a run for each i. No table of indices is read at all.
+load or store). For instance, pairs (i, j) with i < j are a run for each i. No table of indices is read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Affine:
     shifts: tuple[int, ...] = ()
 
     def places(self) -> Places:
-        """All places in order, in the first round of the nests around.
+        """Return all places in order, in the first round of the nests around.
 
         >>> Affine(3, 2, 4).places()
         array([3, 5, 7, 9])
@@ -48,7 +48,7 @@ class Affine:
 
     @property
     def key(self) -> Hashable:
-        """What is equal for equal places."""
+        """A key that is equal for equal places."""
         return self.start, self.step, self.count, self.shifts
 
     @property
@@ -73,27 +73,25 @@ class Indexed:
 
     @property
     def count(self) -> int:
-        """Number of repetitions."""
         return len(self.index)
 
     @cached_property
     def key(self) -> Hashable:
-        """What is equal for equal places."""
+        """A key that is equal for equal places."""
         return self.count, blake2b(np.ascontiguousarray(self.index).tobytes()).digest(), self.shifts
 
     @cached_property
     def usual_step(self) -> int:
-        """The step from repetition to repetition that comes most often."""
+        """The most frequent step from repetition to repetition."""
         steps = np.diff(self.index)
         return usual(steps[:: max(1, len(steps) // SAMPLE)])
 
     @cached_property
     def breaks(self) -> Places:
-        """The repetitions that are not the usual step behind the one before."""
+        """The repetitions after another step than the usual one."""
         return np.nonzero(np.diff(self.index) != self.usual_step)[0] + 1
 
     def places(self) -> Places:
-        """All places in order."""
         return self.index
 
     @property
@@ -125,25 +123,25 @@ def table(places: Places) -> Table:
     return Indexed(places)
 
 
-def distances(found: Table, known: dict[int, Hashable]) -> Hashable:
-    """Return what is equal for tables whose places are the same distances apart; `known` by the arrays of indices.
+def distances(places: Table, known: dict[int, Hashable]) -> Hashable:
+    """Return a key, equal for tables whose places are the same distances apart; `known` has keys of index arrays.
 
     >>> distances(Affine(5, 2, 3), {}) == distances(Affine(0, 2, 3), {}), distances(Affine(0, 1, 3), {})
     (True, (1, 3, ()))
     """
-    if isinstance(found, Affine):
-        return found.step, found.count, found.shifts
-    key = id(found.index)
+    if isinstance(places, Affine):
+        return places.step, places.count, places.shifts
+    key = id(places.index)
     if key not in known:
-        known[key] = Indexed(np.ascontiguousarray(found.index - found.index[0])).key
-    return known[key], found.shifts
+        known[key] = Indexed(np.ascontiguousarray(places.index - places.index[0])).key
+    return known[key], places.shifts
 
 
-def unique(found: Table) -> bool:
+def unique(places: Table) -> bool:
     """Return whether no place comes twice."""
-    if isinstance(found, Affine):
-        return found.step != 0 or found.count == 1
-    return len(distinct(found.index)) == found.count
+    if isinstance(places, Affine):
+        return places.step != 0 or places.count == 1
+    return len(distinct(places.index)) == places.count
 
 
 def distinct(places: Places) -> Places:
@@ -154,18 +152,18 @@ def distinct(places: Places) -> Places:
     """
     if not len(places) or (places == places[0]).all():
         return places[:1]
-    found: Places = np.sort(places, kind="stable")  # stretches that rise are merged, not sorted
-    kept: Places = found[np.concatenate([[True], found[1:] != found[:-1]])]
+    ascending: Places = np.sort(places, kind="stable")  # stretches that rise are merged, not sorted
+    kept: Places = ascending[np.concatenate([[True], ascending[1:] != ascending[:-1]])]
     return kept
 
 
 SHORTEST = 4.0  # repetitions in a run, on average; below it the tables are read instead
-SAMPLE = 1000  # steps among which the usual one is looked for
+SAMPLE = 1000  # steps from which the usual one is determined
 
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Lengths of the runs; for every table its step, and where it starts in each run (one number: the same in all)."""
+    """Lengths of the runs; the step of every table, and its starts in the runs (one number: the same in all)."""
 
     lengths: Places
     steps: tuple[int, ...]
@@ -180,26 +178,22 @@ def runs(tables: Sequence[Table], count: int) -> Runs | None:
 
     >>> from codegen.ir.tables import Indexed
     >>> i, j = np.triu_indices(9, 1)
-    >>> found = runs([Indexed(i), Indexed(j)], 36)
-    >>> found.lengths.tolist(), found.steps
+    >>> pairs = runs([Indexed(i), Indexed(j)], 36)
+    >>> pairs.lengths.tolist(), pairs.steps
     ([8, 7, 6, 5, 4, 3, 2, 1], (0, 1))
     """
-    steps = [found.step if isinstance(found, Affine) else found.usual_step for found in tables]
+    steps = [places.step if isinstance(places, Affine) else places.usual_step for places in tables]
     broken = np.zeros(count, dtype=bool)
     broken[:1] = True
-    for found in tables:
-        if not isinstance(found, Affine):
-            broken[found.breaks] = True
+    for places in tables:
+        if not isinstance(places, Affine):
+            broken[places.breaks] = True
     first = np.nonzero(broken)[0]
     if count < SHORTEST * len(first) and len(first) > 1:
         return None
     lengths = np.diff(np.append(first, count))
-    return Runs(lengths, tuple(steps), tuple(_places_of(found, first) for found in tables))
-
-
-def _places_of(found: Table, repetitions: Places) -> Places:
-    """Return the places of some repetitions."""
-    return found.start + found.step * repetitions if isinstance(found, Affine) else found.index[repetitions]
+    starts = (t.start + t.step * first if isinstance(t, Affine) else t.index[first] for t in tables)
+    return Runs(lengths, tuple(steps), tuple(starts))
 
 
 def same_in_all(values: Places) -> bool:
@@ -208,11 +202,11 @@ def same_in_all(values: Places) -> bool:
 
 
 def usual(numbers: Places) -> int:
-    """Return the number that comes most often, the lowest of several; by sorting, faster than `np.unique`.
+    """Return the most frequent number, the lowest of several; by sorting, faster than `np.unique`.
 
     >>> usual(np.array([3, 1, 3, 1, 2]))
     1
     """
-    found = np.sort(numbers)
-    begins = np.concatenate([[0], np.nonzero(found[1:] != found[:-1])[0] + 1, [len(found)]])
-    return int(found[begins[np.argmax(begins[1:] - begins[:-1])]])
+    ascending = np.sort(numbers)
+    begins = np.concatenate([[0], np.nonzero(ascending[1:] != ascending[:-1])[0] + 1, [len(ascending)]])
+    return int(ascending[begins[np.argmax(begins[1:] - begins[:-1])]])

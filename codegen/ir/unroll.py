@@ -27,10 +27,9 @@ def straight_lines(rolled: RolledProgram) -> Program:
 
 
 class _RowLines(RowTable):
-    """Rows as they come: to look for equal ones, which lowering does in any case, would take most of the time."""
+    """Rows that may be equal: merging them, which lowering does in any case, would take most of the time."""
 
     def canonical(self, head: Head, operands: tuple[int, ...]) -> int:
-        """Return a new row."""
         if not len(self.heads) % EVERY:
             check("writing loops as straight lines", self.heads)
         self.heads.append(head)
@@ -38,13 +37,12 @@ class _RowLines(RowTable):
         return len(self.heads) - 1
 
     def input(self, name: str) -> int:
-        """Return a new leaf."""
         self.atoms[len(self.heads)] = sp.Symbol(name)
         return self.canonical(sp.Symbol, ())
 
 
 class _RowWriter:
-    """Rows in the making, and the row that each place of each buffer holds (None: nothing was written yet)."""
+    """Rows under construction, and the row at each place of each buffer (None: not written yet)."""
 
     def __init__(self, rolled: RolledProgram) -> None:
         self.rolled = rolled
@@ -56,17 +54,19 @@ class _RowWriter:
                 places[k] = self.table.input(f"{array.name}[{k}]" if array.shape else array.name)
 
     def read(self, buffer: int, place: int) -> int:
-        """The row at a place: a constant is made when it is first read, and what was never written is 0."""
+        """Return the row at a place; a constant is made when it is first read, and a place without a write is 0."""
         row = self.places[buffer][place]
         if row is None:
             values = self.rolled.buffers[buffer].values
-            row = self.table.leaf(sp.S.Zero if values is None else _number(float(values[place])))
-            if values is not None:
-                self.places[buffer][place] = row
+            if values is None:
+                return self.table.leaf(sp.S.Zero)
+            value = float(values[place])
+            number = negative_zero if str(value) == "-0.0" else sp.Float(value)  # or oo, -oo, nan
+            row = self.places[buffer][place] = self.table.leaf(number)
         return row
 
     def run(self, region: Region, rounds: Sequence[int]) -> None:
-        """Write the rows of all repetitions, and what they leave in the buffers."""
+        """Write the rows of all repetitions, and enter their results into the buffers."""
         if region.matrix is not None:
             raise InvariantError(f"a {region.matrix.kind} of matrices is no row", do="write it as loops before")
         every = slice(0, region.count)
@@ -79,7 +79,7 @@ class _RowWriter:
         history = [
             [self.read(use.buffer, place_in(use.table, rounds)) for use in carry.initial] for carry in region.carries
         ]
-        going: int | None = None  # the row that says whether repetition k is run, None: it is
+        going: int | None = None  # the condition for repetition k to run; None: it always runs
         for k in range(region.count):
             slots = [self.read(buffer, places[k]) for buffer, places in gathers] + [values[k] for values in history]
             values = self.body(region.body, slots)
@@ -92,7 +92,7 @@ class _RowWriter:
                 going = further if going is None else self.table.canonical(sp.And, (going, further))
 
     def leave(self, buffer: int, place: int, row: int, kind: str, going: int | None) -> None:
-        """Set or add to a place, in a repetition that may not be run."""
+        """Store or add to a place, in a repetition that may not be run."""
         values = self.places[buffer]
         if going is not None:
             otherwise = self.read(buffer, place) if kind == "last" else self.table.leaf(sp.S.Zero)
@@ -103,15 +103,14 @@ class _RowWriter:
     def body(self, body: Program, slots: Sequence[int]) -> list[int]:
         """Write the rows of one repetition; return those of its outputs."""
         rows = dict(enumerate(slots))
-        wanted = [output.rows[0] for output in body.outputs]
+        outputs = [output.rows[0] for output in body.outputs]
         order = self.bodies.get(id(body))
         if order is None:
-            order = self.bodies[id(body)] = [row for row in reachable(body, wanted) if row >= len(slots)]
+            order = self.bodies[id(body)] = [row for row in reachable(body, outputs) if row >= len(slots)]
         copy_rows(body, order, self.table, rows)
-        return [rows[row] for row in wanted]
+        return [rows[row] for row in outputs]
 
     def program(self) -> Program:
-        """The rows as a program."""
         rolled = self.rolled
         outputs = [
             Output(
@@ -123,18 +122,11 @@ class _RowWriter:
         return Program(table.heads, table.operands, table.atoms, rolled.inputs, tuple(outputs), rolled.name)
 
 
-def _number(value: float) -> sp.Basic:
-    """A machine number as an atom."""
-    if value == 0 and str(value) == "-0.0":
-        return negative_zero
-    return sp.Float(value) if value - value == 0 else sp.nan if value != value else sp.oo if value > 0 else -sp.oo
-
-
 def columns_apart(program: Program) -> Program:
     """Return the straight-line program of a sweep.
 
-    A seed of 0 makes products structurally zero and drops out of sums; whatever else depends on it is written down
-    for every column.
+    A seed of 0 makes products structurally zero and drops out of sums; all other dependent rows are written for every
+    column.
 
     >>> from codegen.ir.program import Input
     >>> x, v = sp.symbols("x v")
@@ -152,7 +144,7 @@ def columns_apart(program: Program) -> Program:
         depends[row] = start <= row < start + columns or any(depends[operand] for operand in operands)
     copy_rows(program, [row for row in range(len(program)) if not depends[row]], table, kept)
     linear = [row for row in range(start + columns, len(program)) if depends[row]]
-    found = [_column(program, table, kept, linear, start, column) for column in range(columns)]
+    columns_of = [_column(program, table, kept, linear, start, column) for column in range(columns)]
     outputs = []
     for output in program.outputs:
         if not output.swept:
@@ -163,7 +155,7 @@ def columns_apart(program: Program) -> Program:
             position + column: value
             for row, position in zip(output.rows, output.positions, strict=True)
             for column in range(columns)
-            if (value := found[column].get(row, kept.get(row))) is not None
+            if (value := columns_of[column].get(row, kept.get(row))) is not None
         }
         full = len(entries) == output.size
         rows, places = tuple(entries[k] for k in sorted(entries)), tuple(sorted(entries))
@@ -175,27 +167,23 @@ def _column(
     program: Program, table: RowTable, kept: dict[int, int], linear: list[int], start: int, column: int
 ) -> dict[int, int | None]:
     """Return the rows of one column; None is a structural zero."""
-    one, zero = table.leaf(sp.S.One), table.leaf(sp.S.Zero)
-    found: dict[int, int | None] = {start + k: None for k in range(program.inputs[-1].size)}
-    found[start + column] = one
+    unit, zero = table.leaf(sp.S.One), table.leaf(sp.S.Zero)
+    row_of: dict[int, int | None] = {start + k: None for k in range(program.inputs[-1].size)}
+    row_of[start + column] = unit
     for row in linear:
         head = program.heads[row]
-        parts = [found[u] if u in found else kept[u] for u in program.operands[row]]
+        parts = [row_of[u] if u in row_of else kept[u] for u in program.operands[row]]
         present = [part for part in parts if part is not None]
         if head is sp.Mul:
-            factors = [part for part in present if part != one]
-            found[row] = None if len(present) < len(parts) else _joined(table, head, factors, one)
+            factors = [part for part in present if part != unit]
+            row_of[row] = None if len(present) < len(parts) else _joined(table, head, factors, unit)
         elif head is sp.Add:
-            found[row] = _joined(table, head, present, None)
-        elif head in (Alias, sp.Piecewise) and all(_is_zero(table, part) for part in parts[::2]):
-            found[row] = None  # no value to choose between (conditions stand at odd places)
+            row_of[row] = _joined(table, head, present, None)
+        elif head in (Alias, sp.Piecewise) and all(p is None or table.atoms.get(p, 1) == 0 for p in parts[::2]):
+            row_of[row] = None  # all values are 0; conditions are at odd places
         else:
-            found[row] = table.row(head, tuple(zero if part is None else part for part in parts))
-    return found
-
-
-def _is_zero(table: RowTable, part: int | None) -> bool:
-    return part is None or (part in table.atoms and table.atoms[part] == 0)
+            row_of[row] = table.row(head, tuple(zero if part is None else part for part in parts))
+    return row_of
 
 
 def _joined(table: RowTable, head: type[sp.Basic], parts: list[int], empty: int | None) -> int | None:
@@ -211,8 +199,8 @@ LONGEST = 5_000  # repetitions of a loop that may stop: every one is written, an
 def unroll(program: Program | RolledProgram) -> Program:
     """Return the straight-line program with the same inputs and outputs; linear in the operations that it runs.
 
-    A program of straight lines is returned as it is. LimitError for more than five million operations, and for loops
-    that may stop of more than 5,000 repetitions.
+    A program of straight lines is returned unchanged. LimitError for more than five million operations, and for loops
+    with a stop of more than 5,000 repetitions.
 
     >>> import numpy as np
     >>> import sympy as sp

@@ -1,14 +1,14 @@
 """A loop between the nodes of a graph: a body and its repetitions.
 
-What detection finds in a traced function, and what `sum_over`, `scan` and the others write down, is the same: a body
-(a program of scalars), and for each of its slots the node that it reads in repetition k.
+Loops that are found in a traced function, or written down by `sum_over`, `scan` and the others, have the same form: a
+body (a program of scalars), and for each of its slots the node that it reads in repetition k.
 `codegen.loops.place.place_nodes` puts nodes into buffers and makes a rolled program (`codegen.ir.region`) of loops and
 the nodes between them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field, replace
 from functools import cached_property
 from typing import Literal, TypeAlias, TypeGuard
@@ -21,16 +21,16 @@ from codegen.ir.region import RolledProgram
 from codegen.records import dataclass
 
 Nodes: TypeAlias = NDArray[np.int64]
-Reads: TypeAlias = Nodes | NDArray[np.float64]  # what a slot reads in every repetition: nodes, or numbers as they are
+Reads: TypeAlias = Nodes | NDArray[np.float64]  # nodes, or numbers, that a slot reads in every repetition
 
 
 class StraightError(Exception):
-    """Why something stays in straight lines: an expected reason, which plans and reports show."""
+    """The reason why something stays in straight lines, which plans and reports show."""
 
 
 @dataclass(frozen=True, eq=False)
 class LoopCarry:
-    """A slot that has what an output of the body was `lag = len(initial)` repetitions before."""
+    """A slot that has the value of an output of the body `lag = len(initial)` repetitions before."""
 
     output: int
     initial: Nodes  # nodes, the oldest first
@@ -54,13 +54,13 @@ class LoopResult:
 class Loop:
     """A body over `count` repetitions: slots are first those of `reads`, then those of `carries`.
 
-    `reads[s][k]` is the node that slot s reads in repetition k. The nodes of results are computed by this loop: what
-    the graph says of them (operands, or a leaf that stands for them) is not looked at. `stop` is the number of a
-    Boolean output: the repetition in which it is true is the last one.
+    `reads[s][k]` is the node that slot s reads in repetition k. This loop computes the nodes of its results: their rows
+    in the graph (operands, or a leaf that stands for them) are ignored. `stop` is the number of a Boolean output: the
+    repetition in which it is true is the last one.
 
-    A body may have loops `inside`, between its own rows: slots, leaves that stand for what they compute, and the rest.
-    `sums` overrides rows of the body: a node of it is the sum of other nodes, from left to right. Such a loop becomes
-    a nest, and is a chain: its carries are of lag 1, its results are "each" and "last", and nothing stops it.
+    A body may have loops `inside`, between its own rows: slots, leaves that stand for their results, and the rest.
+    `sums` overrides rows of the body: its keys are sums of its values, from left to right. Such a loop becomes a nest,
+    and is a chain: its carries are of lag 1, its results are "each" and "last", and nothing stops it.
     """
 
     body: Program
@@ -84,8 +84,8 @@ class Loop:
 class RolledBlock(Loop):
     """A rolled program that is run once, between nodes: the derivative of a function that is taken in the code.
 
-    `reads` are its input arrays, `results` ("each") its output arrays. `origin` says of which function it is what, and
-    `found` has the loops of that function.
+    `reads` are its input arrays, `results` ("each") its output arrays. `origin` names the derivative and the function,
+    and `found` has the loops of that function.
     """
 
     program: RolledProgram
@@ -93,7 +93,7 @@ class RolledBlock(Loop):
 
 
 def between(loop: Loop, nodes_for: Callable[[Nodes], Nodes]) -> Loop:
-    """Return a loop between other nodes: those that a function gives for nodes."""
+    """Return a loop between other nodes, which a function maps nodes to."""
 
     def column(reads: Reads) -> Reads:
         if not is_nodes(reads):
@@ -105,6 +105,11 @@ def between(loop: Loop, nodes_for: Callable[[Nodes], Nodes]) -> Loop:
     results = tuple(replace(use, nodes=nodes_for(use.nodes)) for use in loop.results)
     carries = tuple(replace(use, initial=nodes_for(use.initial)) for use in loop.carries)
     return replace(loop, reads=tuple(map(column, loop.reads)), results=results, carries=carries)
+
+
+def joined(parts: Iterable[Nodes]) -> Nodes:
+    """Return arrays of nodes side by side."""
+    return np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes in parts)])
 
 
 def is_nodes(reads: Reads) -> TypeGuard[Nodes]:

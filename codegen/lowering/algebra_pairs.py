@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise
 from typing import TypeAlias
 
-from codegen.ir.machine_rows import Reference, operands_of
-from codegen.lowering.algebra_rows import Rebuilder
+from codegen.ir.machine_rows import Reference
+from codegen.lowering.algebra_rows import Rebuilder, inner_rows
 from codegen.lowering.lower import Lowered
 
 Product: TypeAlias = dict[int, int]  # factor: how often
@@ -25,8 +25,8 @@ WIDEST = 8  # of the factors of a longer product, only neighbours are tried as p
 def share_pairs(products: Sequence[Product], weights: Sequence[tuple[int, int]], fresh: int) -> dict[int, Pair]:
     """Replace pairs of factors that several products share by new factors, in place; return new factor: pair.
 
-    New factors are numbered from `fresh`. `weights[k]` = (other factors that product k has besides, operations that
-    sharing the whole of it saves): 0 where its last multiplication goes into a fused multiply-add.
+    New factors are numbered from `fresh`. `weights[k]` = (further factors of product k, operations that sharing all of
+    it saves): 0 where its last multiplication goes into a fused multiply-add.
 
     >>> products = [{0: 1, 1: 1, 2: 1}, {1: 1, 2: 1, 3: 1}]
     >>> share_pairs(products, [(0, 1), (0, 1)], 10), products
@@ -50,7 +50,7 @@ class _PairSharing:
         self.products, self.weights, self.fresh = products, weights, fresh
         self.holders: dict[Pair, list[int]] = {}
         self.heap: list[tuple[int, Pair]] = []
-        self.made: dict[int, Pair] = {}
+        self.shared: dict[int, Pair] = {}
 
     def run(self) -> dict[int, Pair]:
         """Take the best pair until none saves an operation."""
@@ -61,24 +61,23 @@ class _PairSharing:
             self.propose(pair, len(holders))
         while self.heap:
             bound, pair = heapq.heappop(self.heap)
-            holders = [
-                number for number in dict.fromkeys(self.holders[pair]) if self.times(self.products[number], pair)
-            ]
+            numbers = dict.fromkeys(self.holders[pair])
+            holders = [number for number in numbers if self.times(self.products[number], pair)]
             gain = sum([self.saving(number, pair) for number in holders])
             if gain < -bound:
                 self.propose(pair, gain)
             elif gain > 1:
                 self.take(pair, holders)
-        return self.made
+        return self.shared
 
     def propose(self, pair: Pair, gain: int) -> None:
         if gain > 1:
             heapq.heappush(self.heap, (-gain, pair))
 
     def take(self, pair: Pair, holders: list[int]) -> None:
-        """Put a new factor in the place of the pair."""
+        """Replace the pair by a new factor."""
         new, self.fresh = self.fresh, self.fresh + 1
-        self.made[new] = pair
+        self.shared[new] = pair
         touched: dict[Pair, list[int]] = {}
         for number in holders:
             product = self.products[number]
@@ -91,14 +90,13 @@ class _PairSharing:
             self.propose(other, len(numbers))
 
     def saving(self, number: int, pair: Pair) -> int:
-        """Operations that the product saves when the pair is at hand."""
+        """Return the operations that the product saves when the pair is computed."""
         product = self.products[number]
         others, last = self.weights[number]
         whole = sum(map(abs, product.values())) == 2 and not others
         return last if whole else self.times(product, pair)
 
     def times(self, product: Product, pair: Pair) -> int:
-        """How often a product has the pair."""
         first, second = pair
         if first == second:
             return product.get(first, 0) // 2
@@ -113,7 +111,6 @@ class _PairSharing:
         product[new] = times
 
     def pairs(self, product: Product) -> list[Pair]:
-        """Pairs of factors, ascending."""
         squares = [(factor, factor) for factor in sorted(product) if product[factor] > 1]
         return _neighbours(product) + squares
 
@@ -134,7 +131,7 @@ class _SignedSharing(_PairSharing):
 
 
 def _neighbours(product: Product) -> list[Pair]:
-    """All pairs of different factors; of a long product, those that follow each other."""
+    """Return all pairs of different factors; of a long product, neighbours only."""
     factors = sorted(product)
     return list(pairwise(factors)) if len(factors) > WIDEST else list(combinations(factors, 2))
 
@@ -143,7 +140,7 @@ SUMS = ("add", "sub", "neg")
 
 
 def share_sums(lowered: Lowered) -> Lowered:
-    """Return the program with a + b computed once for all sums, and differences, that have it.
+    """Return the program with a + b computed once for all sums and differences that have it.
 
     >>> rows = [("input", 0), ("input", 1), ("input", 2), ("add", 0, 1), ("add", 3, 2), ("sub", 0, 2), ("sub", 5, 1)]
     >>> rows += [("neg", 1), ("sub", 7, 2)]
@@ -155,45 +152,33 @@ def share_sums(lowered: Lowered) -> Lowered:
 
 
 class _Subsums(Rebuilder):
-    """Rebuilds the sums that share a part; the others stay as they are."""
+    """Rebuilds the sums that share a part; the others stay unchanged."""
 
     def __init__(self, lowered: Lowered) -> None:
         super().__init__(lowered)
-        self.inner = self._inner()
-        roots = [
-            index for index, uses in enumerate(self.uses)
-            if uses and self.rows[index][0] in SUMS and not self.inner[index]
-        ]  # fmt: skip
-        terms = [self.terms(root) for root in roots]
-        self.sums = {root: found for root, found in zip(roots, terms, strict=True) if found is not None}
+        self.inner = inner_rows(lowered, lambda index: self.rows[index][0] in SUMS)
+        sums = [index for index, uses in enumerate(self.uses) if uses and self.rows[index][0] in SUMS]
+        roots = [index for index in sums if not self.inner[index]]
+        self.sums = {root: terms for root in roots if (terms := self.terms(root)) is not None}
         self.fresh = len(self.rows)
-        self.made = share_signed_pairs(list(self.sums.values()), self.fresh)
-
-    def _inner(self) -> bytearray:
-        """Rows that are parts of one sum only."""
-        inner = bytearray(len(self.rows))
-        for index, row in enumerate(self.rows):
-            if self.uses[index] and row[0] in SUMS:
-                for part in operands_of(row):
-                    inner[part] = self.uses[part] == 1 and self.rows[part][0] in SUMS
-        return inner
+        self.shared = share_signed_pairs(list(self.sums.values()), self.fresh)
 
     def terms(self, root: int) -> Signs | None:
-        """Terms of a sum with their signs, None where one occurs twice."""
-        found: Signs = {}
+        """Return the terms of a sum with their signs, None where one occurs twice."""
+        signs: Signs = {}
         stack = [(root, 1)]
         while stack:
             index, sign = stack.pop()
             code, *parts = self.rows[index]
             if index != root and not self.inner[index]:
-                if index in found:
+                if index in signs:
                     return None
-                found[index] = sign
+                signs[index] = sign
             else:
                 stack.append((parts[0], -sign if code == "neg" else sign))
                 if code != "neg":
                     stack.append((parts[1], sign if code == "add" else -sign))
-        return found
+        return signs
 
     def make(self, index: int) -> Reference:
         """Build a sum from its parts, if it has any in common with another."""
@@ -203,22 +188,22 @@ class _Subsums(Rebuilder):
         self.build([term for term in terms if term >= self.fresh])
         return self.total([(term, terms[term]) for term in sorted(terms)])
 
-    def build(self, wanted: list[int]) -> None:
-        """Build common parts and the parts that they are made of, first made first."""
-        needed = set(wanted)
-        stack = list(wanted)
+    def build(self, parts: list[int]) -> None:
+        """Build common parts and the parts that they consist of, in the order of their numbers."""
+        needed = set(parts)
+        stack = list(parts)
         while stack:
-            parts = {max(part, ~part) for part in self.made[stack.pop()]}
-            fresh = [part for part in parts if part >= self.fresh and part not in needed]
+            operands = {max(part, ~part) for part in self.shared[stack.pop()]}
+            fresh = [part for part in operands if part >= self.fresh and part not in needed]
             needed.update(fresh)
             stack += fresh
         for part in sorted(needed):
             if part not in self.values:
-                first, second = self.made[part]
+                first, second = self.shared[part]
                 self.values[part] = self.total([(first, 1), (max(second, ~second), 1 if second >= 0 else -1)])
 
     def total(self, terms: list[tuple[int, int]]) -> Reference:
-        """Add values: first a positive one, and none that goes into a fused multiply-add."""
+        """Add values: first a positive one that is no product of single use, which a multiply-add takes."""
         terms = sorted(terms, key=lambda term: (term[1] < 0, self.is_product(term[0])))
         values = [self.value(term) if sign > 0 else ~self.value(term) for term, sign in terms]
         total = values[0]
@@ -227,5 +212,4 @@ class _Subsums(Rebuilder):
         return total
 
     def is_product(self, term: int) -> bool:
-        """Whether a term is a product of single use."""
         return term < self.fresh and self.rows[term][0] == "mul" and self.uses[term] == 1

@@ -18,7 +18,7 @@ FEWEST_TOGETHER, MOSTLY = 3, 0.75
 
 
 def share_products(lowered: Lowered) -> Lowered:
-    """Return the program with the factors of every product and quotient collected, and what they share shared.
+    """Return the program with the factors of every product and quotient collected, and common parts shared.
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
@@ -33,7 +33,7 @@ def share_products(lowered: Lowered) -> Lowered:
 
 @dataclass
 class _Fraction:
-    """A product of factors over another: numbers of the two in the list of products, and who reads it."""
+    """A product of factors over another: numbers of the two in the list of products, and their readers."""
 
     top: int
     bottom: int | None = None
@@ -47,44 +47,42 @@ class _Products(Rebuilder):
         super().__init__(lowered)
         self.monomials = monomials(lowered, apart=True)
         self.fractions: dict[Monomial, _Fraction] = {}  # by factors and the size of the coefficient
-        self.constants: dict[float, int] = {}  # coefficient: the new factor that it is
+        self.constants: dict[float, int] = {}  # coefficient: its new factor
         self.products: list[Product] = []
-        self.reciprocals: dict[Factors, int] = {}  # denominator: the new factor that is one over it
-        self.inverse: dict[int, int] = {}  # new factor: number of the product that it is one over
+        self.reciprocals: dict[Factors, int] = {}  # denominator: the new factor of its reciprocal
+        self.inverse: dict[int, int] = {}  # new factor: number of the product whose reciprocal it is
         self.fresh = len(self.rows)
         self.merged = {root: self.monomials[root] for root in self._roots()}
         scaled = merge_constants(self.rows, self.merged, self.fresh)
         self.fresh += len(scaled)
         for root in self.merged:
             self.fractions.setdefault(self.size(root), _Fraction(-1)).readers.append(root)
-        self.skipped = {index for index, row in enumerate(self.rows) if row[0] in PRODUCTS} - self._kept()
+        opaque = {index for index, uses in enumerate(self.uses) if uses and self.is_opaque(index)}
+        self.skipped = (
+            {index for index, row in enumerate(self.rows) if row[0] in PRODUCTS} - opaque - self.merged.keys()
+        )
         self._divide()
-        self.made = {**scaled, **share_pairs(self.products, self._weights(), self.fresh)}
+        self.pairs = {**scaled, **share_pairs(self.products, self._weights(), self.fresh)}
         self.built: dict[int, Reference] = {}
 
     def size(self, index: int) -> Monomial:
-        """A row without its sign."""
+        """Return the monomial of a row without its sign."""
         coefficient, factors = self.merged[index]
         return abs(coefficient), factors
 
     def is_opaque(self, index: int) -> bool:
-        """Whether a row is not seen through: no product, or one that is too long."""
+        """Whether a row is a factor itself: no product, or one that is too long."""
         return self.monomials[index][1] == ((index, 1),)
 
     def _roots(self) -> list[int]:
-        """Products that are stored, or read by anything but a product."""
-        rows, wanted = self.rows, {row for _, _, row in self.lowered.stores}
+        """Return the products that are stored, or read by anything but a product."""
+        rows, candidates = self.rows, {row for _, _, row in self.lowered.stores}
         for index, uses in enumerate(self.uses):
             if uses and (rows[index][0] not in PRODUCTS or self.is_opaque(index)):
-                wanted.update(operands_of(rows[index]))
+                candidates.update(operands_of(rows[index]))
             elif uses:
-                wanted.update([factor for factor, _ in self.monomials[index][1]])
-        return [index for index in sorted(wanted) if rows[index][0] in PRODUCTS and not self.is_opaque(index)]
-
-    def _kept(self) -> set[int]:
-        """Rows that are built for their own sake."""
-        roots = {reader for fraction in self.fractions.values() for reader in fraction.readers}
-        return roots | {index for index, uses in enumerate(self.uses) if uses and self.is_opaque(index)}
+                candidates.update([factor for factor, _ in self.monomials[index][1]])
+        return [index for index in sorted(candidates) if rows[index][0] in PRODUCTS and not self.is_opaque(index)]
 
     def _divide(self) -> None:
         """Split factors into numerator and denominator; a denominator of several quotients becomes a reciprocal."""
@@ -106,21 +104,18 @@ class _Products(Rebuilder):
             fraction.top = self.product(top)
 
     def product(self, factors: Product) -> int:
-        """Add a product to the list."""
         self.products.append(factors)
         return len(self.products) - 1
 
     def reciprocal(self, bottom: Factors) -> int:
-        """The factor that is one over a denominator."""
-        found = self.reciprocals.get(bottom)
-        if found is None:
-            found = self.reciprocals[bottom] = self.fresh
-            self.inverse[found] = self.product(dict(bottom))
+        """Return the factor of the reciprocal of a denominator."""
+        if bottom not in self.reciprocals:
+            self.reciprocals[bottom] = self.fresh
+            self.inverse[self.fresh] = self.product(dict(bottom))
             self.fresh += 1
-        return found
+        return self.reciprocals[bottom]
 
     def constant(self, value: float) -> int:
-        """The factor that is a constant."""
         if value not in self.constants:
             self.constants[value] = self.fresh
             self.values[self.fresh] = self.machine.const(value)
@@ -128,7 +123,7 @@ class _Products(Rebuilder):
         return self.constants[value]
 
     def _weights(self) -> list[tuple[int, int]]:
-        """What `share_pairs` has to know: whether a product is multiplied further, and whether an addition takes it."""
+        """Return the weights for `share_pairs`: further factors, and 0 where an addition fuses with the product."""
         sums = {
             part for index, uses in enumerate(self.uses) if uses and self.rows[index][0] in ("add", "sub")
             for part in operands_of(self.rows[index])
@@ -140,7 +135,7 @@ class _Products(Rebuilder):
         return weights
 
     def make(self, index: int) -> Reference:
-        """Build a product anew from its factors."""
+        """Rebuild a product from its factors."""
         if self.rows[index][0] not in PRODUCTS or self.is_opaque(index):
             return super().make(index)
         machine = self.machine
@@ -161,33 +156,30 @@ class _Products(Rebuilder):
 
     def factor(self, factor: int) -> Reference:
         """Build a factor: an old row, a pair, or a reciprocal."""
-        found = self.values.get(factor)
-        if found is not None:
-            return found
-        machine = self.machine
-        if factor in self.made:
-            first, second = self.made[factor]
-            found = machine.mul(self.factor(first), self.factor(second))
-        elif factor in self.inverse:
-            found = machine.div(machine.const(1.0), self.built_product(self.inverse[factor]))
-        else:
-            return self.value(factor)
-        self.values[factor] = found
-        return found
+        if factor not in self.values and factor in self.pairs:
+            first, second = self.pairs[factor]
+            self.values[factor] = self.machine.mul(self.factor(first), self.factor(second))
+        elif factor not in self.values and factor in self.inverse:
+            unit = self.machine.const(1.0)
+            self.values[factor] = self.machine.div(unit, self.built_product(self.inverse[factor]))
+        return self.value(factor)
 
 
-def merge_constants(rows: Sequence[Row], found: dict[int, Monomial], fresh: int) -> dict[int, tuple[int, int]]:
-    """Multiply the constants of each product, in place, but for those that stay with the factor they come with.
+def merge_constants(rows: Sequence[Row], monomial_of: dict[int, Monomial], fresh: int) -> dict[int, tuple[int, int]]:
+    """Multiply the constants of each product, in place, except for those that stay with their factor.
 
     exp(x) that is nearly always multiplied by 1.25 becomes one new factor 1.25*exp(x), where the constants of the other
-    factors make every product another one. Returns new factor: (constant, factor), numbered from `fresh`.
+    factors make every product different. Returns new factor: (constant, factor), numbered from `fresh`.
     """
-    present = dict.fromkeys(row for _, factors in found.values() for row, _ in factors)
+    present = dict.fromkeys(row for _, factors in monomial_of.values() for row, _ in factors)
     values = {row: abs(value) for row in present if (value := collected(rows, row)) is not None}
     numbers: dict[tuple[int, int], int] = {}
-    together = set(_companions(found, values))
-    for root, (coefficient, factors) in found.items():
-        exponents, found[root] = dict(factors), (coefficient, tuple(pair for pair in factors if pair[0] not in values))
+    together = set(_companions(monomial_of, values))
+    for root, (coefficient, factors) in monomial_of.items():
+        exponents, monomial_of[root] = (
+            dict(factors),
+            (coefficient, tuple(pair for pair in factors if pair[0] not in values)),
+        )
         for pair in _constant_pairs(factors, values):
             if pair in together and all(exponents.get(factor) == 1 for factor in pair):
                 for factor in pair:
@@ -198,30 +190,24 @@ def merge_constants(rows: Sequence[Row], found: dict[int, Monomial], fresh: int)
                     for factor, times in exponents.items() if factor in values for _ in range(abs(times))
                 ]  # fmt: skip
                 rest = sorted([item for item in exponents.items() if item[0] not in values])
-                found[root] = math.copysign(math.prod(left), coefficient), tuple(rest)
+                monomial_of[root] = math.copysign(math.prod(left), coefficient), tuple(rest)
     return {number: pair for pair, number in numbers.items()}
 
 
 def _constant_pairs(factors: Factors, values: dict[int, float]) -> list[tuple[int, int]]:
-    """Constants that are no powers of two with each of the other factors."""
-    constants = [row for row, exponent in factors if exponent == 1 and not is_power_of_two(values.get(row, 1.0))]
-    return [
-        (constant, row) for constant in constants for row, exponent in factors if exponent == 1 and row not in values
-    ]
+    """Return the pairs of a constant that is no power of two, and another factor."""
+    single = [row for row, exponent in factors if exponent == 1]
+    constants = [row for row in single if not is_power_of_two(values.get(row, 1.0))]
+    return [(constant, row) for constant in constants for row in single if row not in values]
 
 
-def _companions(found: dict[int, Monomial], values: dict[int, float]) -> list[tuple[int, int]]:
-    """Pairs of a constant and a factor that comes with it nearly always, in products of many different constants."""
+def _companions(monomial_of: dict[int, Monomial], values: dict[int, float]) -> list[tuple[int, int]]:
+    """Return pairs of a constant and a factor that are nearly always together, in products with different constants."""
     total: Counter[int] = Counter()
     coefficients: dict[tuple[int, int], list[float]] = {}
-    for product, factors in found.values():
+    for product, factors in monomial_of.values():
         total.update([factor for factor, _ in factors])
         for pair in _constant_pairs(factors, values):
             coefficients.setdefault(pair, []).append(product)
-    return [
-        pair
-        for pair, products in coefficients.items()
-        if len(products) >= FEWEST_TOGETHER
-        and len(products) >= MOSTLY * total[pair[1]]
-        and len(set(products)) >= len(products) / 2
-    ]
+    often = {p: c for p, c in coefficients.items() if len(c) >= max(FEWEST_TOGETHER, MOSTLY * total[p[1]])}
+    return [pair for pair, products in often.items() if len(set(products)) >= len(products) / 2]

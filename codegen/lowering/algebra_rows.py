@@ -6,14 +6,21 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from codegen.ir.machine_rows import Machine, Reference, Row, constant_of, in_range
+from codegen.ir.machine_rows import Machine, Reference, Row, constant_of, in_range, operands_of
 from codegen.lowering.lower import Lowered
 
 Factors: TypeAlias = tuple[tuple[int, int], ...]  # (row, exponent), ascending by row, no exponent zero
 Monomial: TypeAlias = tuple[float, Factors]  # coefficient and factors
 
-MOST_FACTORS = 12  # longer products stay as they are: chains of products would take quadratic time
-MOST_EXPONENT = 64
+
+def inner_rows(lowered: Lowered, is_sum: Callable[[int], bool]) -> bytearray:
+    """Return flags of the rows that are parts of one sum only; `is_sum` says which rows are sums."""
+    uses, inner = lowered.uses(), bytearray(len(lowered.rows))
+    for index, row in enumerate(lowered.rows):
+        if uses[index] and is_sum(index):
+            for part in operands_of(row):
+                inner[part] = uses[part] == 1 and is_sum(part)
+    return inner
 
 
 def collected(rows: Sequence[Row], index: int) -> float | None:
@@ -23,49 +30,48 @@ def collected(rows: Sequence[Row], index: int) -> float | None:
 
 
 def monomials(lowered: Lowered, *, apart: bool = False) -> list[Monomial]:
-    """Return each row as coefficient times powers of rows: products, quotients and signs are seen through.
+    """Return each row as coefficient times powers of rows, across products, quotients and signs.
 
-    With `apart`, the constants in a coefficient are named among the factors too; c and -c are one factor.
+    With `apart`, the constants in a coefficient are factors too; c and -c are one factor.
 
     >>> rows = [("input", 0), ("input", 1), ("mul", 0, 1), ("mul", 0, 2), ("div", 3, 1)]
     >>> monomials(Lowered(rows, [(0, 0, 4)], 5, 0, 0))[3:]
     [(1.0, ((0, 2), (1, 1))), (1.0, ((0, 2),))]
     """
     rows = lowered.rows
-    found: list[Monomial] = [(1.0, ((index, 1),)) for index in range(len(rows))]
+    monomial_of: list[Monomial] = [(1.0, ((index, 1),)) for index in range(len(rows))]
     first: dict[float, int] = {}
     for index in range(len(rows)):
         value = collected(rows, index)
         if value is not None:
             named = apart and abs(value) != 1
-            found[index] = (value, ((first.setdefault(abs(value), index), 1),) if named else ())
+            monomial_of[index] = (value, ((first.setdefault(abs(value), index), 1),) if named else ())
     for index, row in enumerate(rows):
         if row[0] in ("mul", "div"):
             sign = 1 if row[0] == "mul" else -1
-            left, right = found[row[1]], found[row[2]]
-            if _grows(left[1], right[1], sign):  # quotients stay what they are
+            left, right = monomial_of[row[1]], monomial_of[row[2]]
+            if _grows(left[1], right[1], sign):  # quotients stay factors
                 left, right = (
                     (1.0, ((part, 1),)) if any(exponent < 0 for _, exponent in known[1]) else known
                     for part, known in ((row[1], left), (row[2], right))
                 )
-            found[index] = _times(left, right, sign) or found[index]
+            monomial_of[index] = _times(left, right, sign) or monomial_of[index]
         elif row[0] == "neg":
-            coefficient, factors = found[row[1]]
-            found[index] = (-coefficient, factors)
-    return found
+            coefficient, factors = monomial_of[row[1]]
+            monomial_of[index] = (-coefficient, factors)
+    return monomial_of
 
 
 def _times(left: Monomial, right: Monomial, sign: int) -> Monomial | None:
-    """left * right**sign, None where that grows too long or its coefficient is out of range."""
+    """Return left * right**sign; None where its coefficient is out of range, or it would take quadratic time."""
     coefficient = left[0] * right[0] if sign > 0 else left[0] / right[0]
     if not in_range(coefficient):
         return None
     if not right[1]:
         return coefficient, left[1]
     product = multiply(left[1], right[1], sign)
-    if len(product) > MOST_FACTORS or any(abs(exponent) > MOST_EXPONENT for _, exponent in product):
-        return None
-    return coefficient, product
+    is_long = len(product) > 12 or any(abs(exponent) > 64 for _, exponent in product)
+    return None if is_long else (coefficient, product)
 
 
 def _grows(left: Factors, right: Factors, sign: int) -> bool:
@@ -89,7 +95,7 @@ def multiply(left: Factors, right: Factors, sign: int = 1) -> Factors:
 
 
 class Rebuilder:
-    """Copies a table into a new one, live row by live row; a pass overrides what becomes of some of them."""
+    """Copies the live rows of a table into a new one; passes override `make` to change some of them."""
 
     lowered: Lowered
     rows: list[Row]
@@ -100,7 +106,7 @@ class Rebuilder:
         self.lowered, self.rows, self.uses = lowered, lowered.rows, lowered.uses()
         self.machine = machine = Machine()
         self.values: dict[int, Reference] = {}
-        self.skipped: Container[int] = ()  # rows that are built only where another asks for them
+        self.skipped: Container[int] = ()  # rows that are built only as operands
         self.by_code: dict[str, Callable[[Row], Reference]] = {
             "add": lambda row: machine.add(self.value(row[1]), self.value(row[2])),
             "sub": lambda row: machine.sub(self.value(row[1]), self.value(row[2])),
@@ -118,11 +124,11 @@ class Rebuilder:
         }
 
     def value(self, index: int) -> Reference:
-        """The new reference to an old row."""
-        found = self.values.get(index)
-        if found is None:
-            found = self.values[index] = self.make(index)
-        return found
+        """Return the new reference to an old row."""
+        value = self.values.get(index)
+        if value is None:
+            value = self.values[index] = self.make(index)
+        return value
 
     def make(self, index: int) -> Reference:
         """Build an old row in the new table; its operands have been built."""
@@ -144,7 +150,7 @@ class Rebuilder:
         return replace(self.lowered, rows=self.machine.rows, stores=stores)
 
     def power(self, base: Reference, exponent: int) -> Reference:
-        """base ** exponent for exponent >= 1, by squaring."""
+        """Return base ** exponent for exponent >= 1, by squaring."""
         result: Reference | None = None
         while exponent:
             if exponent & 1:

@@ -8,19 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from codegen.ir.machine_rows import Reference, constant_of, in_range, operands_of
-from codegen.lowering.algebra_rows import Factors, Rebuilder, monomials, multiply
+from codegen.ir.machine_rows import Reference, constant_of, in_range
+from codegen.lowering.algebra_rows import Factors, Rebuilder, inner_rows, monomials, multiply
 from codegen.lowering.lower import Lowered
 from codegen.records import dataclass
 
 Terms: TypeAlias = dict[Factors, float]  # factors: coefficient; () is the constant
 
 SUMS = ("add", "sub")
-LONGEST_EXPANDED = 4  # terms of a sum that is written out into the sum around it
 
 
 def collect_terms(lowered: Lowered) -> Lowered:
-    """Return the program with like terms of sums collected, and factors that are sums written out where terms merge.
+    """Return the program with like terms of sums collected, and factors that are sums multiplied out where terms merge.
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
@@ -51,7 +50,7 @@ def factor_sums(lowered: Lowered) -> Lowered:
 
 @dataclass
 class _Sum:
-    """A sum as it was written: its like terms collected, how many terms it had, and its operations, fused ones once."""
+    """A sum: its like terms collected, how many terms were written, and its operations, fused ones once."""
 
     terms: Terms
     written: int = 0
@@ -64,28 +63,12 @@ class _Sums(Rebuilder):
     def __init__(self, lowered: Lowered) -> None:
         super().__init__(lowered)
         self.monomials = monomials(lowered)
-        self.inner = self._inner()
-        self.weights = self._weights()
+        self.inner = inner_rows(lowered, self.is_sum)
         self.products: dict[Factors, int] = {}  # rows that have these factors, with coefficient 1, and other uses too
-
-    def _inner(self) -> bytearray:
-        """Rows that are parts of one sum only."""
-        rows, uses = self.rows, self.uses
-        inner = bytearray(len(rows))
-        for index in range(len(rows)):
-            if uses[index] and self.is_sum(index):
-                for part in operands_of(rows[index]):
-                    inner[part] = uses[part] == 1 and self.is_sum(part)
-        return inner
-
-    def _weights(self) -> list[int]:
-        """Multiplications in the product that a row is, counting only what has no other use."""
-        rows, uses = self.rows, self.uses
-        weights = [0] * len(rows)
-        for index, row in enumerate(rows):
+        self.weights = [0] * len(self.rows)  # multiplications in the product of a row, without those of other uses
+        for index, row in enumerate(self.rows):
             if row[0] == "mul":
-                weights[index] = 1 + sum([weights[part] for part in row[1:] if uses[part] == 1])
-        return weights
+                self.weights[index] = 1 + sum([self.weights[part] for part in row[1:] if self.uses[part] == 1])
 
     def is_sum(self, index: int) -> bool:
         """Whether a row adds, subtracts, or multiplies by a constant."""
@@ -95,7 +78,7 @@ class _Sums(Rebuilder):
         return row[0] in ("add", "sub", "neg")
 
     def make(self, index: int) -> Reference:
-        """Build a row anew; the root of a sum from better terms, where there are any."""
+        """Rebuild a row; the root of a sum from better terms, where there are any."""
         improved = None
         if self.is_sum(index) and not self.inner[index] and self.uses[index]:
             improved = self.improve(self.sum_of(index))
@@ -109,8 +92,8 @@ class _Sums(Rebuilder):
         raise NotImplementedError
 
     def sum_of(self, root: int) -> _Sum:
-        """Terms of a sum, like ones collected, in the order in which they were written."""
-        rows, uses, found = self.rows, self.uses, _Sum({})
+        """Return the terms of a sum, like ones collected, in the order in which they were written."""
+        rows, uses, written = self.rows, self.uses, _Sum({})
         stack = [(root, 1.0)]
         while stack:
             index, scale = stack.pop()
@@ -118,32 +101,23 @@ class _Sums(Rebuilder):
             inside = index == root or self.inner[index]
             if inside and row[0] in SUMS:
                 fused = any(rows[part][0] == "mul" and uses[part] == 1 for part in row[1:])
-                found.operations += not fused
+                written.operations += not fused
                 stack += [(row[2], scale if row[0] == "add" else -scale), (row[1], scale)]
             elif inside and row[0] == "neg":
                 stack.append((row[1], -scale))
-            elif inside and row[0] == "mul" and self.fits(scale, row[1]):
-                found.operations += 1
+            elif inside and row[0] == "mul" and in_range(scale * (constant_of(rows, row[1]) or 0.0)):
+                written.operations += 1
                 stack.append((row[2], scale * (constant_of(rows, row[1]) or 0.0)))
             else:
-                found.operations += self.weights[index] if uses[index] == 1 else 0
-                self.append(found, index, scale)
-        return found
-
-    def fits(self, scale: float, constant: int) -> bool:
-        """Whether a coefficient times a constant is neither too small nor too large."""
-        return in_range(scale * (constant_of(self.rows, constant) or 0.0))
-
-    def append(self, found: _Sum, index: int, scale: float) -> None:
-        """Add scale * row to the terms."""
-        coefficient, factors = self.monomials[index]
-        if not in_range(scale * coefficient):
-            coefficient, factors = 1.0, ((index, 1),)
-        found.terms[factors] = found.terms.get(factors, 0.0) + scale * coefficient
-        found.written += 1
+                written.operations += self.weights[index] if uses[index] == 1 else 0
+                coefficient, factors = self.monomials[index]
+                if not in_range(scale * coefficient):
+                    coefficient, factors = 1.0, ((index, 1),)
+                written.terms[factors] = written.terms.get(factors, 0.0) + scale * coefficient
+                written.written += 1
+        return written
 
     def operations(self, terms: Terms) -> int:
-        """Operations of a sum; fused ones count once."""
         bare = products = 0
         for factors, coefficient in terms.items():
             count = 1 if factors in self.products else sum([abs(exponent) for _, exponent in factors])
@@ -152,7 +126,7 @@ class _Sums(Rebuilder):
         return products + max(bare - 1, 0)
 
     def is_bare(self, factors: Factors, coefficient: float) -> bool:
-        """Whether a term is a value that stands there already, or a constant."""
+        """Whether a term is an existing value, or a constant."""
         if not factors or (abs(coefficient) == 1 and factors in self.products):
             return True
         return abs(coefficient) == 1 and len(factors) == 1 and factors[0][1] == 1
@@ -169,7 +143,6 @@ class _Sums(Rebuilder):
         return total
 
     def product(self, coefficient: float, factors: Factors) -> Reference:
-        """Build a product of powers."""
         machine, known = self.machine, self.products.get(factors)
         if known is not None:
             return machine.mul(machine.const(coefficient), self.value(known))
@@ -197,7 +170,7 @@ class _Collector(_Sums):
         return self.sum(terms.items())
 
     def expanded(self, terms: Terms) -> Terms | None:
-        """Write out each factor that is a short sum, where the terms that appear merge into no more than there were."""
+        """Multiply out each factor that is a sum of at most 4 terms, where that does not make more terms."""
         holders: dict[int, list[Factors]] = {}
         for factors in terms:
             for row, exponent in factors:
@@ -206,22 +179,18 @@ class _Collector(_Sums):
         result = dict(terms) if holders else terms
         changed = False
         for factor, held in holders.items():
-            inside = self.short_sum(factor)
+            if factor not in self.short:
+                inner_terms = self.sum_of(factor).terms
+                self.short[factor] = inner_terms if len(inner_terms) <= 4 else None
+            inside = self.short[factor]
             if inside is not None and _write_out(result, factor, [f for f in held if f in result], inside):
                 changed = True
         return result if changed else None
 
-    def short_sum(self, factor: int) -> Terms | None:
-        """Terms of a factor that is a sum of few terms."""
-        if factor not in self.short:
-            inside = self.sum_of(factor).terms
-            self.short[factor] = inside if len(inside) <= LONGEST_EXPANDED else None
-        return self.short[factor]
-
 
 class _Factorer(_Sums):
     def improve(self, written: _Sum) -> Reference | None:
-        """Terms with a common factor become one term, the most common factor first."""
+        """Take common factors out of terms, the most common factor first."""
         terms = {factors: value for factors, value in written.terms.items() if value}
         holders: dict[int, list[Factors]] = {}
         for factors in terms:
@@ -240,7 +209,6 @@ class _Factorer(_Sums):
         return self.grouped(terms, groups) if groups else None
 
     def grouped(self, terms: Terms, groups: list[tuple[int, Terms]]) -> Reference:
-        """Build the sum of terms and of factors times sums."""
         machine = self.machine
         products = [machine.mul(self.value(factor), self.sum(inside.items())) for factor, inside in groups]
         total = self.sum(terms.items()) if terms else products.pop(0)
@@ -251,18 +219,18 @@ class _Factorer(_Sums):
 
 def _write_out(terms: Terms, factor: int, held: list[Factors], inside: Terms) -> bool:
     """Replace a factor by its sum in the terms that have it, unless that makes more terms, or merges none."""
-    made: Terms = {}
+    products: Terms = {}
     for factors in held:
         others = tuple([pair for pair in factors if pair != (factor, 1)])
         for part, scale in inside.items():
             product = multiply(others, part)
-            made[product] = made.get(product, 0.0) + terms[factors] * scale
-    known = sum(product in terms for product in made)
-    merged = len(held) * len(inside) - len(made) + known
-    gone = sum(made[product] + terms.get(product, 0.0) == 0 for product in made)
-    if not merged or len(made) - known - gone > len(held) or any(product in held for product in made):
+            products[product] = products.get(product, 0.0) + terms[factors] * scale
+    known = sum(product in terms for product in products)
+    merged = len(held) * len(inside) - len(products) + known
+    gone = sum(products[product] + terms.get(product, 0.0) == 0 for product in products)
+    if not merged or len(products) - known - gone > len(held) or any(product in held for product in products):
         return False
-    sums = {product: terms.get(product, 0.0) + value for product, value in made.items()}
+    sums = {product: terms.get(product, 0.0) + value for product, value in products.items()}
     if not all(value == 0 or in_range(value) for value in sums.values()):
         return False
     for factors in held:

@@ -1,8 +1,8 @@
 """Turn complex operations into operations on real and imaginary parts.
 
-The program is lowered as for real numbers, but with the heads of `COMPLEX`: analytic functions alone, in forms that
-hold in the whole plane. Each row then becomes two rows of the real machine, so that everything behind this file
-(fusion, chunks, lanes) stays as it is. Arrays have the parts of a number side by side, as NumPy has.
+The program is lowered as for real numbers, but with the heads of `COMPLEX`: only analytic functions, in forms that
+hold in the whole plane. Each row then becomes two rows of the real machine, so that later stages (fusion, chunks,
+lanes) are the same. Arrays have the parts of a number side by side, as in NumPy.
 
 A function of a complex number is a formula: it takes the parts x, y of its operand, and returns the parts of the
 result. Branch cuts and signs of zero are those of C and NumPy: an imaginary part of -0 is below the cut.
@@ -52,13 +52,11 @@ from codegen.lowering.lower import Lowered
 
 Parts = tuple[Number, Number]
 
-LARGEST_EXPONENT = 709.0  # exp overflows soon above; the rest of the exponent is a factor of its own
+LARGEST_EXPONENT = 709.0  # exp overflows soon above; the rest of the exponent is a separate factor
 HUGE, SHRINK = 1e300, 2.0**-10  # the distance of two larger numbers may overflow
-TANH_IS_ONE = 22.0  # from here on 1 - tanh(x) is below half a unit in the last place
 
 
 def multiply(a: Parts, b: Parts) -> Parts:
-    """(a.x + i a.y)(b.x + i b.y)."""
     return a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]
 
 
@@ -159,7 +157,7 @@ def hyperbolic_tangent(x: Number, y: Number) -> Parts:
     real, imaginary = beta * (rho * s) / divisor, t / divisor
     decay = exp(-abs(x))
     tail = 4.0 * (sin(y) * cos(y) * (decay * decay))
-    far = abs(x) >= TANH_IS_ONE
+    far = abs(x) >= 22.0  # 1 - tanh(x) is below half a unit in the last place
     return where(far, copysign(x.constant(1.0), x), real), where(far, tail, imaginary)
 
 
@@ -191,15 +189,12 @@ def _formula(head: Head, formula: Formula) -> Intrinsic:
     return replace(INTRINSICS[head], native=lowering(formula))
 
 
+_SAME = (
+    sp.Add, sp.Mul, sp.Pow, heads.Alias, cfunctions.Sqrt, cfunctions.fma, sp.exp, sp.log, heads.exp2, heads.expm1,
+    heads.log1p, sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh, heads.one_minus_square,
+)  # fmt: skip
 COMPLEX: dict[Head, Intrinsic] = {
-    **{
-        head: INTRINSICS[head]
-        for head in (
-            sp.Add, sp.Mul, sp.Pow, heads.Alias, cfunctions.Sqrt, cfunctions.fma, sp.exp, sp.log, heads.exp2,
-            heads.expm1, heads.log1p, sp.sin, sp.cos, sp.tan, sp.cot, sp.sec, sp.csc, sp.sinh, sp.cosh,
-            heads.one_minus_square,
-        )
-    },
+    **{head: INTRINSICS[head] for head in _SAME},
     heads.log_argument: replace(INTRINSICS[heads.log_argument], native=INTRINSICS[heads.Alias].native),
     sp.tanh: _formula(sp.tanh, lambda u: u.call("tanh")),
     sp.coth: _formula(sp.coth, lambda u: reciprocal(u.call("tanh"))),
@@ -230,7 +225,7 @@ def complex_head(head: Head) -> Intrinsic:
 
 
 def in_parts(program: Program) -> Program:
-    """Return the program with one more axis of its arrays, for the two parts of a number; rows stay as they are.
+    """Return the program with one more axis of its arrays, for the two parts of a number; rows stay the same.
 
     >>> in_parts(Program([], [], {}, (Input("z", (3,)),), ())).inputs
     (Input(name='z', shape=(3, 2)),)
@@ -270,8 +265,6 @@ Complex: TypeAlias = tuple[Number, Number | None]  # parts; None where it is kno
 
 
 class _Splitter:
-    """Translates rows."""
-
     def __init__(self, rows: list[Row]) -> None:
         self.rows = rows
         self.machine = machine = Machine()
@@ -292,14 +285,12 @@ class _Splitter:
         return Number(self.machine, reference)
 
     def translate(self, index: int) -> None:
-        """Translate one row, whose operands have been translated."""
         row = self.rows[index]
         if row[0] not in self.by_code:
             raise LoweringError(f"a {row[0]!r} among complex numbers", why="a truth value is no complex number")
         self.numbers[index] = self.by_code[row[0]](row)
 
     def whole(self, index: int) -> Parts:
-        """Both parts of a number."""
         real, imaginary = self.numbers[index]
         return real, real.constant(0.0) if imaginary is None else imaginary
 
@@ -337,7 +328,7 @@ class _Splitter:
         return FUNCTIONS[symbol](*self.whole(operands[0]))
 
     def _power(self, base: int, exponent: int) -> Complex:
-        """General powers; a positive constant base, or a real exponent, leaves the parts apart."""
+        """Write a power; with a positive constant base, or a real exponent, the parts stay separate."""
         constant = self.numbers[base][0].known if self.numbers[base][1] is None else None
         if constant is not None and constant > 0:
             return self._exponential_to(math.log(constant), exponent)

@@ -35,11 +35,11 @@ def fuse(lowered: Lowered) -> Lowered:
     >>> dict(fuse(lower(program_from_sympy([x, y], [x * y + 1]))).count())
     {'fma': 1}
     """
-    return _rewritten(lowered, FUSIONS)
+    return _rewritten(lowered, {"add": _fuse_add, "sub": _fuse_sub})
 
 
 def sink_signs(lowered: Lowered) -> Lowered:
-    """Return the program with -(c*x*y) written as (-c)*x*y where no factor on the way has another use: exact.
+    """Return the program with -(c*x*y) written as (-c)*x*y where no inner factor has another use: exact.
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
@@ -73,10 +73,7 @@ def _rewritten(
     lowered: Lowered, rules: Mapping[str, Callable[[list[Row], list[int], int], None]],
     places: Sequence[int] | None = None,
 ) -> Lowered:  # fmt: skip
-    """Apply the rule of each live row's code, `rule(rows, uses, index)`, in order; rules change the table in place.
-
-    Only rows at `places` are looked at, where these are given.
-    """
+    """Apply `rule(rows, uses, index)` of the code of each live row, or of those at `places`; rules change rows."""
     check("rewriting machine operations")
     if places is None:
         known = not lowered.codes.isdisjoint(rules)
@@ -93,12 +90,9 @@ def _rewritten(
 
 
 def _scale_of(rows: list[Row], uses: list[int], part: int) -> float | None:
-    """Constant factor of a product of single use, None for anything else."""
+    """Return the constant factor of a product of single use, None for anything else."""
     row = rows[part]
-    if row[0] != "mul" or uses[part] != 1 or rows[row[1]][0] != "const":
-        return None
-    value: float = struct.unpack(">d", rows[row[1]][1])[0]
-    return value
+    return constant_of(rows, row[1]) if row[0] == "mul" and uses[part] == 1 else None
 
 
 def _merge(rows: list[Row], uses: list[int], index: int) -> None:
@@ -140,16 +134,12 @@ def _fuse_sub(rows: list[Row], uses: list[int], index: int) -> None:
         rows[index] = ("fnms", rows[negated][1], rows[negated][2], right)
 
 
-FUSIONS = {"add": _fuse_add, "sub": _fuse_sub}
-
-
 def _sink(rows: list[Row], uses: list[int], index: int) -> None:
     product = current = rows[index][1]
     while uses[current] == 1 and rows[current][0] in ("mul", "div"):
         for side in (1, 2):
             part = rows[current][side]
-            if rows[part][0] == "const":
-                value = struct.unpack(">d", rows[part][1])[0]
+            if (value := constant_of(rows, part)) is not None:
                 rows.append(("const", struct.pack(">d", -value)))
                 changed = list(rows[current])
                 changed[side] = len(rows) - 1
@@ -166,7 +156,7 @@ PRODUCTS, SUMS = ("mul", "div"), ("add", "sub")
 
 
 def place_signs(lowered: Lowered) -> Lowered:
-    """Return the program with -(a - b) computed as b - a, and with signs of products moved to where they cost least.
+    """Return the program with -(a - b) computed as b - a, and with signs of products where they cost least.
 
     >>> import sympy as sp
     >>> from codegen.lowering.lower import lower
@@ -180,16 +170,16 @@ def place_signs(lowered: Lowered) -> Lowered:
 
 
 class _Signs:
-    """First every row hears from its readers which sign they want; then rows are rebuilt with signed references."""
+    """Counts the signs that readers want of each row; then rebuilds rows with signed references."""
 
     def __init__(self, lowered: Lowered) -> None:
         self.lowered, self.rows, self.uses = lowered, lowered.rows, lowered.uses()
         self.wants = self._votes()
-        self.made = MachineRows()
+        self.table = MachineRows()
         self.done: dict[int, tuple[int, int]] = {}  # row: new row and sign
 
     def _votes(self) -> list[int]:
-        """The sign that most readers of each row want; 0 where they take any."""
+        """Return the sign that most readers of each row want; 0 where they take any."""
         rows = self.rows
         positive, negative = [0] * len(rows), [0] * len(rows)
         for _, _, row in self.lowered.stores:
@@ -199,12 +189,12 @@ class _Signs:
             if not self.uses[index]:
                 continue
             wants[index] = want = -1 if negative[index] > positive[index] else int(positive[index] > 0)
-            for part, sign in self._asked(index, want, positive, negative):
+            for part, sign in self._wanted_signs(index, want, positive, negative):
                 (positive if sign > 0 else negative)[part] += 1
         return wants
 
-    def _asked(self, index: int, want: int, positive: list[int], negative: list[int]) -> list[tuple[int, int]]:
-        """What a row that is wanted with a sign asks its operands for."""
+    def _wanted_signs(self, index: int, want: int, positive: list[int], negative: list[int]) -> list[tuple[int, int]]:
+        """Return the signs that a row, which is wanted with a sign, wants of its operands."""
         row = self.rows[index]
         code, parts = row[0], operands_of(row)
         if code in SUMS or code in LEAVES or not want:
@@ -215,32 +205,30 @@ class _Signs:
             return [(part, 1) for part in parts]
         if parts[0] == parts[1] or any(constant_of(self.rows, part) is not None for part in parts):
             return []
-        asked = max(parts, key=lambda part: (negative[part] - positive[part], self.uses[part] == 1, part))
-        return [(part, -1 if part == asked else 1) for part in parts]
+        negated = max(parts, key=lambda part: (negative[part] - positive[part], self.uses[part] == 1, part))
+        return [(part, -1 if part == negated else 1) for part in parts]
 
     def plain(self, index: int) -> int:
-        """An old row with its own sign."""
         new, sign = self.done[index]
         return new if sign > 0 else self.negative(new)
 
     def negative(self, new: int) -> int:
-        """The negative of a new row."""
-        value = constant_of(self.made.rows, new)
-        return self.made.row("neg", new) if value is None else self.made.row("const", struct.pack(">d", -value))
+        value = constant_of(self.table.rows, new)
+        return self.table.row("neg", new) if value is None else self.table.row("const", struct.pack(">d", -value))
 
     def finish(self) -> Lowered:
-        """Rebuild all live rows; constants first, for some stand behind their readers."""
+        """Rebuild all live rows; constants first, because some stand behind their readers."""
         for index, row in enumerate(self.rows):
             if self.uses[index] and row[0] in LEAVES:
-                self.done[index] = self.made.row(*row), 1
+                self.done[index] = self.table.row(*row), 1
         for index, row in enumerate(self.rows):
             if self.uses[index] and row[0] not in LEAVES:
                 self.done[index] = self.built(index, row)
         stores = [(array, position, self.plain(row)) for array, position, row in self.lowered.stores]
-        return replace(self.lowered, rows=self.made.rows, stores=stores)
+        return replace(self.lowered, rows=self.table.rows, stores=stores)
 
     def built(self, index: int, row: Row) -> tuple[int, int]:
-        """Build a row, with the sign that is wanted where that costs nothing."""
+        """Build a row, with the wanted sign where that costs nothing."""
         if row[0] == "neg":
             new, sign = self.done[row[1]]
             return new, -sign
@@ -248,15 +236,15 @@ class _Signs:
             return self.sum(row, self.wants[index])
         if row[0] in PRODUCTS:
             return self.product(row, self.wants[index])
-        return self.made.row(*with_operands(row, self.plain)), 1
+        return self.table.row(*with_operands(row, self.plain)), 1
 
     def product(self, row: Row, want: int) -> tuple[int, int]:
         parts = [self.done[part] for part in row[1:]]
         sign, news = parts[0][1] * parts[1][1], [new for new, _ in parts]
         for k, new in enumerate(news):
-            if sign * want < 0 and constant_of(self.made.rows, new) is not None:
+            if sign * want < 0 and constant_of(self.table.rows, new) is not None:
                 news[k], sign = self.negative(new), want
-        product = self.made.row(row[0], *news)
+        product = self.table.row(row[0], *news)
         return (product, sign) if want >= 0 or sign < 0 else (self.negative(product), -1)
 
     def sum(self, row: Row, want: int) -> tuple[int, int]:
@@ -266,12 +254,9 @@ class _Signs:
         if first != second:
             sign = want or 1
             a, b = (left, right) if first == sign else (right, left)
-            return self.made.row("sub", a, b), sign
-        if want == -first and (part := self._product_of_one_use(row)) is not None:
-            new = self.done[part][0]
-            return self.made.row("sub", self.made.row("neg", new), right if new == left else left), want
-        return self.made.row("add", *sorted((left, right))), first
-
-    def _product_of_one_use(self, row: Row) -> int | None:
-        """An operand whose sign goes into a fused multiply-add."""
-        return next((part for part in row[1:] if self.rows[part][0] == "mul" and self.uses[part] == 1), None)
+            return self.table.row("sub", a, b), sign
+        fusible = [part for part in row[1:] if _single_product(self.rows, self.uses, part)]
+        if want == -first and fusible:  # the sign goes into a fused multiply-add
+            new = self.done[fusible[0]][0]
+            return self.table.row("sub", self.table.row("neg", new), right if new == left else left), want
+        return self.table.row("add", *sorted((left, right))), first

@@ -1,9 +1,9 @@
 """Group equal operations on different values into one vector operation.
 
-It starts at what is expensive: quotients, square roots, and calls of one function that do not depend on each other.
-What reads them alike, and what they read alike (the polynomials of tanh, the terms of every pair of atoms), goes with
-them. The lanes of a group compute what the single operations would have, bit for bit, functions with a formula of ours
-(`codegen.functions.lane_table`) too; only vector functions of the C library, which accuracy "fast" allows, are rounded
+It starts at expensive operations: quotients, square roots, and calls of one function that do not depend on each other.
+Equal readers and equal operands of these (the polynomials of tanh, the terms of every pair of atoms) become groups too.
+The lanes of a group have the bits of the single operations, also for functions with a formula of ours
+(`codegen.functions.lane_table`); only vector functions of the C library, which accuracy "fast" allows, are rounded
 differently.
 """
 
@@ -25,29 +25,13 @@ from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import LANES_AT_ONCE, NANOSECONDS, entry_of
 
 Pack: TypeAlias = tuple[int, ...]  # rows side by side; the last may be repeated to fill the lanes
-Candidate: TypeAlias = tuple[int, int, int, Pack]  # in order: what the last levels read comes first
+Candidate: TypeAlias = tuple[int, int, int, Pack]  # in order: operands of the last levels come first
 # (symbol, lanes): symbol of the vector function, the same one for a formula of lanes
 Find: TypeAlias = Callable[[str, int], str | None]
 
-ARITHMETIC = frozenset(
-    (
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "neg",
-        "abs",
-        "sqrt",
-        "fma",
-        "fms",
-        "fnma",
-        "fnms",
-        "select",
-        "compare",
-        "logic",
-        "not",
-    )
-)
+ARITHMETIC = frozenset({
+    "add", "sub", "mul", "div", "neg", "abs", "sqrt", "fma", "fms", "fnma", "fnms", "select", "compare", "logic", "not",
+})  # fmt: skip
 SEEDS = ("div", "sqrt")
 ALONE = {code: NANOSECONDS[code if code in SEEDS else "average"] for code in ARITHMETIC} | dict.fromkeys(LEAVES, 0.0)
 STARTING = frozenset((*SEEDS, "call"))
@@ -56,10 +40,10 @@ FEWEST = 3  # quotients, or calls of a function that has no row in the table of 
 
 
 def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Lowered:
-    """Return the program with groups as wide as `widths` allow, as it was where groups do not pay.
+    """Return the program with groups as wide as `widths` allow; the program itself where groups do not pay.
 
     `find` gives the vector function of a symbol, None where there is none: then every lane calls the scalar function,
-    and a group can only pay for what surrounds the calls.
+    and a group only makes the operations around the calls cheaper.
 
     >>> quotients = [("div", 0, 1), ("div", 0, 2), ("div", 0, 3), ("div", 0, 4)]
     >>> written = Lowered([("input", k) for k in range(5)] + quotients, [(0, k, 5 + k) for k in range(4)], 9, 0, 0)
@@ -78,8 +62,8 @@ def group_operations(lowered: Lowered, widths: Sequence[int], find: Find) -> Low
         packer.seed()
         packer.extend()
         grouped = _PackWriter(lowered, packer).write() if packer.packs else lowered
-        if packer.packs and (found := nanoseconds(grouped.rows, find)) < least:
-            best, least = grouped, found
+        if packer.packs and (price := nanoseconds(grouped.rows, find)) < least:
+            best, least = grouped, price
     return best
 
 
@@ -102,9 +86,9 @@ def _time(row: Row, find: Find) -> float:
     width, *shape = row[1] if code == "wide" else (1, *row[:2])
     entry = entry_of(shape[1]) if shape[0] == "call" else shape[0]
     if shape[0] == "call" and not _is_operation(shape[1]):
-        found = find(shape[1], width) if width > 1 else None
-        if found is not None:
-            return NANOSECONDS[f"lanes {entry}" if found == shape[1] else "vector call"]
+        vector_symbol = find(shape[1], width) if width > 1 else None
+        if vector_symbol is not None:
+            return NANOSECONDS[f"lanes {entry}" if vector_symbol == shape[1] else "vector call"]
         return width * (NANOSECONDS[entry] + (2 * NANOSECONDS["move"] if width > 1 else 0.0))
     if width == 1:
         return NANOSECONDS[entry if entry in SEEDS else "average"]
@@ -112,15 +96,15 @@ def _time(row: Row, find: Find) -> float:
 
 
 def _is_operation(symbol: str) -> bool:
-    """Whether a symbol is an instruction, or a few."""
+    """Whether a symbol is one instruction, or a few."""
     return symbol.startswith("llvm.") and symbol not in FUNCTIONS
 
 
-LEVEL = 1 << 32  # calls on a way come before the operations since
+LEVEL = 1 << 32  # of a key: calls on a path count before the operations since the last one
 
 
 class _Packer:
-    """Finds the packs: first calls, then what reads them alike, and what they read."""
+    """Finds the packs: first calls, then their equal readers and operands."""
 
     def __init__(self, lowered: Lowered, widths: Sequence[int], find: Find, scalar_calls: bool) -> None:
         self.rows, self.uses, self.scalar_calls = lowered.rows, lowered.uses(), scalar_calls
@@ -134,10 +118,10 @@ class _Packer:
         self.place: dict[int, Pack] = {}
         self.packed = [0] * len(self.rows)  # how often packs read each row
         self.queue: deque[Pack] = deque()
-        self.read: list[Candidate] = []  # what packs read, and may be packs in the next round
-        self.round: list[Candidate] = []  # what is left of this round, a heap
-        self.now: Candidate | None = None  # the one that this round is at
-        self.blocked: dict[int, list[Candidate]] = {}  # candidates by a row that is mostly read by others, so far
+        self.read: list[Candidate] = []  # operands of packs, candidates of the next round
+        self.round: list[Candidate] = []  # the remaining candidates of this round, a heap
+        self.now: Candidate | None = None  # the current candidate
+        self.blocked: dict[int, list[Candidate]] = {}  # candidates by a row whose readers are mostly in no pack so far
         self.rounds, self.number = 0, count()
 
     def is_seed(self, shape: Row) -> bool:
@@ -148,8 +132,11 @@ class _Packer:
         return known and not _is_operation(shape[1])
 
     def _look(self) -> list[int]:
-        """Note for each row what it does and reads, and its level: calls on the longest way to it, then operations
-        since. Rows of one pack are on the same level, so no pack waits for itself. Returned are the operations."""
+        """Note the kind, operands and level of each row; return the operations.
+
+        The level is the number of calls on the longest path to a row, then of operations since. Rows of one pack are on
+        the same level, so no pack depends on itself.
+        """
         rows, uses, key, kind, parts = self.rows, self.uses, self.key, self.kind, self.parts
         operations: list[int] = []
         kinds: dict[Row, dict[int, int]] = {}  # by shape and level
@@ -170,26 +157,23 @@ class _Packer:
                 if key[part] > most:
                     most = key[part]
             key[index] = level = most - most % LEVEL + LEVEL if self.seeds[shape] else most + 1
-            doing = of_shape.get(level)
-            if doing is None:
-                doing = of_shape[level] = next(numbers)
-            kind[index] = doing
+            row_kind = of_shape.get(level)
+            if row_kind is None:
+                row_kind = of_shape[level] = next(numbers)
+            kind[index] = row_kind
             parts[index] = operands
             operations.append(index)
         return operations
 
     def _readers(self, operations: Sequence[int]) -> None:
-        """Note who reads each row, and what each does with it: those of row k stand from `start[k]` to `start[k+1]`.
-
-        Those that do the same stand together, with the first one before the first of others.
-        """
+        """Note the readers of row k, from `start[k]` to `start[k+1]`: equal uses together, in order."""
         operands = [self.parts[index] for index in operations]
         read = np.fromiter(chain.from_iterable(operands), np.int64)
         counts = np.fromiter(map(len, operands), np.int64, len(operands))
         place = np.arange(len(read)) - np.repeat(np.cumsum(counts) - counts, counts)
         ways = np.repeat(MOST_OPERANDS * np.array(self.kind)[operations], counts) + place
-        _, firsts, doing = np.unique(read * (1 + ways.max(initial=0)) + ways, return_index=True, return_inverse=True)
-        order = np.lexsort((firsts[doing], read))
+        _, firsts, uses = np.unique(read * (1 + ways.max(initial=0)) + ways, return_index=True, return_inverse=True)
+        order = np.lexsort((firsts[uses], read))
         self.readers: list[int] = np.repeat(operations, counts)[order].tolist()
         self.ways: list[int] = ways[order].tolist()
         self.start: list[int] = np.searchsorted(read[order], np.arange(len(self.rows) + 1)).tolist()
@@ -203,13 +187,10 @@ class _Packer:
         for (shape, _), members in alike.items():
             widest = self.widths[-1]
             for start in range(0, len(members), widest):
-                self.add_padded(members[start : start + widest], _fewest(shape))
-
-    def add_padded(self, members: list[int], fewest: int) -> None:
-        """Add a pack, the last member repeated up to the next width."""
-        if len(members) >= fewest:
-            width = next(width for width in self.widths if width >= len(members))
-            self.add((*members, *[members[-1]] * (width - len(members))))
+                pack = members[start : start + widest]
+                if len(pack) >= _fewest(shape):  # the last member is repeated up to the next width
+                    width = next(width for width in self.widths if width >= len(pack))
+                    self.add((*pack, *[pack[-1]] * (width - len(pack))))
 
     def add(self, pack: Pack, operands: Sequence[Pack] | None = None) -> None:
         packed, parts, place, blocked = self.packed, self.parts, self.place, self.blocked
@@ -222,13 +203,13 @@ class _Packer:
                 if part in blocked and 2 * packed[part] > self.uses[part]:
                     self.released(blocked.pop(part))
         level, kind = self.key[pack[0]], self.kind
-        when = self.rounds if self.now is None else -self.rounds  # those of a round are before what it has blocked
+        when = self.rounds if self.now is None else -self.rounds  # new candidates come before blocked ones
         for candidate in operands:
             if kind[candidate[0]] >= 0 and candidate[0] not in place:
                 self.read.append((-level, when, next(self.number), candidate))
 
     def released(self, candidates: Iterable[Candidate]) -> None:
-        """Look at candidates again: in this round, where it has not come past them."""
+        """Retry candidates: in this round, if it has not passed them."""
         for candidate in candidates:
             if self.now is not None and candidate > self.now:
                 heappush(self.round, candidate)
@@ -236,7 +217,7 @@ class _Packer:
                 self.read.append(candidate)
 
     def extend(self) -> None:
-        """Follow readers, then operands, until nothing is found any more."""
+        """Follow readers, then operands, until there are no more packs."""
         packed, uses, place, blocked = self.packed, self.uses, self.place, self.blocked
         while self.queue:
             while self.queue:
@@ -263,12 +244,10 @@ class _Packer:
             self.now = None
 
     def operands(self, pack: Pack) -> list[Pack]:
-        """The operands of a pack's rows, side by side."""
-        parts = self.parts
-        return list(zip(*[parts[row] for row in pack], strict=True))
+        return list(zip(*[self.parts[row] for row in pack], strict=True))
 
     def read_alike(self, pack: Pack) -> list[Pack]:
-        """Rows that read the rows of a pack in the same way."""
+        """Return packs of rows that read the rows of a pack in the same way."""
         start = self.start
         begin, end = start[pack[0]], start[pack[0] + 1]
         if begin == end:
@@ -279,24 +258,23 @@ class _Packer:
         if ways.count(first) == len(ways):
             return list(zip(*readers, strict=True))
         tables: list[dict[int, list[int]]] = []
-        for each, those in zip(ways, readers, strict=True):
+        for row_ways, row_readers in zip(ways, readers, strict=True):
             table: dict[int, list[int]] = {}
-            for way, reader in zip(each, those, strict=True):
+            for way, reader in zip(row_ways, row_readers, strict=True):
                 table.setdefault(way, []).append(reader)
             tables.append(table)
-        found: list[Pack] = []
+        packs: list[Pack] = []
         for way in tables[0]:
-            found += zip(*[table.get(way, ()) for table in tables], strict=False)
-        return found
+            packs += zip(*[table.get(way, ()) for table in tables], strict=False)
+        return packs
 
     def fits(self, pack: Pack) -> bool:
         """Whether rows can go side by side: the same operation on the same level, and none is in another pack."""
         kind, place, first = self.kind, self.place, pack[0]
-        doing = kind[first]
-        if doing < 0 or first in place:
+        if kind[first] < 0 or first in place:
             return False
         for row in pack[1:]:
-            if kind[row] != doing or row in place:
+            if kind[row] != kind[first] or row in place:
                 return False
         code, *shape = self.rows[first][:2]
         if code not in ARITHMETIC and not (code == "call" and _is_operation(shape[0])):
@@ -307,7 +285,7 @@ class _Packer:
         return len(distinct) > 1 and pack == distinct + pack[-1:] * (len(pack) - len(distinct))
 
     def cheap(self, parts: Pack) -> bool:
-        """Whether the lanes of an operand are at hand: a pack, constants, one value for all, or a pack to be."""
+        """Whether the lanes of an operand are cheap: a pack, constants, one value for all, or a future pack."""
         rows = self.rows
         if parts in self.packs or len(set(parts)) == 1 or self.fits(parts):
             return True
@@ -315,12 +293,11 @@ class _Packer:
 
 
 def _shape(row: Row) -> Row:
-    """What a row does."""
     return row[: FIRST_OPERAND.get(row[0], 1)]
 
 
 def _fewest(shape: Row) -> int:
-    """How many expensive operations are worth a group."""
+    """Return how many expensive operations are worth a group."""
     known = FUNCTIONS.get(shape[1]) if shape[0] == "call" else None
     return FEWEST if known is None else known.fewest
 
@@ -330,60 +307,53 @@ class _PackWriter:
 
     def __init__(self, lowered: Lowered, packer: _Packer) -> None:
         self.lowered, self.packer, self.rows = lowered, packer, lowered.rows
-        self.made = MachineRows()
+        self.table = MachineRows()
         self.single: dict[int, int] = {}
         self.wide: dict[Pack, int] = {}
 
     def write(self) -> Lowered:
-        """Return the new program."""
         rows, place = self.rows, self.packer.place
         live = [index for index, uses in enumerate(self.packer.uses) if uses]
-        made, single = self.made.row, self.single
+        new, single = self.table.row, self.single
         for index in sorted(live, key=self.packer.key.__getitem__):  # leaves have the lowest
             pack = place.get(index)
             if pack is None:
                 row = rows[index]
                 first = FIRST_OPERAND.get(row[0], 1)
                 parts = [single[part] if part in single else self.value(part) for part in row[first:]]
-                single[index] = made(*row[:first], *parts)
+                single[index] = new(*row[:first], *parts)
             elif pack not in self.wide:
                 shape = (len(pack), *_shape(rows[index]))
-                self.wide[pack] = made("wide", shape, *map(self.lanes, self.packer.packs[pack]))
+                self.wide[pack] = new("wide", shape, *map(self.lanes, self.packer.packs[pack]))
         stores = [(array, position, self.value(row)) for array, position, row in self.lowered.stores]
-        return replace(self.lowered, rows=self.made.rows, stores=stores)
+        return replace(self.lowered, rows=self.table.rows, stores=stores)
 
     def value(self, index: int) -> int:
-        """An old row as a single value."""
-        found = self.single.get(index)
-        if found is None:
-            pack = self.packer.place[index]
-            found = self.made.row("lane", pack.index(index), self.numbers(pack))
-            if self.rows[index][0] in TRUTHS:
-                found = self.made.row("compare", "une", found, self.made.row("const", bytes(8)))
-            self.single[index] = found
-        return found
-
-    def numbers(self, pack: Pack) -> int:
-        """A pack; truth values as 0 and 1."""
-        wide = self.wide[pack]
-        return self.made.row("wide", (len(pack), "number"), wide) if self.rows[pack[0]][0] in TRUTHS else wide
+        """Return an old row as a single value; truth values cross from lanes as 0 and 1."""
+        value = self.single.get(index)
+        if value is None:
+            pack, is_truth = self.packer.place[index], self.rows[index][0] in TRUTHS
+            wide = self.wide[pack]
+            if is_truth:
+                wide = self.table.row("wide", (len(pack), "number"), wide)
+            value = self.table.row("lane", pack.index(index), wide)
+            if is_truth:
+                value = self.table.row("compare", "une", value, self.table.row("const", bytes(8)))
+            self.single[index] = value
+        return value
 
     def lanes(self, parts: Pack) -> int:
-        """Old rows side by side."""
+        """Return old rows side by side."""
         known = self.wide.get(parts)
         if known is not None:
             return known
         if self.rows[parts[0]][0] == "const" and all(self.rows[part][0] == "const" for part in parts):
-            return self.made.row("constants", tuple(self.rows[part][1] for part in parts))
+            return self.table.row("constants", tuple(self.rows[part][1] for part in parts))
         truth = self.rows[parts[0]][0] in TRUTHS
-        values = [self.made.row("number", self.value(part)) if truth else self.value(part) for part in parts]
-        width = (len(parts),)
-        found = (
-            self.made.row("spread", width, values[0])
-            if len(set(parts)) == 1
-            else self.made.row("gather", width, *values)
-        )
+        values = [self.table.row("number", self.value(part)) if truth else self.value(part) for part in parts]
+        code, values = ("spread", values[:1]) if len(set(parts)) == 1 else ("gather", values)
+        wide = self.table.row(code, (len(parts),), *values)
         if truth:
-            zeros = self.made.row("constants", (bytes(8),) * len(parts))
-            return self.made.row("wide", (len(parts), "compare", "une"), found, zeros)
-        return found
+            zeros = self.table.row("constants", (bytes(8),) * len(parts))
+            return self.table.row("wide", (len(parts), "compare", "une"), wide, zeros)
+        return wide

@@ -1,8 +1,8 @@
 """Split a sweep: operations that do not depend on the seed, and those of every column.
 
-Guards: a column that a value does not depend on gets exactly 0 from it, also where a coefficient is infinite.
-Straight-line code leaves out products with a structural zero. In a sweep all columns share one product, and 0 * inf is
-NaN: so a product of a coefficient that may be infinite, with a tangent that not every column reaches, is selected.
+Guards: a value contributes exactly 0 to columns that it does not depend on, also where a coefficient is infinite.
+Straight-line code has no products with structural zeros. In a sweep all columns share one product, and 0 * inf is NaN:
+so a product of a coefficient that may be infinite, with a tangent of some columns only, gets a select.
 """
 
 from __future__ import annotations
@@ -41,27 +41,21 @@ class _Reached:
         self.rows, self.reached, self.full = rows, reached, (1 << columns) - 1
 
     def guarded(self, row: Row) -> int | None:
-        """Columns that a product is for, or None where no guard is needed."""
+        """Return the columns of a product, or None where no guard is needed."""
         if row[0] not in ("mul", "div", *KEPT):
             return None
         first, second = row[1:3]
         mask = self.reached[first] | self.reached[second]
         if mask in (0, self.full):
             return None
-        coefficient = second if self.reached[first] else first
-        return None if self._is_finite(coefficient, row[0] == "div") else mask
-
-    def _is_finite(self, index: int, divisor: bool) -> bool:
-        """Whether a coefficient is a constant that leaves a 0 as it is."""
-        value = constant_of(self.rows, index)
+        value = constant_of(self.rows, second if self.reached[first] else first)
         if value is None:
-            return False
-        return value != 0 and not math.isnan(value) if divisor else math.isfinite(value)
+            return mask
+        keeps_zero = value != 0 and not math.isnan(value) if row[0] == "div" else math.isfinite(value)
+        return None if keeps_zero else mask
 
 
 class _HalvesWriter(_Reached):
-    """Writes the rows anew."""
-
     def __init__(self, lowered: Lowered, start: int, columns: int) -> None:
         super().__init__([], [], columns)
         self.old, self.start = lowered.rows, start
@@ -93,21 +87,21 @@ class _HalvesWriter(_Reached):
             self.place[index] = self.put(("select", self._test(mask), place, self._otherwise(row)), reached)
 
     def _otherwise(self, row: Row) -> int:
-        """What stands in the other columns: nothing, or the summand of a fused product."""
+        """Return the value in the other columns: 0, or the summand of a fused product."""
         if row[0] not in KEPT:
             return self.put(("const", bytes(8)), 0)
         part, negated = KEPT[row[0]]
         return self.put(("neg", row[part]), self.reached[row[part]]) if negated else row[part]
 
     def _test(self, mask: int) -> int:
-        """A truth value that holds in the columns of a mask, where the sum of their unit vectors is not 0."""
+        """Return the truth value of the columns of a mask: the sum of their unit vectors is not 0."""
         if mask not in self.tests:
             zero = self.put(("const", bytes(8)), 0)
             self.tests[mask] = self.put(("compare", "une", self._sum(mask), zero), mask)
         return self.tests[mask]
 
     def _sum(self, mask: int) -> int:
-        """Sum of the unit vectors of a mask; masks that begin alike share the beginning of their sums."""
+        """Return the sum of the unit vectors of a mask; masks with equal beginnings share partial sums."""
         done = mask & -mask
         total = self.seeds[done.bit_length() - 1]
         while rest := mask ^ done:
@@ -133,7 +127,7 @@ class Split:
 
 
 def columns_at_once(program: Program) -> int:
-    """Return how many columns go side by side: as many as fill the widest register, a power of two.
+    """Return how many columns run side by side: as many as fill the widest register, a power of two.
 
     >>> from codegen.ir.program import Input
     >>> columns_at_once(Program([], [], {}, (Input("seed", (3,)),), (), seeded=True))
@@ -146,14 +140,11 @@ def columns_at_once(program: Program) -> int:
 
 
 def executed(program: Program, lowered: Lowered) -> Counter[str]:
-    """Operations that one call of a sweep carries out, by kind; one on a vector register counts once.
-
-    The halves are counted, and not written: passes ask for it again and again.
-    """
+    """Count the operations of one call of a sweep by kind, without writing its halves; one on vectors counts once."""
     size = program.inputs[-1].size
     start, rows = program.input_count - size, lowered.rows
-    found = _Reached(rows, [0] * len(rows), size)
-    reached, once, columns = found.reached, Counter[str](), Counter[str]()
+    columns_of = _Reached(rows, [0] * len(rows), size)
+    reached, once, columns = columns_of.reached, Counter[str](), Counter[str]()
     sums: set[int] = set()
     tests: set[int] = set()
     crossing: set[int] = set()
@@ -170,7 +161,7 @@ def executed(program: Program, lowered: Lowered) -> Counter[str]:
         (columns if mask else once)[KINDS[row[0]]] += 1
         if mask:
             crossing.update([operand for operand in operands if not reached[operand] and is_truth_row(rows[operand])])
-            if (guarded := found.guarded(row)) is not None:
+            if (guarded := columns_of.guarded(row)) is not None:
                 tests.add(guarded)
                 columns["select"] += 1
                 part, negated = KEPT.get(row[0], (0, False))
@@ -185,19 +176,19 @@ def executed(program: Program, lowered: Lowered) -> Counter[str]:
 
 
 def _sums_of(mask: int) -> set[int]:
-    """Masks of the sums of unit vectors that the test of a mask needs: of its first two columns, its first three..."""
-    found, done = set(), mask & -mask
+    """Return the masks of the partial sums in the test of a mask: of its first two columns, its first three..."""
+    sums, done = set(), mask & -mask
     rest = mask ^ done
     while rest:
         bit = rest & -rest
         rest ^= bit
         done |= bit
-        found.add(done)
-    return found
+        sums.add(done)
+    return sums
 
 
 def executed_halves(program: Program, once: Lowered, columns: Lowered, width: int) -> Counter[str]:
-    """The same, of halves that are apart already, with so many columns side by side."""
+    """Return the same for halves that are split already, with `width` columns side by side."""
     return once.count() + _times(columns.count(), -(-program.inputs[-1].size // width))
 
 
@@ -213,7 +204,10 @@ def split(program: Program, lowered: Lowered) -> Split:
     rows = lowered.rows
     swept = [output.swept for output in program.outputs]
     moving = [store for store in lowered.stores if swept[store[0]]]
-    depends = _dependent(lowered, start)
+    depends = bytearray(len(rows))  # on the seed
+    for index in lowered.live():
+        is_seed = rows[index][0] == "input" and rows[index][1] >= start
+        depends[index] = is_seed or any(depends[operand] for operand in operands_of(rows[index]))
     crossing = _crossing(lowered, depends, [row for _, _, row in moving])
     once, columns = list(rows), list(rows)
     stores = [store for store in lowered.stores if not swept[store[0]]]
@@ -238,19 +232,9 @@ def split(program: Program, lowered: Lowered) -> Split:
     )
 
 
-def _dependent(lowered: Lowered, start: int) -> bytearray:
-    """Mark the rows that depend on the seed: the inputs from position `start` on."""
-    depends = bytearray(len(lowered.rows))
-    for index in lowered.live():
-        row = lowered.rows[index]
-        seed = row[0] == "input" and row[1] >= start
-        depends[index] = seed or any(depends[operand] for operand in operands_of(row))
-    return depends
-
-
 def _crossing(lowered: Lowered, depends: bytearray, stored: list[int]) -> dict[int, int]:
-    """Number the rows without seed that rows with seed, or stores of columns, read; constants are known to both."""
-    wanted = [u for row in lowered.live() if depends[row] for u in operands_of(lowered.rows[row])]
-    needed = dict.fromkeys(u for u in [*wanted, *stored] if not depends[u])
+    """Number the rows without seed that rows with seed, or stores of columns, read; both halves have constants."""
+    operands = [u for row in lowered.live() if depends[row] for u in operands_of(lowered.rows[row])]
+    needed = dict.fromkeys(u for u in [*operands, *stored] if not depends[u])
     constant = ("const", "true", "false")
     return {row: place for place, row in enumerate(row for row in needed if lowered.rows[row][0] not in constant)}

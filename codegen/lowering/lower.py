@@ -1,8 +1,8 @@
 """Lower a program of SymPy heads to machine operations, each computed once.
 
 Two passes over the rows. The first folds constants, lowers each head through its row in the table of intrinsics, and
-lets equal operations fall together; powers stay symbolic. The second knows every power and every use: it expands
-powers into shared chains, and makes a quotient of a product with a reciprocal that nothing else uses.
+merges equal operations; powers stay symbolic. The second knows every power and every use: it expands powers into shared
+chains, and turns a product with a reciprocal that nothing else uses into a quotient.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ KINDS = {
     "number": "select",
     **dict.fromkeys(("gather", "spread", "lane"), "move"),
 }
-VARIADIC = frozenset({sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor})
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Lowered:
     operations_after_sharing: int
 
     def live(self) -> list[int]:
-        """Rows that the stores need, ascending."""
+        """Return the rows that the stores need, ascending."""
         return self._live.copy()
 
     @cached_property
@@ -53,7 +52,7 @@ class Lowered:
         return list(compress(range(len(self.rows)), self._uses))
 
     def uses(self) -> list[int]:
-        """How often each row is read or stored; 0 for rows that the stores do not need."""
+        """Return how often each row is read or stored; 0 for rows that the stores do not need."""
         return self._uses.copy()
 
     @cached_property
@@ -61,22 +60,22 @@ class Lowered:
         return use_counts(self.rows, [row for _, _, row in self.stores])
 
     def count(self) -> Counter[str]:
-        """Machine operations by kind; a fused multiply-add counts once, and one on a vector register too."""
+        """Return the operations by kind; a fused multiply-add counts once, and so does one on a vector register."""
         return self._counted.copy()
 
     @cached_property
     def _counted(self) -> Counter[str]:
-        found = Counter[str]()
+        counted = Counter[str]()
         for code, count in Counter(map(code_of, compress(self.rows, self._uses))).items():
             if code == "wide":
-                found.update([KINDS[row[1][1]] for row in compress(self.rows, self._uses) if row[0] == "wide"])
+                counted.update([KINDS[row[1][1]] for row in compress(self.rows, self._uses) if row[0] == "wide"])
             elif code not in LEAVES:
-                found[KINDS[code]] += count
-        return found
+                counted[KINDS[code]] += count
+        return counted
 
     @cached_property
     def codes(self) -> frozenset[str]:
-        """What rows do, live or not."""
+        """The operations of all rows, live or not."""
         return frozenset(map(code_of, self.rows))
 
 
@@ -92,44 +91,37 @@ def lower(program: Program, find: Callable[[Head], Intrinsic] = intrinsic) -> Lo
     >>> sorted(lower(program_from_sympy([x, y], [x**3 / y - x**2])).count().items())
     [('div', 1), ('mul', 2), ('sub', 1)]
     """
-    wanted = [row for output in program.outputs for row in output.rows]
-    order = reachable(program, wanted)
-    squares = find is intrinsic and _only_squares(program, order)
-    first, results = _first(program, order, wanted, find, Machine(squares=squares))
+    outputs = [row for output in program.outputs for row in output.rows]
+    order = reachable(program, outputs)
+    # Where every power is a square, there is nothing to plan, and one pass is enough.
+    exponents = {program.operands[row][1] for row in order if program.heads[row] is sp.Pow}
+    all_squares = bool(exponents) and all(program.atoms.get(exponent) == 2 for exponent in exponents)
+    squares = find is intrinsic and all_squares
+    first, results = _first(program, order, outputs, find, Machine(squares=squares))
     if squares and first.powers:  # of a head that is lowered to powers
-        first, results = _first(program, order, wanted, find, Machine())
+        first, results = _first(program, order, outputs, find, Machine())
     second, references = _expand(first, results)
     stores = _stores(program, [second.materialise(reference) for reference in references])
     codes = Counter(map(code_of, first.rows))
     shared = codes.total() - sum([codes[leaf] for leaf in LEAVES])
-    return Lowered(second.rows, stores, len(order), _operations_as_tree(program, order, wanted), shared)
-
-
-def _only_squares(program: Program, order: Sequence[int]) -> bool:
-    """Whether every power is a square: then there is nothing to plan, and one pass is enough."""
-    heads, operands, atoms = program.heads, program.operands, program.atoms
-    exponents = {operands[row][1] for row in order if heads[row] is sp.Pow}
-    return bool(exponents) and all(atoms.get(exponent) == 2 for exponent in exponents)
+    return Lowered(second.rows, stores, len(order), _operations_as_tree(program, order, outputs), shared)
 
 
 def _first(
-    program: Program, order: Sequence[int], wanted: Sequence[int], find: Callable[[Head], Intrinsic], machine: Machine
+    program: Program, order: Sequence[int], outputs: Sequence[int], find: Callable[[Head], Intrinsic], machine: Machine
 ) -> tuple[Machine, list[Reference]]:
-    """First pass: powers stay as they are, unless they are squares."""
+    """First pass: powers stay symbolic, unless they are squares."""
     values = _lower_rows(program, order, machine, find)
-    return machine, [machine.number(values[row]) for row in wanted]
+    return machine, [machine.number(values[row]) for row in outputs]
 
 
 def _stores(program: Program, rows: Sequence[int]) -> list[tuple[int, int, int]]:
-    stores = []
-    start = 0
-    for array, output in enumerate(program.outputs):
-        positions = range(len(output.rows)) if output.positions is None else output.positions
-        stores += [
-            (array, position, rows[start + k]) for k, position in zip(range(len(output.rows)), positions, strict=True)
-        ]
-        start += len(output.rows)
-    return stores
+    places = [
+        (array, position)
+        for array, output in enumerate(program.outputs)
+        for position in (range(len(output.rows)) if output.positions is None else output.positions)
+    ]
+    return [(*place, row) for place, row in zip(places, rows, strict=True)]
 
 
 def _lower_rows(
@@ -137,7 +129,7 @@ def _lower_rows(
 ) -> list[Reference]:
     heads, operands = program.heads, program.operands
     constants = fold_constants(program, order, program.input_count)
-    if find is not intrinsic:  # what is nan among real numbers may be a complex number
+    if find is not intrinsic:  # a nan of real functions may be a complex number
         constants = {row: value for row, value in constants.items() if value == value or not operands[row]}
     powers = {row for row in constants if heads[row] is sp.Pow}
     add, mul, plus, times = machine.add, machine.mul, sp.Add, sp.Mul
@@ -218,7 +210,7 @@ def _expand(first: Machine, results: Sequence[Reference]) -> tuple[Machine, Sequ
         if index not in factors or expander.denominator(index) is None:
             row = rows[index]
             expander.values[index] = write[row[0]](row)
-        # else the product that uses it forms the quotient, or asks for the value
+        # else the product that uses it forms the quotient, or makes the value
     done = expander.values
     return expander.machine, [~done[~result] if result < 0 else done[result] for result in results]
 
@@ -232,15 +224,11 @@ class _Expander:
         self.values: dict[int, Reference] = {}
 
     def writers(self) -> dict[str, Callable[[Row], Reference]]:
-        """Return what rebuilds a row whose operands have been rebuilt, by its code."""
+        """Return functions by code that rebuild a row, whose operands have been rebuilt."""
         machine, values = self.machine, self.values
-        return {
+        return dict.fromkeys(("const", "input", "true", "false"), lambda row: machine.row(*row)) | {
             "mul": self._mul,
             "power": self._power,
-            "const": lambda row: machine.row(*row),
-            "input": lambda row: machine.row(*row),
-            "true": lambda row: machine.row(*row),
-            "false": lambda row: machine.row(*row),
             "add": lambda row: machine.add(values[row[1]], values[row[2]]),
             "sub": lambda row: machine.sub(values[row[1]], values[row[2]]),
             "div": lambda row: machine.div(values[row[1]], values[row[2]]),
@@ -255,17 +243,11 @@ class _Expander:
             "select": lambda row: machine.select(*[values[part] for part in row[1:]]),
         }
 
-    def _value(self, index: int) -> Reference:
-        found = self.values.get(index)
-        if found is None:
-            found = self.values[index] = self._power(self.rows[index])
-        return found
-
     def _power(self, row: Row) -> Reference:
         return self.plan.expand(self.machine, row[2], self.values[row[2]], row[1])
 
     def denominator(self, index: int) -> Reference | None:
-        """Return what a product with this row may be divided by: it is a reciprocal power of single use."""
+        """Return the divisor in place of this factor, if it is a reciprocal power of single use."""
         if index not in self.factors:
             return None
         _, exponent, base = self.rows[index]
@@ -278,19 +260,22 @@ class _Expander:
             for power, other in ((right, left), (left, right)):
                 denominator = self.denominator(power)
                 if denominator is not None:
-                    return self.machine.div(self._value(other), denominator)
+                    if other not in self.values:
+                        self.values[other] = self._power(self.rows[other])
+                    return self.machine.div(self.values[other], denominator)
         return self.machine.mul(self.values[left], self.values[right])
 
 
-def _operations_as_tree(program: Program, order: Sequence[int], wanted: Sequence[int]) -> float:
-    """Operations of the outputs written out without any sharing (inf where that exceeds a float)."""
+def _operations_as_tree(program: Program, order: Sequence[int], outputs: Sequence[int]) -> float:
+    """Return the operations of the outputs without any sharing (inf where that exceeds a float)."""
     size = [0.0] * len(program)
     heads, operands = program.heads, program.operands
+    variadic = {sp.Add, sp.Mul, sp.Max, sp.Min, sp.And, sp.Or, sp.Xor}
     for row in order:
         parts = operands[row]
         if len(parts) == 2:  # most of them
             size[row] = 1.0 + (size[parts[0]] + size[parts[1]])
             continue
-        own = 0.0 if not parts else float(len(parts) - 1) if heads[row] in VARIADIC else 1.0
+        own = 0.0 if not parts else float(len(parts) - 1) if heads[row] in variadic else 1.0
         size[row] = own + sum([size[part] for part in parts])
-    return sum([size[row] for row in wanted], 0.0)
+    return sum([size[row] for row in outputs], 0.0)

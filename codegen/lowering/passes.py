@@ -1,12 +1,12 @@
 """The table of passes on machine operations, exact and inexact, and their order.
 
 The table says what each pass does, whether it keeps every bit, and its effect on rounding. `accuracy="strict"` runs the
-exact passes, `"fast"` all of them. A pass that would make a program dearer does nothing to it; only collecting terms
-may cost something that the next pass wins back, or else it is taken back. No pass moves an operation into or out of a
-branch: both sides of a select are values of their own.
+exact passes, `"fast"` all of them. A pass that would make a program more expensive is skipped; only collecting terms
+may cost something that the next pass saves, or else it is undone. No pass moves an operation into or out of a branch:
+both sides of a select are always computed.
 
-A kernel for one point, one for many points and exported sources start from the same machine operations; so they
-compute the same bits.
+Kernels for one point, for many points and exported sources start from the same machine operations; so they compute the
+same bits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Count: TypeAlias = Callable[[Lowered], Counter[str]]
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass: its name, what it does, its function, whether results are the same bit for bit, effect on rounding."""
+    """A pass: its name, description and function, whether results keep every bit, and its effect on rounding."""
 
     name: str
     does: str
@@ -100,9 +100,9 @@ PASSES: tuple[Pass, ...] = (
 
 
 def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tuple[Effect, ...]]:
-    """Return the program after the passes of an accuracy, and what each of them did.
+    """Return the program after the passes of an accuracy, and the effect of each of them.
 
-    `count` says how many operations of which kind a call carries out; it is asked after each pass of "fast".
+    `count` returns the operations of a call by kind; it is called after each pass of "fast".
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -124,12 +124,12 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
             continue
         for rows, _ in (current, best) if current is not best else (best,):
             changed = step.function(rows)
-            found = changed, count(changed)
-            if step is _TERMS or nanoseconds(found[1]) <= nanoseconds(best[1]):
+            chosen = changed, count(changed)
+            if step is _TERMS or nanoseconds(chosen[1]) <= nanoseconds(best[1]):
                 break
         else:
-            found = best
-        current = (observed(found[0], step.name), found[1])
+            chosen = best
+        current = (observed(chosen[0], step.name), chosen[1])
         best = current if nanoseconds(current[1]) <= nanoseconds(best[1]) else best
         effects.append(Effect(step.name, before, current[1].total()))
     return best[0], tuple(effects)
@@ -137,10 +137,7 @@ def simplify(lowered: Lowered, accuracy: str, count: Count) -> tuple[Lowered, tu
 
 @dataclass(frozen=True)
 class Prepared:
-    """A program's machine operations, before and after fusion into multiply-adds; its arrays are of machine numbers.
-
-    `effects` says what each of the passes did, for accuracy "fast".
-    """
+    """Machine operations of a program before and after fusion into multiply-adds; `effects` of the fast passes."""
 
     program: Program
     options: Options
@@ -150,11 +147,10 @@ class Prepared:
 
     @cached_property
     def halves(self) -> Split:
-        """The two halves of a sweep."""
-        found = split_sweep(self.program, self.fused)
-        observed(found.once, "sweep split, what is done once")
-        observed(found.columns, "sweep split, what is done for every column")
-        return found
+        halves = split_sweep(self.program, self.fused)
+        observed(halves.once, "sweep split, what is done once")
+        observed(halves.columns, "sweep split, what is done for every column")
+        return halves
 
 
 def prepare(program: Program, options: Options) -> Prepared:
@@ -170,7 +166,7 @@ def prepare(program: Program, options: Options) -> Prepared:
     """
     program, lowered = _lowered(program, options)
     observed(lowered, "lower")
-    real = options.number.parts == 1  # a zero and its sign decide on a branch cut: they stay as written
+    real = options.number.parts == 1  # no passes on complex numbers: zeros and their signs decide on branch cuts
     fused, accuracy = real and options.fma and has_fma(), options.accuracy if real else "strict"
     plain, effects = simplify(lowered, accuracy, lambda rows: _executed(program, rows, fused))
     return Prepared(program, options, plain, carried_out("multiply-add", fuse, plain) if fused else plain, effects)
@@ -186,6 +182,6 @@ def _lowered(program: Program, options: Options) -> tuple[Program, Lowered]:
 
 
 def _executed(program: Program, lowered: Lowered, fused: bool) -> Counter[str]:
-    """Operations that one call carries out, by kind; in a sweep, those of every block of columns."""
+    """Return the operations of one call, by kind; in a sweep, those of every block of columns."""
     lowered = fuse(lowered) if fused else lowered
     return executed(program, lowered) if program.seeded else lowered.count()

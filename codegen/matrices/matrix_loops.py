@@ -1,7 +1,7 @@
 """Matrix operations as programs of one region, and as the loops that they stand for.
 
-Loops are what is read where no library carries an operation out: in straight lines, in exported C, for derivatives by
-entries, and where SciPy is missing. What a kernel carries out itself has loops in straight lines and in nests.
+Loops replace calls of a library in straight lines, in exported C, for derivatives by entries, and where SciPy is
+missing. Operations with a routine in the kernel have loops only in straight lines and in nests.
 """
 
 from __future__ import annotations
@@ -34,8 +34,6 @@ from codegen.matrices.factorization_loops import (
 from codegen.matrices.order_loops import order_loops
 from codegen.matrices.product_loops import matrix_product
 
-PRODUCTS = 1 << 15  # of numbers in a product of matrices from which on a library carries it out
-FEWEST_COLUMNS = 8  # side by side in its loops
 LARGEST = 320  # rows of a matrix that is factorized by loops: these keep n**3 numbers, 260 MB
 
 
@@ -64,17 +62,17 @@ def matrix_program(
     inputs = tuple(Input(f"matrix_{k}", (sizes[k],)) for k in order if values[k] is None)
     buffers = [Buffer("input" if values[k] is None else "constant", sizes[k], values[k]) for k in order]
     operands = [Gather(order.index(k), Affine(0, 1, size)) for k, size in enumerate(sizes)]
-    found = [Result(k, len(sizes) + k, Affine(0, 1, n), "store") for k, n in enumerate(operation.results)]
+    results = [Result(k, len(sizes) + k, Affine(0, 1, n), "store") for k, n in enumerate(operation.results)]
     outputs = tuple(Output((size,), ()) for size in operation.results)
     buffers += [Buffer("output", size) for size in operation.results]
-    region = matrix_region(operation, operands, found)
+    region = matrix_region(operation, operands, results)
     return RolledProgram(inputs, outputs, tuple(buffers), (region,), operation.kind.replace("_", " "))
 
 
 def loops_of(operation: MatrixOperation) -> RolledProgram:
     """Return the loops that an operation stands for; both operands of a product by rows.
 
-    LimitError for a matrix that is too large to be factorized by loops, LoweringError for what has none.
+    LimitError for a matrix that is too large to be factorized by loops, LoweringError for operations without loops.
     """
     n = operation.sizes[0]
     if operation.kind in WITHOUT_LOOPS:
@@ -110,37 +108,36 @@ def has_matrices(program: RolledProgram) -> bool:
 
 
 def asks_library(program: RolledProgram) -> bool:
-    """Return whether some region of a program is a matrix operation that a library is asked for."""
+    """Return whether some region of a program is a matrix operation of a library."""
     return any(region.matrix is not None and region.matrix.kind not in OWN for region, _ in regions_of(program.steps))
 
 
 def only_whole(program: RolledProgram) -> bool:
-    """Return whether some region of a program is a matrix operation that is carried out whole, or not at all."""
+    """Return whether some region of a program is a matrix operation without loops outside of straight lines."""
     whole = OWN | WITHOUT_LOOPS
     return any(region.matrix is not None and region.matrix.kind in whole for region, _ in regions_of(program.steps))
 
 
 def without_library(program: RolledProgram) -> RolledProgram:
-    """Return a program with loops in the place of what a library is asked for; LimitError where these are too large."""
+    """Return a program with loops in place of calls of a library; LimitError where these are too large."""
     return _replaced(program, lambda operation, depth: operation.kind not in OWN)
 
 
 def with_short_products(program: RolledProgram) -> RolledProgram:
-    """Return a program with loops in the place of short products of matrices: to call a library would take longer.
+    """Return a program with loops in place of short products of matrices: to call a library would take longer.
 
-    Those in nests stay as they are: their loops would have places for every round.
+    Products in nests stay: their loops would have places for every round. Loops need 8 columns side by side.
     """
-    return _replaced(program, lambda operation, depth: not depth and _is_short(operation))
 
+    def is_short(operation: MatrixOperation, depth: int) -> bool:
+        is_outside_product = operation.kind == "product" and not depth
+        return is_outside_product and operation.sizes[3] >= 8 and prod(operation.sizes) < 1 << 15
 
-def _is_short(operation: MatrixOperation) -> bool:
-    return operation.kind == "product" and operation.sizes[3] >= FEWEST_COLUMNS and prod(operation.sizes) < PRODUCTS
+    return _replaced(program, is_short)
 
 
 def without_matrices(program: RolledProgram) -> RolledProgram:
-    """Return a program with loops in the place of matrix operations.
-
-    LimitError where these are too large.
+    """Return a program with loops in place of matrix operations; LimitError where these are too large.
 
     >>> written = without_matrices(matrix_program(MatrixOperation("cholesky", (3,))))
     >>> has_matrices(written), len(written.steps)
@@ -149,26 +146,26 @@ def without_matrices(program: RolledProgram) -> RolledProgram:
     return _replaced(program, lambda operation, depth: True)
 
 
-Chosen: TypeAlias = Callable[[MatrixOperation, int], bool]  # of an operation, in so many nests
+Chosen: TypeAlias = Callable[[MatrixOperation, int], bool]  # by an operation, and the number of nests around it
 
 
 def _replaced(program: RolledProgram, chosen: Chosen) -> RolledProgram:
-    """Return a program with loops in the place of operations that are chosen."""
+    """Return a program with loops in place of chosen operations."""
     regions = regions_of(program.steps)
     if not any(region.matrix is not None and chosen(region.matrix, len(counts)) for region, counts in regions):
         return program
     first = program.first_output
     steps = renumbered(program.steps, lambda buffer: buffer if buffer < first else ~(buffer - first))
-    made = _WrittenOut(list(program.buffers[:first]), steps, chosen)
-    written = made.steps(steps, ())
-    behind = len(made.buffers)
+    writer = _LoopWriter(list(program.buffers[:first]), steps, chosen)
+    written = writer.steps(steps, ())
+    behind = len(writer.buffers)
     numbered = renumbered(written, lambda buffer: buffer if buffer >= 0 else behind + ~buffer)
-    buffers = (*made.buffers, *program.buffers[first:])
+    buffers = (*writer.buffers, *program.buffers[first:])
     return RolledProgram(program.inputs, program.outputs, buffers, numbered, program.name)
 
 
 def written_out(program: Program | RolledProgram) -> Program:
-    """Return the straight lines of any program, those of its matrix operations among them.
+    """Return the straight lines of any program, also of its matrix operations.
 
     >>> len(written_out(matrix_program(MatrixOperation("product", (1, 1, 2, 1)))))
     7
@@ -176,30 +173,30 @@ def written_out(program: Program | RolledProgram) -> Program:
     return unroll(without_matrices(program) if isinstance(program, RolledProgram) else program)
 
 
-class _WrittenOut:
-    """The buffers of a program whose matrix operations become loops; its outputs are not among them."""
+class _LoopWriter:
+    """Writes matrix operations as loops; `buffers` are those of the program without outputs."""
 
     def __init__(self, buffers: list[Buffer], steps: Sequence[Step], chosen: Chosen) -> None:
         self.buffers, self.chosen = buffers, chosen
         self.results = Counter(use.buffer for region, _ in regions_of(steps) for use in region.results)
 
     def steps(self, steps: Sequence[Step], counts: tuple[int, ...]) -> list[Step]:
-        """Return steps with loops in the place of operations; `counts` are those of the nests around."""
-        made: list[Step] = []
+        """Return steps with loops in place of operations, within nests of `counts` rounds."""
+        written: list[Step] = []
         for step in steps:
             if isinstance(step, Nest):
-                made.append(replace(step, steps=tuple(self.steps(step.steps, (*counts, step.count)))))
+                written.append(replace(step, steps=tuple(self.steps(step.steps, (*counts, step.count)))))
             elif step.matrix is None or not self.chosen(step.matrix, len(counts)):
-                made.append(step)
+                written.append(step)
             else:
-                made += self.loops(step, step.matrix, counts)
-        return made
+                written += self.loops(step, step.matrix, counts)
+        return written
 
     def loops(self, region: Region, operation: MatrixOperation, counts: tuple[int, ...]) -> list[Step]:
-        """Return the loops of an operation; what they need has places for every round."""
+        """Return the loops of an operation; their workspaces have places for every round."""
         before: list[Step] = []
         program, after = loops_of(operation), list[Step]()
-        at: dict[int, tuple[int, Table]] = {}  # where a buffer is: of a table its first place and its shifts count
+        at: dict[int, tuple[int, Table]] = {}  # the places of a buffer: first place and shifts of a table
         for number, use in enumerate(region.gathers):
             at[number] = use.buffer, use.table
             if operation.kind == "product" and operation.transposed[number]:
@@ -211,7 +208,7 @@ class _WrittenOut:
             at[number] = self.workspace(buffer.size, counts) if buffer.values is None else self.constants(buffer)
         for number, result in enumerate(region.results, program.first_output):
             at[number] = result.buffer, result.table
-            if result.kind != "store" or counts or self.results[result.buffer] > 1:  # loops add to what is 0 only once
+            if result.kind != "store" or counts or self.results[result.buffer] > 1:  # loops add from 0, only once
                 at[number] = self.workspace(result.table.count, counts)
                 after.append(copy(Gather(*at[number]), result.buffer, result.table, result.kind))
 
@@ -222,7 +219,7 @@ class _WrittenOut:
         return [*before, *all_readdressed(program.steps, where), *after]
 
     def workspace(self, size: int, counts: tuple[int, ...]) -> tuple[int, Affine]:
-        """Return a new buffer with so many places for each round."""
+        """Return a new buffer with `size` places for each round."""
         self.buffers.append(Buffer("workspace", size * prod(counts)))
         shifts = tuple(size * prod(counts[k + 1 :]) for k in range(len(counts)))
         return len(self.buffers) - 1, Affine(0, 1, size, shifts)
@@ -233,7 +230,7 @@ class _WrittenOut:
 
 
 def _by_rows(operation: MatrixOperation, number: int, places: Table) -> Table:
-    """Return where the entries of an operand of a product are, in the order of its rows."""
+    """Return the places of the entries of an operand of a product, in the order of its rows."""
     stack, rows, inner, columns = operation.sizes
     shape = (stack, inner, rows) if number == 0 else (stack, columns, inner)
     return replace(table(np.swapaxes(places.places().reshape(shape), 1, 2).ravel()), shifts=places.shifts)

@@ -1,7 +1,7 @@
 """Sorts, insertion places, gathers and scatters as loops over pairs of elements.
 
-A key's place in the order is how many come before it; a number at a computed place is a sum of choices among all. So
-they have derivatives like anything else, and straight lines.
+A key's place in the order is the number of keys before it; a number at a computed place is a sum of choices among all.
+So these operations have derivatives and straight lines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGEST = 1 << 20  # pairs of elements
 
 
 def order_loops(operation: MatrixOperation) -> RolledProgram:
-    """Return the loops of such an operation; LimitError where they have too many repetitions.
+    """Return the loops of an operation with places; LimitError where they have too many repetitions.
 
     >>> program = order_loops(MatrixOperation("gather", (1, 5, 3)))
     >>> [output.shape for output in program.outputs], [step.count for step in program.steps]
@@ -37,11 +37,14 @@ def order_loops(operation: MatrixOperation) -> RolledProgram:
             why=f"they bring {pairs} pairs together, and more than {LARGEST} are not allowed",
             do="take it out of loops, scans and third derivatives: there, and in straight lines, it is made of pairs",
         )
-    return _LOOPS[operation.kind](*sizes)
+    if operation.kind in ("insertion", "insertion_right"):
+        return _insertion(*sizes, right=operation.kind == "insertion_right")
+    loops: dict[str, Callable[..., RolledProgram]] = {"order": _order, "gather": _gather, "scatter": _scatter}
+    return loops[operation.kind](*sizes)
 
 
 class _BodyRows:
-    """The rows of a body in the making."""
+    """The rows of a body under construction."""
 
     def __init__(self, slots: int) -> None:
         self.rows = RowTable()
@@ -49,30 +52,24 @@ class _BodyRows:
         self.true, self.zero, self.one = map(self.rows.leaf, (sp.true, sp.S.Zero, sp.S.One))
 
     def select(self, condition: int, first: int, second: int) -> int:
-        """Return a choice."""
         return self.rows.row(sp.Piecewise, (first, condition, second, self.true))
 
     def less(self, first: int, second: int) -> int:
-        """Return whether one number is below another."""
         return self.rows.row(sp.StrictLessThan, (first, second))
 
     def equal(self, first: int, second: int) -> int:
-        """Return whether two numbers are the same."""
         return self.rows.row(sp.Equality, (first, second))
 
     def is_number(self, value: int) -> int:
-        """Return whether a value is not NaN."""
         return self.rows.row(sp.LessThan, (self.rows.row(sp.Abs, (value,)), self.rows.leaf(sp.oo)))
 
     def before(self, first: int, second: int, equal: int) -> int:
-        """Return 1 where a key comes before another, and else 0; what it is of equal ones is given."""
-        numbers = self.select(
-            self.less(first, second), self.one, self.select(self.equal(first, second), equal, self.zero)
-        )
+        """Return 1 where a key comes before another, else 0; `equal` for equal keys."""
+        less = self.less(first, second)
+        numbers = self.select(less, self.one, self.select(self.equal(first, second), equal, self.zero))
         return self.select(self.is_number(second), numbers, self.select(self.is_number(first), self.one, equal))
 
     def program(self, result: int) -> Program:
-        """Return the body."""
         return body_of(self.rows, (f"slot_{k}" for k in range(len(self.slots))), [result], "body")
 
 
@@ -82,14 +79,14 @@ def _before() -> Program:
 
 
 def _where_equal() -> Program:
-    """The first slot where the others are the same."""
+    """Return the body of the first slot where the others are equal."""
     body = _BodyRows(3)
     value, place, number = body.slots
     return body.program(body.select(body.equal(place, number), value, body.zero))
 
 
 def _chosen() -> Program:
-    """The same, of a place that counts from the end where it is negative; the size is a slot too."""
+    """Return the same for a place that counts from the end where it is negative; the size is a slot too."""
     body = _BodyRows(4)
     value, place, number, size = body.slots
     turned = body.select(body.less(place, body.zero), body.rows.canonical(sp.Add, (place, size)), place)
@@ -97,13 +94,13 @@ def _chosen() -> Program:
 
 
 def _inside() -> Program:
-    """The first slot, or NaN where a place is outside of so many."""
+    """Return the body of the first slot, or NaN where a place is outside of the size."""
     body = _BodyRows(3)
     value, place, size = body.slots
     minus = body.rows.canonical(sp.Mul, (body.rows.leaf(sp.S.NegativeOne), size))
     below, above = body.less(place, size), body.rows.row(sp.LessThan, (minus, place))
-    found = body.select(above, value, body.rows.leaf(sp.nan))
-    return body.program(body.select(below, found, body.rows.leaf(sp.nan)))
+    number = body.select(above, value, body.rows.leaf(sp.nan))
+    return body.program(body.select(below, number, body.rows.leaf(sp.nan)))
 
 
 def _loop(body: Program, reads: list[tuple[int, Places]], target: tuple[int, Places], kind: Kind) -> Region:
@@ -113,14 +110,14 @@ def _loop(body: Program, reads: list[tuple[int, Places]], target: tuple[int, Pla
 
 def _program(name: str, sizes: tuple[int, ...], constants: list[np.ndarray], workspace: int, result: int,
              steps: Callable[..., tuple[Region, ...]]) -> RolledProgram:  # fmt: skip
-    """Return a program of inputs, constants, a workspace and one output; steps are told the numbers of the latter."""
+    """Return a program of inputs, constants, a workspace and one output; `steps` gets the numbers of the last three."""
     buffers = [Buffer("input", size) for size in sizes]
     buffers += [Buffer("constant", values.size, values.astype(np.float64)) for values in constants]
     buffers += [Buffer("workspace", workspace)] * bool(workspace)
     buffers.append(Buffer("output", result))
     inputs = tuple(Input(f"array_{k}", (size,)) for k, size in enumerate(sizes))
-    made = steps(*range(len(sizes), len(buffers)))
-    return RolledProgram(inputs, (Output((result,), ()),), tuple(buffers), made, name)
+    regions = steps(*range(len(sizes), len(buffers)))
+    return RolledProgram(inputs, (Output((result,), ()),), tuple(buffers), regions, name)
 
 
 def _axes(*sizes: int) -> list[Places]:
@@ -154,10 +151,10 @@ def _gather(rows: int, n: int, m: int) -> RolledProgram:
     row, k, i = _axes(rows, m, n)
 
     def steps(number: int, size: int, sums: int, target: int) -> tuple[Region, ...]:
-        reads, each = [(0, row * n + i), (1, row * m + k), (number, i), (size, i * 0)], np.arange(rows * m)
+        reads, every = [(0, row * n + i), (1, row * m + k), (number, i), (size, i * 0)], np.arange(rows * m)
         return (
             _loop(_chosen(), reads, (sums, row * m + k), "add"),
-            _loop(_inside(), [(sums, each), (1, each), (size, each * 0)], (target, each), "store"),
+            _loop(_inside(), [(sums, every), (1, every), (size, every * 0)], (target, every), "store"),
         )
 
     return _program("gather", (rows * n, rows * m), [np.arange(n), np.array([n])], rows * m, rows * m, steps)
@@ -171,12 +168,3 @@ def _scatter(rows: int, n: int, m: int) -> RolledProgram:
         return (_loop(_chosen(), reads, (target, row * n + i), "add"),)
 
     return _program("scatter", (rows * m, rows * m), [np.arange(n), np.array([n])], 0, rows * n, steps)
-
-
-_LOOPS: dict[str, Callable[..., RolledProgram]] = {
-    "order": _order,
-    "insertion": lambda n, m: _insertion(n, m, right=False),
-    "insertion_right": lambda n, m: _insertion(n, m, right=True),
-    "gather": _gather,
-    "scatter": _scatter,
-}

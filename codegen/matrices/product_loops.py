@@ -1,7 +1,7 @@
 """Matrix products as nests: some rows a round, in blocks of terms, over all columns.
 
-Of a product that is symmetric, blocks of rows and columns on and below the diagonal: the sums of a block are registers.
-That is twice as quick as a library, which computes all of it.
+A symmetric product has only the blocks on and below the diagonal, with the sums of a block in registers. That is twice
+as quick as a library, which computes all of it.
 
 A block of rows and terms reads each number of the matrix on the right once for all its rows, and adds to each number of
 the product once for all its terms. Terms are added from left to right in each block, and then block by block.
@@ -29,22 +29,22 @@ SIDE = 5  # of a block of sums: ten numbers make 25 products
 
 
 def sums_of_products(rows: int, terms: int) -> Program:
-    """Return the products of so many rows with one column, added from left to right; slots are the rows, the column.
+    """Return the products of `rows` rows with one column, added from left to right; slots are the rows, the column.
 
     >>> body = sums_of_products(2, 3)
     >>> len(body.inputs), len(body.outputs), sum(map(bool, body.operands))
     (9, 2, 10)
     """
-    made, names = RowTable(), [f"slot_{k}" for k in range((rows + 1) * terms)]
-    slots = [made.leaf(sp.Symbol(name, real=True)) for name in names]
+    rows_of_body, names = RowTable(), [f"slot_{k}" for k in range((rows + 1) * terms)]
+    slots = [rows_of_body.leaf(sp.Symbol(name, real=True)) for name in names]
     column, sums = slots[rows * terms :], []
     for row in range(rows):
         pairs = zip(slots[row * terms : (row + 1) * terms], column, strict=True)
-        first, *others = [made.pair(sp.Mul, *pair) for pair in pairs]
+        first, *others = [rows_of_body.pair(sp.Mul, *pair) for pair in pairs]
         for other in others:
-            first = made.pair(sp.Add, first, other)
+            first = rows_of_body.pair(sp.Add, first, other)
         sums.append(first)
-    return body_of(made, names, sums, "body")
+    return body_of(rows_of_body, names, sums, "body")
 
 
 def matrix_product(number: int, rows: int, inner: int, columns: int) -> RolledProgram:
@@ -56,29 +56,29 @@ def matrix_product(number: int, rows: int, inner: int, columns: int) -> RolledPr
     """
     sizes = number * rows * inner, number * inner * columns, number * rows * columns
 
-    def region(first: int, its: int, start: int, blocks: int, terms: int) -> Region:
+    def region(first: int, height: int, start: int, blocks: int, terms: int) -> Region:
         """Return the loop over some blocks of terms, and all columns, of the first rows of a block."""
         block, column = (axis.ravel() for axis in np.indices((blocks, columns)))
         inside = start + block * terms
 
-        def moving(places: Places, each: int, row: int) -> Tables:
-            return replace(table(places), shifts=(each, row) if number > 1 else (row,))
+        def moving(places: Places, matrix: int, row: int) -> Tables:
+            return replace(table(places), shifts=(matrix, row) if number > 1 else (row,))
 
-        rows_read = [
-            Gather(0, moving((first + row) * inner + inside + k, rows * inner, its * inner))
-            for row in range(its)
-            for k in range(terms)
-        ]
-        read = [Gather(1, moving((inside + k) * columns + column, inner * columns, 0)) for k in range(terms)]
-        results = tuple(
-            Result(row, 2, moving((first + row) * columns + column, rows * columns, its * columns), "add")
-            for row in range(its)
-        )
-        return Region(sums_of_products(its, terms), blocks * columns, (*rows_read, *read), results)
+        def left(place: Places) -> Tables:
+            return moving(place, rows * inner, height * inner)
+
+        def product(place: Places) -> Tables:
+            return moving(place, rows * columns, height * columns)
+
+        block_rows = range(first, first + height)
+        reads = [Gather(0, left(row * inner + inside + k)) for row in block_rows for k in range(terms)]
+        reads += [Gather(1, moving((inside + k) * columns + column, inner * columns, 0)) for k in range(terms)]
+        results = [Result(k, 2, product(row * columns + column), "add") for k, row in enumerate(block_rows)]
+        return Region(sums_of_products(height, terms), blocks * columns, tuple(reads), tuple(results))
 
     nests = tuple(
-        Nest(rounds, tuple(region(first, its, *block) for block in _blocks(inner, TERMS)))
-        for first, rounds, its in _blocks(rows, ROWS)
+        Nest(rounds, tuple(region(first, height, *block) for block in _blocks(inner, TERMS)))
+        for first, rounds, height in _blocks(rows, ROWS)
     )
     buffers = Buffer("input", sizes[0]), Buffer("input", sizes[1]), Buffer("output", sizes[2])
     inputs = Input("matrix_0", sizes[:1]), Input("matrix_1", sizes[1:2])
@@ -87,7 +87,7 @@ def matrix_product(number: int, rows: int, inner: int, columns: int) -> RolledPr
 
 
 def lower_products(left: Gather, right: Gather, rows: int, inner: int, product: int) -> list[Nest]:
-    """Return the nests that add the sums of products of two lists of rows, where the first is not behind the second.
+    """Return the nests that add the products of two lists of rows, of pairs whose first row is not before the second.
 
     All rows have `inner` numbers, and those of a list are side by side.
 
@@ -109,23 +109,23 @@ def lower_products(left: Gather, right: Gather, rows: int, inner: int, product: 
     whole, rest = divmod(rows, SIDE)
     last = whole * SIDE
     nests = [nest(whole - k, (k * SIDE, SIDE, SIDE), (0, SIDE, SIDE)) for k in range(whole)]
+    if rest and whole:
+        nests.append(nest(whole, (last, rest, 0), (0, SIDE, SIDE)))
     if rest:
-        nests += [nest(whole, (last, rest, 0), (0, SIDE, SIDE))] * bool(whole) + [
-            nest(1, (last, rest, 0), (last, rest, 0))
-        ]
+        nests.append(nest(1, (last, rest, 0), (last, rest, 0)))
     return nests
 
 
 @cache
 def _all_products(rows: int, columns: int) -> Program:
-    """Return the products of each of some slots with each of others."""
-    made, names = RowTable(), [f"slot_{k}" for k in range(rows + columns)]
-    slots = [made.leaf(sp.Symbol(name, real=True)) for name in names]
-    return body_of(made, names, [made.pair(sp.Mul, a, b) for a in slots[:rows] for b in slots[rows:]], "body")
+    """Return the body of the products of each of some slots with each of others."""
+    table, names = RowTable(), [f"slot_{k}" for k in range(rows + columns)]
+    slots = [table.leaf(sp.Symbol(name, real=True)) for name in names]
+    return body_of(table, names, [table.pair(sp.Mul, a, b) for a in slots[:rows] for b in slots[rows:]], "body")
 
 
 def _blocks(size: int, width: int) -> Iterator[tuple[int, int, int]]:
-    """Return where blocks begin, how many there are, and how wide they are: whole ones, and what is left.
+    """Return the begin, number and width of blocks: whole ones, and a rest.
 
     >>> list(_blocks(9, 4)), list(_blocks(3, 4))
     ([(0, 2, 4), (8, 1, 1)], [(0, 1, 3)])

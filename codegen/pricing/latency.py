@@ -5,13 +5,13 @@ from __future__ import annotations
 from codegen.ir.program import Program, reachable
 from codegen.pricing.price_table import NANOSECONDS, kind_of, kinds, lowered, on_lanes, operations, registers
 
-# Nanoseconds until a result is there, at 3.5 GHz; of functions, as formulas on lanes.
+# Nanoseconds until a result is ready, at 3.5 GHz; of functions, as formulas on lanes.
 LATENCY = {"operation": 1.1, "sum": 0.0, "div": 6.6, "sqrt": 9.0}
 FUNCTION = 25.0
 
 
 def longest_way(program: Program) -> float:
-    """Return the nanoseconds of the longest way from an input to a result.
+    """Return the nanoseconds of the longest path from an input to a result.
 
     >>> import sympy as sp
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -29,7 +29,7 @@ def longest_way(program: Program) -> float:
 
 
 def busy(program: Program, width: int) -> float:
-    """Return the nanoseconds for which a program keeps the processor busy, with so many points side by side."""
+    """Return the nanoseconds for which a program keeps the processor busy, with `width` points side by side."""
     rows = reachable(program, [row for output in program.outputs for row in output.rows])
-    found = on_lanes(operations(kinds(program, rows)))
-    return registers(width) * sum(NANOSECONDS[name] * count for name, count in found.items())
+    entries = on_lanes(operations(kinds(program, rows)))
+    return registers(width) * sum(NANOSECONDS[name] * count for name, count in entries.items())

@@ -1,8 +1,8 @@
 """Price a kernel before it is built: nanoseconds a call and seconds to build.
 
 Straight lines, a sweep over columns and loops are priced in one unit, from one table (`codegen.pricing.price_table`);
-see docs/design/price.md. A price is a sum: `Work` says how much there is of each entry of the table, and its price is
-the sum over them. So prices can be added, and fitted. What a call from Python costs besides is `CALL`, and in no price.
+see docs/design/price.md. `Work` has an amount of each entry of the table, and its price is the sum over them. So prices
+can be added, and fitted. The cost of a call from Python is `CALL`, and in no price.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sympy as sp
 
 from codegen.ir.program import Program, Rows, reachable
 from codegen.ir.region import Nest, Region, RolledProgram, Step, regions_of
-from codegen.ir.tables import Indexed, Table, runs
+from codegen.ir.tables import Indexed, runs
 from codegen.pricing.places import Use, places_work, vectors_of, without_gaps
 from codegen.pricing.price_table import (
     CACHED,
@@ -42,13 +42,12 @@ from codegen.records import dataclass
 WORTH = 3.0  # uses of a number from which on it is packed, see `codegen.loops.optimise.packing`
 WRITTEN_OUT = 4  # operations for each product or sum of a matrix operation: pivots are chosen, and rows wait
 GROUPED = frozenset(name for name in NANOSECONDS if f"lanes {name}" in NANOSECONDS) - {"operation", "sum"}
-_PLAIN = frozenset({sp.Add, sp.Mul})  # heads that are in no group
 AT_ONCE = 16  # operations that the processor begins in the time that one waits for another
 
 
 @dataclass(frozen=True)
 class Work:
-    """How much there is of each entry of the table of prices, to call and to build."""
+    """Amounts of the entries of the table of prices, to call and to build."""
 
     call: Counter[str] = field(default_factory=Counter)
     build: Counter[str] = field(default_factory=Counter)
@@ -66,7 +65,7 @@ class Work:
 
 
 def straight_work(program: Program) -> Work:
-    """What a program has in straight lines.
+    """Return the work of a program in straight lines.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
@@ -82,60 +81,56 @@ def straight_work(program: Program) -> Work:
 
 
 def rows_work(
-    counted: Mapping[Kind, int],
-    stored: int = 0,
-    zeros: int = 0,
-    waits: float = 0.0,
+    counted: Mapping[Kind, int], stored: int = 0, zeros: int = 0, waits: float = 0.0,
     alone: Mapping[Kind, int] | None = None,
-) -> Work:
-    """What straight lines have of which only the number of rows of each kind is known.
+) -> Work:  # fmt: skip
+    """Return the work of straight lines with a number of rows of each kind.
 
-    `stored` numbers are stored and `zeros` cleared; `waits` operations wait for the one before, and those that are
-    `alone` have none like them that they do not wait for.
+    `stored` numbers are stored and `zeros` cleared; `waits` operations wait for the one before, and operations that
+    are `alone` have no independent ones like them.
 
-    >>> one, two = (rows_work({(sp.tan, 1, None): count}).price for count in (1, 2))
-    >>> two == one + one, two.call == 2 * one.call
+    >>> single, double = (rows_work({(sp.tan, 1, None): count}).price for count in (1, 2))
+    >>> double == single + single, double.call == 2 * single.call
     (False, True)
     """
-    found = operations(counted)
-    total, rows = found.total(), sum(counted.values())
-    call = _in_groups(found, operations(alone or {})) + Counter(
+    entries = operations(counted)
+    total, rows = entries.total(), sum(counted.values())
+    call = _in_groups(entries, operations(alone or {})) + Counter(
         store=stored, cache=stored * (stored > NEAREST), zero=_zero(zeros), far=total * (total > LONG)
     )
     call["farther"] = max(0, total - LONGER)
     call["wait"] = max(0, round(waits - total / AT_ONCE))
-    grouped = total - found["operation"] - found["sum"]
+    grouped = total - entries["operation"] - entries["sum"]
     return Work(call, Counter({"kernel": 1, "row": rows, "encoded": total, "grouped": grouped, "result": stored}))
 
 
-def _in_groups(found: Counter[str], alone: Mapping[str, int]) -> Counter[str]:
-    """Put quotients, roots and functions with a formula for lanes side by side, as `codegen.lowering.group` does."""
-    together = {name: count - alone.get(name, 0) for name, count in found.items() if name in GROUPED}
+def _in_groups(entries: Counter[str], alone: Mapping[str, int]) -> Counter[str]:
+    """Put quotients, roots and functions with a formula for lanes side by side, like `codegen.lowering.group`."""
+    together = {name: count - alone.get(name, 0) for name, count in entries.items() if name in GROUPED}
     dear = {name: count for name, count in together.items() if count >= LANES_AT_ONCE}
     wide = Counter({f"lanes {name}": ceil(count / LANES_AT_ONCE) for name, count in dear.items()})
-    return found - Counter(dear) + wide
+    return entries - Counter(dear) + wide
 
 
 def _zero(numbers: int) -> int:
-    """How much it is to clear numbers."""
     return numbers if numbers > NEAREST else numbers // LANES_AT_ONCE
 
 
 def _chains(rows: Rows, order: Sequence[int]) -> tuple[int, Counter[Kind]]:
-    """Return how many operations wait for each other on the longest way through rows, and those that are alone.
+    """Return the length of the longest path through rows, and the operations that are alone.
 
-    Alone are operations that are grouped, but fewer than a register has lanes are as far down.
+    Operations that could be grouped are alone where fewer of them are on the same level than a register has lanes.
     """
     operands, heads = rows.operands, rows.heads
-    waits: dict[int, tuple[int, int]] = {}  # operations on the longest way to a row, and those that are grouped
+    waits: dict[int, tuple[int, int]] = {}  # operations on the longest path to a row, and the grouped ones
     alike: Counter[tuple[int, Kind]] = Counter()
     for row in order:
         parts = operands[row]
         if not parts:
             waits[row] = 0, 0
             continue
-        longest, level = (max(each) for each in zip(*[waits[part] for part in parts], strict=True))
-        if heads[row] not in _PLAIN and _is_grouped(kind := kind_of(rows, row)):
+        longest, level = (max(lengths) for lengths in zip(*[waits[part] for part in parts], strict=True))
+        if heads[row] not in (sp.Add, sp.Mul) and _is_grouped(kind := kind_of(rows, row)):
             level += 1
             alike[level, kind] += 1
         waits[row] = longest + 1, level
@@ -150,8 +145,8 @@ def _is_grouped(kind: Kind) -> bool:
     return any(name in GROUPED for name, _ in lowered(kind))
 
 
-def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int]) -> int:
-    """Return how many operations wait for each other on the longest way through rows from `given` ones.
+def longest_chain(rows: Rows, order: Sequence[int], sources: Sequence[int]) -> int:
+    """Return the number of operations on the longest path through rows from `sources`.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x, y = sp.symbols("x y")
@@ -160,7 +155,7 @@ def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int]) -> int
     (3, 1)
     """
     operands = rows.operands
-    longest = dict.fromkeys(given, 0)
+    longest = dict.fromkeys(sources, 0)
     for row in order:
         known = [longest[part] for part in operands[row] if part in longest]
         if known:
@@ -169,7 +164,7 @@ def longest_chain(rows: Rows, order: Sequence[int], given: Sequence[int]) -> int
 
 
 def sweep_work(program: Program, lanes: int, halves: Halves | None = None) -> Work:
-    """What a seeded program has as a sweep over its columns, `lanes` at once; its halves may be known."""
+    """Return the work of a seeded program as a sweep over its columns, `lanes` at once; its halves may be known."""
     halves = halves or halves_of(program)
     once, columns = operations(halves.once), on_lanes(operations(halves.columns))
     emitted, rows = once.total() + columns.total(), halves.once.total() + halves.columns.total()
@@ -186,16 +181,13 @@ def sweep_work(program: Program, lanes: int, halves: Halves | None = None) -> Wo
 
 
 def _far(size: int, used: int) -> Counter[str]:
-    """How many numbers of an array that are used come from beyond the nearest cache, or go there."""
+    """Return how many used numbers of an array are loaded from, or stored to, caches beyond the nearest one."""
     return Counter({"memory" if size > CACHED else "cache": used} if size > NEAREST else {})
 
 
 @dataclass(frozen=True)
 class Halves:
-    """Rows of a sweep by kind: done once, done for every column, and for the columns that need them.
-
-    `crossing` values of the first half are read by the second one.
-    """
+    """Rows of a sweep by kind: once, for every column, for the columns that need them; `crossing` link both halves."""
 
     once: Counter[Kind]
     columns: Counter[Kind]
@@ -209,10 +201,7 @@ class Halves:
 
 
 def halves_of(program: Program) -> Halves:
-    """Count the rows of a seeded program.
-
-    A column needs the rows that its unit vector reaches: each row carries a bit for every column.
-    """
+    """Count the rows of a seeded program; each row carries a bit for every column that it depends on."""
     columns, start = program.inputs[-1].size, program.input_count - program.inputs[-1].size
     reached, full = [0] * len(program), (1 << columns) - 1
     once, swept, entries = Counter[Kind](), Counter[Kind](), Counter[Kind]()
@@ -230,15 +219,15 @@ def halves_of(program: Program) -> Halves:
                 continue
             swept[kind] += 1
             entries[kind] += mask.bit_count()
-            given = [u for u in operands if not reached[u] and u not in program.atoms]
-            crossing.update(given)
-            if given and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.halves`)
+            residuals = [u for u in operands if not reached[u] and u not in program.atoms]
+            crossing.update(residuals)
+            if residuals and kind[0] is sp.Mul and mask != full:  # the product is guarded (`codegen.lowering.halves`)
                 swept[sp.Mul, 2, None] += 1
     return Halves(once, swept, entries, len(crossing))
 
 
 def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
-    """What the loops of a rolled program have, and the trace of so many operations in which they were found.
+    """Return the work of the loops of a rolled program, and of the trace of `traced` operations they were found in.
 
     >>> from codegen.ir.region import Buffer, Gather, Result
     >>> from codegen.ir.tables import Affine
@@ -255,17 +244,17 @@ def rolled_work(program: RolledProgram, traced: int = 0) -> Work:
     >>> [rolled_work(program).price.call < unrolled_work(program).price.call for program in programs]
     [False, True, True]
     """
-    found = Work(Counter(zero=_cleared(program)), Counter(kernel=1, traced=traced, nest=_nests(program.steps)))
+    work = Work(Counter(zero=_cleared(program)), Counter(kernel=1, traced=traced, nest=_nests(program.steps)))
     writers = Counter(
         buffer for region, _ in regions_of(program.steps) for buffer in {use.buffer for use in region.results}
     )
     for region, counts in regions_of(program.steps):
-        found += _region_work(program, region, prod(counts), {buffer for buffer, n in writers.items() if n == 1})
-    return found
+        work += _region_work(program, region, prod(counts), {buffer for buffer, n in writers.items() if n == 1})
+    return work
 
 
 def unrolled_work(program: RolledProgram) -> Work:
-    """What the straight lines have that a rolled program stands for, before any two of them are shared."""
+    """Return the work of a rolled program in straight lines, before common subexpressions are shared."""
     counted, alone, waits = Counter[Kind](), Counter[Kind](), 0
     for region, counts in regions_of(program.steps):
         times = prod(counts) * region.count
@@ -287,7 +276,7 @@ def _kinds_of(body: Program) -> Counter[Kind]:
 
 
 def _waits(region: Region) -> int:
-    """Operations of a region that wait for each other: from what is carried on to what is carried on."""
+    """Return the number of operations of a region that wait for each other: from carry to carry."""
     if region.parallel or region.count == 1:
         return 0
     carried = range(len(region.gathers), len(region.gathers) + len(region.carries))
@@ -296,69 +285,60 @@ def _waits(region: Region) -> int:
 
 
 def _region_work(program: RolledProgram, region: Region, rounds: int, alone: Container[int]) -> Work:
-    """What a region has that is run so many times; to buffers that are `alone` one region writes."""
+    """Return the work of a region that is run in `rounds`; only one region writes to buffers that are `alone`."""
     if region.matrix is not None:
         term = "product term" if region.matrix.kind == "product" else "matrix term"
         return Work(Counter({"matrix": rounds, term: rounds * region.matrix.operations}), Counter(region=1))
     counted = _kinds_of(region.body)
-    found = operations(counted)
-    grouped = found.total() - found["operation"] - found["sum"]
+    entries = operations(counted)
+    grouped = entries.total() - entries["operation"] - entries["sum"]
     index = sum(use.table.count for use in region.uses if isinstance(use.table, Indexed))
-    build = Counter(region=1, row=sum(counted.values()), emitted=found.total(), grouped=grouped, index=index)
-    once = (
-        _on_lanes(program, region, found, alone) if region.parallel and region.count > 1 else _one_by_one(region, found)
-    )
+    build = Counter(region=1, row=sum(counted.values()), emitted=entries.total(), grouped=grouped, index=index)
+    side_by_side = region.parallel and region.count > 1
+    once = _on_lanes(program, region, entries, alone) if side_by_side else _one_by_one(region, entries)
     once["region"] += 1
     for use in region.uses:
-        if _moves(use.table):
+        if not use.table.fixed:
             once += _far(program.buffers[use.buffer].size, region.count)
     return Work(Counter({name: rounds * amount for name, amount in once.items()}), build)
 
 
-def _one_by_one(region: Region, found: Counter[str]) -> Counter[str]:
-    """One repetition after the other: what waits has the time to read and to store."""
+def _one_by_one(region: Region, entries: Counter[str]) -> Counter[str]:
+    """Return the calls' work of sequential repetitions: loads and stores fit into the time of waiting."""
     uses, waits = len(region.uses), _waits(region)
-    call = Counter({name: region.count * count for name, count in found.items()})
+    call = Counter({name: region.count * count for name, count in entries.items()})
     call["store"] += 0 if waits else region.count * uses
-    call["wait"] += max(0, waits - region.count * found.total() // AT_ONCE)
+    call["wait"] += max(0, waits - region.count * entries.total() // AT_ONCE)
     return call
 
 
-def _on_lanes(program: RolledProgram, region: Region, found: Counter[str], alone: Container[int]) -> Counter[str]:
-    """Repetitions side by side, in stretches in which all tables have a step."""
+def _on_lanes(program: RolledProgram, region: Region, entries: Counter[str], alone: Container[int]) -> Counter[str]:
+    """Return the calls' work of repetitions side by side, in stretches in which all tables have a step."""
     uses: list[Use] = [("gather", use.table) for use in region.gathers]
     uses += [(use.kind, use.table) for use in region.results]
-    often = Counter([use.buffer for use in region.uses if _moves(use.table)])
-    packed = [
-        number
-        for number, use in enumerate(region.uses)
-        if often[use.buffer] * region.count >= WORTH * program.buffers[use.buffer].size
-    ]
+    often = Counter([use.buffer for use in region.uses if not use.table.fixed])
+    sizes = [WORTH * program.buffers[use.buffer].size for use in region.uses]
+    packed = [k for k, use in enumerate(region.uses) if often[use.buffer] * region.count >= sizes[k]]
     for buffer in dict.fromkeys(use.buffer for use in region.results):
         written = [k for k, use in enumerate(region.results, len(region.gathers)) if use.buffer == buffer]
         packed += without_gaps(region.count, uses, written, alone=buffer in alone)
     vectors = vectors_of(region.count, runs([table for _, table in uses], region.count))
-    call = Counter({name: vectors * count for name, count in on_lanes(found).items()})
+    call = Counter({name: vectors * count for name, count in on_lanes(entries).items()})
     return call + places_work(region.count, uses, packed)
 
 
-def _moves(table: Table) -> bool:
-    return not table.fixed
-
-
 def _nests(steps: Sequence[Step]) -> int:
-    """Return how many nests there are."""
-    stack, found = list(steps), 0
+    stack, nests = list(steps), 0
     while stack:
         step = stack.pop()
         if isinstance(step, Nest):
-            found += 1
+            nests += 1
             stack += step.steps
-    return found
+    return nests
 
 
 def _stored(program: RolledProgram) -> tuple[int, int]:
-    """Numbers of the outputs that are written, as far as the number of stores shows it, and the others."""
+    """Return how many numbers of the outputs are written, at most, and how many are not."""
     written = _written(program)
     sizes = {program.first_output + k: output.size for k, output in enumerate(program.outputs)}
     stored = sum(min(size, written[buffer]) for buffer, size in sizes.items())
@@ -366,7 +346,7 @@ def _stored(program: RolledProgram) -> tuple[int, int]:
 
 
 def _cleared(program: RolledProgram) -> int:
-    """Numbers of the buffers that are cleared: those with sums, and those with fewer stores than places."""
+    """Return the work to clear buffers: those with sums, and those with fewer stores than places."""
     written = _written(program)
     added = {use.buffer for region, _ in regions_of(program.steps) for use in region.results if use.kind == "add"}
     return sum(
@@ -377,7 +357,6 @@ def _cleared(program: RolledProgram) -> int:
 
 
 def _written(program: RolledProgram) -> Counter[int]:
-    """How often numbers of each buffer are written."""
     written: Counter[int] = Counter()
     for region, counts in regions_of(program.steps):
         for use in region.results:

@@ -3,8 +3,8 @@
 The numbers are fitted by `python -m benchmarks.price --fit`; docs/design/price.md says how, and how wrong they are.
 Only ratios matter for choices, and they differ little between machines. Results never depend on them.
 
-What a head costs is not written down: it is what its row in the table of intrinsics is lowered to. So a head that has a
-lowering has a price, and one whose function has a formula for lanes is priced as such.
+The price of a head is that of its lowering, by its row in the table of intrinsics. So every head with a lowering has a
+price, and functions with a formula for lanes have the price of it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codegen.ir.machine_rows import LEAVES, Machine, Row
 from codegen.ir.program import Head, Rows
 from codegen.records import dataclass
 
-LANES_AT_ONCE = 4  # doubles that go through the processor as fast as one: longer registers take two turns
+LANES_AT_ONCE = 4  # doubles that are computed as fast as one: longer registers take twice the time
 LONG = 30_000  # operations of straight lines that do not fit into the caches next to the processor
 LONGER = 250_000  # operations whose code (7 bytes each) and numbers do not fit into the caches of one processor
 NEAREST, CACHED = 2**12, 2**17  # numbers that fit into the nearest cache, and into the caches
@@ -30,18 +30,18 @@ CALL = 100.0  # nanoseconds of a call from Python, whatever it computes: 50 to 1
 
 CALLS = 1e6  # that a kernel is expected to have
 Way = Literal["straight", "sweep", "rolled"]
-FASTER = 1.5  # straight lines have to be so many times faster to call than loops
-SWEPT = 1.1  # a sweep may cost so many times as much as loops: predicted, it comes out a little too dear
+FASTER = 1.5  # how much faster to call straight lines have to be than loops
+SWEPT = 1.1  # how much more than loops a sweep may cost: its prediction is a little too high
 
 # Nanoseconds. First one number at a time, as throughput.
 NANOSECONDS: dict[str, float] = {
     "operation": 0.035,  # an addition, a product, a choice...
-    "average": 0.12,  # the same where nothing is known of what it waits for
+    "average": 0.12,  # the same where its dependences are unknown
     "far": 0.027,  # besides, where the code is long
     "farther": 0.6,  # besides, for each operation beyond those that the caches hold
     "div": 0.81,
     "sqrt": 1.6,
-    "sum": 0.32,  # an addition that goes on with a sum, besides
+    "sum": 0.32,  # an addition that continues a sum, besides
     "wait": 0.5,  # an operation that waits for the one before
     "store": 0.086,  # of a result, or where a row of straight lines is kept
     "zero": 0.11,  # four numbers that are cleared; or one that does not fit into the nearest cache
@@ -53,7 +53,7 @@ NANOSECONDS: dict[str, float] = {
     "lanes sqrt": 1.7,
     "lanes load": 0.011,  # side by side
     "lanes store": 0.22,
-    # What loops are made of.
+    # In loops.
     "stride": 0.1,  # a number that is read in short steps
     "stride store": 0.069,
     "stride add": 0.03,
@@ -87,7 +87,7 @@ NANOSECONDS: dict[str, float] = {
 # Seconds.
 SECONDS: dict[str, float] = {
     "kernel": 0.00093,  # whatever it computes
-    "traced": 7.6e-6,  # an operation that is traced, and looked at for what repeats
+    "traced": 7.6e-6,  # an operation that is traced, and searched for loops
     "row": 0.75e-6,  # of a program: differentiated, written
     "encoded": 9.5e-6,  # an operation of straight lines that is lowered, and written by the encoder
     "swept": 20e-6,  # one of a sweep, which is split before
@@ -101,14 +101,12 @@ SECONDS: dict[str, float] = {
 
 FEW_BLOCKS = 2  # of columns: a sweep over more is compiled by LLVM, whose code is up to a fifth quicker to call
 
-_MOST_ORDERS = 3  # constant operands that a head may have in front
-
 # A head and the number of its operands; of a power its constant exponent, "sum" for an addition to a sum.
 Kind: TypeAlias = tuple[Head, int, float | str | None]
 
 
 def nanoseconds(operations: Mapping[str, int]) -> float:
-    """Return what machine operations that are counted by kind cost one by one.
+    """Return the cost of machine operations, counted by kind, one by one.
 
     >>> nanoseconds({"add": 3}) == 3 * NANOSECONDS["average"], nanoseconds({"div": 2}) == 2 * NANOSECONDS["div"]
     (True, True)
@@ -117,7 +115,7 @@ def nanoseconds(operations: Mapping[str, int]) -> float:
 
 
 def registers(lanes: int) -> float:
-    """Return what an operation on so many lanes costs, in operations on one register.
+    """Return the cost of an operation on some lanes, in operations on one register.
 
     >>> registers(2), registers(4), registers(8)
     (1.0, 1.0, 2.0)
@@ -125,8 +123,8 @@ def registers(lanes: int) -> float:
     return max(1.0, lanes / LANES_AT_ONCE)
 
 
-def kinds(rows: Rows, wanted: Sequence[int] | range) -> Counter[Kind]:
-    """Count rows by kind; leaves are none.
+def kinds(rows: Rows, chosen: Sequence[int] | range) -> Counter[Kind]:
+    """Count rows by kind, without leaves.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> x = sp.Symbol("x")
@@ -135,12 +133,12 @@ def kinds(rows: Rows, wanted: Sequence[int] | range) -> Counter[Kind]:
     [('exp', '1', 'None'), ('Add', '2', 'None'), ('Pow', '2', '-1.0')]
     """
     heads, operands = rows.heads, rows.operands
-    found: list[Kind] = []
-    for row in wanted:
+    all_kinds: list[Kind] = []
+    for row in chosen:
         if parts := operands[row]:
             head = heads[row]
-            found.append(kind_of(rows, row) if head is sp.Add or head is sp.Pow else (head, len(parts), None))
-    return Counter(found)
+            all_kinds.append(kind_of(rows, row) if head is sp.Add or head is sp.Pow else (head, len(parts), None))
+    return Counter(all_kinds)
 
 
 def kind_of(rows: Rows, row: int) -> Kind:
@@ -163,23 +161,23 @@ def operations(counted: Mapping[Kind, int]) -> Counter[str]:
     >>> sorted(operations({(sp.tan, 1, None): 3, (sp.Add, 4, "sum"): 2, (sp.Pow, 2, -0.5): 1}).items())
     [('div', 1), ('operation', 6), ('sqrt', 1), ('sum', 2), ('tan', 3)]
     """
-    found: Counter[str] = Counter()
+    entries: Counter[str] = Counter()
     for kind, count in counted.items():
         for name, times in lowered(kind):
-            found[name] += times * count
-    return found
+            entries[name] += times * count
+    return entries
 
 
 @cache
 def lowered(kind: Kind) -> tuple[tuple[str, int], ...]:
-    """Return the entries of `NANOSECONDS` that a row is lowered to; one call where that needs more than its kind.
+    """Return the entries of `NANOSECONDS` that a row is lowered to; one call where the kind does not determine them.
 
     >>> lowered((sp.Mul, 3, None)), lowered((sp.Pow, 2, None)), lowered((sp.Function("f"), 2, None))
     ((('operation', 2),), (('pow', 1),), (('call', 1),))
     """
     head, arity, detail = kind
     row = INTRINSICS.get(head)
-    for orders in range(_MOST_ORDERS + 1 if row is not None else 0):  # a head may be one of constant orders
+    for orders in range(4 if row is not None else 0):  # the first operands may be constant orders
         machine = Machine()
         operands = [machine.const(1.0) if k < orders else machine.input(k) for k in range(arity)]
         if isinstance(detail, float):
@@ -188,8 +186,8 @@ def lowered(kind: Kind) -> tuple[tuple[str, int], ...]:
             row.native(machine, *operands)  # type: ignore[union-attr]
         except (LoweringError, TypeError):
             continue
-        found = sum(map(_entries, machine.rows), Counter({"sum": 1}) if detail == "sum" else Counter())
-        return tuple(found.items())
+        entries = sum(map(_entries, machine.rows), Counter({"sum": 1}) if detail == "sum" else Counter())
+        return tuple(entries.items())
     return (("call", 1),)
 
 
@@ -198,19 +196,13 @@ def _entries(row: Row) -> Counter[str]:
     code = row[0]
     if code in LEAVES:
         return Counter()
-    if code == "power":
-        return _power(row[1])
+    if code == "power":  # a chain of products, a root, a quotient
+        size, whole = abs(row[1]), int(abs(row[1]))
+        products = max(whole.bit_length() - 1, 0) + max(whole.bit_count() - 1, 0) + (whole > 0 and size > whole)
+        return +Counter(operation=products, sqrt=int(size > whole), div=int(row[1] < 0))
     if code == "call":
         return Counter({entry_of(row[1]): 1})
     return Counter({code if code in NANOSECONDS else "operation": 1})
-
-
-def _power(exponent: float) -> Counter[str]:
-    """A chain of products, a root, a quotient."""
-    whole = int(abs(exponent))
-    products = max(whole.bit_length() - 1, 0) + max(whole.bit_count() - 1, 0) + (whole > 0 and abs(exponent) > whole)
-    found = Counter(operation=products, sqrt=int(abs(exponent) > whole), div=int(exponent < 0))
-    return Counter({name: count for name, count in found.items() if count})
 
 
 def entry_of(symbol: str) -> str:
@@ -226,14 +218,14 @@ def entry_of(symbol: str) -> str:
     return "operation" if symbol.startswith("llvm.") else "call"
 
 
-def on_lanes(found: Mapping[str, int]) -> Counter[str]:
+def on_lanes(entries: Mapping[str, int]) -> Counter[str]:
     """Return entries for a register of four lanes instead of one number.
 
     >>> sorted(on_lanes({"tanh": 1, "div": 2, "call": 3}).items())
     [('call', 12), ('lanes div', 2), ('lanes tanh', 1), ('move', 24)]
     """
     wide: Counter[str] = Counter()
-    for name, count in found.items():
+    for name, count in entries.items():
         if f"lanes {name}" in NANOSECONDS:
             wide[f"lanes {name}"] += count
         else:  # lane by lane, through memory
@@ -244,7 +236,7 @@ def on_lanes(found: Mapping[str, int]) -> Counter[str]:
 
 @dataclass(frozen=True)
 class Price:
-    """What a kernel costs: nanoseconds of a call, and seconds to build it.
+    """The cost of a kernel: nanoseconds of a call, and seconds to build it.
 
     >>> Price(300.0, 0.1) + Price(200.0, 0.25), round(Price(500.0, 0.3).total(1e6), 6)
     (Price(call=500.0, build=0.35), 0.8)
@@ -257,7 +249,7 @@ class Price:
         return Price(self.call + other.call, self.build + other.build)
 
     def total(self, calls: float = CALLS) -> float:
-        """Seconds to build and to call so many times."""
+        """Return the seconds to build and to call `calls` times."""
         return self.build + 1e-9 * calls * self.call
 
 

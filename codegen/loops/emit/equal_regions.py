@@ -1,10 +1,10 @@
 """Write loops that differ only in their arrays as one function with the arrays as parameters.
 
-Python code that repeats operations on arrays, as the time steps of a recurrent network, makes regions of their own of
+Python code that repeats operations on arrays, as the time steps of a recurrent network, makes separate regions of
 each repetition: the same bodies over the same tables, between other buffers. Two regions are equal if their bodies,
 counts, carries, results, lanes and blocks are, and if their tables differ by one distance for each buffer. Workspaces
-that are moved equally far are reached from one moved %work, so that the addresses in the function are what they were;
-any other array that is not the same in all regions is a pointer of its own.
+at equal distances are reached from one moved %work, so that the addresses in the function stay the same; any other
+array that differs between regions is a pointer parameter.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Places = list[tuple[int, int]]  # the buffers of a region in the order of their 
 
 @dataclass(frozen=True)
 class Shared:
-    """How a region is run: by the function of region `number`, which is given arrays by these names.
+    """The function of region `number` runs a region; `names` are its parameters for arrays.
 
-    `given` are the arrays of this region, as `Memory.pointers` has them ("%work 0" for the workspace), and how many
-    numbers they are moved. `memory` is where that function finds its buffers.
+    `given` are the arguments: arrays as in `Memory.pointers` ("%work 0" for the workspace), and how many numbers they
+    are moved. `memory` is where that function finds its buffers.
     """
 
     number: int
@@ -36,14 +36,14 @@ class Shared:
 
 
 def apart(regions: Sequence[Region], memory: Memory) -> list[Shared]:
-    """Return how regions are run by functions of their own."""
+    """Return a function for each region."""
     return [Shared(number, (), (), memory) for number in range(len(regions))]
 
 
 def shared(regions: Sequence[Region], facts: Sequence[Hashable], memory: Memory) -> list[Shared]:
-    """Return how regions are run, equal ones by the function of the first of them.
+    """Return the functions of regions; equal regions have the function of the first of them.
 
-    `facts` are what else has to be equal: the number of nests around, lanes, blocks, which sums are stores. Bodies are
+    `facts` have to be equal too: the number of nests around, lanes, blocks, the sums that are stores. Bodies are
     equal if they are one object (`codegen.ir.interning`).
     """
     known: dict[int, Hashable] = {}
@@ -51,17 +51,17 @@ def shared(regions: Sequence[Region], facts: Sequence[Hashable], memory: Memory)
     groups: dict[Hashable, list[int]] = {}
     for number, ((key, _), fact) in enumerate(zip(laid_out, facts, strict=True)):
         groups.setdefault((key, fact), []).append(number)
-    found = apart(regions, memory)
+    functions = apart(regions, memory)
     for members in groups.values():
         if len(members) > 1:
-            made = _together(members, [laid_out[number][1] for number in members], memory)
-            for number, one in zip(members, made, strict=True):
-                found[number] = one
-    return found
+            places = [laid_out[number][1] for number in members]
+            for number, function in zip(members, _together(members, places, memory), strict=True):
+                functions[number] = function
+    return functions
 
 
 def _laid_out(region: Region, memory: Memory, known: dict[int, Hashable]) -> tuple[Hashable, Places]:
-    """Return what equal regions have in common, and the places where their buffers are first used."""
+    """Return a key of equal regions, and the places where the buffers of a region are first used."""
     origins: dict[int, tuple[int, int]] = {}
     uses: list[Use] = [*region.reads, *region.results]
     tables = []
@@ -76,19 +76,19 @@ def _laid_out(region: Region, memory: Memory, known: dict[int, Hashable]) -> tup
 
 
 def _together(members: Sequence[int], places: Sequence[Places], memory: Memory) -> list[Shared]:
-    """Return how equal regions are run by the function of the first one."""
+    """Return the arguments with which equal regions call the function of the first one."""
     pointers, names = list(memory.pointers), dict[tuple[tuple[str, int], ...], str]()
     for used in zip(*places, strict=True):
         buffer, moves = used[0][0], [first - used[0][1] for _, first in used]
-        texts = [memory.pointers[each] for each, _ in used]
+        texts = [memory.pointers[number] for number, _ in used]
         start, kind = "", "array"
         if memory.has_room(buffer):  # the distance from the first region's in place of two addresses
             starts = [int(text.split()[1]) for text in texts]
             moves = [move + other - starts[0] for move, other in zip(moves, starts, strict=True)]
             texts, start, kind = ["%work 0"] * len(used), f" {starts[0]}", "work"
-        given = tuple(zip(texts, moves, strict=True))
-        if len(set(given)) > 1:
-            pointers[buffer] = names.setdefault(given, f"%{kind}{len(names)}") + start
+        arguments = tuple(zip(texts, moves, strict=True))
+        if len(set(arguments)) > 1:
+            pointers[buffer] = names.setdefault(arguments, f"%{kind}{len(names)}") + start
     moved = replace(memory, pointers=tuple(pointers))
     given_to = zip(*names, strict=True) if names else [()] * len(members)
-    return [Shared(members[0], tuple(names.values()), tuple(given), moved) for given in given_to]
+    return [Shared(members[0], tuple(names.values()), tuple(arguments), moved) for arguments in given_to]

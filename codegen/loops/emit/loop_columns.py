@@ -1,9 +1,9 @@
 """Describe the columns of a region's tables within runs, and find scatters that overlap.
 
 In the Hessian of a chain of squares, repetition k adds to places k and k + 1 of the diagonal. Vectors that are added to
-memory one place apart would wait for each other; instead, the lanes of the later sum move up, the last ones come in
-from the vector before, and all go to memory at once (`Overlap`). So it is where the diagonal lies among other entries
-that are stored in the same steps: with those, it fills whole vectors.
+memory one place apart would wait for each other; instead, the lanes of the later sum move up, the first ones come from
+the vector before, and all go to memory at once (`Overlap`). The same holds for a diagonal among other entries that are
+stored in the same steps: with those, it fills whole vectors.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ LONGEST_ROW = 8  # numbers that are stored side by side
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A table in a loop: the places in a run are `start + step * k`, or `start + index[k]`.
-
-    The columns of a region are numbered, gathers first.
-    """
+    """A table in a loop, numbered with gathers first: places in a run are `start + step * k` or `start + index[k]`."""
 
     number: int
     use: Use
@@ -37,7 +34,6 @@ class Column:
 
     @property
     def fixed(self) -> bool:
-        """Whether all repetitions of a run have one place."""
         return self.step == 0 and self.index is None
 
     @property
@@ -48,18 +44,16 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Overlap:
-    """Sums at places that follow each other, perhaps in steps, by result number: how many steps from the first."""
+    """Sums at places that follow each other, perhaps in steps: the number of steps from the first one, by result."""
 
     distances: dict[int, int]
 
     @property
     def first(self) -> int:
-        """The result with the first places."""
         return min(self.distances, key=self.distances.__getitem__)
 
     @property
     def longest(self) -> int:
-        """How far the last sum is from the first."""
         return max(self.distances.values())
 
 
@@ -73,12 +67,12 @@ class LoopColumns:
     overlaps: tuple[Overlap, ...] = ()
 
     def known(self, stored: AbstractSet[int]) -> LoopColumns:
-        """Return the same where it is known which results are stored: sums in steps go together only as stores."""
-        kept = [one for one in self.overlaps if self.results[one.first].step == 1 or one.distances.keys() <= stored]
+        """Return the same where some results are stores: sums in steps overlap only as stores."""
+        kept = (o for o in self.overlaps if self.results[o.first].step == 1 or o.distances.keys() <= stored)
         return replace(self, overlaps=tuple(kept))
 
     def places(self, overlap: Overlap) -> Places:
-        """Places of all sums of an overlap, each as often as vectors are added there."""
+        """Return the places of all sums of an overlap, each as often as vectors are added there."""
         column = self.results[overlap.first]
         parts = zip(column.starts.tolist() * (len(self.runs) // len(column.starts)), self.runs.lengths, strict=True)
         reach = [(first, column.step * int(length + overlap.longest)) for first, length in parts]
@@ -88,14 +82,16 @@ class LoopColumns:
 def columns_of(region: Region, width: int) -> LoopColumns:
     """Return the columns of a region that runs `width` repetitions side by side."""
     uses = region.uses
-    found = runs([use.table for use in uses], region.count)
-    if found is None:
-        found, columns = Runs(np.array([region.count]), (), ()), [_whole(*use) for use in enumerate(uses)]
+    table_runs = runs([use.table for use in uses], region.count)
+    if table_runs is None:
+        table_runs, columns = Runs(np.array([region.count]), (), ()), [_whole(*use) for use in enumerate(uses)]
     else:
-        columns = [Column(*parts) for parts in zip(range(len(uses)), uses, found.steps, found.starts, strict=True)]
+        columns = [
+            Column(*parts) for parts in zip(range(len(uses)), uses, table_runs.steps, table_runs.starts, strict=True)
+        ]
     results = columns[len(region.gathers) :]
     overlaps = _overlaps(region.results, results, width)
-    return LoopColumns(found, tuple(columns[: len(region.gathers)]), tuple(results), tuple(overlaps))
+    return LoopColumns(table_runs, tuple(columns[: len(region.gathers)]), tuple(results), tuple(overlaps))
 
 
 def rows_of(columns: Sequence[Column]) -> list[list[int]]:
@@ -116,11 +112,11 @@ def rows_of(columns: Sequence[Column]) -> list[list[int]]:
 def _follows(column: Column, before: Column) -> bool:
     use, other = column.use, before.use
     same = (use.buffer, use.table.shifts, column.step) == (other.buffer, other.table.shifts, before.step)
-    return same and len(column.starts) == len(before.starts) and bool((column.starts == before.starts + 1).all())
+    return same and np.array_equal(column.starts, before.starts + 1)
 
 
 def _whole(number: int, use: Use) -> Column:
-    """The column of one run, with an index where the table is not affine."""
+    """Return the column of one run, with an index where the table is not affine."""
     if isinstance(use.table, Affine):
         return Column(number, use, use.table.step, np.array([use.table.start]))
     first = int(use.table.index[0])
@@ -128,23 +124,20 @@ def _whole(number: int, use: Use) -> Column:
 
 
 def _overlaps(results: Sequence[Result], columns: Sequence[Column], width: int) -> list[Overlap]:
-    """Return the sums whose first places are less than a vector apart, at the same distance in all runs.
-
-    What is stored in longer steps than 1 counts if nothing is left out between.
-    """
+    """Return the sums, without gaps if in steps, whose first places are less than a vector apart in all runs alike."""
     families: dict[tuple[int, tuple[int, ...], int], list[int]] = {}
     for c, (use, column) in enumerate(zip(results, columns, strict=True)):
         if use.kind != "last" and column.index is None and 1 <= column.step <= LONGEST_ROW:
             families.setdefault((use.buffer, use.table.shifts, column.step), []).append(c)
-    found = []
+    overlaps = []
     for (_, _, step), family in families.items():
         if len({int(columns[c].starts[0]) % step for c in family}) < step:
-            continue  # there are gaps between what is stored
+            continue  # there are gaps
         left = sorted((c for c in family if results[c].kind == "add"), key=lambda c: int(columns[c].starts[0]))
         while left:
             apart = [columns[c].starts - columns[left[0]].starts for c in left]
             near = [(part == part[0]).all() and part[0] % step == 0 and part[0] < width * step for part in apart]
             group = {c: int(part[0]) // step for c, part, close in zip(left, apart, near, strict=True) if close}
-            found += [Overlap(group)] if len(group) > 1 else []
+            overlaps += [Overlap(group)] if len(group) > 1 else []
             left = [c for c in left if c not in group]
-    return found
+    return overlaps

@@ -14,13 +14,11 @@ from codegen.loops.emit.loop_text import Function
 from codegen.loops.emit.workspace import LINE
 from codegen.processor import vector_bits
 
-UNUSED = 0.5  # what a lane that is switched off computes with: harmless to most functions
-PAIR_AND_ONE = 3  # numbers of a row for which whole rows would be turned in vain: 4 are no faster than 2 and 1
 SMALLER = Symbol("llvm.umin.i64", "declare i64 @llvm.umin.i64(i64,i64)")
 
 
 class LaneFunction(Function):
-    """A function in the making, with what it does to several lanes at once."""
+    """A function under construction, whose values have several lanes."""
 
     k: str  # the repetition of the first lane
     length: str  # repetitions of the run
@@ -29,29 +27,29 @@ class LaneFunction(Function):
 
     @property
     def zero(self) -> str:
-        """What changes no sum, not even the sign of a zero."""
+        """The neutral element of addition: -0.0 keeps the sign of a zero."""
         return self.lanes.splat("-0.0")
 
     def name(self, column: Column) -> str:
-        """The pointer to where a column starts."""
+        """Return the pointer to the start of a column."""
         return f"%p{column.number}"
 
     def vector_of(self, kind: str, value: str) -> str:
-        """One number in all lanes."""
+        """Write one number into all lanes."""
         return in_all_lanes(self.new, Lanes(self.lanes.width, kind), value)
 
     def splat(self, value: str) -> str:
         return self.vector_of(self.scalar.type, value)
 
     def switched(self, value: str, zero: str = "") -> str:
-        """The value, in lanes that have no repetition a zero."""
+        """Return the value, in lanes that have no repetition a zero."""
         kind = self.lanes.type
         if not self.mask:
             return value
         return self.new(f"select {self.lanes.truth} {self.mask},{kind} {value},{kind} {zero or self.zero}")
 
     def lane_numbers(self) -> list[str]:
-        """The repetition of each lane; for lanes that have none, the last one of the run."""
+        """Return the repetition of each lane; for lanes that have none, the last one of the run."""
         if not self.numbers:
             self.numbers = [self.plus(self.k, lane) for lane in range(self.lanes.width)]
             if self.mask:
@@ -68,7 +66,7 @@ class LaneFunction(Function):
         return str(int(number) + more) if number.isdigit() else self.new(f"add i64 {number},{more}")
 
     def lanes_on(self, length: str, k: str) -> str:
-        """Which lanes have a repetition."""
+        """Return the mask of the lanes that have a repetition."""
         width = self.lanes.width
         lane = f"<{','.join(f'i64 {k}' for k in range(width))}>"
         number = self.new(f"add <{width} x i64> {self.vector_of('i64', k)},{lane}")
@@ -76,54 +74,50 @@ class LaneFunction(Function):
         return self.new(f"icmp ult <{width} x i64> {number},{end}")
 
     def call(self, kind: str, operation: str, arguments: list[tuple[str, str]]) -> str:
-        """A load or store of the lanes that are on; a scatter has a pointer for each."""
+        """Return a load or store of the lanes in a mask; a scatter has a pointer for each."""
         pointers = f"v{self.lanes.width}p0" if operation == "scatter" else "p0"
         name = f"llvm.masked.{operation}.{self.lanes.suffix}.{pointers}"
-        parameters = ",".join(one for one, _ in arguments)
+        parameters = ",".join(type_ for type_, _ in arguments)
         self.symbols[name] = Symbol(name, f"declare {kind} @{name}({parameters})")
-        return f"call {kind} @{name}({','.join(f'{one} {value}' for one, value in arguments)})"
+        return f"call {kind} @{name}({','.join(f'{type_} {value}' for type_, value in arguments)})"
 
     def places(self, column: Column) -> list[str]:
-        """Pointers to the places of the lanes; lanes that have no repetition get that of the last one."""
+        """Return pointers to the places of the lanes; lanes without a repetition get the pointer of the last one."""
         first = self.name(column)
         if column.index is None:
             steps = [self.new(f"mul i64 {number},{column.step}") for number in self.lane_numbers()]
             return [self.new(self.element(first, step)) for step in steps]
         width = self.lanes.width
-        name, kind = self.job.tables.places(
-            np.append(column.index, np.full(-len(column.index) % width, column.index[-1]))
-        )
+        index = np.append(column.index, np.full(-len(column.index) % width, column.index[-1]))
+        name, kind = self.job.tables.places(index)
         entry = self.new(f"getelementptr {kind},ptr {name},i64 {self.k}")
-        found = []
+        pointers = []
         for lane in range(width):
             at = self.new(f"getelementptr {kind},ptr {entry},i64 {lane}")
             number = self.new(f"load {kind},ptr {at},align {int(kind[1:]) // 8}")
-            found.append(self.new(self.element(first, number, kind)))
-        return found
+            pointers.append(self.new(self.element(first, number, kind)))
+        return pointers
 
     def read(self, column: Column) -> str:
         """Load a value for each lane."""
         vector = self.lanes.type
         if not column.side_by_side:
-            found = "poison"
+            value = "poison"
             for lane, place in enumerate(self.places(column)):
-                found = self.new(f"insertelement {vector} {found},{self.scalar.type} {self.load(place)},i32 {lane}")
-            return found
+                value = self.new(f"insertelement {vector} {value},{self.scalar.type} {self.load(place)},i32 {lane}")
+            return value
         place = self.new(self.element(self.name(column), self.k))
         if not self.mask:
             return self.new(f"load {vector},ptr {place},align {self.lanes.size}")
-        unused = (vector, self.lanes.splat(str(UNUSED)))
-        return self.new(
-            self.call(
-                vector, "load", [("ptr", place), ("i32", str(self.lanes.size)), (self.lanes.truth, self.mask), unused]
-            )
-        )
+        unused = (vector, self.lanes.splat("0.5"))  # for lanes that are off: harmless to most functions
+        where = [("ptr", place), ("i32", str(self.lanes.size)), (self.lanes.truth, self.mask)]
+        return self.new(self.call(vector, "load", [*where, unused]))
 
     def store(self, column: Column, value: str, *, adds: bool) -> None:
-        """Store values at places that follow each other, or add them to what is there.
+        """Store or add values at places that follow each other.
 
-        Few processors are fast at storing some lanes of a register: other ones store one lane after the other. What is
-        added in a workspace, behind which there is room for a register, is a zero in lanes that have no repetition.
+        Few processors are fast at storing some lanes of a register: on others, lanes are stored one after the other.
+        A workspace has room for a register behind it: there, lanes without a repetition add a zero.
         """
         room = self.lanes.width * self.lanes.size <= LINE and self.job.memory.has_room(column.use.buffer)
         if adds and self.mask and room:
@@ -136,7 +130,7 @@ class LaneFunction(Function):
             self.store_some(column, value, mask, self.k, adds=adds)
 
     def store_some(self, column: Column, value: str, mask: str, k: str, *, adds: bool) -> None:
-        """Store lanes that a mask allows, all without one, from the place of repetition k on, or add them there."""
+        """Store the lanes in a mask, or all, from the place of repetition k on, or add them there."""
         if column.step != 1:
             self.store_some_in_steps(column, value, mask, k)
             return
@@ -144,11 +138,8 @@ class LaneFunction(Function):
         place = self.new(self.element(self.name(column), k))
         where = [("ptr", place), ("i32", str(self.lanes.size)), on]
         if adds:
-            load = (
-                self.call(vector, "load", [*where, (vector, self.zero)])
-                if mask
-                else f"load {vector},ptr {place},align {self.lanes.size}"
-            )
+            masked = self.call(vector, "load", [*where, (vector, self.zero)]) if mask else ""
+            load = masked or f"load {vector},ptr {place},align {self.lanes.size}"
             value = self.new(f"fadd {vector} {self.new(load)},{value}")
         if mask:
             self.write(self.call("void", "store", [(vector, value), *where]))
@@ -156,7 +147,7 @@ class LaneFunction(Function):
             self.write(f"store {vector} {value},ptr {place},align {self.lanes.size}")
 
     def store_some_in_steps(self, column: Column, value: str, mask: str, k: str) -> None:
-        """Store lanes that a mask allows at places that are some steps apart: the ends of runs alone."""
+        """Store the lanes in a mask at places in steps: used at the ends of runs only."""
         vector, width = self.lanes.type, self.lanes.width
         lane = f"<{','.join(f'i64 {column.step * lane}' for lane in range(width))}>"
         first = self.vector_of("i64", self.new(f"mul i64 {k},{column.step}"))
@@ -173,18 +164,18 @@ class LaneFunction(Function):
         value = self.switched(value) if adds else value
         lanes = list(enumerate(self.places(column)))
         for lane, place in lanes if adds else reversed(lanes):
-            one = self.new(f"extractelement {self.lanes.type} {value},i32 {lane}")
+            number = self.new(f"extractelement {self.lanes.type} {value},i32 {lane}")
             if adds:
-                self.add_to(place, one)
+                self.add_to(place, number)
             else:
-                self.store_one(one, place)
+                self.store_one(number, place)
 
     def rows(self, values: Sequence[str]) -> list[str]:
         """Turn vectors into rows: the values of the first lane side by side, then those of the second one..."""
         size = 1 << (len(values) - 1).bit_length()
         vectors = [*values, *["poison"] * (size - len(values))]
         turns = size // 2
-        while turns:  # each brings lanes of two vectors together that stand side by side in the end
+        while turns:  # each turn interleaves lanes of two vectors
             pairs = [(vectors[k], vectors[k + size // 2]) for k in range(size // 2)]
             vectors = [self.interleave(*pair, upper=upper) for pair in pairs for upper in (False, True)]
             turns //= 2
@@ -199,7 +190,7 @@ class LaneFunction(Function):
             self.store_turns(first, self.in_turns(values))
             return
         places, width = self.places(first), self.lanes.width
-        if len(values) == PAIR_AND_ONE and width > 1:
+        if len(values) == 3 and width > 1:  # storing rows of 4 numbers is no faster than 2 and 1
             self.store_pairs(places, values)
             return
         vectors = self.rows(values)
@@ -221,13 +212,13 @@ class LaneFunction(Function):
                 self.write(f"store {part},ptr {place},align {self.lanes.size}")
 
     def turns_of(self, left: str, right: str, odd: int) -> str:
-        """The even lanes of two vectors in turns, or the odd ones."""
+        """Interleave the even lanes of two vectors, or the odd ones."""
         kind, width = self.lanes.type, self.lanes.width
         lanes = ",".join(f"i32 {k + odd},i32 {k + odd + width}" for k in range(0, width, 2))
         return self.new(f"shufflevector {kind} {left},{kind} {right},<{width} x i32> <{lanes}>")
 
     def store_turns(self, first: Column, vectors: Sequence[str]) -> None:
-        """Store vectors side by side, of the last repetitions the lanes that there are."""
+        """Store vectors side by side; at the end of a run only lanes that have a repetition."""
         begin = self.new(f"mul i64 {self.k},{first.step}")
         place = self.new(self.element(self.name(first), begin))
         end = self.new(f"mul i64 {self.length},{first.step}") if self.mask else ""
@@ -241,30 +232,30 @@ class LaneFunction(Function):
                 self.write(f"store {self.lanes.type} {vector},ptr {at},align {self.lanes.size}")
 
     def in_turns(self, values: Sequence[str]) -> list[str]:
-        """Return one value of each vector in turns, lane by lane, as so many vectors."""
+        """Interleave the lanes of vectors; return as many vectors."""
         width, count, kind = self.lanes.width, len(values), self.lanes.type
         if count & (count - 1) == 0:
             return self.rows(values)
-        found = []
+        vectors = []
         for first in range(0, width * count, width):
             sources = [divmod(first + lane, count) for lane in range(width)]  # lane and vector of each
-            made = values[0]
+            mixed = values[0]
             for number in range(1, count):
                 places = (self._from(lane, source, number) for lane, source in enumerate(sources))
                 order = ",".join(f"i32 {place}" for place in places)
-                made = self.new(f"shufflevector {kind} {made},{kind} {values[number]},<{width} x i32> <{order}>")
-            found.append(made)
-        return found
+                mixed = self.new(f"shufflevector {kind} {mixed},{kind} {values[number]},<{width} x i32> <{order}>")
+            vectors.append(mixed)
+        return vectors
 
     def _from(self, lane: int, source: tuple[int, int], number: int) -> int:
-        """Where a lane comes from when one more vector is mixed in: from that, the first one, or where it is."""
+        """Return the source of a lane when one more vector is mixed in: that vector, the first one, or itself."""
         from_lane, vector = source
         if vector == number:
             return self.lanes.width + from_lane
         return from_lane if number == 1 else lane
 
     def interleave(self, left: str, right: str, *, upper: bool) -> str:
-        """One half of the lanes of two vectors in turns."""
+        """Interleave one half of the lanes of two vectors."""
         width = self.lanes.width
         begin = width // 2 if upper else 0
         lanes = ",".join(f"i32 {begin + k},i32 {begin + k + width}" for k in range(width // 2))
@@ -272,7 +263,7 @@ class LaneFunction(Function):
         return self.new(f"shufflevector {kind} {left},{kind} {right},<{width} x i32> <{lanes}>")
 
     def piece(self, vector: str, begin: int, count: int) -> str:
-        """Some lanes of a vector, with their type."""
+        """Return some lanes of a vector, with their type."""
         if count == self.lanes.width:
             return f"{self.lanes.type} {vector}"
         if count == 1:
@@ -282,7 +273,7 @@ class LaneFunction(Function):
         return f"<{count} x {self.scalar.type}> {part}"
 
     def sum_of_lanes(self, value: str) -> str:
-        """The upper half of the lanes added to the lower half, until one is left."""
+        """Add the upper half of the lanes to the lower half, until one lane is left."""
         width, scalar = self.lanes.width, self.scalar.type
         while width > 1:
             half = width // 2

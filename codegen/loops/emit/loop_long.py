@@ -10,9 +10,7 @@ from codegen.emission.lane_functions import own_symbol
 from codegen.emission.schedule import CHUNK, MOST, Place, schedule, split_stores
 from codegen.functions.libraries import no_vector_symbol, vector_symbol, widths
 from codegen.ir.program import Input, Output, Program
-from codegen.ir.region import Gather, Region
 from codegen.lanes import SCALAR, LaneLayout
-from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Function, Job, Written
 from codegen.lowering.group import group_operations
 from codegen.lowering.lower import Lowered
@@ -23,19 +21,18 @@ LONG = 200  # rows of a body from which on it is read and stored in place, and e
 
 
 def straight(job: Job) -> Written:
-    """Return the function of a region that is run once."""
     return _Straight(job, job.scalar).emit()
 
 
 class _Straight(Function):
-    """The function in the making."""
+    """The function under construction."""
 
     def emit(self) -> Written:
         region, job, own = self.region, self.job, self.writer.form.formulas
-        reads, stores = _reads(region), list(region.results)
+        reads = [*region.gathers, *(carry.initial[0] for carry in region.carries)]
         inputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, reads)))}
-        outputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, stores)))}
-        places = [(inputs[self.view(use)], _place(use)) for use in reads]
+        outputs = {view: k for k, view in enumerate(dict.fromkeys(map(self.view, region.results)))}
+        places = [(inputs[self.view(use)], use.table.first) for use in reads]
         once = {inputs[self.view(use)]: CONSTANT for use in reads if self.number_of(use) != job.scalar}
         lowered = self.in_place(outputs, places, len(inputs))
         if job.scalar == SCALAR:  # groups are of doubles
@@ -43,12 +40,10 @@ class _Straight(Function):
             lowered = carried_out("groups", lambda rows: group_operations(rows, widths(), find), lowered)
         plan = schedule(lowered, CHUNK if len(lowered.stores) > MOST else None)
         kept, copies = split_stores(plan.chunks, lowered.stores)
-        count = len(inputs) + len(outputs)  # sums are read where they stand
-        arrays = [Input("", ())] * count, [Output((), ())] * len(outputs)
-        self.writer = ChunkWriter(
-            Program([], [], {}, tuple(arrays[0]), tuple(arrays[1])),
-            lowered.rows, plan, kept, Form(job.name, job.scalar, vector_libm=job.fast, formulas=own, inputs=once),
-        )  # fmt: skip
+        count = len(inputs) + len(outputs)  # sums are read in place
+        arrays = Program([], [], {}, (Input("", ()),) * count, (Output((), ()),) * len(outputs))
+        form = Form(job.name, job.scalar, vector_libm=job.fast, formulas=own, inputs=once)
+        self.writer = ChunkWriter(arrays, lowered.rows, plan, kept, form)
         self.writer.places = places
         self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(plan.chunks)]
         self.chunks += [self.writer.copies(number, part) for number, part in enumerate(copies, len(self.chunks))]
@@ -59,12 +54,12 @@ class _Straight(Function):
         return self.written()
 
     def in_place(self, outputs: Mapping[str, int], places: list[Place], first: int) -> Lowered:
-        """The operations with the places of their values, and with what sums read; those places come to `places`."""
+        """Return the operations with the places of their results; reads of sums are added to `places`."""
         rows = list(self.job.lowered.rows)
         stores: list[tuple[int, int, int]] = []
         sums: dict[Place, int] = {}
         for c, use in enumerate(self.region.results):
-            place = (outputs[self.view(use)], _place(use))
+            place = (outputs[self.view(use)], use.table.first)
             row = self.stored[use.output]
             if self.job.adds(c):
                 if place not in sums:
@@ -78,7 +73,7 @@ class _Straight(Function):
         return replace(self.job.lowered, rows=rows, stores=[*stores, *((*place, row) for place, row in sums.items())])
 
     def arguments(self, inputs: Sequence[str], outputs: Sequence[str]) -> str:
-        """What the chunk functions are called with: the pointers, or tables of them, and the workspace."""
+        """Return the arguments of the chunk functions: the pointers, or tables of them, and the workspace."""
         work = self.offset("%work", self.job.scratch)
         pointers = [*inputs, *outputs]
         if len(pointers) > DIRECT_POINTERS:
@@ -90,12 +85,3 @@ class _Straight(Function):
         for k, pointer in enumerate(pointers):
             self.write(f"store ptr {pointer},ptr {self.new(f'getelementptr ptr,ptr {table},i64 {k}')},align 8")
         return table
-
-
-def _reads(region: Region) -> list[Gather]:
-    """What the slots read: the first values of the carries too."""
-    return [*region.gathers, *(carry.initial[0] for carry in region.carries)]
-
-
-def _place(use: Use) -> int:
-    return use.table.first

@@ -1,8 +1,8 @@
 """Write the loops of a rolled program for several points side by side, one point in each lane.
 
-A number of a buffer is a register, with that of each point; constants are read into all lanes. The repetitions follow
-each other, and every point gets the bits that it gets alone: where a single point has repetitions side by side, which
-then have sums of their own, there are as many sums here (`codegen.loops.emit.loop_vector`).
+A number of a buffer is a register with one lane for each point; constants are read into all lanes. Repetitions follow
+each other, and every point gets the same bits as alone: where a single point has W repetitions side by side, each with
+its own sum, there are W sums here too (`codegen.loops.emit.loop_vector`).
 """
 
 from __future__ import annotations
@@ -18,19 +18,17 @@ from codegen.loops.emit.loop_columns import Column, LoopColumns
 from codegen.loops.emit.loop_scalar import scalar_loop
 from codegen.loops.emit.loop_text import Function, Job, Written
 
-MOST_SUMS = 256  # of single lanes
-
 
 def points_loop(job: Job, alone: Lanes) -> Written:
-    """Return the function of a region that a single point runs in these lanes."""
+    """Return the function of a region that a single point runs in the lanes `alone`."""
     return scalar_loop(job) if job.columns is None else _Points(job, job.columns, alone.width).emit()
 
 
 def has_points(region: Region, columns: LoopColumns | None, stored: frozenset[int], width: int) -> bool:
     """Whether a region can be run for points side by side with the bits of single ones.
 
-    It cannot where it calls a routine, or ends at another repetition for each point; nor where a single point adds up
-    some numbers before they are added to memory, or adds to one place of memory in another order.
+    It cannot if it calls a routine, if points stop at different repetitions, or if a single point adds numbers up
+    before they are added to memory, or adds to one place of memory in another order. It has at most 256 sums of lanes.
     """
     if region.matrix is not None or region.stop is not None:
         return False
@@ -38,12 +36,14 @@ def has_points(region: Region, columns: LoopColumns | None, stored: frozenset[in
         return True
     adds = frozenset(c for c, use in enumerate(region.results) if use.kind == "add") - stored
     sums = [c for c in adds if columns.results[c].fixed]
-    return not columns.overlaps and len(sums) * width <= MOST_SUMS and _one_by_one(region, columns, adds, width)
+    return not columns.overlaps and len(sums) * width <= 256 and _one_by_one(region, columns, adds, width)
 
 
 def _one_by_one(region: Region, columns: LoopColumns, adds: frozenset[int], width: int) -> bool:
     """Whether no two results of repetitions that run side by side go to one place, nor a sum where others go."""
-    vector = np.concatenate([np.arange(length) // width + begin for begin, length in _stretches(columns)])
+    lengths = columns.runs.lengths
+    begins = np.cumsum(lengths) - lengths
+    vector = np.concatenate([np.arange(length) // width + begin for begin, length in zip(begins, lengths, strict=True)])
     sums: dict[int, list[Places]] = {}
     others: dict[int, list[Places]] = {}
     shifts = {(use.buffer, use.table.shifts) for use in region.results}
@@ -54,10 +54,10 @@ def _one_by_one(region: Region, columns: LoopColumns, adds: frozenset[int], widt
         if c in adds and columns.results[c].fixed:
             sums.setdefault(use.buffer, []).append(places)
             continue
-        found = np.unique(np.stack([places, vector]), axis=1)
-        if found.shape[1] < len(places) and c not in adds:
+        different = np.unique(np.stack([places, vector]), axis=1)
+        if different.shape[1] < len(places) and c not in adds:
             return False
-        others.setdefault(use.buffer, []).append(found)
+        others.setdefault(use.buffer, []).append(different)
     for buffer, parts in others.items():
         together = np.concatenate(parts, axis=1)
         if np.unique(together, axis=1).shape[1] < together.shape[1]:
@@ -67,14 +67,8 @@ def _one_by_one(region: Region, columns: LoopColumns, adds: frozenset[int], widt
     return True
 
 
-def _stretches(columns: LoopColumns) -> Places:
-    """Where each run begins, and how long it is."""
-    lengths = columns.runs.lengths
-    return np.stack([np.cumsum(lengths) - lengths, lengths], axis=1)
-
-
 class _Points(Function):
-    """The function of a region that a single point runs in lanes, in the making: run by run, as a single point does."""
+    """The function of a region, under construction: run by run, as a single point runs it in lanes."""
 
     def __init__(self, job: Job, columns: LoopColumns, width: int) -> None:
         super().__init__(job, job.scalar)
@@ -121,7 +115,7 @@ class _Points(Function):
         return self.written()
 
     def begin(self, column: Column) -> str:
-        """Pointer to where a run begins: behind that of another column, where it always is as far behind it."""
+        """Return a pointer to where a run begins; reuse another column's pointer when their distance is constant."""
         first, far = self.first_of[column.number]
         pointer, number = self.begins.get(first.number), self.number_of(column.use)
         if pointer is not None:
@@ -129,7 +123,7 @@ class _Points(Function):
         return self.offset(self.view(column.use), self.of_run(column.starts), number)
 
     def place(self, column: Column) -> str:
-        """Pointer to the place of the repetition."""
+        """Return a pointer to the place of the repetition."""
         number = self.number_of(column.use)
         if column.index is not None:
             name, kind = self.job.tables.places(column.index)
@@ -146,7 +140,6 @@ class _Points(Function):
         return self.read_from(column.use, self.place(column))
 
     def leave(self, output: int, value: str) -> None:
-        """Leave the value of a repetition where it goes."""
         for c in self.uses.get(output, ()):
             if c in self.lane_sums:
                 lane = self.new(f"and i64 %k,{self.width - 1}")
@@ -162,7 +155,6 @@ class _Points(Function):
             self.store_one("zeroinitializer", self.offset(self.lane_sums[c], lane))
 
     def sum_of_lanes(self, c: int) -> str:
-        """The upper half of the lanes added to the lower half, until one is left."""
         sums = [self.load(self.offset(self.lane_sums[c], lane)) for lane in range(self.width)]
         while len(sums) > 1:
             half = len(sums) // 2
@@ -172,13 +164,13 @@ class _Points(Function):
 
 
 def _families(columns: Sequence[Column]) -> dict[int, tuple[Column, int]]:
-    """By the number of each column: the first one that is always as far away, and how far."""
+    """Return for each column, by number, the first one at a constant distance, and the distance."""
     firsts: dict[Hashable, Column] = {}
-    found = {}
+    families = {}
     for column in columns:
         table = column.use.table
         index = None if column.index is None else column.number
         apart = (column.starts - column.starts[0]).tobytes()
         first = firsts.setdefault((column.use.buffer, table.shifts, column.step, index, apart), column)
-        found[column.number] = first, int(column.starts[0] - first.starts[0])
-    return found
+        families[column.number] = first, int(column.starts[0] - first.starts[0])
+    return families

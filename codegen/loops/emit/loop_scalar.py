@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from codegen.ir.region import Carry
 from codegen.ir.tables import Affine
 from codegen.loops.emit.loop_columns import Use
 from codegen.loops.emit.loop_text import Function, Job, Written
-
-LONGEST_LAG = 4  # values of a carry that are kept in registers
 
 
 def scalar_loop(job: Job) -> Written:
@@ -21,7 +18,7 @@ def scalar_loop(job: Job) -> Written:
 
 
 class _Scalar(Function):
-    """The function in the making."""
+    """The function under construction."""
 
     @cached_property
     def k(self) -> str:
@@ -37,12 +34,10 @@ class _Scalar(Function):
         fixed = {c: self.read_from(use, self.fixed(use)) for c, use in enumerate(region.gathers) if self.is_fixed(use)}
         self.sums = [c for c, use in enumerate(region.results) if self.job.adds(c) and self.is_fixed(use)]
         initial = [[self.read_from(use, self.fixed(use)) for use in carry.initial] for carry in region.carries]
-        rings = {c: self.ring(values) for c, values in enumerate(initial) if len(values) > LONGEST_LAG}
+        rings = {c: self.ring(values) for c, values in enumerate(initial) if len(values) > 4}  # else in registers
         self.write("br label %loop", "loop:")
         start = len(lines)
-        slots = [
-            fixed[c] if c in fixed else self.read_from(use, self.place(use)) for c, use in enumerate(region.gathers)
-        ]
+        slots = [fixed.get(c) or self.read_from(use, self.place(use)) for c, use in enumerate(region.gathers)]
         slots += [self.entering(c, values, rings) for c, values in enumerate(initial)]
         totals: dict[int, str] = {}
         values = self.body(slots, lambda output, value: self.leave(output, value, totals))
@@ -59,7 +54,7 @@ class _Scalar(Function):
         return self.written()
 
     def place(self, use: Use) -> str:
-        """Pointer to the place of this repetition."""
+        """Return a pointer to the place of this repetition."""
         table, view, number = use.table, self.view(use), self.number_of(use)
         if isinstance(table, Affine):
             at = self.k if table.step == 1 else self.new(f"mul i64 {self.k},{table.step}")
@@ -71,7 +66,7 @@ class _Scalar(Function):
         return self.offset(self.new(self.element(view, at, kind, number)), first, number)
 
     def leave(self, output: int, value: str, totals: dict[int, str]) -> None:
-        """Leave a value where it goes."""
+        """Store a value, or add it to its sum."""
         for c in self.uses.get(output, ()):
             use = self.region.results[c]
             if use.kind == "last":
@@ -86,7 +81,6 @@ class _Scalar(Function):
                     self.store_one(value, place)
 
     def entering(self, c: int, initial: list[str], rings: dict[int, str]) -> str:
-        """The value of a carry in this repetition."""
         if c not in rings:
             return f"%q{c}.0" if self.region.count > 1 else initial[0]
         place = rings[c]
@@ -94,7 +88,7 @@ class _Scalar(Function):
         return self.load(f"{place}.now")
 
     def ring(self, initial: list[str]) -> str:
-        """Memory for the last values of a carry, whose place `k % lag` holds that of repetition `k - lag`."""
+        """Return memory for the last values of a carry; place `k % lag` holds the value of repetition `k - lag`."""
         ring = self.new(f"alloca [{len(initial)} x {self.scalar.type}],align 64")
         for k, value in enumerate(initial):
             self.store_one(value, self.offset(ring, k))
@@ -103,14 +97,16 @@ class _Scalar(Function):
     def phis(
         self, initial: list[list[str]], values: dict[int, str], rings: dict[int, str], totals: dict[int, str]
     ) -> list[str]:
-        """What changes from repetition to repetition: the number, sums, carries, and the places in rings."""
+        """Return the loop-carried values: the number of the repetition, sums, carries, and the places in rings."""
         kind = self.scalar.type
         lines = [f"%k=phi i64 [{'0' if self.job.blocks is None else '%first'},%entry],[%k.next,%loop]"]
         lines += [f"%s{c}=phi {kind} [{self.scalar.splat('0.0')},%entry],[{totals[c]},%loop]" for c in self.sums]
         for c, (queue, carry) in enumerate(zip(initial, self.region.carries, strict=True)):
             if c in rings:
                 lines.append(f"%m{c}=phi i64 [0,%entry],[%m{c}.next,%loop]")
-                self.wrap(c, carry)
+                after = self.new(f"add i64 %m{c},1")
+                end = self.new(f"icmp eq i64 {after},{carry.lag}")
+                self.write(f"%m{c}.next=select i1 {end},i64 0,i64 {after}")
                 continue
             following = [f"%q{c}.{i}" for i in range(1, carry.lag)] + [values[carry.output]]
             lines += [
@@ -119,14 +115,8 @@ class _Scalar(Function):
             ]
         return lines
 
-    def wrap(self, c: int, carry: Carry) -> None:
-        """Go on to the next place of a ring."""
-        after = self.new(f"add i64 %m{c},1")
-        end = self.new(f"icmp eq i64 {after},{carry.lag}")
-        self.write(f"%m{c}.next=select i1 {end},i64 0,i64 {after}")
-
     def end(self, values: dict[int, str]) -> None:
-        """Another repetition, or the end of the loop."""
+        """Write the branch to the next repetition or to the end of the loop."""
         region = self.region
         if region.count == 1:
             self.write("br label %exit", "exit:")

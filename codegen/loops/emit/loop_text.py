@@ -1,8 +1,8 @@
 """The IR function of a region: the parts that all forms share.
 
 The function is `void @name(in, out, work, round of each nest around, arrays in which its calls differ)`. It finds its
-buffers (`view`), runs the body over the repetitions, and leaves the results. `loops_scalar` does so one by one,
-`loops_vector` several side by side, and a long body is a function of its own (`loops_long`).
+buffers (`view`), runs the body over the repetitions, and stores the results. `loop_scalar` does so one by one,
+`loop_vector` several side by side, and a long body is a separate function (`loop_long`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from codegen.loops.emit.workspace import Memory, Tables
 from codegen.lowering.lower import Lowered
 from codegen.records import dataclass
 
-# Of a block: its units, places of its sums, its copies, memory of the thread.
+# The parameters of a block: its units, places of its sums, its copies, memory of the thread.
 PART = ",i64 %first,i64 %last,ptr %sums,ptr %copies,ptr %own"
 STORES = ("store ", "call void @llvm.masked.store")
 MOST_STORES = 200  # in a function, between two calls
@@ -47,27 +47,25 @@ class Job:
     fast: bool = False
     columns: LoopColumns | None = None  # where repetitions run side by side
     blocks: Blocks | None = None  # where they are cut into blocks
-    given: tuple[str, ...] = ()  # arrays that each call says: "%work0", a moved workspace, or "%array0"
+    given: tuple[str, ...] = ()  # arguments of each call: "%work0", a moved workspace, or "%array0"
 
     @property
     def scalar(self) -> Lanes:
-        """One number."""
         return self.memory.scalar
 
     @property
     def parameters(self) -> str:
-        """What a function of the region takes."""
         rounds = [f"i64 %r{k}" for k in range(self.rounds)]
         return ",".join(["ptr %in", "ptr %out", "ptr %work", *rounds, *(f"ptr {name}" for name in self.given)])
 
     def adds(self, c: int) -> bool:
-        """Whether result c is added to what is there."""
+        """Whether result c is added to its place."""
         return self.region.results[c].kind == "add" and c not in self.stored
 
 
 @dataclass(frozen=True, eq=False)
 class Written:
-    """The IR of a region, and how many numbers of memory its body needs beside the buffers: none when it is short."""
+    """The IR of a region, and the numbers of memory that a long body needs beside the buffers."""
 
     emitted: Emitted
     scratch: int
@@ -85,7 +83,7 @@ class Slots(Names):
 
 
 class Frame:
-    """A function that works on the buffers of a region, in the making."""
+    """A function on the buffers of a region, under construction."""
 
     lines: list[str]
     next: int
@@ -111,7 +109,7 @@ class Frame:
         return name
 
     def view(self, use: Use) -> str:
-        """Pointer to place 0 of a table's buffer, in this round of the nests."""
+        """Return a pointer to place 0 of a table's buffer, in this round of the nests."""
         shifts = use.table.shifts[: self.job.rounds]
         while shifts and not shifts[-1]:
             shifts = shifts[:-1]
@@ -125,7 +123,7 @@ class Frame:
         return self.views[key]
 
     def pointer(self, text: str) -> str:
-        """Find a buffer: a global or what is given, a place in a workspace, or an entry of the tables of arrays."""
+        """Return a pointer to a buffer: a global, an argument, a place in a workspace, or an entry of a table."""
         table, _, number = text.partition(" ")
         if not number:
             return table
@@ -137,11 +135,11 @@ class Frame:
         return pointer if str(places) == "0" else self.new(self.element(pointer, str(places), number=number))
 
     def element(self, pointer: str, place: str, kind: str = "i64", number: Lanes | None = None) -> str:
-        """The address of a number behind another one."""
+        """Return the instruction for the address of a place."""
         return f"getelementptr {(number or self.scalar).type},ptr {pointer},{kind} {place}"
 
     def number_of(self, use: Use) -> Lanes:
-        """One number of a table's buffer."""
+        """Return the type of the numbers in a table's buffer."""
         return self.job.memory.number_of(use.buffer)
 
     def read_from(self, use: Use, pointer: str) -> str:
@@ -154,44 +152,36 @@ class Frame:
         return self.new(f"load {self.scalar.type},ptr {pointer},align {self.scalar.size}")
 
     def store_one(self, value: str, pointer: str) -> None:
-        """Store a number."""
         self.write(f"store {self.scalar.type} {value},ptr {pointer},align {self.scalar.size}")
 
     def fixed(self, use: Use) -> str:
-        """Pointer to the first place of a table, which is the same in all repetitions."""
+        """Return a pointer to the first place of a table, which is the same in all repetitions."""
         return self.offset(self.view(use), use.table.first, self.number_of(use))
 
     def of_run(self, values: Places) -> str:
-        """The number of the run %r: a constant where it is the same in all."""
+        """Return the value for the run %r: a constant where it is the same in all runs."""
         if same_in_all(values):
             return str(values[0])
         name, kind = self.job.tables.places(values)
         place = self.new(f"getelementptr {kind},ptr {name},i64 %r")
-        found = self.new(f"load {kind},ptr {place},align {int(kind[1:]) // 8}")
-        return found if kind == "i64" else self.new(f"sext i32 {found} to i64")
+        value = self.new(f"load {kind},ptr {place},align {int(kind[1:]) // 8}")
+        return value if kind == "i64" else self.new(f"sext i32 {value} to i64")
 
     def add_to(self, place: str, value: str) -> None:
         self.store_one(self.new(f"fadd {self.scalar.type} {self.load(place)},{value}"), place)
 
     def text(self) -> str:
-        """The text so far."""
-        return "\n".join([*self.with_pauses(), "}"])
-
-    def with_pauses(self) -> list[str]:
-        """The lines with a call here and there that does nothing: LLVM orders what is between two calls by itself.
-
-        Its time grows with the square of the stores that it orders: for 1000 of them it took 2 s.
-        """
+        """Return the text so far; empty calls separate stores, which LLVM orders in quadratic time (1000: 2 s)."""
         stores = [k for k, line in enumerate(self.lines) if line.startswith(STORES)]
         lines = list(self.lines)
         for k in reversed(stores[MOST_STORES - 1 :: MOST_STORES]):
             self.symbols[PAUSE.name] = PAUSE
             lines.insert(k + 1, f"call preserve_allcc void @{PAUSE.name}()")
-        return lines
+        return "\n".join([*lines, "}"])
 
 
 class Function(Frame):
-    """The function of one region in the making."""
+    """The function of one region, under construction."""
 
     scratch: int
 
@@ -202,9 +192,7 @@ class Function(Frame):
         stack = aligned(lanes, rows, len(job.region.gathers) + len(job.region.results))
         super().__init__(job, f"@{name}({job.parameters}{block}) noinline nounwind{stack}{lanes.attributes}")
         self.stored: dict[int, int] = {array: row for array, _, row in job.lowered.stores}
-        self.left: dict[int, int] = {
-            row: place for place, row in enumerate(dict.fromkeys(self.stored.values()))
-        }  # by a long body
+        self.left = {row: k for k, row in enumerate(dict.fromkeys(self.stored.values()))}  # results of a long body
         stores = {row: [(0, place)] for row, place in self.left.items()}
         formulas = own_functions(job.lowered.rows, lanes, fast=job.fast)
         form = Form(job.name, lanes, vector_libm=job.fast, formulas=formulas)
@@ -230,7 +218,7 @@ class Function(Frame):
             self.store_one(total, self.offset("%sums", self.job.blocks.sums.index(c)))
 
     def body(self, slots: Sequence[str], leave: Callable[[int, str], None]) -> dict[int, str]:
-        """Write the body once; `leave(output, value)` is called as soon as a value is there. Return all of them."""
+        """Write the body once; call `leave(output, value)` as soon as a value is computed. Return all values."""
         if len(self.plan.chunks) > 1:
             return self.long_body(slots, leave)
         outputs: dict[int, list[int]] = {}
@@ -246,9 +234,8 @@ class Function(Frame):
         for index, left in outputs.items():
             for output in left:
                 leave(output, names[index])
-        found = {output: names[row] for output, row in self.stored.items()}
-        self.first: int = names.next
-        return found
+        self.first = names.next
+        return {output: names[row] for output, row in self.stored.items()}
 
     def long_body(self, slots: Sequence[str], leave: Callable[[int, str], None]) -> dict[int, str]:
         """Call the body, which is in chunk functions; its slots and values go through memory."""
@@ -256,21 +243,21 @@ class Function(Frame):
         width, load, store = lanes.width // self.scalar.width, f"load {lanes.type},ptr", f"store {lanes.type}"
         self.chunks = [self.writer.chunk(number, chunk) for number, chunk in enumerate(self.plan.chunks)]
         self.scratch = width * (len(slots) + outputs + self.plan.workspace)
-        given = "%own" if self.job.blocks is not None else self.offset("%work", self.job.scratch)
-        found, work = self.offset(given, width * len(slots)), self.offset(given, width * (len(slots) + outputs))
+        base = "%own" if self.job.blocks is not None else self.offset("%work", self.job.scratch)
+        values_at, work = self.offset(base, width * len(slots)), self.offset(base, width * (len(slots) + outputs))
         for k, value in enumerate(slots):
-            self.write(f"{store} {value},ptr {self.offset(given, width * k)},align {lanes.size}")
-        arguments = ",".join(f"ptr {pointer}" for pointer in (given, found, work))
+            self.write(f"{store} {value},ptr {self.offset(base, width * k)},align {lanes.size}")
+        arguments = ",".join(f"ptr {pointer}" for pointer in (base, values_at, work))
         self.write(*(f"call void @{self.job.name}.{number}({arguments})" for number in range(len(self.chunks))))
         values: dict[int, str] = {}
         for output, row in self.stored.items():
             if row not in values:
-                values[row] = self.new(f"{load} {self.offset(found, width * self.left[row])},align {lanes.size}")
+                values[row] = self.new(f"{load} {self.offset(values_at, width * self.left[row])},align {lanes.size}")
             leave(output, values[row])
         return {output: values[row] for output, row in self.stored.items()}
 
 
 def in_arrays(body: Program) -> Program:
-    """The body with its slots and its values in one array each."""
+    """Return the body with its slots and its values in one array each."""
     inputs, outputs = len(body.inputs), len(body.outputs)
     return replace(body, inputs=(Input("slots", (inputs,)),), outputs=(Output((outputs,), ()),))

@@ -2,19 +2,20 @@
 
 Repetitions come in runs (`codegen.ir.tables`): within one, place k of a table is `start + step * k`. A step of 0
 is a register (a number for all lanes, or an accumulator), a step of 1 a vector load or store, any other step a number
-for each lane: gathers and scatters of the processor are no faster, and on some much slower. After the whole vectors of
-a run comes one with the repetitions that are left: the body is written twice, and only there are lanes switched off.
-They read what the last repetition reads, or a number, and what they store is overwritten by it, or is not stored.
+for each lane: gathers and scatters of the processor are no faster, and on some much slower. The body is written twice:
+for whole vectors, and for the repetitions at the end of a run, where some lanes have none. These read the places of the
+last repetition, or a number; their results are not stored, or overwritten by the last repetition.
 
 Order of sums: each lane has its own sum in a register, of every W-th repetition; at the end of a run the upper half of
 the lanes is added to the lower half until one is left. Sums in memory are added vector by vector, result by result;
-sums that overlap (`codegen.loops.emit.loop_columns`) are added to each other first. So a result depends on the program
-and on the width of the registers, and on nothing else.
+sums that overlap (`codegen.loops.emit.loop_columns`) are added to each other first. So a result depends only on the
+program and on the width of the registers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -23,30 +24,29 @@ from codegen.ir.machine_rows import LEAVES, operands_of
 from codegen.ir.region import Region
 from codegen.ir.tables import Places, runs, same_in_all
 from codegen.lanes import Lanes
-from codegen.loops.emit.loop_columns import Column, LoopColumns, Overlap, rows_of
+from codegen.loops.emit.loop_columns import LoopColumns, Overlap, rows_of
 from codegen.loops.emit.loop_lanes import LaneFunction
 from codegen.loops.emit.loop_text import Job, Written
 from codegen.lowering.lower import Lowered
 
 Left: TypeAlias = dict[int, str]
-REGISTERS = 4  # of repetitions that run at once where a body waits for itself,
-LONG_SUM = 12  # for so many operations one after the other,
-FEW_RESULTS = 2  # and its results need no more registers
+REGISTERS = 4  # of repetitions that run at once in long sums
 
 
 def registers(region: Region, lowered: Lowered) -> int:
-    """How many registers of repetitions a region runs at once: 4 where its body is a long sum, in a single run.
+    """Return how many registers of repetitions a region runs at once: 4 where its body is a long sum, in a single run.
 
-    Each addition of such a sum waits for the one before, and the next repetition is too far away to fill the gaps.
+    Each addition of such a sum waits for the one before, and the next repetition is too far away to fill the gaps. A
+    sum is long from 12 dependent operations on, if these are a third of all; with more than 2 results registers spill.
     """
     live = [row for row in lowered.live() if lowered.rows[row][0] not in LEAVES]
     longest: dict[int, int] = {}
     for row in live:
         longest[row] = 1 + max((longest.get(operand, 0) for operand in operands_of(lowered.rows[row])), default=0)
-    if len(region.results) > FEW_RESULTS or max(longest.values(), default=0) < max(LONG_SUM, len(live) // 3):
+    if len(region.results) > 2 or max(longest.values(), default=0) < max(12, len(live) // 3):
         return 1
-    found = runs([use.table for use in region.uses], region.count)
-    return REGISTERS if found is not None and len(found) == 1 else 1
+    table_runs = runs([use.table for use in region.uses], region.count)
+    return REGISTERS if table_runs is not None and len(table_runs) == 1 else 1
 
 
 def vector_loop(job: Job, lanes: Lanes, columns: LoopColumns) -> Written:
@@ -55,7 +55,7 @@ def vector_loop(job: Job, lanes: Lanes, columns: LoopColumns) -> Written:
 
 
 class _Vector(LaneFunction):
-    """The function in the making."""
+    """The function under construction."""
 
     def __init__(self, job: Job, lanes: Lanes, columns: LoopColumns) -> None:
         super().__init__(job, lanes)
@@ -65,26 +65,23 @@ class _Vector(LaneFunction):
         self.sums = [c for c, column in enumerate(self.results) if column.fixed and job.adds(c)]
         self.kept = [c for c in self.sums if len(self.runs) > 1 and same_in_all(self.results[c].starts)]
         firsts = {c: self.overlapping[c].first if c in self.overlapping else c for c in range(len(self.results))}
-        self.strided = [
-            c for c, column in enumerate(self.results) if _in_steps(column) and not job.adds(c) and firsts[c] == c
-        ]
+        steps = [c for c, column in enumerate(self.results) if column.index is None and column.step not in (0, 1)]
+        self.strided = [c for c in steps if not job.adds(c) and firsts[c] == c]
         self.waiting: dict[int, str] = {}  # by result: values that are stored in steps, at the end of the repetition
         self.moved: dict[int, str] = {}  # by result: the values of the lanes where they overlap with others
-        self.passed: Left = {}  # by result: what the vectors before leave, a sum or the lanes that move up
+        self.passed: Left = {}  # by result: values from the vector before, a sum or the lanes that move up
 
     @property
     def in_parts(self) -> bool:
-        """Whether a run is cut into blocks; where there are several runs, blocks are of whole ones."""
+        """Whether a run is cut into blocks; blocks of several runs consist of whole runs."""
         return self.job.blocks is not None and len(self.runs) == 1
 
     @property
     def begin(self) -> str:
-        """The first repetition of a run, or of the block."""
         return "%first" if self.in_parts else "0"
 
     @property
     def lengths(self) -> Places:
-        """How many repetitions the runs have, or the blocks."""
         blocks = self.job.blocks
         if blocks is None or not self.in_parts:
             return self.runs.lengths
@@ -118,12 +115,13 @@ class _Vector(LaneFunction):
         return self.written()
 
     def run(self, before: str) -> None:
-        """Write a run: whole vectors, then one of the repetitions that are left, then what has moved beyond it."""
+        """Write a run: whole vectors, then the last repetitions, then the sums that have moved beyond them."""
         width, lengths = self.lanes.width, self.lengths
         whole, rest = lengths >= width, lengths % width > 0  # the runs in which there are some
         self.uniform = [self.splat(self.load(self.name(column))) if column.fixed else "" for column in self.reads]
         left = {c: f"%a{c}" if c in self.kept else "zeroinitializer" for c in self.sums}
-        left |= {c: "zeroinitializer" for one in self.overlaps for c, distance in one.distances.items() if distance}
+        overlaps = chain.from_iterable(overlap.distances.items() for overlap in self.overlaps)
+        left |= {c: "zeroinitializer" for c, distance in overlaps if distance}
         if self.in_parts and self.overlaps:
             before, left = self.warmed(before, left)
         end = self.rounded(self.length)
@@ -132,11 +130,11 @@ class _Vector(LaneFunction):
             self.branch("" if whole.all() else self.new(f"icmp ne i64 {end},{self.begin}"), "vector", "rest")
             ended = ("whole", self.whole_vectors(before, left, end))
             to_rest, to_end = [*([] if whole.all() else to_rest), ended], [] if rest.all() else [ended]
-            one = "rest" if rest.all() else "endrun"
-            several = rest.any() and not rest.all()
-            self.branch(
-                self.new(f"icmp ult i64 {end},{self.length}") if several else "", "rest" if several else one, one
-            )
+            following = "rest" if rest.all() else "endrun"
+            if rest.any() and not rest.all():
+                self.branch(self.new(f"icmp ult i64 {end},{self.length}"), "rest", following)
+            else:
+                self.branch("", following)
         else:
             self.branch("", "rest")
         if rest.any():
@@ -159,18 +157,19 @@ class _Vector(LaneFunction):
         return self.passed
 
     def vector(self, k: str, left: Left, mask: str = "") -> None:
-        """Write the repetitions of one vector, from repetition k on."""
+        """Write the repetitions of one vector, from repetition k on; results in steps are stored as rows."""
         self.compute(k, left, self.leave, mask)
-        self.store_in_steps()
+        strided = [c for c in self.strided if c in self.waiting]
+        for group in rows_of([self.results[c] for c in strided]):
+            self.store_rows(self.results[strided[group[0]]], [self.waiting[strided[k]] for k in group])
 
     def compute(self, k: str, left: Left, leave: Callable[[int, str], None], mask: str = "") -> None:
-        """Write the body for one vector."""
         self.k, self.passed, self.mask = k, dict(left), mask
         self.numbers, self.moved, self.waiting = [], {}, {}
         self.body([self.uniform[c] or self.read(column) for c, column in enumerate(self.reads)], leave)
 
     def warmed(self, before: str, left: Left) -> tuple[str, Left]:
-        """Compute the last vector of the block before once more, for the lanes that move up into this block."""
+        """Recompute the last vector of the block before, for the lanes that move up into this block."""
         self.branch(self.new("icmp eq i64 %first,0"), "begin", "warm")
         self.write("warm:")
         self.compute(self.plus("%first", -self.lanes.width), left, self.pass_on)
@@ -179,35 +178,27 @@ class _Vector(LaneFunction):
         return "begin", {c: f"%v{c}.begin" for c in left}
 
     def pass_on(self, output: int, value: str) -> None:
-        """Keep a value whose lanes move up, and leave nothing."""
+        """Keep a value whose lanes move up, and store nothing."""
         for c in self.uses.get(output, ()):
             if c in self.passed and c not in self.sums:
                 self.passed[c] = value
 
     def phis(self, name: str, sources: Sequence[tuple[str, Left]]) -> list[str]:
-        """What the blocks before leave, one of which it comes from."""
         return [
             f"%{name % c}=phi {self.lanes.type} " + ",".join(f"[{left[c]},%{block}]" for block, left in sources)
             for c in sources[0][1]
         ]
 
     def branch(self, condition: str, label: str, other: str = "") -> None:
-        """Go on at a label, or at the other one where there is a condition and it does not hold."""
+        """Branch to a label, or to the other one if a condition does not hold."""
         self.write(f"br i1 {condition},label %{label},label %{other}" if condition else f"br label %{label}")
 
     def rounded(self, number: str, more: int = 0) -> str:
-        """Whole vectors: the repetitions in them, for a number of repetitions and some more."""
+        """Return how many of some repetitions are in whole vectors."""
         number, width = self.plus(number, more), self.lanes.width
         return str(int(number) // width * width) if number.isdigit() else self.new(f"and i64 {number},{-width}")
 
-    def store_in_steps(self) -> None:
-        """Store what goes to places in steps: vectors turned into rows, a row for each lane."""
-        strided = [c for c in self.strided if c in self.waiting]
-        for group in rows_of([self.results[c] for c in strided]):
-            self.store_rows(self.results[strided[group[0]]], [self.waiting[strided[k]] for k in group])
-
     def leave(self, output: int, value: str) -> None:
-        """Leave the values of the lanes where they go."""
         for c in self.uses.get(output, ()):
             self.leave_one(c, value)
 
@@ -232,7 +223,7 @@ class _Vector(LaneFunction):
             self.leave_lanes(column, value, adds=adds)
 
     def leave_moved(self, left: Left) -> None:
-        """Leave the lanes that have moved up beyond the last vector of a run."""
+        """Store the lanes that have moved up beyond the last vector of a run."""
         if not self.overlaps:
             return
         end = self.rounded(self.length, self.lanes.width - 1)
@@ -243,7 +234,7 @@ class _Vector(LaneFunction):
                 self.leave_overlap(overlap, terms, end, on)
 
     def end_of(self, overlap: Overlap) -> str:
-        """Where sums that overlap end; what moves beyond the end of a block is left by the next one."""
+        """Return where overlapping sums end; sums beyond the end of a block are stored by the next one."""
         end = self.plus(self.length, overlap.longest)
         if not self.in_parts:
             return end
@@ -251,7 +242,7 @@ class _Vector(LaneFunction):
         return self.new(f"select i1 {last},i64 {end},i64 {self.length}")
 
     def leave_overlap(self, overlap: Overlap, terms: Sequence[str], k: str, mask: str) -> None:
-        """Add overlapping sums to each other, then leave them from the place of repetition k on."""
+        """Add overlapping sums to each other, then store them from the place of repetition k on."""
         total, *others = terms
         for term in others:
             total = self.new(f"fadd {self.lanes.type} {total},{term}")
@@ -266,7 +257,3 @@ class _Vector(LaneFunction):
         width = self.lanes.width
         lanes = ",".join(f"i32 {lane}" for lane in range(width - distance, 2 * width - distance))
         return self.new(f"shufflevector {self.lanes.type} {before},{self.lanes.type} {value},<{width} x i32> <{lanes}>")
-
-
-def _in_steps(column: Column) -> bool:
-    return column.index is None and column.step not in (0, 1)

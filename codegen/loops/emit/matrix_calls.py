@@ -16,12 +16,9 @@ from codegen.lanes import SCALAR, Lanes
 from codegen.loops.emit.loop_text import Frame, Job, Written
 
 BLOCK = 64  # columns that LAPACK changes together
-INT = 4  # bytes of a whole number of C
 EXACT = 1 << 24  # up to which all whole numbers are floats of 4 bytes
 
-_UNDER: dict[MatrixKind, MatrixKind] = {"log_determinant": "determinant", "insertion_right": "insertion"}
-
-# By the sizes: numbers, those that LAPACK is told of, and C's whole numbers behind them.
+# By the sizes: the numbers of memory that a routine needs, of those whose count LAPACK gets, and of C's integers.
 _MEMORY: dict[MatrixKind, Callable[..., tuple[int, int, int]]] = {
     "solve": lambda n, m: (n * n, 0, n),
     "determinant": lambda n: (n * n, 0, n),
@@ -37,31 +34,31 @@ _MEMORY: dict[MatrixKind, Callable[..., tuple[int, int, int]]] = {
 
 @cache
 def _symbols(routine: str, scalar: Lanes) -> dict[str, Symbol]:
-    """Return a routine and all that it calls, for a type of numbers."""
-    found: dict[str, Symbol] = {}
+    """Return a routine and all its callees, for a type of numbers."""
+    symbols: dict[str, Symbol] = {}
     waiting = {routine: 0}
     while waiting:
         name, arity = waiting.popitem()
         if name in ROUTINES.written:
             text, calls = ROUTINES.compiled(name, scalar)
-            found[name] = Symbol(name, text)
-            waiting |= {called: operands for called, operands in calls.items() if called not in found}
+            symbols[name] = Symbol(name, text)
+            waiting |= {called: operands for called, operands in calls.items() if called not in symbols}
         elif name in MOVES:
-            found[name] = Symbol(name, MOVES[name])
+            symbols[name] = Symbol(name, MOVES[name])
         elif name.startswith("lanes."):
-            found |= {name: lane_call("log", 1, scalar), "log": symbol("log", 1)}
+            symbols |= {name: lane_call("log", 1, scalar), "log": symbol("log", 1)}
         else:
-            found[name] = symbol(name, arity, scalar.type)
-    return found
+            symbols[name] = symbol(name, arity, scalar.type)
+    return symbols
 
 
 def matrix_call(job: Job, operation: MatrixOperation) -> Written:
-    """Return the function of a region that has a library carry out a matrix operation."""
+    """Return the function of a region that calls a library for a matrix operation."""
     return _Call(job, operation).emit()
 
 
 class _Call(Frame):
-    """The function in the making."""
+    """The function under construction."""
 
     def __init__(self, job: Job, operation: MatrixOperation) -> None:
         super().__init__(job, f"@{job.name}({job.parameters}) noinline nounwind")
@@ -69,39 +66,34 @@ class _Call(Frame):
 
     def emit(self) -> Written:
         operation, region = self.operation, self.region
-        kind = _UNDER.get(operation.kind, operation.kind)
+        kind = {"log_determinant": "determinant", "insertion_right": "insertion"}.get(operation.kind, operation.kind)
         pointers = [f"ptr {self.fixed(use)}" for use in region.uses]
         if operation.kind == "determinant":
             pointers.append("ptr null")
-        given, scratch = self.further()
+        arguments, scratch = self.arguments()
         name = f"{'array' if operation.kind in OWN else 'matrix'}.{kind}"
-        self.write(f"call void @{name}({','.join([*pointers, *given])})", "ret void")
+        self.write(f"call void @{name}({','.join([*pointers, *arguments])})", "ret void")
         return Written(Emitted([], [self.text()], _symbols(name, self.scalar) | self.symbols), scratch)
 
-    def further(self) -> tuple[list[str], int]:
-        """Return what the function takes besides matrices, and how many numbers of memory it needs."""
-        kind, turned = self.operation.kind, [f"i1 {str(each).lower()}" for each in self.operation.transposed]
+    def arguments(self) -> tuple[list[str], int]:
+        """Return the arguments besides matrices, and how many numbers of memory the routine needs."""
+        kind, turned = self.operation.kind, [f"i1 {str(flag).lower()}" for flag in self.operation.transposed]
         sizes = [f"i64 {size}" for size in self.operation.sizes]
         if kind == "product":
             return [*sizes, *turned, f"{self.scalar.type} {1.0 if self.job.adds(0) else 0.0}"], 0
         if kind in OWN:
             return self.by_places(sizes)
         own, work, whole = _MEMORY[kind](*self.operation.sizes) if kind in _MEMORY else (0, 0, 0)
-        memory, told = [], [work] * bool(work) + [whole] * (kind == "eigen")
+        memory, counts = [], [work] * bool(work) + [whole] * (kind == "eigen")
         if own + work:
             scratch = self.offset("%work", self.job.scratch)
             memory = [f"ptr {scratch}", *([f"ptr {self.offset(scratch, own + work)}"] if whole else [])]
-        last = {
-            "solve": turned[:1],
-            "triangular": turned[:1],
-            "determinant": ["i1 false"],
-            "log_determinant": ["i1 true"],
-        }
-        further = [*(f"i64 {number}" for number in told), *last.get(kind, [])]
-        return [*memory, *sizes, *further], own + work + self.whole(whole)
+        flags = {"determinant": ["i1 false"], "log_determinant": ["i1 true"]}
+        last = turned[:1] if kind in ("solve", "triangular") else flags.get(kind, [])
+        return [*memory, *sizes, *(f"i64 {number}" for number in counts), *last], own + work + self.whole(whole)
 
     def by_places(self, sizes: list[str]) -> tuple[list[str], int]:
-        """Return the same of an own routine, whose whole numbers have 8 bytes."""
+        """Return the same for one of our own routines, whose whole numbers have 8 bytes."""
         largest = max(self.operation.sizes)
         if self.scalar != SCALAR and largest > EXACT:
             raise LoweringError(
@@ -116,5 +108,5 @@ class _Call(Frame):
         return [*sizes, f"i1 {str(marked).lower()}"], 0
 
     def whole(self, count: int) -> int:
-        """How many numbers have room for so many whole numbers of C."""
-        return -(-INT * count // self.scalar.size)
+        """Return how many numbers have room for `count` integers of C, of 4 bytes each."""
+        return -(-4 * count // self.scalar.size)

@@ -50,10 +50,10 @@ def calls(
     threaded: Mapping[int, str] | None = None,
     around: str = "",
 ) -> list[str]:
-    """Return the IR that runs the regions as `regions_of` has them, each by a function and with its rounds.
+    """Return the IR that calls the function of each region, in the order of `regions_of`, with the rounds of its nests.
 
     It begins in the block %start. Nests that are `threaded`, by the number of their first region, have a function of
-    their own. There may be a nest `around` the steps, in this round.
+    their own. `around` is the round of a nest around the steps.
 
     >>> from codegen.ir.program import Output, Program
     >>> region = Region(Program([], [], {}, (), ()), 1, (), ())
@@ -70,9 +70,8 @@ def calls(
             lines.append(f"call void @{threaded[regions]}(ptr %in,ptr %out,ptr %w)")
             regions += len(step.steps)
         elif isinstance(step, Region):
-            pointers = [
-                _found(f"%a{regions}.{k}", *array, scalar, lines) for k, array in enumerate(shared[regions].given)
-            ]
+            arrays = enumerate(shared[regions].given)
+            pointers = [_pointer(f"%a{regions}.{k}", *array, scalar, lines) for k, array in arrays]
             further = [*(f"i64 {number}" for number in rounds), *(f"ptr {pointer}" for pointer in pointers)]
             arguments = ",".join(["ptr %in", "ptr %out", "ptr %w", *further])
             lines.append(f"call void @{prefix}.region{shared[regions].number}({arguments})")
@@ -117,7 +116,7 @@ class RolledPlan:
 
     @classmethod
     def of(cls, program: RolledProgram, options: Options, lanes: int | None = None) -> RolledPlan:
-        """Prepare the bodies of a program as programs are; LoweringError for a head without a native lowering."""
+        """Prepare the bodies of a program; LoweringError for a head without a native lowering."""
         checked(program, "what is to be compiled")
         if asks_library(program):
             as_loops = with_short_products if has_library() else without_library
@@ -139,14 +138,14 @@ class RolledPlan:
         rows = {id(region.body): prepared for (region, _), prepared in self.regions}
         outside = [at for at, step in enumerate(self.program.steps) if isinstance(step, Region)]  # of nests
         lanes = [lanes for ((_, counts), _), lanes in zip(self.regions, self.wide, strict=True) if not counts]
-        wide = {at for at, each in zip(outside, lanes, strict=True) if each.width > 1}
+        wide = {at for at, region_lanes in zip(outside, lanes, strict=True) if region_lanes.width > 1}
         packed = carried_out("packing", lambda program: pack(program, wide), self.program)
         checked(packed, "packing", self.program)
         return replace(self, program=packed, prepared=_prepared(packed, self.options, rows))
 
     @property
     def has_points(self) -> bool:
-        """Whether the loops can be run for points side by side, with the bits of single ones."""
+        """Whether the loops can be run for points side by side, with the bits of single points."""
         packed = self.packed
         known = zip(packed.regions, packed.wide, packed.columns_known, packed.writes.stored, strict=True)
         return not any(packed.blocks_kept) and all(
@@ -155,13 +154,13 @@ class RolledPlan:
 
     def functions(self, form: Form) -> Emitted:
         """Return the functions of the regions, equal ones once, and the kernel that calls them."""
-        tables, emitted = Tables(form.name), Emitted([], [], {found.name: found for found in MEMORY})
+        tables, emitted = Tables(form.name), Emitted([], [], {function.name: function for function in MEMORY})
         memory = Memory.of(self.program, tables, self.scalar if form.lanes.width == 1 else form.lanes)
         shared, extra = self.shared(memory), 0
         fast = self.options.accuracy == "fast" and allowed("vector-library") and not form.device
-        for number, one in enumerate(shared):
-            if one.number == number:
-                written = self.function(one, form, tables, fast)
+        for number, region in enumerate(shared):
+            if region.number == number:
+                written = self.function(region, form, tables, fast)
                 emitted += written.emitted
                 extra = max(extra, written.scratch)
         return Emitted([], tables.globals, {}) + emitted + self.kernel(memory, extra, form, shared)
@@ -192,7 +191,7 @@ class RolledPlan:
         return written if blocks is None else in_blocks(job, blocks, written, self.threads)
 
     def shared(self, memory: Memory) -> list[Shared]:
-        """Return by which function each region is run."""
+        """Return the function that runs each region."""
         regions = [region for (region, _), _ in self.regions]
         if not allowed("equal-loops") or memory.scalar != self.scalar:
             return apart(regions, memory)
@@ -201,18 +200,18 @@ class RolledPlan:
         return shared(regions, list(facts), memory)
 
     def kernel(self, memory: Memory, extra: int, form: Form, shared: Sequence[Shared]) -> Emitted:
-        """Return the function itself: workspace, zeros, then the steps."""
-        one = memory.scalar
+        """Return the kernel function: workspace, zeros, then the steps."""
+        scalar = memory.scalar
         threaded = self.in_threads(memory, extra, form, shared)
-        size = one.size * one.width * threaded.memory
+        size = scalar.size * scalar.width * threaded.memory
         large, linkage = size > STACK_BYTES, "" if form.name == "kernel" else "internal "
         lines = [f"define {linkage}i32 @{form.name}(ptr noalias %in,ptr noalias %out) nounwind {{"]
         lines += [*workspace(max(size, 8), large), "br label %start", "start:"]
         for number in sorted(self.writes.cleared):
-            pointer = _found(f"%c{number}", memory.pointers[number], 0, one, lines)
-            cleared = one.size * one.width * self.program.buffers[number].size
+            pointer = _pointer(f"%c{number}", memory.pointers[number], 0, scalar, lines)
+            cleared = scalar.size * scalar.width * self.program.buffers[number].size
             lines += clearing(form.name, pointer, cleared, self.threads)
-        steps = calls(self.program.steps, form.name, shared, one, threaded.names)
+        steps = calls(self.program.steps, form.name, shared, scalar, threaded.names)
         lines += [*steps, *([FREE] if large else []), "ret i32 0", "}"]
         text = "\n".join(lines)
         clear = zeros(form.name) if f"@{form.name}.zeros" in text else Emitted([], [], {})
@@ -220,12 +219,11 @@ class RolledPlan:
 
     @property
     def scalar(self) -> Lanes:
-        """One number."""
         return self.options.number.lanes()
 
     @property
     def threads(self) -> int:
-        """How many threads share a loop: as many as the options say, where there are any."""
+        """Number of threads that share a loop."""
         return self.options.threads if available() else 1
 
     @cached_property
@@ -236,28 +234,27 @@ class RolledPlan:
 
     @cached_property
     def writes(self) -> Writes:
-        """What is known of all writes."""
         return writes(self.program, self.columns)
 
     @cached_property
     def columns_known(self) -> list[LoopColumns | None]:
-        """The columns, of which it is known what they store."""
-        known = zip(self.columns, self.writes.stored, strict=True)
-        return [None if found is None else found.known(stored) for found, stored in known]
+        """The columns, with the results that are stores."""
+        pairs = zip(self.columns, self.writes.stored, strict=True)
+        return [None if columns is None else columns.known(stored) for columns, stored in pairs]
 
     @cached_property
     def blocks(self) -> list[Blocks | None]:
         """The blocks of each region, see `codegen.loops.emit.thread_blocks`."""
-        known = zip(self.regions, self.wide, self.columns_known, self.writes.stored, strict=True)
+        facts = zip(self.regions, self.wide, self.columns_known, self.writes.stored, strict=True)
         return [
-            blocks_of(region, prepared.fused, lanes.width, found, stored)
-            for ((region, _), prepared), lanes, found, stored in known
+            blocks_of(region, prepared.fused, lanes.width, columns, stored)
+            for ((region, _), prepared), lanes, columns, stored in facts
         ]
 
     @cached_property
     def rounds(self) -> dict[int, tuple[Nest, ThreadRounds]]:
         """The nests whose rounds threads share, by the numbers of their first regions."""
-        found, first = {}, 0
+        shared_rounds, first = {}, 0
         for step in self.program.steps:
             here = slice(first, first + sum(1 for _ in regions_of([step])))
             bodies = [prepared.fused for _, prepared in self.regions[here]]
@@ -266,26 +263,26 @@ class RolledPlan:
                 facts = zip(self.regions[here], bodies, self.wide[here], strict=True)
                 work = sum(work_of(region, lowered, lanes.width) for ((region, _), _), lowered, lanes in facts)
                 rounds = rounds_of(self.program, step, self.writes.stored[here], work, self.scalar)
-                found.update({} if rounds is None else {first: (step, rounds)})
+                shared_rounds.update({} if rounds is None else {first: (step, rounds)})
             first = here.stop
-        return found
+        return shared_rounds
 
     @cached_property
     def blocks_kept(self) -> list[Blocks | None]:
-        """The blocks that are written: on one thread only where there are sums or copies, for the bits."""
+        """The blocks in use: on one thread only where there are sums or copies, to keep the bits."""
         kept = (blocks is not None and (self.threads > 1 or blocks.sums or blocks.copies) for blocks in self.blocks)
         return [blocks if keep else None for blocks, keep in zip(self.blocks, kept, strict=True)]
 
     @property
     def cut(self) -> list[int]:
-        """Into how many blocks each region of the program is cut, or the nest around it; 1 where it is not."""
+        """Number of blocks of each region of the program, or of the nest around it."""
         packed = self.packed
-        blocks = [1 if found is None else found.count for found in packed.blocks]
+        blocks = [1 if region_blocks is None else region_blocks.count for region_blocks in packed.blocks]
         for first, (nest, rounds) in packed.rounds.items():
             blocks[first : first + len(nest.steps)] = [rounds.count] * len(nest.steps)
         pairs = zip(packed.regions, blocks, strict=True)
-        found = (count for ((region, _), _), count in pairs if region.origin != COPY)
-        return [1 if region.origin == COPY else next(found) for (region, _), _ in self.regions]
+        counts = (count for ((region, _), _), count in pairs if region.origin != COPY)
+        return [1 if region.origin == COPY else next(counts) for (region, _), _ in self.regions]
 
     @cached_property
     def regions(self) -> list[tuple[tuple[Region, tuple[int, ...]], Prepared]]:
@@ -293,11 +290,10 @@ class RolledPlan:
 
     @cached_property
     def wide(self) -> list[Lanes]:
-        """The lanes of each region."""
         return [self.lanes_of(region, prepared.fused) for (region, _), prepared in self.regions]
 
     def lanes_of(self, region: Region, lowered: Lowered) -> Lanes:
-        """How many repetitions run side by side: as many as registers hold, fewer where there are few."""
+        """Return how many repetitions run side by side: as many as registers hold, or all where there are fewer."""
         if not region.parallel or region.count == 1:
             return self.scalar
         if self.lanes is not None:
@@ -315,7 +311,7 @@ class RolledPlan:
         return self.options.number.lanes(widest)
 
     def executed(self) -> Counter[str]:
-        """Operations that one call carries out, by kind; one on a vector register counts once."""
+        """Return the operations of one call by kind; an operation on a vector register counts once."""
         total: Counter[str] = Counter()
         for ((region, counts), prepared), lanes in zip(self.regions, self.wide, strict=True):
             times = prod(counts) * -(-region.count // lanes.width)
@@ -324,9 +320,10 @@ class RolledPlan:
 
     @property
     def written_out(self) -> int:
-        """Operations that one call carries out, if each repetition is counted."""
-        found = zip(regions_of(self.program.steps), self.prepared, strict=True)
-        return sum(prod(counts) * region.count * prepared.fused.count().total() for (region, counts), prepared in found)
+        """Number of operations of one call, each repetition counted."""
+        return sum(
+            prod(counts) * region.count * prepared.fused.count().total() for (region, counts), prepared in self.regions
+        )
 
     @property
     def chunks(self) -> int:
@@ -340,7 +337,7 @@ class RolledPlan:
 
 
 def _prepared(program: RolledProgram, options: Options, known: dict[int, Prepared]) -> tuple[Prepared, ...]:
-    """Prepare all bodies; `known` has some by their id, and gets the others."""
+    """Prepare all bodies; `known` has some of them by id, and the others are added to it."""
     bodies = [region.body for region, _ in regions_of(program.steps)]
     for number, body in enumerate(bodies):
         if id(body) not in known:
@@ -362,8 +359,8 @@ def _write(job: Job, lanes: Lanes, *, points: bool) -> Written:
     return scalar_loop(job)
 
 
-def _found(name: str, text: str, moved: int, scalar: Lanes, lines: list[str]) -> str:
-    """Return a pointer to some numbers behind the beginning of a buffer (`Memory.pointers`); write what finds it."""
+def _pointer(name: str, text: str, moved: int, scalar: Lanes, lines: list[str]) -> str:
+    """Return a pointer to the place `moved` of a buffer (`Memory.pointers`); write the instructions that compute it."""
     table, _, place = text.partition(" ")
     if table == "%work":
         table, moved = "%w", moved + int(place)

@@ -7,13 +7,11 @@ from codegen.ir.tables import runs
 from codegen.lowering.lower import Lowered
 from codegen.pricing.price_table import NANOSECONDS
 
-SHORT = 2  # registers that longer runs fill
-
 
 def lanes_of_runs(region: Region, lowered: Lowered, widest: int, at_once: int) -> int:
-    """Return how many repetitions cost least side by side: lanes that have none are brought to and fro like the others.
+    """Return how many repetitions cost least side by side: lanes without a repetition cost as much as the others.
 
-    At most the `widest`; `at_once` of them go through the processor as fast as one.
+    At most the `widest`; `at_once` of them are as fast as one. Runs that fill two registers or more have the widest.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> from codegen.ir.region import Gather, Result
@@ -31,16 +29,16 @@ def lanes_of_runs(region: Region, lowered: Lowered, widest: int, at_once: int) -
     (2, 8)
     """
     tables = [use.table for use in region.uses]
-    found = runs(tables, region.count)
-    if found is None or region.count >= SHORT * widest * len(found):
+    table_runs = runs(tables, region.count)
+    if table_runs is None or region.count >= 2 * widest * len(table_runs):
         return widest
     kinds = ["table"] * len(region.gathers) + ["table store"] * len(region.results)
-    moved = sum(NANOSECONDS[kind] for kind, step in zip(kinds, found.steps, strict=True) if step not in (0, 1))
+    moved = sum(NANOSECONDS[kind] for kind, step in zip(kinds, table_runs.steps, strict=True) if step not in (0, 1))
     plain = NANOSECONDS["lanes operation"]
     arithmetic = sum(NANOSECONDS.get(f"lanes {kind}", plain) * count for kind, count in lowered.count().items())
 
     def nanoseconds(width: int) -> float:
-        vectors = int((-(-found.lengths // width)).sum())
+        vectors = int((-(-table_runs.lengths // width)).sum())
         return vectors * (arithmetic * max(1.0, width / at_once) + moved * width)
 
     widths = [widest]

@@ -1,11 +1,10 @@
 """Split a long loop into blocks for threads. The results keep their bits.
 
-A loop is cut into blocks of repetitions, or of whole runs where there are several, if its repetitions know nothing of
-each other and no two blocks write to the same place. A sum over all repetitions is taken block by block; then the sums
-of the blocks are added in their order. Where several blocks add to one place, as pairs of atoms do on the diagonal of a
-Hessian, each adds in a copy of its own, and then the copies are added in their order. Where a loop is cut depends on
-the program and on the width of the registers, and on nothing else: a kernel for one thread has the same blocks where
-there are sums or copies.
+A loop is cut into blocks of repetitions, or of whole runs where there are several, if its repetitions are independent
+and no two blocks write to the same place. A sum over all repetitions is taken block by block; then the sums of the
+blocks are added in their order. Where several blocks add to one place, as pairs of atoms do on the diagonal of a
+Hessian, each adds to its own copy, and then the copies are added in their order. Blocks depend only on the program and
+on the width of the registers: a kernel for one thread has the same blocks where there are sums or copies.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ SPLIT = 56_000.0  # nanoseconds of a loop from which on it is cut: to wake a thr
 BLOCK = 11_000.0  # nanoseconds of a block
 MOST = 256  # blocks
 SHARE, ADDED = 0.05, 0.6  # of the time of a loop that copies may take, and nanoseconds of a number of one
-MOST_COPIES = 8  # blocks that have copies
 NUMBERS = 16  # that a line of the cache has, at most
 WHOLE = 64  # repetitions of which blocks are multiples: whole vectors, and whole lines of the cache
 
@@ -39,13 +37,13 @@ class Copy:
 
     @property
     def room(self) -> int:
-        """Numbers in memory for the copy of one block: lines, with one behind it for what a last vector adds there."""
+        """Numbers in memory for the copy of one block: lines, with one behind it for the last vector."""
         return (-(-self.size // NUMBERS) + 1) * NUMBERS
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """So many blocks of `size` units each, the last one of what is left of `units`: repetitions, or runs.
+    """`count` blocks of `size` of the `units` (repetitions or runs) each; the last one may have fewer.
 
     `sums` are the results that are added up over all repetitions; each block has the `copies`.
     """
@@ -68,7 +66,7 @@ class Blocks:
 
     @property
     def begins(self) -> dict[int, int]:
-        """Of each buffer that is copied, where in the memory of a block its place 0 would be."""
+        """For each copied buffer, where in the memory of a block its place 0 would be."""
         before = accumulate((copy.room for copy in self.copies), initial=0)
         return {copy.buffer: begin - copy.first for copy, begin in zip(self.copies, before, strict=False)}
 
@@ -76,10 +74,7 @@ class Blocks:
 def blocks_of(
     region: Region, lowered: Lowered, lanes: int, columns: LoopColumns | None, stored: AbstractSet[int]
 ) -> Blocks | None:
-    """Return the blocks of a region, None where it is not cut: one of less than 56 us, or whose results may meet.
-
-    `stored` are the numbers of sums of one term.
-    """
+    """Return the blocks of a region, or None; `stored` are the numbers of sums of one term."""
     work = work_of(region, lowered, lanes)
     if not region.parallel or work < SPLIT or asks_scipy(lowered):
         return None
@@ -91,32 +86,28 @@ def blocks_of(
         return None
     runs = 1 if columns is None else len(columns.runs)
     units, whole = (region.count, WHOLE) if runs == 1 else (runs, 1)
-    wanted = min(max(int(work / BLOCK), 2), MOST)
-    if copies:
-        wanted = min(wanted, MOST_COPIES, int(SHARE * work / (ADDED * sum(copy.room for copy in copies))))
-    size = -(-units // (max(wanted, 1) * whole)) * whole
+    count = min(max(int(work / BLOCK), 2), MOST)
+    if copies:  # of at most 8 blocks
+        count = min(count, 8, int(SHARE * work / (ADDED * sum(copy.room for copy in copies))))
+    size = -(-units // (max(count, 1) * whole)) * whole
     return Blocks(-(-units // size), size, units, sums, copies) if size < units else None
 
 
 def _copies(
     region: Region, meeting: Sequence[int], columns: LoopColumns | None, stored: AbstractSet[int]
 ) -> tuple[Copy, ...] | None:
-    """Return what each block has a copy of, so that results may meet; None where there may be none.
-
-    All that the region does with such a buffer has to be adding, at the same places in all rounds of nests.
-    """
+    """Return the copies of each block; None where a region does more than add to a copied buffer, or in nests."""
     if meeting and (columns is None or (len(columns.runs) == 1 and columns.overlaps)):
         return None
-    buffers = sorted({region.results[c].buffer for c in meeting})
-    found = []
-    for buffer in buffers:
+    copies = []
+    for buffer in sorted({region.results[c].buffer for c in meeting}):
         uses = [(c, use) for c, use in enumerate(region.results) if use.buffer == buffer]
         adds = all(use.kind == "add" and c not in stored and not any(use.table.shifts) for c, use in uses)
         if not adds or any(use.buffer == buffer for use in region.gathers):
             return None
         lowest, highest = zip(*(use.table.bounds for _, use in uses), strict=True)
-        found.append(Copy(buffer, min(lowest), max(highest) - min(lowest) + 1))
-    return tuple(found)
+        copies.append(Copy(buffer, min(lowest), max(highest) - min(lowest) + 1))
+    return tuple(copies)
 
 
 def asks_scipy(lowered: Lowered) -> bool:
@@ -125,10 +116,10 @@ def asks_scipy(lowered: Lowered) -> bool:
 
 
 def work_of(region: Region, lowered: Lowered, lanes: int) -> float:
-    """An estimate of the nanoseconds of a region."""
+    """Return an estimate of the nanoseconds of a region."""
     moved = sum(not use.table.fixed for use in region.uses)
-    one = nanoseconds(lowered.count()) * registers(lanes) / lanes + NANOSECONDS["cache"] * moved
-    return region.count * one
+    repetition = nanoseconds(lowered.count()) * registers(lanes) / lanes + NANOSECONDS["cache"] * moved
+    return region.count * repetition
 
 
 def _is_sum(region: Region, c: int, columns: LoopColumns | None, stored: AbstractSet[int]) -> bool:
@@ -143,9 +134,9 @@ def _is_sum(region: Region, c: int, columns: LoopColumns | None, stored: Abstrac
 
 
 def _is_apart(region: Region, c: int, columns: LoopColumns | None, stored: AbstractSet[int]) -> bool:
-    """Whether no two blocks write to the same place: that of one repetition, of one run, or of sums that overlap.
+    """Whether no two blocks write to the same place: that of one repetition, of one run, or of overlapping sums.
 
-    Vectors of sums that overlap are left by one block, whatever other sums go to the same array may be anywhere.
+    A vector of overlapping sums is stored by one block; other sums in the same array may be anywhere.
     """
     use = region.results[c]
     if use.kind == "last":
@@ -155,7 +146,7 @@ def _is_apart(region: Region, c: int, columns: LoopColumns | None, stored: Abstr
     beside = {d for d, other in enumerate(region.results) if other.buffer == use.buffer}
     if columns is None:
         return beside == {c} and unique(use.table)
-    overlap = next((found for found in columns.overlaps if c in found.distances), None)
+    overlap = next((overlap for overlap in columns.overlaps if c in overlap.distances), None)
     if overlap is not None:
         return len(columns.runs) == 1 and beside == set(overlap.distances)
     if beside != {c}:

@@ -1,14 +1,14 @@
 """Run the rounds of a nest on several threads. The results keep their bits.
 
-A product of matrices that is cut into chunks is a nest: each round leaves some columns in workspaces, and adds what it
-makes of them to the results. Its loops are too short to be cut. But where no round reads what another one has left, and
-each adds to a place of the results once, threads take rounds: each thread has workspaces of its own, and each round
-adds in a copy of the results. Then the copies are added to the results in the order of the rounds, as one thread does.
+A product of matrices that is cut into chunks is a nest: each round stores some columns in workspaces, and adds their
+products to the results. Its loops are too short to be cut. But where no round reads the workspaces of another one, and
+each adds to a place of the results once, threads take rounds: each thread has its own workspaces, and each round
+adds to a copy of the results. Then the copies are added to the results in the order of the rounds, as one thread does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 
 import numpy as np
 
@@ -34,7 +34,7 @@ COPIES = 1 << 17  # numbers of the copies of rounds that are under way together
 
 @dataclass(frozen=True)
 class Sum:
-    """An array to which rounds add, by the number of its buffer; `begin` is where it is in the copies of a round."""
+    """An array to which rounds add, by the number of its buffer, and where it begins in the copies of a round."""
 
     buffer: int
     size: int
@@ -43,7 +43,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class ThreadRounds:
-    """So many rounds of a nest, of which `together` are under way; each has copies of `size` numbers."""
+    """`count` rounds of a nest, of which `together` are under way; each has copies of `size` numbers."""
 
     count: int
     together: int
@@ -54,20 +54,18 @@ class ThreadRounds:
 def rounds_of(
     program: RolledProgram, nest: Nest, stored: Sequence[frozenset[int]], work: float, scalar: Lanes
 ) -> ThreadRounds | None:
-    """Return how threads share the rounds of a nest, each of so many nanoseconds; None where they do not.
-
-    `stored` are the sums of one term of its regions, by number.
-    """
+    """Return how threads share the rounds of a nest, of `work` ns each, or None; `stored` are sums of one term."""
     if nest.count < 2 or work < ROUND or work * nest.count < SPLIT:
         return None
     regions = [step for step in nest.steps if isinstance(step, Region)]
     if len(regions) < len(nest.steps) or any(region.matrix or region.stop is not None for region in regions):
         return None
     pairs = zip(regions, stored, strict=True)
-    results: list[tuple[Result, bool]]
-    results = [(use, use.kind == "add" and c not in once) for region, once in pairs for c, use in _numbered(region)]
+    results = [
+        (use, use.kind == "add" and c not in once) for region, once in pairs for c, use in enumerate(region.results)
+    ]
     buffers = sorted({use.buffer for use, adds in results if adds})
-    if not _are_sums([found for found in results if found[0].buffer in buffers]):
+    if not _are_sums([result for result in results if result[0].buffer in buffers]):
         return None
     if not _are_apart(program, nest, regions, buffers):
         return None
@@ -79,18 +77,14 @@ def rounds_of(
     return ThreadRounds(nest.count, together, tuple(sums), size) if together > 1 else None
 
 
-def _numbered(region: Region) -> Iterator[tuple[int, Result]]:
-    return enumerate(region.results)
-
-
 def _are_sums(results: Sequence[tuple[Result, bool]]) -> bool:
-    """Whether a round adds once to each place that is given, and does nothing else there."""
+    """Whether a round adds once to each of its places, and does nothing else there."""
     fixed = all(adds and use.table.fixed and not any(use.table.shifts) for use, adds in results)
     return fixed and len({(use.buffer, use.table.first) for use, _ in results}) == len(results)
 
 
 def _are_apart(program: RolledProgram, nest: Nest, regions: Sequence[Region], sums: Sequence[int]) -> bool:
-    """Whether a round reads of what is computed only what it stores itself, and nobody reads that behind the nest."""
+    """Whether a round reads only results that it stores itself, and nobody reads these after the nest."""
     kinds = [buffer.kind for buffer in program.buffers]
     stores = [use for region in regions for use in region.results if use.buffer not in sums]
     kept = {use.buffer for use in stores if kinds[use.buffer] == "workspace"}
@@ -100,21 +94,17 @@ def _are_apart(program: RolledProgram, nest: Nest, regions: Sequence[Region], su
 
 
 def _read_their_own(regions: Sequence[Region], buffers: Set[int]) -> bool:
-    """Whether regions read in some buffers only what one of them has stored before, in the same round of a nest."""
+    """Whether regions read in some buffers only places that one of them has stored to, in the same round of a nest."""
     stored: dict[tuple[int, tuple[int, ...]], list[Places]] = {}
     for region in regions:
         for use in region.reads:
             there = stored.get(_moving(use), [])
-            if use.buffer in buffers and not (there and np.isin(_places(use), np.concatenate(there)).all()):
+            if use.buffer in buffers and not (there and np.isin(use.table.places(), np.concatenate(there)).all()):
                 return False
         for result in region.results:
             if result.kind != "add":
-                stored.setdefault(_moving(result), []).append(_places(result))
+                stored.setdefault(_moving(result), []).append(distinct(result.table.places()))
     return True
-
-
-def _places(use: Use) -> Places:
-    return distinct(use.table.places())
 
 
 def _moving(use: Use) -> tuple[int, tuple[int, ...]]:
@@ -137,10 +127,7 @@ GIVEN = (("ptr", "in"), ("ptr", "real"), ("ptr", "work"), ("ptr", "copies"), ("i
 
 @dataclass(frozen=True)
 class RoundsText:
-    """The IR that runs the rounds of a nest on threads: `name(in, out, work)`.
-
-    So many numbers from %work on are the kernel's; as many are each thread's, and then come the copies of the rounds.
-    """
+    """The IR of rounds on threads: `name(in, out, work)`; %work has `own` numbers, those of each thread, the copies."""
 
     name: str
     rounds: ThreadRounds
@@ -151,23 +138,23 @@ class RoundsText:
 
     @property
     def size(self) -> int:
-        """How many numbers of memory all of it needs."""
+        """Numbers of memory, all together."""
         return self.own * (1 + self.threads) + self.rounds.together * self.rounds.size
 
     def written(self, calls: Sequence[str]) -> Emitted:
         """Return the functions, of which one runs the round %round by calls that find %in, %out and %w."""
         adding = Routines({"rounds": ADDING}, lambda scalar: {}).compiled("rounds.add", self.memory.scalar).text
         symbols = (*MEMORY, SMALLER, symbol(PARALLEL, 4), Symbol("rounds.add", adding), Symbol(COPIED, MOVES[COPIED]))
-        return Emitted([], [self._round(calls), self._whole()], {found.name: found for found in symbols})
+        return Emitted([], [self._round(calls), self._whole()], {called.name: called for called in symbols})
 
     def _round(self, calls: Sequence[str]) -> str:
-        """The function that runs one round: sums in outputs go to its copies, those in the workspace are copied."""
+        """Return the function that runs one round: sums of outputs are added to its copies, other sums are copied."""
         kind, size = self.memory.scalar.type, self.memory.scalar.size
         lines = [f"define internal void @{self.name}.round(ptr %given,i64 %b,i64 %thread) nounwind {{"]
-        for k, (word, found) in enumerate(GIVEN):
+        for k, (kind_of, name) in enumerate(GIVEN):
             lines += [
-                f"%{found}.at=getelementptr i64,ptr %given,i64 {k}",
-                f"%{found}=load {word},ptr %{found}.at,align 8",
+                f"%{name}.at=getelementptr i64,ptr %given,i64 {k}",
+                f"%{name}=load {kind_of},ptr %{name}.at,align 8",
             ]
         lines += [
             "%round=add i64 %first,%b",
@@ -181,24 +168,22 @@ class RoundsText:
         ]
         after: list[str] = []
         for sum_of in self.rounds.sums:
-            number, copy, given = sum_of.buffer, f"%copy{sum_of.buffer}", f"i64 {sum_of.size * size},i1 false"
+            number, copy, length = sum_of.buffer, f"%copy{sum_of.buffer}", f"i64 {sum_of.size * size},i1 false"
             table, place = self.memory.pointers[number].split()
             target = f"%sums{number}"
             lines.append(f"{copy}=getelementptr {kind},ptr %copies.here,i64 {sum_of.begin}")
             if table == "%out":
                 target = copy
-                lines += [
-                    f"%entry{number}=getelementptr ptr,ptr %out,i64 {place}",
-                    f"store ptr {copy},ptr %entry{number}",
-                ]
+                lines.append(f"%entry{number}=getelementptr ptr,ptr %out,i64 {place}")
+                lines.append(f"store ptr {copy},ptr %entry{number}")
             else:
                 lines.append(f"{target}=getelementptr {kind},ptr %w,i64 {place}")
-                after.append(f"call void @{COPIED}(ptr {copy},ptr {target},{given})")
-            lines.append(f"call void @{CLEARED}(ptr {target},i8 0,{given})")
+                after.append(f"call void @{COPIED}(ptr {copy},ptr {target},{length})")
+            lines.append(f"call void @{CLEARED}(ptr {target},i8 0,{length})")
         return "\n".join([*lines, "br label %start", "start:", *calls, *after, "ret void", "}"])
 
     def _whole(self) -> str:
-        """The function that has the rounds run, some at a time, and then adds what is in their copies."""
+        """Return the function that runs the rounds, some at a time, and then adds their copies."""
         rounds, kind = self.rounds, self.memory.scalar.type
         lines = [
             f"define internal void @{self.name}(ptr %in,ptr %real,ptr %work) noinline nounwind {{",
@@ -206,9 +191,9 @@ class RoundsText:
             f"%copies=getelementptr {kind},ptr %work,i64 {self.own * (1 + self.threads)}",
             f"%given=alloca [{len(GIVEN)} x i64],align 8",
         ]
-        for k, (word, found) in enumerate(GIVEN):
-            lines.append(f"%{found}.at=getelementptr i64,ptr %given,i64 {k}")
-            lines += [f"store ptr %{found},ptr %{found}.at,align 8"] if word == "ptr" else []
+        for k, (kind_of, name) in enumerate(GIVEN):
+            lines.append(f"%{name}.at=getelementptr i64,ptr %given,i64 {k}")
+            lines += [f"store ptr %{name},ptr %{name}.at,align 8"] if kind_of == "ptr" else []
         lines += [
             "br label %some",
             "some:",
@@ -225,15 +210,8 @@ class RoundsText:
                 lines.append(f"%sums{number}=load ptr,ptr %entry{number},align 8")
             else:
                 lines.append(f"%sums{number}=getelementptr {kind},ptr %work,i64 {place}")
-            given = f"ptr %sums{number},ptr %copy{number},i64 %now,i64 {rounds.size},i64 {sum_of.size}"
+            arguments = f"ptr %sums{number},ptr %copy{number},i64 %now,i64 {rounds.size},i64 {sum_of.size}"
             lines.append(f"%copy{number}=getelementptr {kind},ptr %copies,i64 {sum_of.begin}")
-            lines.append(f"call void @rounds.add({given})")
-        lines += [
-            "%next=add i64 %first,%now",
-            f"%more=icmp ult i64 %next,{rounds.count}",
-            "br i1 %more,label %some,label %exit",
-            "exit:",
-            "ret void",
-            "}",
-        ]
-        return "\n".join(lines)
+            lines.append(f"call void @rounds.add({arguments})")
+        lines += ["%next=add i64 %first,%now", f"%more=icmp ult i64 %next,{rounds.count}"]
+        return "\n".join([*lines, "br i1 %more,label %some,label %exit", "exit:", "ret void", "}"])

@@ -1,7 +1,7 @@
 """Write a region in blocks: the blocks, on one thread or several, then the sums over blocks.
 
-`@name.part` runs the repetitions of one block (`codegen.loops.emit.loop_text`), `@name.block` finds out which they are,
-and `@name` has them all run. What a block needs stands in a table on the caller's stack: the pointers and the rounds.
+`@name.part` runs the repetitions of one block (`codegen.loops.emit.loop_text`), `@name.block` computes their range,
+and `@name` runs all blocks. A table on the caller's stack has the pointers and the rounds for the blocks.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from codegen.loops.emit.loop_lanes import SMALLER
 from codegen.loops.emit.loop_text import Frame, Job, Written
 from codegen.loops.emit.thread_blocks import Blocks, Copy
 
-LARGE = 1 << 22  # bytes from which on threads share the clearing of a buffer,
-PIECE = 1 << 20  # in pieces of so many
+LARGE = 1 << 22  # bytes from which on threads share the clearing of a buffer
+PIECE = 1 << 20  # bytes that a thread clears at once
 TOGETHER = 8  # numbers of copies that are added at once
 LINE = 64  # bytes in a line of the cache: threads do not share those of their bodies
 
 
 def clearing(name: str, pointer: str, size: int, threads: int) -> list[str]:
-    """Return the IR that sets so many bytes to zero; on several threads where they are many (`zeros`)."""
+    """Return the IR that sets `size` bytes to zero; on several threads where they are many (`zeros`)."""
     if threads == 1 or size < LARGE:
         return [f"call void @llvm.memset.p0.i64(ptr {pointer},i8 0,i64 {size},i1 false)"]
     return [
@@ -48,11 +48,11 @@ def zeros(name: str) -> Emitted:
 call void @llvm.memset.p0.i64(ptr %place,i8 0,i64 %count,i1 false)
 ret void
 }}"""
-    return Emitted([], [text], {found.name: found for found in (SMALLER, symbol(PARALLEL, 4))})
+    return Emitted([], [text], {SMALLER.name: SMALLER, PARALLEL: symbol(PARALLEL, 4)})
 
 
 def in_blocks(job: Job, blocks: Blocks, part: Written, threads: int) -> Written:
-    """Return the function of a region whose `part` runs one block, on up to so many threads."""
+    """Return the function of a region whose `part` runs one block, on up to `threads` threads."""
     line = LINE // job.scalar.size
     own = -(-part.scratch // line) * line + line if part.scratch else 0
     first = job.scratch + blocks.partial + blocks.count * blocks.copied
@@ -64,7 +64,7 @@ def in_blocks(job: Job, blocks: Blocks, part: Written, threads: int) -> Written:
 
 
 def _block(job: Job, blocks: Blocks, first: int, own: int) -> str:
-    """The function that runs block %b; its thread has %thread's part of the memory for long bodies."""
+    """Return the function that runs block %b; %thread has its own memory for long bodies."""
     lines = [f"define internal void @{job.name}.block(ptr %given,i64 %b,i64 %thread) nounwind {{"]
     for k, word in enumerate(job.parameters.split(",")):
         kind, name = word.split()
@@ -76,7 +76,10 @@ def _block(job: Job, blocks: Blocks, first: int, own: int) -> str:
         f"%row=mul i64 %b,{len(blocks.sums)}",
         f"%place=add i64 %row,{job.scratch}",
         f"%sums=getelementptr {job.scalar.type},ptr %work,i64 %place",
-        *_copies(job, blocks),
+        f"%copies.before=mul i64 %b,{blocks.copied}",
+        f"%copies.place=add i64 %copies.before,{job.scratch + blocks.partial}",
+        f"%copies=getelementptr {job.scalar.type},ptr %work,i64 %copies.place",
+        *(clearing(job.name, "%copies", blocks.copied * job.scalar.size, 1) if blocks.copies else []),
         f"%mine=mul i64 %thread,{own}",
         f"%begin=add i64 %mine,{first}",
         f"%own=getelementptr {job.scalar.type},ptr %work,i64 %begin",
@@ -87,25 +90,14 @@ def _block(job: Job, blocks: Blocks, first: int, own: int) -> str:
     return "\n".join(lines)
 
 
-def _copies(job: Job, blocks: Blocks) -> list[str]:
-    """Find the copies of block %b and clear them."""
-    lines = [
-        f"%copies.before=mul i64 %b,{blocks.copied}",
-        f"%copies.place=add i64 %copies.before,{job.scratch + blocks.partial}",
-        f"%copies=getelementptr {job.scalar.type},ptr %work,i64 %copies.place",
-    ]
-    return lines + (clearing(job.name, "%copies", blocks.copied * job.scalar.size, 1) if blocks.copies else [])
-
-
 class _Whole(Frame):
-    """The function that has all blocks run."""
+    """The function that runs all blocks."""
 
     def __init__(self, job: Job, blocks: Blocks, threads: int) -> None:
         super().__init__(job, f"@{job.name}({job.parameters}) noinline nounwind")
         self.blocks, self.threads, self.label = blocks, threads, "entry"
 
     def written(self) -> str:
-        """Return its text."""
         words = self.job.parameters.split(",")
         self.write(f"%given=alloca [{len(words)} x i64],align 8")
         for k, word in enumerate(words):
@@ -133,7 +125,7 @@ class _Whole(Frame):
         self.label = f"{label}.end"
 
     def total(self) -> None:
-        """Add the sums of each block to those of the blocks before; those of the last block go where they belong."""
+        """Add the sums of each block to those of the blocks before; the sums of the last block are the results."""
         blocks, count = self.blocks, len(self.blocks.sums)
         sums = self.offset("%work", self.job.scratch)
 
@@ -152,15 +144,13 @@ class _Whole(Frame):
         begin = self.job.scratch + blocks.partial + blocks.begins[copy.buffer] + copy.first
         use = next(use for use in self.region.results if use.buffer == copy.buffer)
         base, target = self.offset("%work", begin), self.offset(self.view(use), copy.first)
-
         whole = copy.size // TOGETHER
-        parts = [(TOGETHER, 0, whole), (1, whole * TOGETHER, copy.size)]
-        for width, first, end in parts:
+        for width, first, end in ((TOGETHER, 0, whole), (1, whole * TOGETHER, copy.size)):
             if first < end:
                 self.repeat(f"copy{copy.buffer}.{width}", first, end, partial(self.add_copies, base, target, width))
 
     def add_copies(self, base: str, target: str, width: int, k: str) -> None:
-        """Add so many numbers of all copies, from number k on, or as many times that."""
+        """Add `width` numbers of all copies, from number k * width on."""
         size, copied = self.scalar.size, self.blocks.copied
         kind = self.scalar.type if width == 1 else f"<{width} x {self.scalar.type}>"
         begin = k if width == 1 else self.new(f"mul i64 {k},{width}")

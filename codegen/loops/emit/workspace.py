@@ -18,7 +18,7 @@ from codegen.lanes import SCALAR, Lanes
 from codegen.loops.emit.loop_columns import LoopColumns
 from codegen.records import dataclass
 
-COUNTED = 1 << 24  # places that are looked at to find out what is written once; beyond, buffers are cleared
+COUNTED = 1 << 24  # places for which writes are counted; larger buffers are cleared
 LINE = 64  # bytes of a line of the cache, where arrays begin
 
 
@@ -31,7 +31,6 @@ class Tables:
     known: dict[bytes, str] = field(default_factory=dict)
 
     def array(self, values: NDArray[Any]) -> str:
-        """Return the name of a constant array."""
         data = values.tobytes()
         name = self.known.get(data)
         if name is None:
@@ -55,24 +54,24 @@ class Tables:
 class Memory:
     """How a function finds each buffer: an entry of the tables %in and %out, a place in %work, a constant array.
 
-    Where equal regions share a function, also a place in a workspace that is given, or an array that is.
+    Where equal regions share a function, also a place in a workspace, or an array, that is an argument.
     """
 
     pointers: tuple[str, ...]
     workspace: int  # numbers
-    scalar: Lanes = SCALAR  # one number, of each of the points that stand side by side
+    scalar: Lanes = SCALAR  # one number of each of the points side by side
 
     def has_room(self, number: int) -> bool:
-        """Whether there is room for a vector behind a buffer: nothing else stands there."""
+        """Whether there is room for a vector behind a buffer."""
         return self.pointers[number].startswith("%work")
 
     def number_of(self, number: int) -> Lanes:
-        """One number of a buffer: constants have one for all points."""
+        """Return the type of one number of a buffer: constants have one for all points."""
         return Lanes(1, self.scalar.scalar) if self.pointers[number].startswith("@") else self.scalar
 
     @classmethod
     def of(cls, program: RolledProgram, tables: Tables, scalar: Lanes = SCALAR) -> Memory:
-        """Give every buffer its place: behind each workspace is room for a line, which is as long as a vector."""
+        """Give every buffer its place: each workspace has a line behind it, which is room for a vector."""
         pointers, size, outputs, used = [], 0, 0, buffers_read(program.steps)
         room = LINE // scalar.size
         for number, buffer in enumerate(program.buffers):
@@ -92,20 +91,20 @@ class Memory:
 
 @dataclass(frozen=True)
 class Writes:
-    """What is known of all writes: buffers with places that are read but not stored (0 there), adds that are stores."""
+    """Facts of all writes: buffers with places that are read but not stored (0 there), adds that are stores."""
 
     cleared: frozenset[int]
     stored: tuple[frozenset[int], ...]  # for each region, the numbers of its results whose places are written once
 
 
 def writes(program: RolledProgram, columns: Sequence[LoopColumns | None]) -> Writes:
-    """Find out which buffers have to be cleared, and which sums have a single term.
+    """Find the buffers that have to be cleared, and the sums that have a single term.
 
-    A place is stored once or added to; so a place that is written once may be stored, and needs no zero before.
+    A place is stored once or added to; so an add to a place that is written once is a store, and needs no zero before.
     """
     writers: dict[int, list[_ResultWriter]] = {}
-    for number, ((region, counts), found) in enumerate(zip(regions_of(program.steps), columns, strict=True)):
-        for writer in _writers(number, region, counts, found):
+    for number, ((region, counts), tables) in enumerate(zip(regions_of(program.steps), columns, strict=True)):
+        for writer in _writers(number, region, counts, tables):
             writers.setdefault(region.results[writer.results[0]].buffer, []).append(writer)
     cleared, stored = set(), [set[int]() for _ in columns]
     for number, buffer in enumerate(program.buffers):
@@ -117,9 +116,8 @@ def writes(program: RolledProgram, columns: Sequence[LoopColumns | None]) -> Wri
             continue
         places = [writer.places() for writer in known]
         times = np.bincount(np.concatenate([*places, np.empty(0, dtype=np.int64)]), minlength=buffer.size)
-        once = [
-            not writer.stops and bool((times[where] == 1).all()) for writer, where in zip(known, places, strict=True)
-        ]
+        pairs = zip(known, places, strict=True)
+        once = [not writer.stops and bool((times[where] == 1).all()) for writer, where in pairs]
         for writer, single in zip(known, once, strict=True):
             stored[writer.region].update(writer.results if single else ())
         open_to_reads = times == 0
@@ -131,24 +129,23 @@ def writes(program: RolledProgram, columns: Sequence[LoopColumns | None]) -> Wri
 
 
 def _read(program: RolledProgram, number: int) -> NDArray[np.bool_]:
-    """Which places of a buffer are read."""
-    found = np.zeros(program.buffers[number].size, dtype=bool)
+    is_read = np.zeros(program.buffers[number].size, dtype=bool)
     for region, counts in regions_of(program.steps):
-        for use in (*region.gathers, *(first for carry in region.carries for first in carry.initial)):
+        for use in region.reads:
             if use.buffer == number:
-                found[all_places(use.table, counts)] = True
-    return found
+                is_read[all_places(use.table, counts)] = True
+    return is_read
 
 
 @dataclass(frozen=True)
 class _ResultWriter:
-    """Results of a region, by number, that go to memory together: how many places they write in all, and which."""
+    """Results of a region, by number, that go to memory together; `work` is the number of their places."""
 
     region: int
     results: tuple[int, ...]
     work: int
     places: Callable[[], Places]
-    stops: bool = False  # perhaps before it has written all
+    stops: bool = False  # may stop before it has written all
 
 
 def _writers(

@@ -19,14 +19,14 @@ from codegen.ir.unroll import unroll
 from codegen.limits import EVERY, check
 from codegen.loops.find.flat_rows import Flags, FlatRows, flattened, needed, waves
 from codegen.loops.find.plain_rows import PlainRows
-from codegen.loops.loop import Nodes
+from codegen.loops.loop import Nodes, joined
 from codegen.loops.place.buffers import Arrays
 
 Numbers = NDArray[np.float64]
 
 
-def straight_values(rows: Rows, flat: FlatRows, inputs: Nodes, numbers: Numbers, wanted: Nodes) -> Numbers:
-    """Return the values of the wanted rows, where the inputs have some numbers.
+def straight_values(rows: Rows, flat: FlatRows, inputs: Nodes, numbers: Numbers, targets: Nodes) -> Numbers:
+    """Return the values of target rows, where the inputs have some numbers.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> from codegen.loops.find.flat_rows import flattened
@@ -36,9 +36,9 @@ def straight_values(rows: Rows, flat: FlatRows, inputs: Nodes, numbers: Numbers,
     >>> straight_values(program, flattened(program), np.array([0]), np.array([3.0]), np.array([len(program) - 1]))
     array([7.])
     """
-    values, given, asked = np.zeros(len(flat)), np.zeros(len(flat), dtype=bool), np.zeros(len(flat), dtype=bool)
-    values[inputs], given[inputs], asked[wanted] = numbers, True, True
-    todo = needed(flat, asked, given) & ~given
+    values, known, is_wanted = np.zeros(len(flat)), np.zeros(len(flat), dtype=bool), np.zeros(len(flat), dtype=bool)
+    values[inputs], known[inputs], is_wanted[targets] = numbers, True, True
+    todo = needed(flat, is_wanted, known) & ~known
     leaves = np.nonzero(todo & ~flat.is_operation)[0].tolist()
     values[leaves] = [leaf_number(rows.atoms[row]) for row in leaves]
     is_truth = [issubclass(head, Boolean) and not issubclass(head, sp.Symbol) for head in flat.heads]
@@ -49,45 +49,44 @@ def straight_values(rows: Rows, flat: FlatRows, inputs: Nodes, numbers: Numbers,
             check("comparing loops with their rows")
             kinds = flat.codes[wave] * (int(flat.arity.max()) + 1) + flat.arity[wave]
             for kind in np.unique(kinds).tolist():
-                _compute(flat, wave[kinds == kind], values, truth)
-    _finish(rows, flat, rest, values, truth)
-    return values[wanted]
+                _compute_wave(flat, wave[kinds == kind], values, truth)
+    _compute_rest(rows, flat, rest, values, truth)
+    return values[targets]
 
 
-def _compute(flat: FlatRows, rows: Nodes, values: Numbers, truth: Flags) -> None:
-    """Compute rows of one head and as many operands."""
+def _compute_wave(flat: FlatRows, rows: Nodes, values: Numbers, truth: Flags) -> None:
+    """Compute rows of one head and equally many operands."""
     operands = flat.parts(rows)[0].reshape(len(rows), -1)
     columns = []
     for nodes in operands.T:
-        one = (nodes == nodes[0]).all()
-        column = values[nodes[0]] if one else values[nodes]
+        column = values[nodes[0]] if (nodes == nodes[0]).all() else values[nodes]
         columns.append(np.not_equal(column, 0.0) if truth[nodes[0]] else column)
     values[rows] = FUNCTIONS[flat.heads[flat.codes[rows[0]]]](*columns)
 
 
-def _finish(rows: Rows, flat: FlatRows, rest: Nodes, values: Numbers, truth: Flags) -> None:
-    """Compute the rows that are left one by one."""
+def _compute_rest(rows: Rows, flat: FlatRows, rest: Nodes, values: Numbers, truth: Flags) -> None:
+    """Compute the remaining rows one by one."""
     known = np.setdiff1d(flat.parts(rest)[0], rest)
-    found = dict(zip(known.tolist(), values[known].tolist(), strict=True))
-    found |= {row: bool(found[row]) for row in known[truth[known]].tolist()}
+    value_of = dict(zip(known.tolist(), values[known].tolist(), strict=True))
+    value_of |= {row: bool(value_of[row]) for row in known[truth[known]].tolist()}
     for start in range(0, len(rest), EVERY):
         check("comparing loops with their rows")
         block = rest[start : start + EVERY]
-        values[block] = [float(value) for value in evaluate(rows, block.tolist(), found)]
+        values[block] = [float(value) for value in evaluate(rows, block.tolist(), value_of)]
 
 
 SCALES = 1.0, 0.25, 1 / 32, 2.0**-10  # of the points that are tried
 CLOSE = 1e-9  # of the largest value: sums are added up in another order
-DIGITS = 100  # in which sums of products of some floats are exact
+DIGITS = 100  # sums of products of some floats are exact in them
 ROUNDING = 2.0**-50  # of a number of the point
 
 
 def agree(program: RolledProgram, rows: Rows, arrays: Arrays) -> bool:
     """Return whether a rolled program has the values of its rows at a random point, the same one every time.
 
-    A wrong table shows at any point, so one is enough; of several points that are tried, it is the first one with
-    finite values that the last digits of the point do not decide on, or the last. Where two sums that are equal are
-    compared, the order of their terms decides: programs that agree in many digits do.
+    A wrong table shows at any point, so one is enough: the first of several with finite values that do not depend on
+    the last digits of the point, or the last one. Where two equal sums are compared, the order of their terms decides
+    the result: then programs have to agree in many digits.
     """
     generator = np.random.default_rng(0)
     for scale in SCALES:
@@ -96,8 +95,8 @@ def agree(program: RolledProgram, rows: Rows, arrays: Arrays) -> bool:
         if not all(np.isfinite(array).all() for array in expected) and scale != SCALES[-1]:
             continue
         with np.errstate(all="ignore"):
-            found = evaluate_rolled(program, point)
-        if _all_close(found, expected):
+            values = evaluate_rolled(program, point)
+        if _all_close(values, expected):
             return True
         if _all_close(_straight(rows, arrays, [array * (1 + ROUNDING) for array in point]), expected):
             break
@@ -105,36 +104,36 @@ def agree(program: RolledProgram, rows: Rows, arrays: Arrays) -> bool:
 
 
 def _agree_in_digits(program: RolledProgram, rows: Rows, arrays: Arrays, point: Sequence[Numbers]) -> bool:
-    """Return whether the two have the same values in many digits; False where they are too large for that."""
+    """Return whether both have the same values in many digits; False where they are too large for that."""
     numbers = [number for array in point for number in array.ravel().tolist()]
     inputs = [row for _, nodes in arrays.inputs for row in nodes.ravel().tolist()]
     try:
         flat = unroll(program)
-        found = _in_digits(flat, [output.rows for output in flat.outputs], dict(enumerate(numbers)))
-        wanted = [nodes.ravel().tolist() for nodes, _ in arrays.outputs]
-        return _all_close(found, _in_digits(rows, wanted, dict(zip(inputs, numbers, strict=True))))
+        values = _in_digits(flat, [output.rows for output in flat.outputs], dict(enumerate(numbers)))
+        targets = [nodes.ravel().tolist() for nodes, _ in arrays.outputs]
+        return _all_close(values, _in_digits(rows, targets, dict(zip(inputs, numbers, strict=True))))
     except LimitError:
         return False
 
 
-def _in_digits(rows: Rows, wanted: Sequence[Sequence[int]], values: dict[int, float]) -> list[Numbers]:
-    evaluate(rows, [row for array in wanted for row in array], values, "reference", DIGITS)
-    return [np.array([float(values[row]) for row in array]) for array in wanted]
+def _in_digits(rows: Rows, targets: Sequence[Sequence[int]], values: dict[int, float]) -> list[Numbers]:
+    evaluate(rows, [row for array in targets for row in array], values, "reference", DIGITS)
+    return [np.array([float(values[row]) for row in array]) for array in targets]
 
 
-def _all_close(found: Sequence[Numbers], expected: Sequence[Numbers]) -> bool:
-    return all(_close(np.ravel(a), np.ravel(b)) for a, b in zip(found, expected, strict=True))
+def _all_close(values: Sequence[Numbers], expected: Sequence[Numbers]) -> bool:
+    return all(_close(np.ravel(a), np.ravel(b)) for a, b in zip(values, expected, strict=True))
 
 
-def _straight(rows: Rows, arrays: Arrays, point: list[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-    inputs = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for _, nodes in arrays.inputs)])
+def _straight(rows: Rows, arrays: Arrays, point: list[Numbers]) -> list[Numbers]:
+    inputs = joined(nodes for _, nodes in arrays.inputs)
     numbers = np.concatenate([np.empty(0), *(array.ravel() for array in point)])
-    wanted = [nodes.ravel() for nodes, _ in arrays.outputs]
+    targets = [nodes.ravel() for nodes, _ in arrays.outputs]
     flat = rows.flat if isinstance(rows, PlainRows) else flattened(rows)
-    values = straight_values(rows, flat, inputs, numbers, np.concatenate([np.empty(0, dtype=np.int64), *wanted]))
-    return np.split(values, np.cumsum([len(nodes) for nodes in wanted])[:-1])
+    values = straight_values(rows, flat, inputs, numbers, joined(targets))
+    return np.split(values, np.cumsum([len(nodes) for nodes in targets])[:-1])
 
 
-def _close(found: NDArray[np.float64], expected: NDArray[np.float64]) -> bool:
+def _close(values: Numbers, expected: Numbers) -> bool:
     scale = np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected))
-    return bool(np.allclose(found, expected, rtol=CLOSE, atol=CLOSE * scale, equal_nan=True))
+    return bool(np.allclose(values, expected, rtol=CLOSE, atol=CLOSE * scale, equal_nan=True))

@@ -1,13 +1,12 @@
 """Anti-unify columns of nodes: one body for many repetitions.
 
 An entry of a template stands for one node in each repetition. Operands of entries are entries; equal columns are one
-entry, so what a body shares is shared in every repetition, and nothing is guessed from one of them.
+entry, so common subexpressions of a body are common in every repetition.
 
 Loops over the same repetitions become one, where none waits for the other (`fused`): the sine and the cosine of the
-same angles are computed together, and a sum over what a loop computes is added up while it is computed. Between nodes,
-each of which is computed once, it is known exactly what waits for what; whether a body is worth a nest, and what
-`loops` tells people, depends on it. Loops that stand between buffers, as derivatives do, are fused by
-`codegen.loops.optimise.fusion`, which takes all that a nest stores in a buffer, round by round, for one thing.
+same angles are computed together, and a sum over results of a loop is added up in that loop. Dependences between nodes
+are exact, because each is computed once. Loops between buffers, such as derivatives, are fused by
+`codegen.loops.optimise.fusion`, which does not tell the rounds of a nest apart.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ Role = Literal["open", "operation", "slot", "literal"]
 
 @dataclass(eq=False, slots=True)
 class TemplateEntry:
-    """A column of nodes of one class, and what the body makes of it; "open" until its class is looked at."""
+    """A column of nodes of one class, and its role in the body; "open" until its class is visited."""
 
     kind: int
     nodes: Nodes
@@ -57,7 +56,6 @@ class BodyTemplate:
     highest: int = -1  # key of the last class that it reads
 
     def known(self, kind: int, nodes: Nodes) -> TemplateEntry | None:
-        """Return the entry of a column, if there is one."""
         same = self.entries.get(_key(kind, nodes), [])
         return next((entry for entry in same if np.array_equal(entry.nodes, nodes)), None)
 
@@ -81,7 +79,6 @@ class BodyTemplate:
         return entry, True
 
     def read(self, classes: Classes, entry: TemplateEntry) -> None:
-        """Let a column be read."""
         entry.role = "slot"
         self.highest = max(self.highest, classes.keys[entry.kind])
 
@@ -89,12 +86,10 @@ class BodyTemplate:
         """Let a column be computed from those of its operands; return the ones that are new and open."""
         entry.role = "operation"
         first = classes.start[entry.nodes]
-        found = [
-            self.find(classes, kind, classes.flat[first + place])
-            for place, kind in enumerate(classes.operands[entry.kind])
-        ]
-        entry.operands = tuple(operand for operand, _ in found)
-        return [operand for operand, new in found if new and operand.role == "open"]
+        kinds = enumerate(classes.operands[entry.kind])
+        operands = [self.find(classes, kind, classes.flat[first + place]) for place, kind in kinds]
+        entry.operands = tuple(operand for operand, _ in operands)
+        return [operand for operand, new in operands if new and operand.role == "open"]
 
     def reorder(self, order: Nodes) -> None:
         """Put the repetitions into another order."""
@@ -106,17 +101,15 @@ class BodyTemplate:
             self.entries.setdefault(_key(entry.kind, entry.nodes), []).append(entry)
 
     def results(self, classes: Classes) -> int:
-        """Key of the first class that it has results of; what a sum is added to comes later than its terms."""
+        """Return the key of the first class of its results; a total comes later than its terms."""
         keys = [classes.keys[entry.kind] for entry in self.stores]
         keys += [classes.keys[int(classes.of[targets[0]])] for _, targets in self.adds]
         return min(keys + [classes.keys[int(classes.of[total])] for total, kind in self.names if kind >= 0])
 
     def all_entries(self) -> list[TemplateEntry]:
-        """All entries, in the order in which they were found."""
         return [entry for same in self.entries.values() for entry in same]
 
     def with_role(self, role: Role) -> list[TemplateEntry]:
-        """The entries that have a role."""
         return [entry for entry in self.all_entries() if entry.role == role]
 
     @property
@@ -130,7 +123,6 @@ def _key(kind: int, nodes: Nodes) -> tuple[int, int, int]:
 
 
 def is_uniform(nodes: Nodes) -> bool:
-    """Whether all nodes of a column are one."""
     return bool((nodes == nodes[0]).all())
 
 
@@ -155,31 +147,25 @@ def to_loop(template: BodyTemplate, rows: Rows, classes: Classes) -> Loop:
 
 
 def fused(templates: Sequence[BodyTemplate], classes: Classes) -> list[BodyTemplate]:
-    """Return the templates, those that are read first, with companions in one."""
-    found: list[BodyTemplate] = []
+    """Return the templates, each before its readers, with templates over the same repetitions fused."""
+    hosts: list[BodyTemplate] = []
     by_column: dict[tuple[int, int, int, int], list[BodyTemplate]] = {}
     for template in templates:
         check("fusing loops")
-        host = next(
-            (host for host in _candidates(template, classes, by_column) if _fits(host, template, classes)), None
-        )
+        candidates = _candidates(template, by_column)
+        host = next((host for host in candidates if _fits(host, template, classes)), None)
         if host is None:
-            found.append(template)
+            hosts.append(template)
             host = template
         else:
             _absorb(template, host, classes)
-        for entry in _columns(host, classes):
+        slots = host.with_role("slot")
+        varied = [entry for entry in slots if not classes.constant[entry.kind] and not is_uniform(entry.nodes)]
+        for entry in varied + host.stores:
             known = by_column.setdefault(_signature(entry), [])
             if host not in known:
                 known.append(host)
-    return found
-
-
-def _columns(template: BodyTemplate, classes: Classes) -> list[TemplateEntry]:
-    """What a loop reads that is not the same in all repetitions, and what it stores."""
-    slots = template.with_role("slot")
-    varied = [entry for entry in slots if not classes.constant[entry.kind] and not is_uniform(entry.nodes)]
-    return varied + template.stores
+    return hosts
 
 
 def _signature(entry: TemplateEntry) -> tuple[int, int, int, int]:
@@ -187,22 +173,19 @@ def _signature(entry: TemplateEntry) -> tuple[int, int, int, int]:
 
 
 def _candidates(
-    template: BodyTemplate, classes: Classes, by_column: dict[tuple[int, int, int, int], list[BodyTemplate]]
+    template: BodyTemplate, by_column: dict[tuple[int, int, int, int], list[BodyTemplate]]
 ) -> list[BodyTemplate]:
-    """Loops that read or store a column that a loop reads, in the same order."""
-    found = []
+    """Return the loops that read or store a column that a loop reads, in the same order."""
+    candidates = []
     for entry in template.with_role("slot"):
         for host in by_column.get(_signature(entry), []):
-            if host not in found and host.known(entry.kind, entry.nodes) is not None:
-                found.append(host)
-    return found
+            if host not in candidates and host.known(entry.kind, entry.nodes) is not None:
+                candidates.append(host)
+    return candidates
 
 
 def _fits(host: BodyTemplate, template: BodyTemplate, classes: Classes) -> bool:
-    """Whether two loops can be one: all that is read is there before any of the results is.
-
-    Sums that are added to are there when all loops have run that add to them; so these are of one class.
-    """
+    """Whether two loops can be one: all operands come before any of the results; sums are complete after all loops."""
     read = [entry for entry in template.with_role("slot") if host.known(entry.kind, entry.nodes) is None]
     highest = max([host.highest, *(classes.keys[entry.kind] for entry in read)])
     added = {int(classes.of[targets[0]]) for _, targets in (*host.adds, *template.adds)}
@@ -210,7 +193,7 @@ def _fits(host: BodyTemplate, template: BodyTemplate, classes: Classes) -> bool:
 
 
 def _absorb(template: BodyTemplate, host: BodyTemplate, classes: Classes) -> None:
-    """Move a loop into another one: what that one has already, it does not compute again."""
+    """Move a loop into another one; common entries are computed once."""
     moved: dict[TemplateEntry, TemplateEntry] = {}
     roots = [*(entry for entry, _ in (*template.sums, *template.adds)), *template.stores]
     stack = list(roots)

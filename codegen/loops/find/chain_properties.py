@@ -14,16 +14,11 @@ HEAVY = 1000  # carries that one truth value counts for: no buffer holds it
 
 
 def phase(columns: OperationColumns, run: PeriodicRun) -> int:
-    """Return the position of the first repetition of a run whose begin is a narrow place.
-
-    A value that is used `d` operations later passes all begins of repetitions between.
-    """
+    """Return the position of the first repetition of a run: the fewest values cross the begins of repetitions."""
     period = run.period
     middle = run.start + (run.stop - run.start) // 2 // period * period
-    here, there = (
-        slice(int(columns.first[position]), int(columns.first[position + period]))
-        for position in (middle - period, middle)
-    )
+    edges = [int(columns.first[position]) for position in (middle - period, middle, middle + period)]
+    here, there = slice(*edges[:2]), slice(*edges[1:])
     consumer = np.repeat(np.arange(middle, middle + period), np.diff(columns.first[middle : middle + period + 1]))
     source = columns.source[there]
     inside = (source >= run.start) & (source - columns.source[here] == period)
@@ -41,29 +36,29 @@ def phase(columns: OperationColumns, run: PeriodicRun) -> int:
 
 
 def needed_after(columns: OperationColumns, chain: Chain) -> Flags:
-    """Return, by repetition and operation of the body, what later operations read and what is wanted."""
+    """Return flags, by repetition and operation of the body, of the values that are wanted or read later."""
     return _read_later(columns, chain) | _wanted(columns, chain)
 
 
 def passed_on(columns: OperationColumns, chain: Chain) -> Flags:
-    """Return, by repetition and operation of the body, what a chain passes on.
+    """Return flags, by repetition and operation of the body, of the results of a chain.
 
-    Truth values, which no buffer holds, are computed again where they are read: their operands are passed on instead.
+    Truth values, which no buffer holds, are recomputed where they are read: their operands are results instead.
     So are 1 / v as factors: u / v is rounded only once.
     """
     shape = chain.shape
     model = slice(shape.model, shape.model + shape.period)
-    again = columns.truth[model] | columns.inverse[model]
+    recomputed = columns.truth[model] | columns.inverse[model]
     needed = needed_after(columns, chain)
-    needed[:, again] = _wanted(columns, chain)[:, again]
-    left = _read_later(columns, chain) & again
+    needed[:, recomputed] = _wanted(columns, chain)[:, recomputed]
+    left = _read_later(columns, chain) & recomputed
     while left.any():
         offset = int(np.nonzero(left.any(axis=0))[0][-1])
         when = np.nonzero(left[:, offset])[0]
         left[:, offset] = False
         for operand in np.nonzero((shape.consumer == offset) & shape.carried)[0].tolist():
             there, producer = when - shape.lag[operand], shape.producer[operand]
-            (left if again[producer] else needed)[there[there >= 0], producer] = True
+            (left if recomputed[producer] else needed)[there[there >= 0], producer] = True
     return needed
 
 
@@ -76,17 +71,15 @@ def _wanted(columns: OperationColumns, chain: Chain) -> Flags:
     return columns.wanted[chain.start : chain.stop].reshape(chain.count, chain.shape.period)
 
 
-LEAST_LINKS = 4  # repetitions that wait for each other; in fewer, several maps follow each other
-
-
 def recurs(columns: OperationColumns, chain: Chain, needed: Flags) -> bool:
-    """Return whether later repetitions really need earlier ones: not so in sums and maps, which have a better form.
+    """Return whether later repetitions need earlier ones: not so in sums and maps, which have a better form.
 
-    Operations are taken away that nothing in the repetitions needs, or that need nothing there, until only ways round
-    are left. Where they are only additions that nobody else reads, repetitions add up.
+    Operations that nothing in the repetitions needs, or that need nothing there, are removed until only cycles are
+    left. Where these are only additions that nobody else reads, repetitions add up. Long lags do not count: with less
+    than 4 dependent repetitions, the chain is several maps.
     """
     shape, period = chain.shape, chain.shape.period
-    linked = shape.carried & (shape.lag <= max(1, chain.count // LEAST_LINKS))
+    linked = shape.carried & (shape.lag <= max(1, chain.count // 4))
     producer, consumer = shape.producer[linked], shape.consumer[linked]
     kept = np.ones(period, dtype=bool)
     while True:

@@ -1,8 +1,7 @@
 """Find chains: repetitions that each need the one before, in the trace order of a program.
 
-Candidates come from periods (`periods`), what they are from the exact verifier (`verify_chain`); the longest wins, and
-of equally long ones that with the shortest period. Sums and maps, in which no repetition needs another, are left to
-`find_sums`.
+Candidates come from periods (`periods`), and are verified exactly (`verify_chain`); the longest wins, and of equally
+long ones the one with the shortest period. Sums and maps, whose repetitions are independent, are left to `find_sums`.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import heapq
 from bisect import bisect, insort
 from collections.abc import Sequence
 from math import log2
+from operator import attrgetter
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from codegen.loops.find.periods import LEAST_MATCHES, PeriodicRun, runs, tokens
 from codegen.loops.find.verify_chain import Chain, verify
 from codegen.loops.loop import Loop, Nodes
 
-LEAST_COUNT = 8
 LEAST_OPERATIONS = 64
 LARGEST_BODY = 1_000  # operations of a repetition of sums and maps, which may have chains in it
 TRIALS = 2_000  # runs that are verified at most
@@ -35,7 +34,7 @@ def find_chains(
 ) -> list[Loop]:
     """Return the chains in a program, as loops that do not overlap, in the order in which they run.
 
-    Nodes that loops of `done` compute are given, as inputs are. About 1 to 3 microseconds for each operation.
+    Results of loops of `done` are leaves, as inputs are. About 1 to 3 microseconds for each operation.
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Input, Output, Program
@@ -51,7 +50,7 @@ def find_chains(
 
 
 class _Cover:
-    """The choice of chains: the longest first, then what is left."""
+    """The choice of chains: the longest first, then the rest."""
 
     def __init__(self, columns: OperationColumns) -> None:
         self.columns = columns
@@ -62,7 +61,6 @@ class _Cover:
         self.least = np.zeros(len(columns), dtype=np.int64)  # repetitions that a chain within sums and maps must have
 
     def chains(self) -> list[Chain]:
-        """Return chains that do not overlap."""
         for run in runs(tokens(self.columns)):
             self.put(run)
         for _ in range(TRIALS):
@@ -73,28 +71,27 @@ class _Cover:
         return self.taken
 
     def put(self, run: PeriodicRun, chain: Chain | None = None) -> None:
-        """Queue a run, the longest first; of almost equally long ones that with the shortest period."""
+        """Queue a run, the longest first; of almost equally long runs the one with the shortest period."""
         size = run.stop - run.start if chain is None else chain.stop - chain.start
         if size >= LEAST_OPERATIONS // 2 and size >= LEAST_MATCHES * run.period:
             self.entries += 1
             heapq.heappush(self.queue, (-size * (1 - 0.02 * log2(run.period)), self.entries, run, chain))
 
     def try_one(self) -> None:
-        """Verify the longest run; take it if it still is the longest then."""
+        """Verify the longest run; take it if it is still the longest then."""
         _, _, run, chain = heapq.heappop(self.queue)
         span = run if chain is None else PeriodicRun(chain.start, chain.stop, run.period)
         if self.free_pieces(span) != [span]:
             for piece in self.free_pieces(run):
                 self.put(piece)
         elif chain is not None:
-            self.take(run, chain)
-        else:
-            chain = self.verified(run)
-            if chain is not None:
-                self.put(run, chain)
+            insort(self.taken, chain, key=begin)
+            self.put_rest(run, chain)
+        elif (chain := self.verified(run)) is not None:
+            self.put(run, chain)
 
     def verified(self, run: PeriodicRun) -> Chain | None:
-        """Return the chain in a run, if it is worth having; what is left of the run is queued otherwise."""
+        """Return the chain in a run, if it is worth having; else queue the rest of the run."""
         if any(run.period % chain.shape.period == 0 and within(run, chain) for chain in self.maps):
             return None
         start = phase(self.columns, run)
@@ -103,7 +100,7 @@ class _Cover:
         high = self.taken[gap].start if gap < len(self.taken) else len(self.columns)
         chain = verify(self.columns, start, (run.stop - start) // run.period, run.period, low, high)
         chain = chain and divided(self.columns, chain)
-        if chain is None or chain.count < LEAST_COUNT or chain.stop - chain.start < LEAST_OPERATIONS:
+        if chain is None or chain.count < 8 or chain.stop - chain.start < LEAST_OPERATIONS:
             return None
         inside = slice(chain.start, chain.stop)
         if not recurs(self.columns, chain, needed_after(self.columns, chain)):
@@ -114,19 +111,14 @@ class _Cover:
             return None
         return chain if chain.count >= self.least[inside].min() else None
 
-    def take(self, run: PeriodicRun, chain: Chain) -> None:
-        """Take a chain, and queue what is left of its run."""
-        insort(self.taken, chain, key=begin)
-        self.put_rest(run, chain)
-
     def put_rest(self, run: PeriodicRun, chain: Chain) -> None:
-        """Queue what a run has before and after a chain."""
+        """Queue the parts of a run before and after a chain."""
         if chain.start < run.stop and run.start < chain.stop:
             self.put(PeriodicRun(run.start, chain.start, run.period))
             self.put(PeriodicRun(chain.stop, run.stop, run.period))
 
     def free_pieces(self, run: PeriodicRun) -> list[PeriodicRun]:
-        """Return what no chain has taken of a run."""
+        """Return the parts of a run that are in no chain."""
         edges = [run.start]
         first = bisect(self.taken, run.start, key=begin) - 1
         for chain in self.taken[max(first, 0) :]:
@@ -139,10 +131,8 @@ class _Cover:
 
 
 def within(run: PeriodicRun, chain: Chain) -> bool:
-    """Whether a run is in a chain, but for parts of a repetition."""
+    """Whether a run is in a chain, except for parts of a repetition."""
     return chain.start - chain.shape.period < run.start and run.stop < chain.stop + chain.shape.period
 
 
-def begin(chain: Chain) -> int:
-    """The position of the first operation."""
-    return chain.start
+begin = attrgetter("start")

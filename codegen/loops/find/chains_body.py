@@ -1,6 +1,6 @@
 """Turn verified repetitions into a loop: slots, body, carries and live-out values.
 
-Before that, repetitions are brought into their simplest form: few slots, and columns that come from one place each.
+Before that, repetitions get their simplest form: few slots, and columns with one source each.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from codegen.ir.row_table import RowTable
 from codegen.loops.find.chain_properties import passed_on
 from codegen.loops.find.chains_columns import CONSTANT, LITERAL, OPERATION, OperationColumns
 from codegen.loops.find.flat_rows import Flags
-from codegen.loops.find.verify_chain import Chain, Matrix
+from codegen.loops.find.verify_chain import Chain
 from codegen.loops.loop import Loop, LoopCarry, LoopResult, Nodes
 
-KEPT = 0.9  # the part of a chain that must be left when others are straightened out
+KEPT = 0.9  # smallest part of a chain that may be left by `apart`
 
 
 def apart(columns: OperationColumns, chains: Sequence[Chain]) -> list[Chain]:
     """Shorten chains, given in order, so that a column is computed in one loop or in straight lines, but not in both.
 
-    Such a column would have to be gathered first. Chains of which too little would be left stay as they are.
+    A column of both would have to be gathered first. Chains of which too little would be left stay as they are.
     """
     owner, numbers = np.full(len(columns), -1), 0
-    found = []
+    shortened = []
     for chain in chains:
         reads = np.nonzero(~chain.shape.carried & (chain.shape.kind == OPERATION))[0]
         alike = _longest_alike(chain, owner[columns.place[chain.operands[:, reads]]])
@@ -40,8 +40,8 @@ def apart(columns: OperationColumns, chains: Sequence[Chain]) -> list[Chain]:
         period = chain.shape.period
         owner[chain.start : chain.stop] = numbers + np.tile(np.arange(period), chain.count)
         numbers += period
-        found.append(chain)
-    return found
+        shortened.append(chain)
+    return shortened
 
 
 def divided(columns: OperationColumns, chain: Chain) -> Chain:
@@ -67,18 +67,15 @@ def aligned(chain: Chain) -> Chain:
     reads = ~shape.carried
     for left in shape.left[reads[shape.left] | reads[shape.left + 1]].tolist():
         for read, other in ((left, left + 1), (left + 1, left)):
-            if reads[read] and not (operands[:, read] == operands[-1, read]).all():
-                _gather(operands, read, other, shape.lag[other] if shape.carried[other] else chain.count)
+            value = operands[-1, read]
+            if not reads[read] or (operands[:, read] == value).all():
+                continue
+            count = shape.lag[other] if shape.carried[other] else chain.count
+            turned = np.nonzero(operands[:count, read] != value)[0]
+            if (operands[turned, other] == value).all() and (operands[count:, read] == value).all():
+                operands[turned, other], operands[turned, read] = operands[turned, read], operands[turned, other]
     _align_initial(chain)
     return chain
-
-
-def _gather(operands: Matrix, read: int, other: int, count: int) -> None:
-    """Turn a pair in the first `count` repetitions where that makes a column the same node in all of them."""
-    value = operands[-1, read]
-    turned = np.nonzero(operands[:count, read] != value)[0]
-    if (operands[turned, other] == value).all() and (operands[count:, read] == value).all():
-        operands[turned, other], operands[turned, read] = operands[turned, read], operands[turned, other]
 
 
 def _align_initial(chain: Chain) -> None:
@@ -87,7 +84,7 @@ def _align_initial(chain: Chain) -> None:
     waits = shape.carried & (shape.lag > 0)
     both = shape.left[waits[shape.left] & waits[shape.left + 1]]
     alone = np.setdiff1d(np.nonzero(waits)[0], np.concatenate([both, both + 1]))
-    known: dict[tuple[int, int], int] = {}  # by operation of the body and how long before the first repetition
+    known: dict[tuple[int, int], int] = {}  # by operation of the body, and repetitions before the first one
     for column in [*alone.tolist(), *both.tolist()]:
         pair = [column, column + 1] if column in both else [column]
         for k in range(int(shape.lag[pair].min())):
@@ -101,12 +98,12 @@ def _align_initial(chain: Chain) -> None:
                 known.setdefault(place, node)
 
 
-READ, AGAIN = -1, -2  # instead of a producer
-Part: TypeAlias = tuple[str, int]  # an operand: "row", "read", "carry", "literal" or "again", and a number
+READ, RECOMPUTED = -1, -2  # instead of a producer
+Part: TypeAlias = tuple[str, int]  # an operand: "row", "read", "carry", "literal" or "recomputed", and a number
 
 
 def loop_of(columns: OperationColumns, chain: Chain) -> Loop | None:
-    """Return the loop of a chain; None where a truth value, which no buffer holds, would be carried or passed on."""
+    """Return the loop of a chain; None where a truth value would be carried or a result: no buffer holds these."""
     shape, needed = chain.shape, passed_on(columns, chain)
     truth = columns.truth[shape.model : shape.model + shape.period]
     if truth[shape.producer[shape.carried & (shape.lag > 0)]].any() or truth[needed.any(axis=0)].any():
@@ -115,21 +112,21 @@ def loop_of(columns: OperationColumns, chain: Chain) -> Loop | None:
 
 
 class _ChainBodyWriter:
-    """A body in the making: slots are numbered first, then rows are written."""
+    """A body under construction: slots are numbered first, then rows are written."""
 
     def __init__(self, columns: OperationColumns, chain: Chain) -> None:
         self.columns, self.chain, self.shape = columns, chain, chain.shape
         self.producer = chain.shape.producer
         self.reads: dict[bytes, Nodes] = {}
         self.carries: dict[tuple[int, bytes], Nodes] = {}  # by producer: initial nodes
-        self.numbers: dict[tuple[int, bytes], int] = {}  # of slots, and of what the body computes again
-        self.again: dict[bytes, tuple[Head, list[Part]]] = {}  # operations from before the loop that the body repeats
+        self.numbers: dict[tuple[int, bytes], int] = {}  # of slots and of recomputed operations
+        self.recomputed: dict[bytes, tuple[Head, list[Part]]] = {}  # operations from before the loop
         self.whole = True
         self.table = RowTable()
         self.row_of: dict[Part, int] = {}
 
     def loop(self, needed: Flags) -> Loop | None:
-        """Return the loop; `needed` tells by repetition and operation what is needed after it."""
+        """Return the loop; `needed` are the values, by repetition and operation, that are needed after it."""
         after = np.nonzero(needed.any(axis=0))[0].tolist()
         parts = self.parts(after)
         if not self.whole:
@@ -152,11 +149,7 @@ class _ChainBodyWriter:
         return Loop(self.body(parts, offsets), self.chain.count, *slots, example=tuple(nodes[:period].tolist()))
 
     def parts(self, after: list[int]) -> dict[int, list[Part]]:
-        """Return the operands of the operations that the body needs, by offset.
-
-        What only others read, who compute it again (1 / v of the repetition before, a truth value after the loop), is
-        no operation of it.
-        """
+        """Return the operands of the needed operations, by offset; not of operations that all readers recompute."""
         edges = np.searchsorted(self.shape.consumer, np.arange(self.shape.period + 1)).tolist()
         alive, left = set(after), list(after)
         while left:
@@ -169,13 +162,12 @@ class _ChainBodyWriter:
         }
 
     def needs(self, number: int) -> set[int]:
-        """Return the operation of the body, of this repetition or of one before, that an operand needs, if any."""
+        """Return the operation of the body that an operand needs, if any."""
         if self.inverse_before(number):
             number = int(np.searchsorted(self.shape.consumer, self.producer[number]))  # v of 1 / v
         return {int(self.producer[number])} if self.shape.carried[number] else set()
 
     def is_factor(self, number: int) -> bool:
-        """Whether an operand is a factor."""
         return self.columns.heads[self.columns.codes[self.shape.model + self.shape.consumer[number]]] is sp.Mul
 
     def inverse_before(self, number: int) -> bool:
@@ -184,7 +176,6 @@ class _ChainBodyWriter:
         return bool(later and self.columns.inverse[self.shape.model + self.producer[number]])
 
     def part(self, number: int) -> Part:
-        """Return what an operand of the body is."""
         column, shape = self.chain.operands[:, number], self.shape
         if shape.carried[number]:
             producer, lag = int(self.producer[number]), int(shape.lag[number])
@@ -196,7 +187,7 @@ class _ChainBodyWriter:
         return self.outside(column)
 
     def carried_inverse(self, producer: int, initial: Nodes) -> Part:
-        """Return 1 / v of `len(initial)` repetitions before: v is carried, and the body computes 1 / v again."""
+        """Return 1 / v of `len(initial)` repetitions before: v is carried, and the body recomputes 1 / v."""
         shape, operands = self.shape, self.chain.operands
         base = int(np.searchsorted(shape.consumer, producer))
         bases = np.array([self.columns.rows.operands[node][0] for node in initial.tolist()])
@@ -206,8 +197,8 @@ class _ChainBodyWriter:
         else:
             slot = self.outside(np.concatenate([bases, operands[: -len(bases), base]]))
         key = str(slot).encode()
-        self.again.setdefault(key, (sp.Pow, [slot, ("literal", int(operands[0, base + 1]))]))
-        return "again", self.numbers.setdefault((AGAIN, key), len(self.again) - 1)
+        self.recomputed.setdefault(key, (sp.Pow, [slot, ("literal", int(operands[0, base + 1]))]))
+        return "recomputed", self.numbers.setdefault((RECOMPUTED, key), len(self.recomputed) - 1)
 
     def outside(self, column: Nodes) -> Part:
         """Return an operand that is from before the loop."""
@@ -220,7 +211,7 @@ class _ChainBodyWriter:
         return "read", self.read(column)
 
     def repeated(self, column: Nodes) -> Part:
-        """Return an operand that the body computes again: a truth value, whose operands are read, or 1 / v."""
+        """Return an operand that the body recomputes: a truth value, whose operands are read, or 1 / v."""
         rows, columns = self.columns.rows, [column]
         parts: list[list[Nodes]] = []
         for row in columns:  # grows
@@ -228,14 +219,14 @@ class _ChainBodyWriter:
             columns += [operand for operand in parts[-1] if self.is_truth(operand)]
         for row, operands in zip(columns[::-1], parts[::-1], strict=True):
             places = [self.place_of(operand) for operand in operands]
-            self.again.setdefault(row.tobytes(), (rows.heads[row[0]], places))
-            self.numbers.setdefault((AGAIN, row.tobytes()), len(self.again) - 1)
+            self.recomputed.setdefault(row.tobytes(), (rows.heads[row[0]], places))
+            self.numbers.setdefault((RECOMPUTED, row.tobytes()), len(self.recomputed) - 1)
         return self.place_of(column)
 
     def place_of(self, column: Nodes) -> Part:
-        """Return an operand of what the body computes again."""
-        number = self.numbers.get((AGAIN, column.tobytes()))
-        return self.outside(column) if number is None else ("again", number)
+        """Return an operand of a recomputed operation."""
+        number = self.numbers.get((RECOMPUTED, column.tobytes()))
+        return self.outside(column) if number is None else ("recomputed", number)
 
     def is_truth(self, column: Nodes) -> bool:
         """Whether nodes are operations of one head whose values are true or false."""
@@ -246,12 +237,11 @@ class _ChainBodyWriter:
         return all(rows.heads[node] is head and len(rows.operands[node]) == count for node in column.tolist())
 
     def is_inverse(self, column: Nodes) -> bool:
-        """Whether nodes are 1 / v: as factors of u they are not read, for u / v is rounded only once."""
+        """Whether nodes are 1 / v: as factors of u they are recomputed, because u / v is rounded only once."""
         place = self.columns.place[column]
         return bool((self.columns.inverse[place] & (place >= 0)).all())
 
     def read(self, column: Nodes) -> int:
-        """Return the number of the slot that reads a column."""
         self.reads.setdefault(column.tobytes(), column.copy())
         return self.numbers.setdefault((READ, column.tobytes()), len(self.reads) - 1)
 
@@ -265,8 +255,9 @@ class _ChainBodyWriter:
         slots = [*(("read", k) for k in range(len(self.reads))), *(("carry", k) for k in range(len(self.carries)))]
         for part in slots:
             self.row_of[part] = self.table.leaf(sp.Symbol(f"{part[0]}{part[1]}"))
-        for number, (head, again) in enumerate(self.again.values()):
-            self.row_of["again", number] = self.table.canonical(head, tuple([self.written(part) for part in again]))
+        for number, (head, operands) in enumerate(self.recomputed.values()):
+            row = self.table.canonical(head, tuple([self.written(part) for part in operands]))
+            self.row_of["recomputed", number] = row
         for offset, operands in parts.items():
             head = self.columns.heads[self.columns.codes[self.shape.model + offset]]
             self.row_of["row", offset] = self.table.canonical(head, tuple([self.written(part) for part in operands]))

@@ -32,7 +32,7 @@ LARGEST_LITERAL = 4  # exponents up to here, and broken ones, are literals: x**2
 
 @dataclass(frozen=True, eq=False)
 class OperationColumns:
-    """Operations by position; their operands side by side, those of operation i from `first[i]` to `first[i + 1]`.
+    """Operations by position; the operands of operation i are at `first[i]` to `first[i + 1]`.
 
     Pairs of Add and Mul are in one order in all repetitions: leaves by kind, then operations by position.
     """
@@ -40,13 +40,13 @@ class OperationColumns:
     rows: Rows
     nodes: Nodes  # node of each operation
     kinds: NDArray[np.int8]  # of each node
-    place: Nodes  # position of each node, -1 for what is no live operation
+    place: Nodes  # position of each node, -1 if it is no live operation
     codes: Codes  # number of its head
     heads: list[Head]  # by code
     first: Nodes
     operand: Nodes
-    source: Nodes  # position of each operand, -1 for what is no live operation
-    after: Nodes  # position of the last operation that each operand waits for: its own, or what a loop of `done` reads
+    source: Nodes  # position of each operand, -1 if it is no live operation
+    after: Nodes  # position of the last operation that each operand waits for: its own, or one that a loop reads
     kind: NDArray[np.int8]  # of each operand
     literal: Flags  # whether an operand must be the same constant in all repetitions
     pair: Flags  # by operation: two operands that commute
@@ -60,13 +60,16 @@ class OperationColumns:
 
 
 def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], flat: FlatRows) -> OperationColumns:
-    """Return the columns of all operations that outputs and the loops that are done need."""
+    """Return the columns of all operations that outputs and the loops of `done` need."""
     size, arity, codes, heads = len(flat), flat.arity, flat.codes, flat.heads
-    given = _marked(size, (result.nodes for loop in done for result in loop.results))
-    wanted = _marked(size, [outputs, *(nodes for loop in done for nodes in loop.nodes_read)])
-    kind = _kinds(rows, inputs, given, arity, codes, heads)
+    is_given = _marked(size, (result.nodes for loop in done for result in loop.results))
+    is_wanted = _marked(size, [outputs, *(nodes for loop in done for nodes in loop.nodes_read)])
+    kind = np.where(_of(heads, codes, NUMBERS), CONSTANT, LITERAL).astype(np.int8)
+    kind[arity > 0] = OPERATION
+    kind[np.asarray(inputs, dtype=np.int64).ravel()] = INPUT
+    kind[is_given] = GIVEN
     check("looking for chains")
-    live = needed(flat, wanted, given) & (kind == OPERATION)
+    live = needed(flat, is_wanted, is_given) & (kind == OPERATION)
     place = np.where(live, np.cumsum(live) - 1, -1)
     nodes = np.nonzero(live)[0]
     operand = flat.operands[np.repeat(live, arity)]
@@ -84,7 +87,7 @@ def columns_of(rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], 
     last_use[source[inner]] = np.repeat(np.arange(len(nodes)), arity[nodes])[inner]  # ascending: the last one stays
     return OperationColumns(
         rows, nodes, kind, place, codes, heads, first, operand, source, after, kind[operand], literal, pair,
-        _of(heads, codes, (Boolean,)), _inverses(rows, codes, heads, first, operand), last_use, wanted[nodes],
+        _of(heads, codes, (Boolean,)), _inverses(rows, codes, heads, first, operand), last_use, is_wanted[nodes],
     )  # fmt: skip
 
 
@@ -93,9 +96,9 @@ def _of(heads: Sequence[Head], codes: Codes, classes: tuple[type, ...]) -> Flags
 
 
 def _ready(place: Nodes, done: Sequence[Loop]) -> Nodes:
-    """Return for each node after which operation it is there."""
+    """Return for each node the operation after which it is computed."""
     ready, before = place.copy(), None
-    while before is None or (ready != before).any():  # once more than loops are given in another order than they run in
+    while before is None or (ready != before).any():  # repeated because loops may be given in another order
         before = ready.copy()
         for loop in done:
             read = [int(ready[nodes[nodes < len(place)]].max(initial=-1)) for nodes in loop.nodes_read]
@@ -112,18 +115,8 @@ def _marked(size: int, columns: Iterable[Nodes]) -> Flags:
     return marked
 
 
-def _kinds(
-    rows: Rows, inputs: Nodes, given: Flags, arity: Nodes, codes: Codes, heads: Sequence[Head]
-) -> NDArray[np.int8]:
-    kind = np.where(_of(heads, codes, NUMBERS), CONSTANT, LITERAL).astype(np.int8)
-    kind[arity > 0] = OPERATION
-    kind[np.asarray(inputs, dtype=np.int64).ravel()] = INPUT
-    kind[given] = GIVEN
-    return kind
-
-
 def _mark_exponents(rows: Rows, literal: Flags, operand: Nodes, is_constant: Flags, base: Nodes) -> None:
-    """Mark exponents that are literals in place, and the bases of others: 2**x is not any power."""
+    """Mark exponents that are literals in place, and the bases of others, as in 2**x."""
     different, number = np.unique(operand[base + 1], return_inverse=True)
     atoms = [rows.atoms.get(node) for node in different.tolist()]
     constant = np.array([isinstance(atom, sp.Number) for atom in atoms], dtype=bool)
@@ -133,7 +126,7 @@ def _mark_exponents(rows: Rows, literal: Flags, operand: Nodes, is_constant: Fla
 
 
 def _inverses(rows: Rows, codes: Codes, heads: Sequence[Head], first: Nodes, operand: Nodes) -> Flags:
-    """Return which operations are 1 / v; as a factor of u that is u / v, which is rounded only once."""
+    """Return flags of the operations 1 / v; as a factor of u that is u / v, which is rounded only once."""
     inverse = _of(heads, codes, (sp.Pow,))
     exponents = operand[first[:-1][inverse] + 1]
     minus_one = [node for node in distinct(exponents).tolist() if rows.atoms.get(node) is sp.S.NegativeOne]

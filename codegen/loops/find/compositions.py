@@ -1,9 +1,8 @@
 """Compute the operands of a derivative in one body instead of reading them from another loop.
 
 sqrt(u) sqrt(u), |u|**2, log(1 + exp(u)), 1/(1 + exp(u)) and log(cosh(u)) are smooth where their inner function has no
-derivative, or overflows. A body that reads such an inner function computes it again, of what that is computed of; and
-what straight lines make a composition of is not what a loop stores, but what the inner function is of. The values are
-the same bits.
+derivative, or overflows. A body that reads such an inner function recomputes it from u. Where straight lines are the
+outer function, the loop stores u instead. The values are the same bits.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum, auto
+from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
@@ -24,20 +24,22 @@ from codegen.loops.find.flat_rows import FlatRows, needed
 from codegen.loops.loop import Loop, LoopResult, Nodes, Reads, RolledBlock, is_nodes
 from codegen.records import dataclass
 
+Operands: TypeAlias = Sequence[int | sp.Basic]
+
 
 class Outer(Enum):
-    """What is made of a value; each stands for the inner functions that it should not be apart from."""
+    """Outer functions of compositions; the comments say with which inner functions they stay together."""
 
-    EVEN_POWER = auto()  # of a root, or an absolute value
-    LOGARITHM = auto()  # of cosh(u), or 1 + exp(u)
-    INVERSE = auto()  # of 1 + exp(u)
-    OF_EXP = auto()  # the logarithm, or the inverse, of one more than it
+    EVEN_POWER = auto()  # a root, or an absolute value
+    LOGARITHM = auto()  # cosh(u), or 1 + exp(u)
+    INVERSE = auto()  # 1 + exp(u)
+    OF_EXP = auto()  # the logarithm, or the inverse, of 1 + exp(u): here exp(u)
 
 
 def whole_compositions(rows: Rows, loops: Sequence[Loop], outputs: Nodes, flat: FlatRows | None = None) -> list[Loop]:
-    """Return loops with compositions in one body each; what they store besides has numbers of its own.
+    """Return loops with compositions in one body each; additional results have new numbers.
 
-    With `flat`, straight lines are looked at too.
+    With `flat`, compositions across straight lines are treated too.
 
     >>> from codegen.ir.program import Input, Program
     >>> x = sp.Symbol("x")
@@ -47,8 +49,8 @@ def whole_compositions(rows: Rows, loops: Sequence[Loop], outputs: Nodes, flat: 
     >>> ahead = Loop(root, 9, (np.arange(9),), (LoopResult(0, "each", np.arange(9, 18)),))
     >>> after = Loop(square, 9, (np.arange(17, 8, -1),), (LoopResult(0, "sum", np.array([18])),))
     >>> rows = Program([sp.Symbol] * 19, [()] * 19, dict.fromkeys(range(19), x), (), ())
-    >>> _, found = whole_compositions(rows, [ahead, after], np.array([18]))
-    >>> found.reads, found.body.heads[-2:]
+    >>> _, loop = whole_compositions(rows, [ahead, after], np.array([18]))
+    >>> loop.reads, loop.body.heads[-2:]
     ((array([8, 7, 6, 5, 4, 3, 2, 1, 0]),), [<class 'sympy.core.power.Pow'>, <class 'sympy.core.mul.Mul'>])
     """
     loops = list(map(_with_squares, loops))
@@ -56,16 +58,16 @@ def whole_compositions(rows: Rows, loops: Sequence[Loop], outputs: Nodes, flat: 
     if flat is None and not any(slot < len(loop.reads) for slot, loop in slots):
         return loops
     used = [len(rows.heads), *(int(use.nodes.max(initial=-1)) + 1 for loop in loops for use in loop.results)]
-    made = _Loops(rows, loops, max(used))
+    bodies = _Loops(rows, loops, max(used))
     if flat is not None:
-        made.let_out(outputs, flat)
+        bodies.move_to_straight(outputs, flat)
     for number in range(len(loops)):
-        made.complete(number)
-    return made.loops
+        bodies.complete(number)
+    return bodies.loops
 
 
 def compositions(rows: Rows, order: Iterable[int]) -> Iterator[tuple[int, Outer]]:
-    """Yield operands of rows that may be inner functions, with what is made of them.
+    """Yield operands of rows that may be inner functions, with the outer function.
 
     >>> table = RowTable()
     >>> x = table.leaf(sp.Symbol("x"))
@@ -120,7 +122,7 @@ def _is_root(rows: Rows, row: int) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _NodeSource:
-    """The row that computes nodes, in some repetitions of a loop; a row of straight lines has no loop, and no slots."""
+    """The row that computes nodes, in some repetitions of a loop; a row of straight lines has no loop and no slots."""
 
     rows: Rows
     row: int
@@ -130,7 +132,7 @@ class _NodeSource:
 
 
 class _Loops:
-    """Loops between nodes, which come to read and to store more."""
+    """Loops whose reads and results grow while compositions are completed."""
 
     def __init__(self, rows: Rows, loops: Sequence[Loop], first: int) -> None:
         self.rows, self.loops = rows, list(loops)
@@ -140,7 +142,7 @@ class _Loops:
                 self.note(number, result)
 
     def note(self, number: int, result: LoopResult) -> None:
-        """Note what computes nodes; only what a plain loop stores in each repetition has an output."""
+        """Note which loop computes nodes; only results of a plain loop in each repetition have an output."""
         missing = int(result.nodes.max(initial=-1)) + 1 - len(self.owner)
         if missing > 0:
             more = np.full(missing, -1, dtype=np.int32)
@@ -152,10 +154,8 @@ class _Loops:
             self.output[result.nodes] = result.output
             self.repetition[result.nodes] = np.arange(len(result.nodes))
 
-    # What computes nodes
-
     def source_of(self, nodes: Reads) -> _NodeSource | None:
-        """Return what computes all nodes of a column: an output of one loop, or one row of straight lines."""
+        """Return the source of all nodes of a column: an output of one loop, or one row of straight lines."""
         if not is_nodes(nodes):
             return None
         node = int(nodes[0])
@@ -171,7 +171,7 @@ class _Loops:
         )
 
     def is_inner(self, source: _NodeSource, outer: Outer) -> bool:
-        """Whether a source is an inner function of what is made of it."""
+        """Whether a source is an inner function of an outer one."""
         rows, head = source.rows, source.rows.heads[source.row]
         if outer is Outer.EVEN_POWER:
             return head is sp.Abs or _is_root(rows, source.row)
@@ -187,7 +187,7 @@ class _Loops:
         return ahead is not None and ahead.rows.heads[ahead.row] is sp.exp
 
     def operand(self, source: _NodeSource, part: int) -> Reads | sp.Basic | None:
-        """Return an operand of a source: a column of nodes or numbers, or an atom; None for what a chain hands on."""
+        """Return an operand of a source: a column of nodes or numbers, or an atom; None for a carry."""
         atom = source.rows.atoms.get(part)
         if isinstance(atom, sp.Expr) and not isinstance(atom, sp.Symbol):
             return atom
@@ -199,7 +199,7 @@ class _Loops:
         return reads[part][source.repetitions] if part < len(reads) else None
 
     def stored(self, number: int, row: int) -> Nodes:
-        """Return the nodes that a row of a body is in each repetition, which its loop stores from now on."""
+        """Return the nodes of a row of a body, one for each repetition; the loop stores them from now on."""
         loop = self.loops[number]
         for result in loop.results:
             if result.kind == "each" and loop.body.outputs[result.output].rows == (row,):
@@ -210,20 +210,18 @@ class _Loops:
         self.note(number, result)
         return result.nodes
 
-    # Bodies
-
     def complete(self, number: int) -> None:
-        """Let a body compute again what it makes compositions of, until it reads no such thing."""
+        """Let a body recompute inner functions until it reads none."""
         loop: Loop | None = self.loops[number]
         while loop is not None and _is_plain(loop):
             check("completing loops")
             self.loops[number] = loop
-            found = compositions(loop.body, range(len(loop.body)))
-            made = (self.computing(number, slot, outer) for slot, outer in found if slot < len(loop.reads))
-            loop = next((better for better in made if better is not None), None)
+            pairs = compositions(loop.body, range(len(loop.body)))
+            loops = (self.computing(number, slot, outer) for slot, outer in pairs if slot < len(loop.reads))
+            loop = next((better for better in loops if better is not None), None)
 
     def computing(self, number: int, slot: int, outer: Outer) -> Loop | None:
-        """Return a loop that computes a slot of which it makes something; None where that is no inner function."""
+        """Return a loop that computes the operand of an outer function itself; None where it is no inner function."""
         source = self.source_of(self.loops[number].reads[slot])
         if source is None or not self.is_inner(source, outer):
             return None
@@ -237,13 +235,11 @@ class _Loops:
         for part in parts:
             own.append(len(columns) if isinstance(part, np.ndarray) else part)
             columns += [part] if isinstance(part, np.ndarray) else []
-        again = source.rows.heads[source.row], own
-        return _over(loop, columns, {k: place for place, k in enumerate(kept)}, {slot: again})
+        operation = source.rows.heads[source.row], own
+        return _over(loop, columns, {k: place for place, k in enumerate(kept)}, {slot: operation})
 
-    # Straight lines
-
-    def let_out(self, outputs: Nodes, flat: FlatRows) -> None:
-        """Leave inner functions to the straight lines that make compositions of them."""
+    def move_to_straight(self, outputs: Nodes, flat: FlatRows) -> None:
+        """Leave inner functions to the straight lines of their outer functions."""
         while True:
             inner = {
                 node: self.output[node]
@@ -254,24 +250,24 @@ class _Loops:
             if not inner:
                 return
             for node in inner:
-                self.let_one_out(node)
+                self.move_node(node)
 
     def straight(self, outputs: Nodes, flat: FlatRows) -> list[int]:
         """Return the rows of straight lines that may be compositions."""
         if not (self.output[flat.rows] >= 0).any():
             return []
-        wanted, owned = np.zeros(len(self.owner), dtype=bool), self.owner >= 0
+        is_read, owned = np.zeros(len(self.owner), dtype=bool), self.owner >= 0
         for nodes in (outputs, *(nodes for loop in self.loops for nodes in loop.nodes_read)):
-            wanted[nodes] = True
+            is_read[nodes] = True
         likely, start = flat.has_head(sp.Pow, sp.log, log1p), np.cumsum(flat.counts) - flat.counts
         twice = np.flatnonzero((flat.counts == 2) & flat.has_head(sp.Mul))
         likely[twice] = flat.operands[start[twice]] == flat.operands[start[twice] + 1]
-        left = needed(flat, wanted, owned) & ~owned
-        found: list[int] = flat.rows[left[flat.rows] & likely].tolist()
-        return found
+        left = needed(flat, is_read, owned) & ~owned
+        candidates: list[int] = flat.rows[left[flat.rows] & likely].tolist()
+        return candidates
 
-    def let_one_out(self, node: int) -> None:
-        """Let a node be computed in straight lines, of an argument that its loop stores."""
+    def move_node(self, node: int) -> None:
+        """Let straight lines compute a node from an argument that its loop stores."""
         number, output, place = (int(of[node]) for of in (self.owner, self.output, self.repetition))
         body = self.loops[number].body
         argument, inside = _argument(self.rows, node), _argument(body, body.outputs[output].rows[0])
@@ -283,7 +279,7 @@ class _Loops:
             self.rename(number, int(self.output[nodes[place]]), place, argument)
 
     def rename(self, number: int, output: int, place: int, node: int) -> None:
-        """Let what a loop stores in one repetition be another node."""
+        """Let a result of a loop in one repetition be another node."""
         loop = self.loops[number]
         use = next(result for result in loop.results if result.kind == "each" and result.output == output)
         nodes = use.nodes.copy()
@@ -295,18 +291,15 @@ class _Loops:
 
 
 def _over(
-    loop: Loop,
-    columns: Sequence[Reads],
-    at: Mapping[int, int],
-    again: Mapping[int, tuple[Head, Sequence[int | sp.Basic]]],
+    loop: Loop, columns: Sequence[Reads], at: Mapping[int, int], recomputed: Mapping[int, tuple[Head, Operands]]
 ) -> Loop:
-    """Return a loop over other columns: a slot of before is column `at[slot]`, or computed `again`."""
+    """Return a loop over other columns: a slot becomes column `at[slot]`, or is recomputed."""
     names = [f"z{k}" for k in range(len(columns) + len(loop.carries))]
     table = RowTable()
     leaves = [table.leaf(sp.Symbol(name, real=True)) for name in names]
     row_of = {slot: leaves[column] for slot, column in at.items()}
     row_of |= {len(loop.reads) + k: leaves[len(columns) + k] for k in range(len(loop.carries))}
-    for slot, (head, parts) in again.items():
+    for slot, (head, parts) in recomputed.items():
         own = tuple([leaves[part] if isinstance(part, int) else table.leaf(part) for part in parts])
         row_of[slot] = table.canonical(head, own)
     copy_rows(loop.body, range(len(loop.body)), table, row_of)
@@ -321,7 +314,7 @@ def _with_squares(loop: Loop) -> Loop:
         for head, parts in zip(loop.body.heads, loop.body.operands, strict=True)
         if head is sp.Mul and len(parts) == 2 and parts[0] != parts[1] and max(parts) < len(loop.reads)
     )
-    same = {max(parts): min(parts) for parts in products if _alike(*(loop.reads[part] for part in parts))}
+    same = {max(parts): min(parts) for parts in products if _are_equal(*(loop.reads[part] for part in parts))}
     if not same or not _is_plain(loop):
         return loop
     kept = [slot for slot in range(len(loop.reads)) if slot not in same]
@@ -331,10 +324,10 @@ def _with_squares(loop: Loop) -> Loop:
     return _over(loop, [loop.reads[slot] for slot in kept], at, {})
 
 
-def _alike(one: Reads, two: Reads) -> bool:
-    return one.dtype == two.dtype and bool(one[0] == two[0]) and np.array_equal(one, two)
+def _are_equal(left: Reads, right: Reads) -> bool:
+    return left.dtype == right.dtype and bool(left[0] == right[0]) and np.array_equal(left, right)
 
 
 def _is_plain(loop: Loop) -> bool:
-    """Whether rows of a body are what they say: no loops inside, no sums that override rows."""
+    """Whether a body has no loops inside and no sums that override rows."""
     return not isinstance(loop, RolledBlock) and not loop.inside and not loop.sums

@@ -1,9 +1,8 @@
 """Choose, from the outputs down, which operations become loop bodies and which stay straight lines.
 
-Classes are looked at from the outputs down, each once, when all that may ask for its members has been looked at. Asked
-for are single nodes, by outputs and straight lines, and columns, by templates. Many single nodes of one class become
-a loop, and so do many terms of a sum. A column is computed inside its template, unless few nodes stand for many: those
-are computed once, and read.
+Each class is visited once, after all classes that may ask for its members. Outputs and straight lines ask for single
+nodes, templates ask for columns. Many single nodes of one class become a loop, and so do many terms of a sum. A column
+is computed inside its template, unless few nodes stand for many: those are computed once, and read.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from codegen.loops.loop import Nodes
 from codegen.records import dataclass
 
 OPERATIONS = 64  # operations in all repetitions of a loop, at least
-GATHER = 8.0  # what it costs to read a node that a loop has left, in pairs of + and *
+GATHER = 8.0  # cost of reading a result of a loop, in pairs of + and *
 MANY = 64  # terms
 
 Sums: TypeAlias = dict[int, tuple[int, ...]]
@@ -33,20 +32,17 @@ Sums: TypeAlias = dict[int, tuple[int, ...]]
 
 @dataclass(eq=False)
 class _Demand:
-    """Who asks for members of a class."""
+    """The nodes and columns of a class that are asked for."""
 
     nodes: list[int] = field(default_factory=list)
     columns: list[tuple[BodyTemplate, TemplateEntry]] = field(default_factory=list)
 
 
-def cover(classes: Classes, wanted: Nodes, first: int, refused: Set[Name]) -> tuple[list[BodyTemplate], Sums]:
-    """Return the templates of loops, those that are read first, and the nodes that are sums of other nodes.
-
-    What is refused stays straight lines, and what it asks for may be a loop.
-    """
-    found = _Cover(classes, first, refused)
-    found.run(wanted)
-    return found.templates[::-1], found.sums
+def cover(classes: Classes, targets: Nodes, first: int, refused: Set[Name]) -> tuple[list[BodyTemplate], Sums]:
+    """Return the templates of loops, each before its readers, and the sums; refused loops stay straight lines."""
+    covering = _Cover(classes, first, refused)
+    covering.run(targets)
+    return covering.templates[::-1], covering.sums
 
 
 class _Cover:
@@ -58,13 +54,13 @@ class _Cover:
         self.heap: list[int] = []
         self.templates: list[BodyTemplate] = []
         self.sums: Sums = {}
-        self.plain: set[int] = set()  # sums that were looked through, and have no terms alike
-        self.narrow: set[int] = set()  # sums that were looked through, and are not wide
+        self.plain: set[int] = set()  # sums known to have no terms alike
+        self.narrow: set[int] = set()  # sums known not to be wide
         self.all_terms: tuple[Nodes, Nodes]  # of sums that are set apart, among others
         self.scratch = np.zeros(len(classes.of), dtype=np.int64)
 
-    def run(self, wanted: Nodes) -> None:
-        self.ask(wanted.tolist())
+    def run(self, targets: Nodes) -> None:
+        self.ask(targets.tolist())
         if self.classes.set_apart:
             self.all_terms = terms_of_sums(self.classes)
         for kind in self.classes.set_apart:
@@ -101,7 +97,6 @@ class _Cover:
             self.add_to(kind, terms[few], totals[few], outside=True)
 
     def add_to(self, kind: int, terms: Nodes, totals: Nodes, *, outside: bool = False) -> None:
-        """Make a template that adds terms to sums."""
         template = BodyTemplate(len(terms), ())
         entry, new = template.find(self.classes, kind, terms)
         if outside:
@@ -120,7 +115,6 @@ class _Cover:
         return level.setdefault(kind, _Demand())
 
     def ask(self, nodes: Iterable[int]) -> None:
-        """Ask for single nodes."""
         of, heads = self.classes.of, self.classes.heads
         for node in nodes:
             kind = int(of[node])
@@ -129,8 +123,7 @@ class _Cover:
 
     def settle(self, kind: int, demand: _Demand) -> list[Group]:
         """Decide on a class; return the groups of terms of its members that are straight sums."""
-        nodes = sorted(set(demand.nodes))
-        nodes = self.cut(kind, nodes, demand.columns)
+        nodes = self.cut(kind, sorted(set(demand.nodes)), demand.columns)
         if self.is_map(kind, nodes):
             template = BodyTemplate(len(nodes), ((kind, -1),))
             entry, _ = template.find(self.classes, kind, self.ordered(np.array(nodes)))
@@ -151,7 +144,7 @@ class _Cover:
         return self.classes.operations[kind] * len(nodes) >= OPERATIONS
 
     def wide(self, kind: int, node: int, count: int) -> bool:
-        """Whether sums have so many terms, and are so few, that loops over the terms are shorter than over the sums."""
+        """Whether loops over the terms of sums are shorter than a loop over the sums: few sums with many terms."""
         classes = self.classes
         if classes.heads[kind] is not sp.Add or classes.operations[kind] < WIDE * count or node in self.narrow:
             return False
@@ -180,7 +173,8 @@ class _Cover:
             else:
                 inner.append((template, entry))
         entries = [entry for _, entry in inner]
-        if inner and (self.wide_columns(kind, entries) or self.shared(kind, nodes, entries)):
+        count = sum(len(entry.nodes) for entry in entries)
+        if inner and (self.wide(kind, int(entries[0].nodes[0]), count) or self.shared(kind, nodes, entries)):
             for template, entry in inner:
                 template.read(self.classes, entry)
             every = np.concatenate([np.array(nodes, dtype=np.int64), *(entry.nodes for _, entry in inner)])
@@ -192,35 +186,27 @@ class _Cover:
         return sorted(set(nodes))
 
     def outside(self, kind: int) -> bool:
-        """Whether a node may be computed outside of the loops that read it: not a constant, and no mere multiple."""
+        """Whether a node may be computed outside of the loops that read it: neither a constant nor a multiple."""
         if self.classes.constant[kind]:
             return False
         operands = self.classes.operands[kind]
         return not (self.classes.heads[kind] is sp.Mul and any(self.classes.constant[part] for part in operands))
 
-    def wide_columns(self, kind: int, entries: Sequence[TemplateEntry]) -> bool:
-        """Whether columns are sums for which a loop over terms is shorter."""
-        return self.wide(kind, int(entries[0].nodes[0]), sum(len(entry.nodes) for entry in entries))
-
     def shared(self, kind: int, nodes: Sequence[int], entries: Sequence[TemplateEntry]) -> bool:
-        """Whether columns have so few different nodes that computing each once, and reading it, is less work."""
+        """Whether computing each different node of columns once, and reading it, is less work."""
         weight = self.classes.weights[kind]
         total = sum(len(entry.nodes) for entry in entries)
-        if not self.outside(kind) or (total + len(nodes)) * weight < GATHER * total:
-            return False
-        different = self.different(nodes, entries)
         everything = total + len(nodes)
+        if not self.outside(kind) or everything * weight < GATHER * total:
+            return False
+        every = np.concatenate([np.array(nodes, dtype=np.int64), *(entry.nodes for entry in entries)])
+        numbers = np.arange(len(every))  # different nodes are counted without sorting them
+        self.scratch[every] = numbers
+        different = int(np.count_nonzero(self.scratch[every] == numbers))
         return 2 * different <= everything and (everything - different) * weight >= GATHER * total
 
-    def different(self, nodes: Sequence[int], entries: Sequence[TemplateEntry]) -> int:
-        """Number of different nodes, without sorting them."""
-        every = np.concatenate([np.array(nodes, dtype=np.int64), *(entry.nodes for entry in entries)])
-        numbers = np.arange(len(every))
-        self.scratch[every] = numbers
-        return int(np.count_nonzero(self.scratch[every] == numbers))
-
     def add_up(self, total: int) -> list[Group]:
-        """Take a sum apart; ask for the terms that are few of their class, and return the groups of the others."""
+        """Split a sum: ask for the terms that are few of their class, and return the groups of the others."""
         if total in self.plain:
             self.ask(self.classes.parts(total))
             return []
@@ -250,7 +236,7 @@ class _Cover:
         return (self.classes.operations[kind] + 1) * count >= OPERATIONS
 
     def reduce(self, groups: Sequence[Group]) -> None:
-        """Make templates of groups of terms; those that read the same, term by term, go together."""
+        """Make templates of groups of terms; groups with equal operands, term by term, share one."""
         alone = {total for total, number in Counter(group.total for group in groups).items() if number == 1}
         alone = {total for total in alone if not self.sums[total]}
         for together in companions(self.classes, groups):

@@ -1,16 +1,15 @@
 """Find loops in straight lines: chains first, then sums and maps among the rest.
 
-Sums and maps are operations written alike, many times (see `row_classes`, `cover`). Their loops are
-exact by construction: every slot is a column of the original nodes. Only the order of additions in a sum of many terms
-changes, to that of the loop; rounding apart, the values are those of the straight lines.
+Sums and maps are operations written alike, many times (see `row_classes`, `cover`). Their loops are exact by
+construction: every slot is a column of the original nodes. Only the order of additions in a sum of many terms changes,
+to that of the loop.
 
-Their repetitions are put in an order in which tables become long affine runs. Where nodes lie side by side is known
-before buffers are: inputs as they are numbered, the results of a loop in the order of its repetitions, and outputs in
-theirs.
+Repetitions are sorted so that tables become long affine runs. It is known before buffers are which nodes lie side by
+side: inputs by number, results of a loop by repetition, outputs in their order.
 
 Where loops over arrays are written down, nearly all rows are leaves that stand for their results, and operations read
-few of them: loops are looked for in these few rows alone, under numbers of their own. Of an array that no operation
-reads one node is kept, so that it is still known which loop waits for which.
+few of them: loops are looked for in these few rows alone, under new numbers. One node is kept of an array that no
+operation reads, because it says which loop waits for which.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ FEW = 16  # rows for each operation, from which on these are looked at alone
 
 @dataclass(frozen=True, eq=False)
 class FewRows:
-    """Some rows, what is known of the loops between them, and which rows they were."""
+    """Some rows, the loops between them, and their original numbers."""
 
     heads: list[Head]
     operands: list[tuple[int, ...]]
@@ -55,26 +54,26 @@ class FewRows:
     first: int  # of the numbers for new rows
 
     def original(self, nodes: Nodes) -> Nodes:
-        """Return the numbers that nodes had, and those of new ones behind all rows."""
+        """Return the original numbers of nodes; new nodes have numbers behind all rows."""
         nodes = np.asarray(nodes, dtype=np.int64)
         old = self.kept[np.minimum(nodes, len(self.kept) - 1)]
         return np.where(nodes < len(self.kept), old, nodes - len(self.kept) + self.first)
 
-    def loop(self, found: Loop) -> Loop:
+    def loop(self, loop: Loop) -> Loop:
         """Return a loop between the original nodes."""
-        example = tuple(self.original(np.array(found.example, dtype=np.int64)).tolist())
-        return replace(between(found, self.original), example=example)
+        example = tuple(self.original(np.array(loop.example, dtype=np.int64)).tolist())
+        return replace(between(loop, self.original), example=example)
 
-    def sums(self, found: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
+    def sums(self, sums: dict[int, tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
         """Return sums of the original nodes."""
         return {
             int(self.original(np.array([node]))[0]): tuple(self.original(np.array(parts)).tolist())
-            for node, parts in found.items()
+            for node, parts in sums.items()
         }
 
 
 def few_rows(rows: Rows, flat: FlatRows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop]) -> FewRows | None:
-    """Return the operations and what they read; None where most rows are operations.
+    """Return the operations and their operands; None where most rows are operations.
 
     >>> import sympy as sp
     >>> from codegen.loops.find.flat_rows import flattened
@@ -106,10 +105,10 @@ def few_rows(rows: Rows, flat: FlatRows, inputs: Nodes, outputs: Nodes, written:
                 stands_for[use.nodes] = use.nodes[0]
     for nodes in whole[2:]:
         kept[nodes[:1]] = True
-    return _made(rows, flat, kept, stands_for, (inputs, outputs), written)
+    return _renumbered(rows, flat, kept, stands_for, (inputs, outputs), written)
 
 
-def _made(
+def _renumbered(
     rows: Rows, flat: FlatRows, kept: Flags, stands_for: Nodes, arrays: tuple[Nodes, Nodes], written: Sequence[Loop]
 ) -> FewRows:
     old, new = np.flatnonzero(kept), np.cumsum(kept) - 1
@@ -118,7 +117,7 @@ def _made(
     operands: list[tuple[int, ...]] = [()] * len(old)
     for row in flat.rows.tolist():
         operands[new[row]] = tuple(new[list(rows.operands[row])].tolist())
-    named = kept.copy()  # leaves that are no results of loops, nor inputs
+    named = kept.copy()  # leaves that are neither results of loops nor inputs
     named[arrays[0]] = False
     for loop in written:
         for use in loop.results:
@@ -127,7 +126,7 @@ def _made(
     atoms = {int(new[row]): rows.atoms[row] for row in leaves if row in rows.atoms}
 
     def column(nodes: Nodes) -> Nodes:
-        """Return the nodes of a column that are kept, and those that stand for others."""
+        """Return the nodes of a column that are kept, and the nodes that stand for others."""
         if kept[nodes].all():
             return new[nodes]
         others = stands_for[nodes[~kept[nodes]]]
@@ -168,7 +167,7 @@ class Places:
 
 
 def order_of(template: BodyTemplate, classes: Classes, places: Places) -> Nodes:
-    """Return the order of repetitions with the fewest runs: as found, as the outputs lie, or sorted by what is read."""
+    """Return the order of repetitions with the fewest runs: as found, as the outputs lie, or sorted by reads."""
     columns = [
         places.at[entry.nodes]
         for entry in template.with_role("slot")
@@ -186,7 +185,7 @@ def order_of(template: BodyTemplate, classes: Classes, places: Places) -> Nodes:
 
 
 def gathered(template: BodyTemplate, classes: Classes, places: Places) -> int:
-    """Number of columns that other loops, or straight lines, have left, and that lie about in short runs."""
+    """Return the number of columns that are results, and lie in short runs."""
     columns = [
         places.at[entry.nodes] for entry in template.with_role("slot")
         if classes.heads[entry.kind] is not None and not is_uniform(entry.nodes)
@@ -196,7 +195,7 @@ def gathered(template: BodyTemplate, classes: Classes, places: Places) -> int:
 
 
 def runs(columns: Sequence[Nodes], order: Nodes) -> int:
-    """Return into how many stretches some columns fall in which each has its usual step.
+    """Return the number of stretches in which each column has its usual step.
 
     >>> i, j = np.triu_indices(9, 1)
     >>> runs([i, j], np.arange(36)), runs([i, j], np.argsort(j, kind="stable"))
@@ -211,12 +210,9 @@ def runs(columns: Sequence[Nodes], order: Nodes) -> int:
     return 1 + int(broken.sum())
 
 
-TRIES = 5  # each refuses loops that are not worth it, and looks again
-
-
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Loops, and the nodes that are sums of other nodes, from left to right, whatever their rows say."""
+    """Loops, and sums of other nodes, from left to right, which override rows."""
 
     loops: list[Loop]
     sums: dict[int, tuple[int, ...]]
@@ -225,7 +221,7 @@ class Found:
 def find_sums(
     rows: Rows, inputs: Nodes, outputs: Nodes, done: Sequence[Loop], first: int, flat: FlatRows | None = None
 ) -> Found:
-    """Return the sums and maps among what outputs and loops in `done` need; new nodes are numbered from `first`.
+    """Return the sums and maps that outputs and loops in `done` need; new nodes are numbered from `first`.
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Program
@@ -239,16 +235,16 @@ def find_sums(
     """
     inputs, outputs = (np.asarray(nodes, dtype=np.int64).ravel() for nodes in (inputs, outputs))
     columns = [np.asarray(nodes, dtype=np.int64).ravel() for loop in done for nodes in loop.nodes_read]
-    wanted = distinct(np.concatenate([outputs, *columns]))
-    if not wanted.size:
+    targets = distinct(np.concatenate([outputs, *columns]))
+    if not targets.size:
         return Found([], {})
     ragged: set[int] = set()
     flat = flattened(rows) if flat is None else flat
-    while more := set(ragged_sums(classes := classify(rows, inputs, wanted, done, ragged, flat)).tolist()):
+    while more := set(ragged_sums(classes := classify(rows, inputs, targets, done, ragged, flat)).tolist()):
         ragged |= more
     refused: set[Name] = set()
-    for _ in range(TRIES):
-        templates, sums = cover(classes, wanted, first, refused)
+    for _ in range(5):  # tries: each refuses loops that are not worth it
+        templates, sums = cover(classes, targets, first, refused)
         places = Places(classes, outputs, done, first + len(rows.heads))
         poor = [name for template in templates if not _settled(template, classes, places) for name in template.names]
         if not poor:
@@ -258,7 +254,7 @@ def find_sums(
 
 
 def _settled(template: BodyTemplate, classes: Classes, places: Places) -> bool:
-    """Put the repetitions of a loop in order; return whether there is enough to do besides gathering."""
+    """Put the repetitions of a loop in order; return whether it does enough besides gathering."""
     check("ordering repetitions")
     template.reorder(order_of(template, classes, places))
     for entry in template.stores:
@@ -266,35 +262,35 @@ def _settled(template: BodyTemplate, classes: Classes, places: Places) -> bool:
     return template.count * template.size >= OPERATIONS * (1 + gathered(template, classes, places))
 
 
-Line = Callable[[int], tuple[str, int] | None]  # the user's file and line that made a row
+Line = Callable[[int], tuple[str, int] | None]  # the user's file and line of a row
 
 
 def find(rows: Rows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop], line_of: Line) -> Found:
-    """Return all loops, those that the user wrote first; each of the others says which lines it comes from."""
+    """Return all loops, those that the user wrote first; the others get the user's lines as their origin."""
     flat = rows.flat if isinstance(rows, PlainRows) else flattened(rows)
     if 2 * len(flat.rows) < OPERATIONS:
         return Found(whole_compositions(rows, written, outputs), {})
     few = few_rows(rows, flat, inputs, outputs, written)
     if few is None:
-        made = _looked_for(rows, flat, inputs, outputs, written)
+        pattern = _unwritten(rows, flat, inputs, outputs, written)
     else:
-        made = _looked_for(few, few.flat, few.inputs, few.outputs, few.written)
-        made = Found(list(map(few.loop, made.loops)), few.sums(made.sums))
-    found = [replace(loop, origin=_origin(loop, line_of)) for loop in made.loops]
-    return Found(whole_compositions(rows, [*written, *found], outputs, flat if found else None), made.sums)
+        pattern = _unwritten(few, few.flat, few.inputs, few.outputs, few.written)
+        pattern = Found(list(map(few.loop, pattern.loops)), few.sums(pattern.sums))
+    loops = [replace(loop, origin=_origin(loop, line_of)) for loop in pattern.loops]
+    return Found(whole_compositions(rows, [*written, *loops], outputs, flat if loops else None), pattern.sums)
 
 
-def _looked_for(rows: Rows, flat: FlatRows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop]) -> Found:
-    """Return the loops besides those that the user wrote: chains, then sums and maps in what they leave."""
+def _unwritten(rows: Rows, flat: FlatRows, inputs: Nodes, outputs: Nodes, written: Sequence[Loop]) -> Found:
+    """Return the loops that the user did not write: chains, then sums and maps in the rest."""
     chains = find_chains(rows, inputs, outputs, written, flat)
-    given = [*written, *chains]
-    top = [int(result.nodes.max()) + 1 for loop in given for result in loop.results if result.nodes.size]
-    sums = find_sums(rows, inputs, outputs, given, max([len(rows.heads), *top]), flat)
+    known = [*written, *chains]
+    top = [int(result.nodes.max()) + 1 for loop in known for result in loop.results if result.nodes.size]
+    sums = find_sums(rows, inputs, outputs, known, max([len(rows.heads), *top]), flat)
     return Found([*chains, *sums.loops], sums.sums)
 
 
 def _origin(loop: Loop, line_of: Line) -> str:
-    """Return the lines that one repetition was written in: "forces.py:12-16"."""
+    """Return the user's lines of one repetition: "forces.py:12-16"."""
     rows = loop.example or [int(result.nodes[0]) for result in loop.results]
     lines = sorted({line for row in rows if (line := line_of(row)) is not None})
     if not lines:

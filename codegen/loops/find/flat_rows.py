@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import chain
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from codegen.ir.program import Head, Rows
 from codegen.ir.row_table import RowTable
-from codegen.loops.loop import Nodes
+from codegen.loops.loop import Nodes, joined
 from codegen.records import dataclass
 
 Flags: TypeAlias = NDArray[np.bool_]
 
-MANY = 4096  # rows for which waves are worth it
-SHARE = 64  # on average, this part of the rows that are left is in a wave,
-SMALL_WAVES = 4  # but for so many
+MANY = 4096  # rows from which on waves pay off
+SHARE = 64  # on average, a wave has at least this part of the remaining rows,
+SMALL_WAVES = 4  # except for a few small waves
 LINKS = 256  # pairs of a long sum
 SLOTS = 20  # bits of the table in which equal keys meet
 
@@ -29,7 +29,7 @@ SLOTS = 20  # bits of the table in which equal keys meet
 class FlatRows:
     """The operations among some rows: row `rows[k]` has the head `heads[kinds[k]]` and `counts[k]` of the operands.
 
-    All other rows are leaves. Whole arrays have many: nothing is as long as they are before it is asked for.
+    All other rows are leaves, of which whole arrays have many: arrays of that length are made only when asked for.
     """
 
     size: int
@@ -45,30 +45,30 @@ class FlatRows:
 
     @cached_property
     def is_operation(self) -> Flags:
-        """Which of all rows are operations."""
-        found = np.zeros(self.size, dtype=bool)
-        found[self.rows] = True
-        return found
+        """Flags of all rows that are operations."""
+        flags = np.zeros(self.size, dtype=bool)
+        flags[self.rows] = True
+        return flags
 
     @cached_property
     def arity(self) -> Nodes:
-        """The number of operands of each of all rows."""
-        found = np.zeros(self.size, dtype=np.int64)
-        found[self.rows] = self.counts
-        return found
+        """The number of operands of each row."""
+        counts = np.zeros(self.size, dtype=np.int64)
+        counts[self.rows] = self.counts
+        return counts
 
     @cached_property
     def start(self) -> Nodes:
-        """Where the operands of each of all rows start."""
+        """The place of the first operand of each row."""
         return np.concatenate([[0], np.cumsum(self.arity)])
 
     @cached_property
     def codes(self) -> Nodes:
-        """The head of each of all rows is `heads[codes[row]]`."""
-        found = np.empty(self.size, dtype=np.int64)
+        """Codes of the heads: the head of a row is `heads[codes[row]]`."""
+        codes_of_rows = np.empty(self.size, dtype=np.int64)
         for rows, codes in self.stretches:
-            found[rows.start : rows.stop] = codes
-        return found
+            codes_of_rows[rows.start : rows.stop] = codes
+        return codes_of_rows
 
     def has_head(self, *heads: Head) -> Flags:
         """Return which operations have one of these heads."""
@@ -106,7 +106,7 @@ def leaf_ranges(rows: Rows) -> Sequence[range]:
 
 
 def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: Sequence[range] = ()) -> FlatRows:
-    """Return the operations among rows that are given as lists; ranges of leaves are not read.
+    """Return the operations among rows in lists; rows in the ranges of leaves are not read.
 
     >>> import sympy as sp
     >>> flat = flat_of([sp.Symbol] * 9 + [sp.sin], [()] * 9 + [(4,)], [range(2, 9)])
@@ -118,7 +118,7 @@ def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: 
     inside = [slice(rows.start, rows.stop) for rows in between]
     arity = [np.fromiter(map(len, operands[rows]), np.int64, rows.stop - rows.start) for rows in inside]
     some = [np.flatnonzero(counts) for counts in arity]
-    counts = _joined(each[chosen] for each, chosen in zip(arity, some, strict=True))
+    counts = joined(numbers[chosen] for numbers, chosen in zip(arity, some, strict=True))
     parts = chain.from_iterable(chain.from_iterable(operands[rows] for rows in inside))
     flat = np.fromiter(parts, np.int64, int(counts.sum()))
     named = {heads[block.start] for block in leaves}.union(*(heads[rows] for rows in inside))
@@ -129,28 +129,21 @@ def flat_of(heads: Sequence[Head], operands: Sequence[tuple[int, ...]], leaves: 
     ]
     stretches: list[tuple[range, Nodes | int]] = list(zip(between, codes, strict=True))
     stretches += [(block, int(np.searchsorted(known, id(heads[block.start])))) for block in leaves]
-    rows = _joined(chosen + first.start for chosen, first in zip(some, between, strict=True))
-    kinds = _joined(each[chosen] for each, chosen in zip(codes, some, strict=True))
+    rows = joined(chosen + first.start for chosen, first in zip(some, between, strict=True))
+    kinds = joined(numbers[chosen] for numbers, chosen in zip(codes, some, strict=True))
     return FlatRows(len(operands), rows, counts, flat, kinds, different, stretches)
 
 
-def _joined(parts: Iterable[Nodes]) -> Nodes:
-    return np.concatenate([np.empty(0, dtype=np.int64), *parts])
-
-
-def needed(flat: FlatRows, wanted: Flags, given: Flags) -> Flags:
-    """Return which rows the wanted ones need; what only given ones need is not.
-
-    Where each row is used by a later one, or wanted, all are needed; else they are looked at one by one.
-    """
-    stop = given[flat.rows]
-    found = wanted.copy()
-    found[flat.operands if not stop.any() else flat.operands[np.repeat(~stop, flat.counts)]] = True
-    if (found[flat.rows] | stop).all():
-        return found
-    flags, ends = bytearray(wanted.tobytes()), np.cumsum(flat.counts)
+def needed(flat: FlatRows, targets: Flags, known: Flags) -> Flags:
+    """Return flags of the rows that target rows need; known rows need nothing. Fast where all are needed."""
+    stop = known[flat.rows]
+    is_needed = targets.copy()
+    is_needed[flat.operands if not stop.any() else flat.operands[np.repeat(~stop, flat.counts)]] = True
+    if (is_needed[flat.rows] | stop).all():
+        return is_needed
+    flags, ends = bytearray(targets.tobytes()), np.cumsum(flat.counts)
     left = ~stop
-    rows, begins, stops = (each[left].tolist()[::-1] for each in (flat.rows, ends - flat.counts, ends))
+    rows, begins, stops = (column[left].tolist()[::-1] for column in (flat.rows, ends - flat.counts, ends))
     operands = flat.operands.tolist()
     for row, begin, end in zip(rows, begins, stops, strict=True):
         if flags[row]:
@@ -160,10 +153,9 @@ def needed(flat: FlatRows, wanted: Flags, given: Flags) -> Flags:
 
 
 def waves(flat: FlatRows, todo: Flags, late: Flags) -> Iterator[Nodes]:
-    """Yield the rows to do in waves: rows whose operands are done; when waves get small, the last one has all others.
+    """Yield rows in waves: a row comes after its operands; when waves get small, the last one has all other rows.
 
-    That last wave may have rows that are operands of others in it; rows are in ascending order. What is late is done
-    after all waves but that one.
+    In the last wave rows may be operands of others; they are in ascending order. Rows that need late ones are in it.
 
     >>> import sympy as sp
     >>> flat = flat_of([sp.Symbol, sp.sin, sp.sin], [(), (0,), (1,)])
@@ -186,7 +178,7 @@ def waves(flat: FlatRows, todo: Flags, late: Flags) -> Iterator[Nodes]:
 
 
 def links(flat: FlatRows, rows: Nodes) -> list[slice]:
-    """Return the long stretches of some rows in which each is a pair of something and the row before.
+    """Return the long stretches of some rows in which each is a pair of an operand and the row before.
 
     >>> import sympy as sp
     >>> flat = flat_of([sp.Symbol] * 2 + [sp.Add] * 499, [(), (), (0, 1), *((0, row) for row in range(2, 500))])

@@ -1,7 +1,7 @@
 """Find periods: positions where operations resemble those p operations before.
 
-An operation looks like its head and the distances to its operands. Six in a row that were seen before, d operations
-ago, are a vote for the period d. Nothing is decided here: what repeats is verified exactly (`verify_chain`).
+A token of an operation is its head and the distances to its operands. Six equal tokens in a row, d operations apart,
+are a vote for the period d. These are candidates only: repetitions are verified exactly (`verify_chain`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codegen.records import dataclass
 
 Tokens: TypeAlias = NDArray[np.uint64]
 
-FAR = 64  # distances from here on look alike: values from before a loop are ever farther away
+FAR = 64  # distances from here on are equal: values from before a loop are ever farther away
 GRAM = 6
 CANDIDATES = 32  # periods that are tried, by votes and by votes times length
 LEAST_MATCHES = 3  # periods that a run lasts
@@ -33,7 +33,7 @@ class PeriodicRun:
 
 
 def tokens(columns: OperationColumns) -> Tokens:
-    """Return what each operation looks like, as a number."""
+    """Return the token of each operation, as a number."""
     count = len(columns)
     arity = np.diff(columns.first)
     position = np.repeat(np.arange(count), arity)
@@ -55,30 +55,29 @@ def _mix(values: Tokens) -> Tokens:
     return values ^ (values >> np.uint64(31))
 
 
-def runs(found: Tokens) -> list[PeriodicRun]:
-    """Return runs of the likely periods."""
-    return [run for period in _periods(found) for run in _runs(found, period)]
+def runs(steps: Tokens) -> list[PeriodicRun]:
+    return [run for period in _periods(steps) for run in _runs(steps, period)]
 
 
-def _periods(found: Tokens) -> list[int]:
-    """Return distances between equal six-grams: those with the most votes, and with the most operations behind them."""
-    if len(found) < 2 * GRAM:
+def _periods(steps: Tokens) -> list[int]:
+    """Return distances between equal six-grams: those with the most votes, and with the most operations."""
+    if len(steps) < 2 * GRAM:
         return []
-    grams = np.zeros(len(found) - GRAM + 1, dtype=np.uint64)
+    grams = np.zeros(len(steps) - GRAM + 1, dtype=np.uint64)
     for shift in range(GRAM):
-        grams = grams * np.uint64(0x9E3779B97F4A7C15) + found[shift : shift + len(grams)]
+        grams = grams * np.uint64(0x9E3779B97F4A7C15) + steps[shift : shift + len(grams)]
     order = np.argsort(grams, kind="stable")
-    again = grams[order[1:]] == grams[order[:-1]]
-    votes = np.bincount(np.diff(order)[again])
+    is_equal = grams[order[1:]] == grams[order[:-1]]
+    votes = np.bincount(np.diff(order)[is_equal])
     periods: Nodes = np.nonzero(votes >= LEAST_MATCHES)[0]
     by_votes = periods[np.argsort(-votes[periods], kind="stable")][:CANDIDATES]
     by_length = periods[np.argsort(-votes[periods] * periods, kind="stable")][:CANDIDATES]
     return sorted({*by_votes.tolist(), *by_length.tolist()})
 
 
-def _runs(found: Tokens, period: int) -> list[PeriodicRun]:
+def _runs(steps: Tokens, period: int) -> list[PeriodicRun]:
     """Return runs of one period, none of them within another."""
-    differs = np.nonzero(found[period:] != found[:-period])[0]
-    edges = np.concatenate([[-1], differs, [len(found) - period]])
+    differs = np.nonzero(steps[period:] != steps[:-period])[0]
+    edges = np.concatenate([[-1], differs, [len(steps) - period]])
     long = np.nonzero(np.diff(edges) - 1 >= LEAST_MATCHES * period)[0]
     return [PeriodicRun(int(edges[k]) + 1, int(edges[k + 1]) + period, period) for k in long.tolist()]

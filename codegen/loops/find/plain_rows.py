@@ -1,7 +1,7 @@
 """The rows that the results of a trace need, without aliases, each operation once.
 
-An even power of |u|, and |u| |u|, is that of u: the same bits, and smooth at 0 also where the factors would be read
-from other repetitions or other loops. So derivatives are those of straight lines, which take such factors together.
+Even powers of |u|, and |u| |u|, become those of u: the same bits, and smooth at 0 also where the factors would be read
+from other repetitions or other loops. So derivatives are those of straight lines, which combine such factors.
 """
 
 from __future__ import annotations
@@ -33,15 +33,14 @@ class PlainRows:
 
     @property
     def operations(self) -> int:
-        """How many rows are operations."""
+        """Number of operations among the rows."""
         return len(self.flat.rows)
 
     def rows_of(self, nodes: Nodes) -> Nodes:
-        """Return the rows of nodes of the graph."""
         return nodes if self.renumbered is None else self.renumbered[0][nodes]
 
     def node_of(self, row: int) -> int | None:
-        """Return the node of a row; None for a row that was made since."""
+        """Return the node of a row; None for a new row."""
         if row >= len(self.heads):
             return None
         return row if self.renumbered is None else int(self.renumbered[1][row])
@@ -63,17 +62,16 @@ def plain_rows(graph: Rows, inputs: Nodes, outputs: Nodes, loops: Sequence[Loop]
     >>> plain.heads, plain.operands, plain.node_of(1)
     ([<class 'sympy.core.symbol.Symbol'>, sin], [(), (0,)], 2)
     """
-    made = [result.nodes for loop in loops for result in loop.results]
-    leaves = np.concatenate([inputs, *made])
-    asked = np.zeros(len(graph.heads), dtype=bool)
+    leaves = np.concatenate([inputs, *(result.nodes for loop in loops for result in loop.results)])
+    is_read = np.zeros(len(graph.heads), dtype=bool)
     for nodes in (outputs, *(nodes for loop in loops for nodes in loop.nodes_read)):
-        asked[nodes] = True
-    wanted = np.flatnonzero(asked)
-    return _as_it_is(graph, wanted, leaves) or _renumbered(graph, wanted, leaves.tolist())
+        is_read[nodes] = True
+    targets = np.flatnonzero(is_read)
+    return _unchanged(graph, targets, leaves) or _renumbered(graph, targets, leaves.tolist())
 
 
-def _as_it_is(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
-    """Return the rows of a graph under their own numbers, None where it has aliases; what nothing needs is a leaf."""
+def _unchanged(graph: Rows, targets: Nodes, leaves: Nodes) -> PlainRows | None:
+    """Return the rows of a graph under their own numbers, None where it has aliases; unneeded rows become leaves."""
     flat = flattened(graph)
     if Alias in flat.heads or flat.is_operation[leaves].any():
         return None
@@ -81,9 +79,9 @@ def _as_it_is(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
     if sp.Abs in flat.heads and _smoothed(heads, operands, graph.atoms):
         flat = flat_of(heads, operands, leaf_ranges(graph))
     uses = np.bincount(flat.operands, minlength=size)
-    uses[wanted] += 1
+    uses[targets] += 1
     constant = np.zeros(size, dtype=bool)
-    constant[flat.operands] = constant[wanted] = True
+    constant[flat.operands] = constant[targets] = True
     constant[flat.rows] = constant[leaves] = False
     atoms = atoms_of(graph.atoms, np.flatnonzero(constant))
     unneeded = _unneeded(operands, uses, flat.rows[uses[flat.rows] == 0].tolist())
@@ -94,24 +92,24 @@ def _as_it_is(graph: Rows, wanted: Nodes, leaves: Nodes) -> PlainRows | None:
 
 
 def _unneeded(operands: Sequence[tuple[int, ...]], uses: Nodes, unused: list[int]) -> list[int]:
-    """Return the unused operations, and those that only they need; their uses are taken off."""
-    found = []
+    """Return the unused operations, and those that only they need; reduce the uses of their operands."""
+    unneeded = []
     while unused:
         node = unused.pop()
-        found.append(node)
+        unneeded.append(node)
         for part in operands[node]:
             uses[part] -= 1
             if not uses[part] and operands[part]:
                 unused.append(part)
-    return found
+    return unneeded
 
 
-def _renumbered(graph: Rows, wanted: Nodes, leaves: list[int]) -> PlainRows:
+def _renumbered(graph: Rows, targets: Nodes, leaves: list[int]) -> PlainRows:
     """Return the rows of a graph without its aliases."""
     table, row_of = RowTable(), {node: row for row, node in enumerate(leaves)}
     table.heads, table.operands = [sp.Symbol] * len(leaves), [()] * len(leaves)
     table.atoms = dict.fromkeys(range(len(leaves)), _LEAF)
-    copy_rows(graph, needed(graph, wanted.tolist(), row_of), table, row_of)
+    copy_rows(graph, needed(graph, targets.tolist(), row_of), table, row_of)
     there, at = np.sort(np.fromiter(row_of, np.int64)), np.full(len(graph.heads), -1)
     at[there] = [row_of[node] for node in there.tolist()]
     node_of = np.zeros(len(table), dtype=np.int64)
@@ -122,17 +120,17 @@ def _renumbered(graph: Rows, wanted: Nodes, leaves: list[int]) -> PlainRows:
 
 
 def _smoothed(heads: Sequence[Head], operands: list[tuple[int, ...]], atoms: Mapping[int, sp.Basic]) -> bool:
-    """Let even powers of |u| be those of u, in place; return whether there is one."""
-    found = False
+    """Replace even powers of |u| by those of u, in place; return whether there is one."""
+    changed = False
     for row, (head, parts) in enumerate(zip(heads, operands, strict=True)):
         if len(parts) != 2 or heads[parts[0]] is not sp.Abs or not operands[parts[0]]:
             continue
         (inner,), exponent = operands[parts[0]], atoms.get(parts[1])
         if head is sp.Mul and parts[0] == parts[1]:
-            operands[row], found = (inner, inner), True
+            operands[row], changed = (inner, inner), True
         elif head is sp.Pow and isinstance(exponent, sp.Integer) and exponent % 2 == 0:
-            operands[row], found = (inner, parts[1]), True
-    return found
+            operands[row], changed = (inner, parts[1]), True
+    return changed
 
 
 _LEAF = sp.Symbol("leaf")  # inputs and results of loops are told apart by their rows

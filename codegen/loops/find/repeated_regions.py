@@ -1,15 +1,14 @@
 """Turn the equal rows of regions that a Python loop made into a nest.
 
-What NumPy does to large arrays is traced as a region each, so a Python loop around such operations (time steps, layers,
-rounds of an optimiser) leaves its regions again and again: equal bodies over equal tables, between other buffers. Where
-they come in the same order, the distance between equal stretches of six regions is a candidate for the period, as for
-chains (`periods`). Then every use of every round is compared. Buffers that take turns at one use become one, with
-places for each round; a use has to move on by the same distance from each round to the next. Rounds at the beginning or
-the end for which that does not hold stay what they are, and use the same places.
+Each NumPy operation on large arrays is traced as a region, so a Python loop around such operations (time steps, layers)
+makes equal regions in every round: equal bodies over equal tables, between other buffers. The distance between equal
+stretches of six regions is a candidate for the period, as for chains (`periods`). Then every use of every round is
+compared. Buffers that take turns at one use become one, with places for each round; a use has to move on by the same
+distance from each round to the next. Rounds at the beginning or the end for which that does not hold stay as they are,
+and use the same places.
 
-So a nest carries out what was written down, in the same order, and all that is done to regions later on is done to
-those of one round: derivatives, optimisation, machine code. Nothing is guessed, and no number changes. (To keep all
-regions, and to do equal work for equal ones once, would save less: some thirty passes would still visit each.)
+A nest carries out the same regions in the same order, so no number changes. Later passes (derivatives, optimisation,
+machine code) visit the regions of one round only.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ from codegen.records import dataclass
 FEWEST_ROUNDS = 4  # of a nest
 FEWEST_SAVED = 32  # regions that a nest saves
 
-Part: TypeAlias = tuple[int, int]  # where the places of a buffer are: in which one, and from where on
-Path: TypeAlias = tuple[int, ...]  # the nests that lead to some steps, each by its place among the steps around it
+Part: TypeAlias = tuple[int, int]  # a buffer, and the first place in it
+Path: TypeAlias = tuple[int, ...]  # the nests around some steps, each by its place among the steps around it
 
 
 def with_nests(program: RolledProgram) -> RolledProgram:
-    """Return a program in which regions that repeat are nests, also within nests; the same one where none repeat.
+    """Return a program in which regions that repeat are nests, also within nests; itself where none repeat.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> from codegen.ir.program import Input, Output
@@ -50,8 +49,8 @@ def with_nests(program: RolledProgram) -> RolledProgram:
     >>> steps = [Region(body, 9, (Gather(k, whole),), (Result(0, k + 1, whole, "store"),)) for k in range(50)]
     >>> buffers = [Buffer("workspace", 9)] * 49
     >>> arrays = (Input("x", (9,)),), (Output((9,), ()),), (Buffer("input", 9), *buffers, Buffer("output", 9))
-    >>> made = with_nests(RolledProgram(*arrays, tuple(steps)))
-    >>> [step.count for step in made.steps], [buffer.size for buffer in made.buffers]
+    >>> program = with_nests(RolledProgram(*arrays, tuple(steps)))
+    >>> [step.count for step in program.steps], [buffer.size for buffer in program.buffers]
     ([9, 48, 9], [9, 441, 9])
     """
     if len(program.steps) < FEWEST_SAVED:
@@ -60,10 +59,9 @@ def with_nests(program: RolledProgram) -> RolledProgram:
     paths: list[Path] = [()]
     while paths:
         path = paths.pop()
-        while (found := _best(_at(steps, path), buffers, len(path))) is not None:
-            buffers += found.further
-            steps = _put(steps, path, found.steps())
-            steps = all_readdressed(steps, found.outside)
+        while (rounds := _best(_at(steps, path), buffers, len(path))) is not None:
+            buffers += rounds.joined[1]
+            steps = all_readdressed(_put(steps, path, rounds.steps()), rounds.outside)
         paths += [(*path, at) for at, step in enumerate(_at(steps, path)) if isinstance(step, Nest)]
     if steps is program.steps:
         return program
@@ -81,7 +79,7 @@ def _at(steps: Sequence[Step], path: Path) -> Sequence[Step]:
 
 
 def _put(steps: Sequence[Step], path: Path, inner: Sequence[Step]) -> tuple[Step, ...]:
-    """Return steps with others at the end of a path."""
+    """Return steps with `inner` as the steps at the end of a path."""
     for depth in reversed(range(len(path))):
         around = list(_at(steps, path[:depth]))
         around[path[depth]] = Nest(around[path[depth]].count, tuple(inner))
@@ -90,11 +88,11 @@ def _put(steps: Sequence[Step], path: Path, inner: Sequence[Step]) -> tuple[Step
 
 
 def _best(steps: Sequence[Step], buffers: Sequence[Buffer], depth: int) -> _RepeatedRounds | None:
-    """Return the rounds among steps, in so many nests, that save most as a nest; None where none do."""
+    """Return the rounds among steps, within `depth` nests, that save most as a nest; None where none do."""
     if len(steps) < FEWEST_SAVED:
         return None
     best, saved = None, FEWEST_SAVED
-    for run in sorted(runs(_looks(steps)), key=lambda run: run.period - (run.stop - run.start)):
+    for run in sorted(runs(_step_classes(steps)), key=lambda run: run.period - (run.stop - run.start)):
         if run.stop - run.start - run.period < saved:
             break
         rounds = _RepeatedRounds(steps, buffers, depth, replace(run, start=_begin(steps, run)))
@@ -104,52 +102,48 @@ def _best(steps: Sequence[Step], buffers: Sequence[Buffer], depth: int) -> _Repe
 
 
 def _begin(steps: Sequence[Step], run: PeriodicRun) -> int:
-    """Return where rounds begin: where the fewest buffers are handed on, the fewest of them to where they can be fused.
-
-    So what one repetition leaves for the same one of the next region is in the same round.
-    """
+    """Return where rounds begin: where the fewest buffers, and the fewest that allow fusion, cross the boundary."""
     middle = run.start + (run.stop - run.start) // run.period // 2 * run.period
     stop = min(middle + run.period, run.stop)
     written: dict[int, tuple[int, set[Hashable]]] = {}  # by which step, and at which places
-    handed = [set[int]() for _ in range(run.period)]  # what is read at or behind a step, and was written before it
+    live_in = [set[int]() for _ in range(run.period)]  # buffers that are read at or behind a step, written before it
     fusible = [0] * run.period
     for at in range(middle - run.period, stop):
         regions = [region for region, _ in regions_of([steps[at]])]
         for use in chain.from_iterable(region.reads for region in regions):
             source, places = written.get(use.buffer, (at, set[Hashable]()))
             for cut in range(max(source + 1, middle), at + 1):
-                handed[cut - middle].add(use.buffer)
+                live_in[cut - middle].add(use.buffer)
                 fusible[cut - middle] += use.table.key in places
         for result in chain.from_iterable(region.results for region in regions):
             places = written[result.buffer][1] if written.get(result.buffer, (-1,))[0] == at else set()
             written[result.buffer] = at, places | {result.table.key}
-    live = [{buffer for buffer in found if buffer in written} for found in handed[: stop - middle]]
+    live = [{buffer for buffer in buffers if buffer in written} for buffers in live_in[: stop - middle]]
     return run.start + min(range(len(live)), key=lambda cut: (len(live[cut]), fusible[cut], cut))
 
 
-def _looks(steps: Sequence[Step]) -> NDArray[np.uint64]:
-    """Return what each step looks like, as a number: equal for regions that may be one in different rounds."""
+def _step_classes(steps: Sequence[Step]) -> NDArray[np.uint64]:
+    """Return a number for each step, equal for steps that may be one step in different rounds."""
     numbers: dict[Hashable, int] = {}
     known: dict[int, Hashable] = {}
-    found = [numbers.setdefault(_look(step, known), len(numbers)) for step in steps]
-    return np.array(found, dtype=np.uint64)
+    return np.array([numbers.setdefault(_step_key(step, known), len(numbers)) for step in steps], dtype=np.uint64)
 
 
-def _look(step: Step, known: dict[int, Hashable]) -> Hashable:
-    """Return what is equal for steps that may be one in different rounds; `known` by the arrays of indices."""
-    found: list[Hashable] = []
+def _step_key(step: Step, known: dict[int, Hashable]) -> Hashable:
+    """Return a key, equal for steps that may be one step in different rounds; `known` are keys of arrays of indices."""
+    key: list[Hashable] = []
     stack: list[Step | str] = [step]
     while stack:
-        each = stack.pop()
-        if isinstance(each, Nest):
-            stack += ["end", *reversed(each.steps)]
-            found.append(each.count)
+        part = stack.pop()
+        if isinstance(part, Nest):
+            stack += ["end", *reversed(part.steps)]
+            key.append(part.count)
         else:
-            found.append(each if isinstance(each, str) else _look_of_region(each, known))
-    return tuple(found)
+            key.append(part if isinstance(part, str) else _region_key(part, known))
+    return tuple(key)
 
 
-def _look_of_region(region: Region, known: dict[int, Hashable]) -> Hashable:
+def _region_key(region: Region, known: dict[int, Hashable]) -> Hashable:
     tables = tuple(distances(use.table, known) for use in _uses(region))
     carries = tuple((carry.output, carry.lag) for carry in region.carries)
     results = tuple((use.output, use.kind) for use in region.results)
@@ -157,12 +151,8 @@ def _look_of_region(region: Region, known: dict[int, Hashable]) -> Hashable:
 
 
 def _uses(region: Region) -> tuple[Gather | Result, ...]:
-    """Return the uses of a region, what is written first."""
+    """Return the uses of a region, results first."""
     return (*region.results, *region.reads)
-
-
-def _uses_of(step: Step) -> list[Gather | Result]:
-    return [use for region, _ in regions_of([step]) for use in _uses(region)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,57 +166,48 @@ class _RepeatedRounds:
 
     @cached_property
     def columns(self) -> list[list[Gather | Result]]:
-        """For each use of a round what it is in every round; what is written comes before what is read."""
-        period, number = self.run.period, (self.run.stop - self.run.start) // self.run.period
-        found = [
-            column
-            for at in range(self.run.start, self.run.start + period)
-            for column in zip(*(_uses_of(self.given[at + k * period]) for k in range(number)), strict=True)
-        ]
-        return [list(column) for column in sorted(found, key=lambda column: isinstance(column[0], Gather))]
+        """For each use of a round its uses in all rounds; results come before reads."""
+        period, rounds = self.run.period, range(self.run.start, self.run.stop - self.run.period + 1, self.run.period)
+        columns: list[list[Gather | Result]] = []
+        for at in range(period):
+            steps = ([self.given[first + at]] for first in rounds)
+            uses = ([use for region, _ in regions_of(step) for use in _uses(region)] for step in steps)
+            columns += [list(column) for column in zip(*uses, strict=True)]
+        return sorted(columns, key=lambda column: isinstance(column[0], Gather))
 
     @cached_property
-    def together(self) -> tuple[dict[int, Part], list[Buffer]]:
-        """Where buffers that take turns are together, and the buffers of those."""
+    def joined(self) -> tuple[dict[int, Part], list[Buffer]]:
+        """The places of buffers that take turns in new buffers, and these."""
         parts: dict[int, Part] = {}
-        made: list[Buffer] = []
+        new: list[Buffer] = []
         for column in self.columns:
             numbers = [use.buffer for use in column]
             last = self.buffers[numbers[-2]]
             if len(set(numbers)) == len(numbers) and last.kind in ("workspace", "constant"):
-                alike = [n for n in numbers if self._alike(n, last) and n not in parts]
+                sources = [(number, self.buffers[number]) for number in numbers if number not in parts]
+                alike = [n for n, buffer in sources if (buffer.kind, buffer.size) == (last.kind, last.size)]
                 if len(alike) >= FEWEST_ROUNDS:
-                    parts |= self._joined(alike, made)
-        return parts, made
+                    parts |= self._join(alike, new)
+        return parts, new
 
-    def _alike(self, number: int, other: Buffer) -> bool:
-        found = self.buffers[number]
-        return found.kind == other.kind and found.size == other.size
-
-    def _joined(self, alike: Sequence[int], made: list[Buffer]) -> dict[int, Part]:
-        """Return where some buffers are in a new one, side by side; equal constants are all where the first is."""
+    def _join(self, alike: Sequence[int], new: list[Buffer]) -> dict[int, Part]:
+        """Return the places of buffers side by side in a new one; equal constants become the first of them."""
         size = self.buffers[alike[0]].size
-        values = [found for found in (self.buffers[number].values for number in alike) if found is not None]
-        if values and len({found.tobytes() for found in values}) == 1:
+        values = [values for values in (self.buffers[number].values for number in alike) if values is not None]
+        if values and len({array.tobytes() for array in values}) == 1:
             return dict.fromkeys(alike, (alike[0], 0))
         joined = np.concatenate(values) if values else None
-        made.append(Buffer("constant" if values else "workspace", size * len(alike), joined))
-        target = len(self.buffers) + len(made) - 1
+        new.append(Buffer("constant" if values else "workspace", size * len(alike), joined))
+        target = len(self.buffers) + len(new) - 1
         return {number: (target, k * size) for k, number in enumerate(alike)}
 
-    @property
-    def further(self) -> list[Buffer]:
-        """The buffers that there are more of."""
-        return self.together[1]
-
     def place(self, use: Gather | Result) -> Part:
-        """Return where a use begins."""
-        buffer, start = self.together[0].get(use.buffer, (use.buffer, 0))
+        buffer, start = self.joined[0].get(use.buffer, (use.buffer, 0))
         return buffer, start + use.table.first
 
     @cached_property
     def even(self) -> tuple[int, int]:
-        """The first and the last but one of the rounds in which all uses move on evenly."""
+        """The first round, and the last but one, between which all uses move on evenly."""
         first, stop = 0, len(self.columns[0])
         for column in self.columns:
             buffers, places = np.array([self.place(use) for use in column]).T
@@ -241,49 +222,47 @@ class _RepeatedRounds:
 
     @property
     def count(self) -> int:
-        """How many rounds the nest has."""
         return self.even[1] - self.even[0]
 
     @property
     def saved(self) -> int:
-        """How many regions fewer there are."""
         return (self.count - 1) * self.run.period
 
     def outside(self, buffer: int, table: Table) -> tuple[int, Table]:
-        """Return where a use is that is not in the nest."""
-        number, start = self.together[0].get(buffer, (buffer, 0))
+        """Return where a use outside of the nest is."""
+        number, start = self.joined[0].get(buffer, (buffer, 0))
         return number, moved(table, start)
 
     def steps(self) -> list[Step]:
-        """Return the steps with the nest; its uses are already where they are to be, all others not yet."""
+        """Return the steps with the nest, whose uses are already readdressed; all others are not yet."""
         period = self.run.period
         first = self.run.start + self.even[0] * period
         nest = Nest(self.count, tuple(map(self.moving, range(first, first + period))))
         return [*self.given[:first], nest, *self.given[first + self.count * period :]]
 
     def moving(self, at: int) -> Step:
-        """Return a step whose uses move on to those of the next round."""
+        """Return a step whose uses move on with the rounds."""
         others = (region for region, _ in regions_of([self.given[at + self.run.period]]))
         (step,) = each_region([self.given[at]], lambda region: self.moving_region(region, next(others)))
         return step
 
-    def moving_region(self, one: Region, other: Region) -> Region:
+    def moving_region(self, first: Region, second: Region) -> Region:
         def gathers(here: Sequence[Gather], there: Sequence[Gather]) -> tuple[Gather, ...]:
             return tuple(Gather(*self.moving_use(*pair)) for pair in zip(here, there, strict=True))
 
-        carries = zip(one.carries, other.carries, strict=True)
+        carries = zip(first.carries, second.carries, strict=True)
         return replace(
-            one,
-            gathers=gathers(one.gathers, other.gathers),
+            first,
+            gathers=gathers(first.gathers, second.gathers),
             carries=tuple(Carry(here.output, gathers(here.initial, there.initial)) for here, there in carries),
             results=tuple(
                 Result(here.output, *self.moving_use(here, there), here.kind)
-                for here, there in zip(one.results, other.results, strict=True)
+                for here, there in zip(first.results, second.results, strict=True)
             ),
         )
 
     def moving_use(self, here: Gather | Result, there: Gather | Result) -> tuple[int, Table]:
-        """Return where a use is that is somewhere else in the next round; nests around and inside move it too."""
+        """Return a use that moves on with the rounds from one place to another; nests around and inside move it too."""
         (buffer, place), (_, later) = self.place(here), self.place(there)
         around = shifts_to(here.table, self.depth)
         shifts = (*around[: self.depth], later - place, *around[self.depth :])

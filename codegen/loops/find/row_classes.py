@@ -1,7 +1,7 @@
 """Group operations that are written alike, whatever inputs and constants they read.
 
-The class of a row is its head and the classes of its operands, those of a commutative pair sorted; all inputs are one
-class, and so are all numbers. So the terms of a sum are of one class, in whatever order they were written.
+The class of a row is its head and the classes of its operands, those of a commutative pair sorted. All inputs are one
+class, and so are all numbers: the terms of a sum are of one class, in whatever order they were written.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ HEAVY = 1e9
 NONE: frozenset[int] = frozenset()
 
 _CHEAP: dict[Head, float] = {sp.Add: 0.5, sp.Mul: 0.5, sp.Max: 1.0, sp.Min: 1.0, sp.Piecewise: 1.0, sp.Abs: 0.5}
-_ROOT, _DEAR = 4.0, 20.0  # what a quotient or a root costs, and what other functions cost, in pairs of + and *
+_ROOT, _DEAR = 4.0, 20.0  # costs of a quotient or root, and of other functions, in pairs of + and *
 
 
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """The class of each row that is needed (-1: of the others), and what members of a class have in common.
+    """The class of each row that is needed (-1: of the others), and the properties of each class.
 
     The operands of row r are `flat[start[r] : start[r + 1]]`, commutative pairs sorted alike in all members of a class.
-    `lead[r]` is the leaf that a row reads first. A key says when a class is looked at: it is larger than those of its
-    operands.
+    `lead[r]` is the leaf that a row reads first. Classes are visited by their keys, which are larger than those of
+    their operands.
     """
 
     of: Nodes
@@ -59,13 +59,13 @@ class Classes:
     def parts(self, row: int) -> list[int]:
         """Return the operands of a row; none of a sum that is set apart."""
         start = self.start[row]
-        found: list[int] = self.flat[start : start + len(self.operands[self.of[row]])].tolist()
-        return found
+        operands: list[int] = self.flat[start : start + len(self.operands[self.of[row]])].tolist()
+        return operands
 
 
 @dataclass(eq=False)
 class _Kinds:
-    """Classes in the making."""
+    """Classes under construction."""
 
     heads: list[Head | None] = field(default_factory=lambda: [None])
     operands: list[tuple[int, ...]] = field(default_factory=lambda: [()])
@@ -85,7 +85,7 @@ class _Kinds:
         return len(self.heads) - 1
 
     def apart(self, highest: int) -> int:
-        """The class of sums that are set apart: given, but after all that is of the stage of their terms."""
+        """Return the class of sums that are set apart: leaves, which are scheduled after their terms."""
         stage = highest // STAGE + 1
         if stage not in self.stages:
             self.stages[stage] = self.leaf(stage * STAGE, constant=False)
@@ -101,50 +101,50 @@ class _Kinds:
         return len(self.heads) - 1
 
     def chain(self, head: Head, term: int, first: int, count: int, own: float) -> range:
-        """Make the classes head(term, first), head(term, that one)... of which each is new."""
-        made = range(len(self.heads), len(self.heads) + count)
+        """Add the new classes head(term, first), head(term, head(term, first))..."""
+        numbers = range(len(self.heads), len(self.heads) + count)
         steps = np.arange(1, count + 1)
         self.heads += [head] * count
-        self.operands += zip(repeat(term), [first, *made][:count], strict=False)
+        self.operands += zip(repeat(term), [first, *numbers][:count], strict=False)
         self.keys += range(self.keys[first] + 1, self.keys[first] + 1 + count)
         self.weights += np.minimum(HEAVY, self.weights[first] + steps * (own + self.weights[term])).tolist()
         self.operations += np.minimum(HEAVY, self.operations[first] + steps * (1.0 + self.operations[term])).tolist()
         self.constant += [self.constant[first] and self.constant[term]] * count
-        return made
+        return numbers
 
 
 def classify(
     rows: Rows,
     inputs: Nodes,
-    wanted: Nodes,
+    targets: Nodes,
     done: Sequence[Loop],
     ragged: Set[int] = NONE,
     flat: FlatRows | None = None,
 ) -> Classes:
-    """Return the classes of all rows that the wanted ones need; results of loops in `done` are given, as inputs are.
+    """Return the classes of all rows that target rows need; results of loops in `done` are leaves, as inputs are.
 
-    So are sums that are set apart as ragged, but what they need is looked at as well.
+    So are ragged sums, which are set apart; but their operands have classes too.
 
     >>> from codegen.ir.program import Program
     >>> x = sp.Symbol("x")
     >>> rows = Program([sp.Symbol, sp.Symbol, sp.sin, sp.sin], [(), (), (0,), (1,)], {0: x, 1: x}, (), ())
-    >>> found = classify(rows, np.array([0, 1]), np.array([2, 3]), [])
-    >>> found.of.tolist(), found.members.tolist()
+    >>> classes = classify(rows, np.array([0, 1]), np.array([2, 3]), [])
+    >>> classes.of.tolist(), classes.members.tolist()
     ([1, 1, 2, 2], [0, 2, 2])
     """
     kinds, flat = _Kinds(), flattened(rows) if flat is None else flat
-    of = _given(rows, flat, inputs, wanted, done, ragged, kinds)
+    of = _leaf_classes(rows, flat, inputs, targets, done, ragged, kinds)
     size = len(of)
-    needs = needed(flat, _flags(size, wanted), of >= 0) & (of < 0)
+    needs = needed(flat, _flags(size, targets), of >= 0) & (of < 0)
     zeros = _leaves(rows, np.nonzero(needs[: len(flat)] & ~flat.is_operation)[0], of, kinds)
-    making = _Making(rows, flat, kinds, of, np.arange(size), flat.operands.copy())
-    set_apart = making.run(needs[: len(flat)] & flat.is_operation, ragged)
-    of, parts = making.of, making.parts
+    classifier = _Classifier(rows, flat, kinds, of, np.arange(size), flat.operands.copy())
+    set_apart = classifier.run(needs[: len(flat)] & flat.is_operation, ragged)
+    of, operands = classifier.of, classifier.parts
     inner = np.repeat(needs[flat.rows], flat.counts)
-    uses = np.bincount(parts[inner], minlength=size) + np.bincount(wanted, minlength=size)
+    uses = np.bincount(operands[inner], minlength=size) + np.bincount(targets, minlength=size)
     members = np.bincount(of[of >= 0], minlength=len(kinds.heads))
     return Classes(
-        of, flat.start, parts, making.lead, uses, members, zeros,
+        of, flat.start, operands, classifier.lead, uses, members, zeros,
         kinds.heads, kinds.operands, kinds.keys, kinds.weights, kinds.operations, kinds.constant, set_apart,
     )  # fmt: skip
 
@@ -155,16 +155,16 @@ def _flags(size: int, rows: Nodes) -> Flags:
     return flags
 
 
-def _given(
-    rows: Rows, flat: FlatRows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], kinds: _Kinds
+def _leaf_classes(
+    rows: Rows, flat: FlatRows, inputs: Nodes, targets: Nodes, done: Sequence[Loop], ragged: Set[int], kinds: _Kinds
 ) -> Nodes:
-    """Classes of inputs, and of results of loops: one for each stage, so that no loop waits for itself."""
+    """Return the classes of inputs and of results of loops: one for each stage, so that no loop waits for itself."""
     results = [use.nodes for loop in done for use in loop.results]
-    size = max([len(rows.operands), int(wanted.max(initial=-1)) + 1, *(int(part.max()) + 1 for part in results)])
+    size = max([len(rows.operands), int(targets.max(initial=-1)) + 1, *(int(part.max()) + 1 for part in results)])
     of = np.full(size, -1, dtype=np.int64)
     of[inputs] = kinds.leaf(0, constant=False)
     if done:
-        stages = _stages(rows, flat, inputs, wanted, done, ragged, size)
+        stages = _stages(rows, flat, inputs, targets, done, ragged, size)
         class_of = {stage: kinds.leaf(stage * STAGE, constant=False) for stage in sorted({*chain(*stages)})}
         for loop, (own, added) in zip(done, stages, strict=True):
             for use in loop.results:
@@ -173,12 +173,12 @@ def _given(
 
 
 def _stages(
-    rows: Rows, flat: FlatRows, inputs: Nodes, wanted: Nodes, done: Sequence[Loop], ragged: Set[int], size: int
+    rows: Rows, flat: FlatRows, inputs: Nodes, targets: Nodes, done: Sequence[Loop], ragged: Set[int], size: int
 ) -> list[tuple[int, int]]:
-    """Return for each loop one more than the highest stage of a loop that it waits for, however it is interleaved.
+    """Return the stages of each loop and of the sums that it adds to.
 
-    And that of the sums that it adds to, which wait for all loops that add to them; one of those may read what another
-    leaves besides.
+    The stage of a loop is one more than the highest stage of a loop that it waits for. Sums wait for all loops that
+    add to them; one of these may read other results of another.
     """
     owner, is_sum = np.full(size, -1, dtype=np.int64), np.zeros(size, dtype=bool)
     for number, loop in enumerate(done):
@@ -187,49 +187,47 @@ def _stages(
     owner[inputs] = -1
     stops = owner >= 0
     stops[inputs] = True
-    needs = needed(flat, _flags(size, wanted), stops) & ~stops
+    needs = needed(flat, _flags(size, targets), stops) & ~stops
     together = _together(done, owner)
     count, group_of = len(done), np.empty(len(done), dtype=np.int64)
     for group, numbers in enumerate(together):
         group_of[numbers] = group
     rows_needed = np.nonzero(needs[: len(flat)] & flat.is_operation)[0]
-    # what waits: rows by their numbers, then loops, then the sums of groups of loops; -1 is what is there
+    # Items that wait: rows by their numbers, then loops, then the sums of groups of loops. -1: waits for nothing.
     source = np.full(size, -1, dtype=np.int64)
     source[rows_needed] = rows_needed
     results = np.nonzero(owner >= 0)[0]
     source[results] = size + np.where(is_sum[results], count + group_of[owner[results]], owner[results])
     of_row = source.tolist()
     waits = {row: {of_row[part] for part in rows.operands[row]} for row in rows_needed.tolist()}
-    waits |= {size + number: {*source[reads].tolist()} for number, reads in enumerate(map(_read_by, done))}
+    for number, loop in enumerate(done):
+        reads = distinct(np.concatenate([np.empty(0, np.int64), *loop.nodes_read]))
+        waits[size + number] = {*source[reads].tolist()}
     waits |= {size + count + group: {size + number for number in numbers} for group, numbers in enumerate(together)}
     stage_of = _longest(waits, lambda k: int(size <= k < size + count) or int(k in ragged))
     return [(stage_of[size + k], stage_of[size + count + int(group_of[k])]) for k in range(count)]
 
 
-def _read_by(loop: Loop) -> Nodes:
-    return distinct(np.concatenate([np.empty(0, np.int64), *loop.nodes_read]))
-
-
 def _longest(waits: Mapping[int, Set[int]], weight: Callable[[int], int]) -> dict[int, int]:
-    """Return for each number the weight of the heaviest chain of those that it waits for, its own included."""
+    """Return for each item the weight of the heaviest chain of items that it waits for, its own weight included."""
     try:
         order = [*TopologicalSorter(waits).static_order()]
     except CycleError as error:
         raise StraightError("its loops wait for each other: no order runs them all") from error
-    found: dict[int, int] = {}
+    total: dict[int, int] = {}
     for number in order:
-        found[number] = weight(number) + max([found[other] for other in waits.get(number, ())], default=0)
-    return found
+        total[number] = weight(number) + max([total[other] for other in waits.get(number, ())], default=0)
+    return total
 
 
 def _together(done: Sequence[Loop], owner: Nodes) -> list[list[int]]:
-    """Return the loops in groups of those that add to the same sums, which are there when all of them have run."""
+    """Return groups of loops that add to the same sums, which are complete when all loops of a group have run."""
     group_of = list(range(len(done)))
     for number, loop in enumerate(done):
         for use in loop.results:
             for other in distinct(owner[use.nodes]).tolist() if use.kind == "add" else ():
-                one, joined = group_of[number], group_of[other]
-                group_of = [one if group == joined else group for group in group_of]
+                own, joined = group_of[number], group_of[other]
+                group_of = [own if group == joined else group for group in group_of]
     groups: dict[int, list[int]] = {}
     for number, group in enumerate(group_of):
         groups.setdefault(group, []).append(number)
@@ -244,7 +242,7 @@ def _leaves(rows: Rows, leaves: Nodes, of: Nodes, kinds: _Kinds) -> frozenset[in
     for row in leaves[~floats].tolist():
         atom = rows.atoms[row]
         if isinstance(atom, sp.Symbol):
-            of[row] = NUMBER + 1  # a leaf that stands for something is read, as an input is
+            of[row] = NUMBER + 1  # a symbol is read, as an input is
         elif isinstance(atom, sp.Expr):
             of[row] = NUMBER
             if isinstance(atom, sp.Number) and not atom:
@@ -255,8 +253,8 @@ def _leaves(rows: Rows, leaves: Nodes, of: Nodes, kinds: _Kinds) -> frozenset[in
 
 
 @dataclass(eq=False)
-class _Making:
-    """The classes of operations, bottom-up: many rows at once as long as there are many, then one by one."""
+class _Classifier:
+    """Classifies operations bottom-up: many rows at once as long as there are many, then one by one."""
 
     rows: Rows
     flat: FlatRows
@@ -283,18 +281,15 @@ class _Making:
                     self.many(wave[self.flat.arity[wave] == count], count)
             todo[:] = False
             todo[rest] = True
-            found = [run for run in links(self.flat, rest) if self.chain(rest[run])]
-            for run in found:
+            chains = [run for run in links(self.flat, rest) if self.chain(rest[run])]
+            for run in chains:
                 todo[rest[run]] = False
-            if not found:
+            if not chains:
                 break
         return self.one_by_one(np.sort(np.concatenate([rest, np.nonzero(apart)[0]])), ragged)
 
     def chain(self, rows: Nodes) -> bool:
-        """Set the classes of a long sum or product: pairs of the row before and a term, all terms of one class.
-
-        Return whether they are such.
-        """
+        """Set the classes of a long sum or product, pairs of the row before and a term of one class; False if not."""
         pairs = self.flat.operands[self.flat.start[rows][:, None] + np.arange(2)]
         terms = pairs[1:].sum(axis=1) - rows[:-1]
         kind, code = int(self.of[terms[0]]), int(self.flat.codes[rows[0]])
@@ -304,26 +299,28 @@ class _Making:
         for row in rows[:2]:  # from the second one on, its class is larger than that of the terms
             self.many(np.array([row]), 2)
         at, above = 1, int(self.of[rows[1]])
-        while at < len(terms) and (found := self.memo.get((code, kind, above))) is not None:
-            at, above = at + 1, found
-            self.of[rows[at]] = found
-        made = self.kinds.chain(self.flat.heads[code], kind, above, len(terms) - at, _cost(self.flat.heads[code], None))
-        self.of[rows[at + 1 :]] = made
-        self.memo.update(zip(zip(repeat(code), repeat(kind), [above, *made]), made, strict=False))
+        while at < len(terms) and (known_kind := self.memo.get((code, kind, above))) is not None:
+            at, above = at + 1, known_kind
+            self.of[rows[at]] = known_kind
+        kinds = self.kinds.chain(
+            self.flat.heads[code], kind, above, len(terms) - at, _cost(self.flat.heads[code], None)
+        )
+        self.of[rows[at + 1 :]] = kinds
+        self.memo.update(zip(zip(repeat(code), repeat(kind), [above, *kinds]), kinds, strict=False))
         places = self.flat.start[rows[2:]]
         self.parts[places], self.parts[places + 1] = terms[1:], rows[1:-1]
         self.lead[rows[2:]] = self.lead[terms[1:]] if kind else self.lead[rows[1]]
         return True
 
     def many(self, rows: Nodes, count: int) -> None:
-        """Set the classes of rows of as many operands, whose classes are known."""
+        """Set the classes of rows of `count` operands, whose classes are known."""
         codes, places = self.flat.codes[rows], self.flat.start[rows][:, None] + np.arange(count)
         rules, parts = self.rules[codes], self.parts[places]
         if count == 2:
-            one, two = self.of[parts].T
+            left, right = self.of[parts].T
             leads = self.lead[parts]
             later = (leads[:, 0] > leads[:, 1]) | ((leads[:, 0] == leads[:, 1]) & (parts[:, 0] > parts[:, 1]))
-            swapped = (rules == COMMUTES) & ((one > two) | ((one == two) & later))
+            swapped = (rules == COMMUTES) & ((left > right) | ((left == right) & later))
             parts[swapped] = parts[swapped, ::-1]
             self.parts[places] = parts
         classes = self.of[parts]
@@ -337,33 +334,25 @@ class _Making:
         different, where = np.unique(parts[decides], return_inverse=True)
         classes[decides] = np.array([self.literal(part) for part in different.tolist()], dtype=np.int64)[where]
         firsts, numbers = grouped(packed([codes, *classes.T]))
-        made = [self.kind_of(int(rows[at]), classes[at].tolist()) for at in firsts.tolist()]
-        self.of[rows] = np.array(made)[numbers]
+        kinds = [self.kind_of(int(rows[at]), classes[at].tolist()) for at in firsts.tolist()]
+        self.of[rows] = np.array(kinds)[numbers]
 
     def kind_of(self, row: int, classes: Sequence[int]) -> int:
         """Return the class of a row whose operands are of some classes."""
         code = int(self.flat.codes[row])
         key = (code, *classes)
-        found = self.memo.get(key)
-        if found is None:
+        kind = self.memo.get(key)
+        if kind is None:
             head = self.flat.heads[code]
             atom = self.rows.atoms.get(self.rows.operands[row][1]) if head is sp.Pow else None
-            found = self.memo[key] = self.kinds.node(head, key[1:], _cost(head, atom))
-        return found
+            kind = self.memo[key] = self.kinds.node(head, key[1:], _cost(head, atom))
+        return kind
 
     def literal(self, row: int) -> int:
-        """Return the class of a number that decides what an operation means, as an exponent does: its own."""
+        """Return the class of a number that decides what an operation means, such as an exponent."""
         if row not in self.literals:
             self.literals[row] = self.kinds.leaf(0, constant=True)
         return self.literals[row]
-
-    def operand_classes(self, parts: tuple[int, ...], rule: int, of: list[int]) -> list[int]:
-        """Return the classes of operands."""
-        found = [of[part] for part in parts]
-        for place in deciding(rule, len(parts)):
-            if found[place] == NUMBER:
-                found[place] = self.literal(parts[place])
-        return found
 
     def one_by_one(self, rows: Nodes, ragged: Set[int]) -> dict[int, Nodes]:
         """Set the classes of rows, ascending, and of ragged sums; return those by class."""
@@ -381,16 +370,20 @@ class _Making:
                 continue
             if rule == COMMUTES and len(parts) == 2:
                 left, right = parts
-                one, two = of[left], of[right]
-                if one > two or (one == two and (lead[left], left) > (lead[right], right)):
-                    left, right, one, two = right, left, two, one
+                left_kind, right_kind = of[left], of[right]
+                if left_kind > right_kind or (left_kind == right_kind and (lead[left], left) > (lead[right], right)):
+                    left, right, left_kind, right_kind = right, left, right_kind, left_kind
                     swapped.append(row)
-                lead[row] = lead[left] if one else lead[right]
-                found = memo.get((code, one, two))
-                of[row] = self.kind_of(row, (one, two)) if found is None else found
+                lead[row] = lead[left] if left_kind else lead[right]
+                kind = memo.get((code, left_kind, right_kind))
+                of[row] = self.kind_of(row, (left_kind, right_kind)) if kind is None else kind
             else:
                 lead[row] = lead[parts[0]]
-                of[row] = self.kind_of(row, self.operand_classes(parts, rule, of))
+                classes = [of[part] for part in parts]
+                for place in deciding(rule, len(parts)):
+                    if classes[place] == NUMBER:
+                        classes[place] = self.literal(parts[place])
+                of[row] = self.kind_of(row, classes)
         first = self.flat.start[np.array(swapped, dtype=np.int64)]
         self.parts[first], self.parts[first + 1] = self.parts[first + 1], self.parts[first]
         self.of, self.lead = np.array(of, dtype=np.int64), np.array(lead, dtype=np.int64)

@@ -12,12 +12,12 @@ from codegen.ir.program import Head
 from codegen.ir.row_table import COMMUTATIVE
 
 RELATIONALS = (sp.Eq, sp.Ne, sp.Lt, sp.Le, sp.Gt, sp.Ge)
-_DISTRIBUTIONS = (
-    s.stdtr, s.gammainc, s.gammaincc, s.betainc, s.betaincc, s.gamma_kernel, s.beta_kernel, s.betaln, sp.beta,
+_TABLES = frozenset({
+    sp.Piecewise, *RELATIONALS, sp.beta,
+    s.stdtr, s.gammainc, s.gammaincc, s.betainc, s.betaincc, s.gamma_kernel, s.beta_kernel, s.betaln,
     d.stdtrit, d.gammaincinv, d.gammainccinv, d.betaincinv, d.betainccinv,
-)  # fmt: skip
-_TABLES = frozenset({sp.Piecewise, *RELATIONALS, *_DISTRIBUTIONS})  # besides COMMUTATIVE: any numbers
-_ORDERS: dict[Head, int] = {s.polygamma_difference: 1, d.gamma_moment: 1, d.beta_moment: 2}  # but for so many in front
+})  # fmt: skip # besides COMMUTATIVE: any numbers
+_ORDERS: dict[Head, int] = {s.polygamma_difference: 1, d.gamma_moment: 1, d.beta_moment: 2}  # first operands, orders
 COMMUTES, PLAIN, POWER, STRICT, ORDER, TWO_ORDERS = range(6)
 
 
@@ -35,7 +35,7 @@ def rule_of(head: Head) -> int:
 
 
 def deciding(rule: int, count: int) -> Sequence[int]:
-    """Return the operands, of so many, whose numbers decide.
+    """Return the operands, of `count`, whose numbers decide.
 
     >>> deciding(POWER, 2), deciding(COMMUTES, 2), deciding(STRICT, 2)
     ((1,), (), range(0, 2))

@@ -1,33 +1,30 @@
 """Collect the terms of sums, in whatever order they were added.
 
-Ragged sums are sums of terms alike, but of many lengths, as over the neighbours in a network; and long ones. Written
-out, hardly two of them are alike, or the body of their loop is long. So they are set apart: loops over all their terms
-add each term to its sum, and what is made of the sums is looked at as if they were given.
+Ragged sums have terms alike but many lengths, as over the neighbours in a network, or are long. Written out, hardly
+two of them are alike, or the body of their loop is long. So they are set apart: loops over all their terms add each
+term to its sum, and the sums are leaves for the rest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
 from codegen.limits import check
+from codegen.loops.find.flat_rows import Flags
 from codegen.loops.find.row_classes import Classes
 from codegen.loops.loop import Nodes
 from codegen.records import dataclass
 
 MEMBERS = 8  # nodes of a class that make a loop
-WIDE = 8  # times as many terms as there are such sums: then a loop over the terms has all sums in its body
+WIDE = 8  # terms for each of such sums, from which on a loop over the terms has all sums in its body
 LONG = 128  # terms of a sum
 SUMS = 16  # that make a family
 SHAPES = 4  # different sums in a family
-DEAR = 4.0  # what a term costs, in pairs of + and *, so that a single one is set apart with the others
-USUAL = 0.6  # where more of them are of one shape, that is a loop, and the others are what happens at an edge
-
-Flags: TypeAlias = NDArray[np.bool_]
+DEAR = 4.0  # cost of a term, in pairs of + and *, so that a single one is set apart with the others
+USUAL = 0.6  # part of the terms in sums of one shape, from which on these are a loop, and the others its edges
 
 
 def ragged_sums(classes: Classes) -> Nodes:
@@ -36,34 +33,24 @@ def ragged_sums(classes: Classes) -> Nodes:
     kinds = classes.of[terms]
     operation = np.array([head is not None for head in classes.heads])
     chosen = operation[classes.of[totals]] & operation[kinds]  # those of the first kind are not yet set apart
-    several = _several(totals, chosen, len(classes.of))
+    operations = np.bincount(totals[chosen], minlength=len(classes.of))
+    everything = np.bincount(totals, minlength=len(classes.of))
+    several = chosen & ((operations > 1) | (operations == everything))[totals]  # operations, or nothing else
     family = _families(totals[several], kinds[several], len(classes.of), len(classes.heads))
-    parts = (np.nonzero(several)[0][part] for part in _split(family))
-    found = [part for part in parts if _set_apart(totals[part], kinds[part], classes)]
-    if not found:
+    order = np.argsort(family, kind="stable")
+    parts = np.split(np.nonzero(several)[0][order], np.nonzero(np.diff(family[order]))[0] + 1) if len(order) else []
+    ragged = [part for part in parts if _set_apart(totals[part], kinds[part], classes)]
+    if not ragged:
         return np.empty(0, dtype=np.int64)
     dear = np.zeros(len(classes.heads), dtype=bool)
-    dear[kinds[np.concatenate(found)]] = True
+    dear[kinds[np.concatenate(ragged)]] = True
     dear &= np.array(classes.weights) >= DEAR
-    alone = chosen & ~several & dear[kinds]  # sums with one term like those, and what is no operation
-    return np.unique(totals[np.concatenate([*found, np.nonzero(alone)[0]])])
-
-
-def _several(totals: Nodes, operation: Flags, size: int) -> Flags:
-    """Flags of the terms that are operations, in sums that have several, or nothing else."""
-    operations, everything = np.bincount(totals[operation], minlength=size), np.bincount(totals, minlength=size)
-    several: Flags = operation & ((operations > 1) | (operations == everything))[totals]
-    return several
-
-
-def _split(family: Nodes) -> list[Nodes]:
-    """Return the places at which each number stands."""
-    order = np.argsort(family, kind="stable")
-    return np.split(order, np.nonzero(np.diff(family[order]))[0] + 1) if len(order) else []
+    alone = chosen & ~several & dear[kinds]  # sums with one such term beside terms that are no operations
+    return np.unique(totals[np.concatenate([*ragged, np.nonzero(alone)[0]])])
 
 
 def _set_apart(totals: Nodes, kinds: Nodes, classes: Classes) -> bool:
-    """Whether the sums of a family are of many shapes, and most terms are not in sums of one of them; or are long."""
+    """Whether the sums of a family are long, or of many shapes, none of which has most terms."""
     number, terms = len(np.unique(totals)), len(totals)
     if number >= MEMBERS and terms >= LONG * number and terms < WIDE * number**2:
         return True
@@ -78,12 +65,12 @@ def _families(totals: Nodes, kinds: Nodes, sums: int, classes: int) -> Nodes:
     while True:
         check("comparing sums")
         np.minimum.at(label_of_sum, totals, label_of_class[kinds])
-        found = label_of_class.copy()
-        np.minimum.at(found, kinds, label_of_sum[totals])
-        found = np.minimum(found, found[found])  # halves the way to the lowest one
-        if np.array_equal(found, label_of_class):
+        lower = label_of_class.copy()
+        np.minimum.at(lower, kinds, label_of_sum[totals])
+        lower = np.minimum(lower, lower[lower])  # halves the distance to the lowest label
+        if np.array_equal(lower, label_of_class):
             break
-        label_of_class = found
+        label_of_class = lower
     labels: Nodes = label_of_class[kinds]
     return labels
 
@@ -92,7 +79,11 @@ def terms_of_sums(classes: Classes) -> tuple[Nodes, Nodes]:
     """Return the terms of all sums that are not part of another one, each with its sum; zeros are left out."""
     is_sum = np.array([head is sp.Add for head in classes.heads])
     is_sum[list(classes.set_apart)] = True
-    owners, parts = _operands(classes, np.nonzero((classes.of >= 0) & is_sum[classes.of])[0])
+    rows = np.nonzero((classes.of >= 0) & is_sum[classes.of])[0]
+    ends = classes.start[rows + 1]
+    counts = ends - classes.start[rows]
+    owners = np.repeat(rows, counts)
+    parts = classes.flat[np.arange(int(counts.sum())) + np.repeat(ends - np.cumsum(counts), counts)]
     is_sum[list(classes.set_apart)] = False
     inner = _inner(classes, owners, parts, is_sum)
     top = np.arange(len(classes.of))
@@ -105,18 +96,10 @@ def terms_of_sums(classes: Classes) -> tuple[Nodes, Nodes]:
     return top[owners[kept]], parts[kept]
 
 
-def _operands(classes: Classes, rows: Nodes) -> tuple[Nodes, Nodes]:
-    """Return all operands of some rows, each with its row."""
-    starts, ends = classes.start[rows], classes.start[rows + 1]
-    counts = ends - starts
-    places = np.arange(int(counts.sum())) + np.repeat(ends - np.cumsum(counts), counts)
-    return np.repeat(rows, counts), classes.flat[places]
-
-
 def _inner(classes: Classes, owners: Nodes, parts: Nodes, is_sum: Flags) -> Flags:
-    """Flags of the operands that are sums themselves, used nowhere else; x + 1 is taken as a whole.
+    """Return flags of the operands that are sums, used nowhere else; x + 1 is one term.
 
-    But not (1 + x) + y, where x and y are alike: this is a sum that begins with 1.
+    But not in (1 + x) + y, where x and y are alike: this is a sum that begins with 1.
     """
     fixed = np.array(classes.constant)[classes.of[parts]]
     fixed[np.isin(parts, list(classes.zeros))] = False
@@ -134,8 +117,7 @@ def _inner(classes: Classes, owners: Nodes, parts: Nodes, is_sum: Flags) -> Flag
     return inner
 
 
-SAMPLES = 8  # terms of a class that are looked at, to see what they read
-SAMPLE = 200  # rows of such a term
+SAMPLE = 200  # rows of a term that are searched for inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +132,8 @@ class Group:
 def terms_in(classes: Classes, total: int) -> tuple[list[int], list[int]]:
     """Return the terms of a sum, and the sums inside it.
 
-    Those are used nowhere else, and few of their class; or any, where that leaves fewer classes of terms: sums
-    of several lengths, over the neighbours of this and that, are one sum over all pairs.
+    Inner sums are used nowhere else, and few of their class; or all, where that leaves fewer classes of terms: sums
+    of several lengths, over neighbours, are one sum over all pairs.
     """
     terms, inner = flattened(classes, total, deep=False)
     kinds = {int(classes.of[term]) for term in terms}
@@ -163,7 +145,7 @@ def terms_in(classes: Classes, total: int) -> tuple[list[int], list[int]]:
 
 
 def flattened(classes: Classes, total: int, *, deep: bool) -> tuple[list[int], list[int]]:
-    """Return the terms of a sum, and the sums inside it, all if `deep`: but x + 1 is no sum then."""
+    """Return the terms of a sum, and the sums inside it; all if `deep`, except sums with constants."""
     of, heads, members, uses = classes.of, classes.heads, classes.members, classes.uses
     stack, terms, inner = classes.parts(total), [], []
     while stack:
@@ -183,26 +165,26 @@ def _adds(classes: Classes, node: int) -> bool:
 
 
 def companions(classes: Classes, groups: Sequence[Group]) -> list[list[Group]]:
-    """Put groups together that have as many terms, and whose terms read the same inputs."""
-    found: list[tuple[list[set[int]], list[Group]]] = []
+    """Put groups together that have as many terms, and whose terms (8 samples) read the same inputs."""
+    sampled: list[tuple[list[set[int]], list[Group]]] = []
     for group in sorted(groups, key=lambda group: (len(group.terms), group.total, group.kind)):
         check("comparing sums")
-        places = np.linspace(0, len(group.terms) - 1, SAMPLES).astype(int)
+        places = np.linspace(0, len(group.terms) - 1, 8).astype(int)
         samples = [_reads_of(classes, term) for term in group.terms[places].tolist()]
         common = set.intersection(*samples)
         samples = [sample - common for sample in samples]
-        for others, together in found:
+        for others, together in sampled:
             same = len(together[0].terms) == len(group.terms)
-            if same and all(one & other for one, other in zip(samples, others, strict=True)):
+            if same and all(sample & other for sample, other in zip(samples, others, strict=True)):
                 together.append(group)
                 break
         else:
-            found.append((samples, [group]))
-    return [together for _, together in found]
+            sampled.append((samples, [group]))
+    return [together for _, together in sampled]
 
 
 def _reads_of(classes: Classes, node: int) -> set[int]:
-    """Return inputs that a node reads, of a large one some."""
+    """Return the inputs that a node reads; of a large node, some of them."""
     stack, seen, leaves = [node], set[int](), set[int]()
     while stack and len(seen) < SAMPLE:
         node = stack.pop()

@@ -6,8 +6,8 @@ Repetition k of a loop that begins at operation s is the operations from s + k p
     a carry     an operation of the body, `lag` repetitions before; in the first ones anything from before the loop
     a read      from before the loop, in every repetition: constants, inputs, results of loops, or operations
 
-Whatever does not fit says how early the loop may begin at most: "repetition k reads operation i that is no carry" means
-that the loop begins after i. So all that fits is found at once, as the longest window over these bounds.
+An operand that does not fit bounds the begin of the loop: "repetition k reads operation i that is no carry" means
+that the loop begins after i. The chain is the longest window over these bounds.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from codegen.records import dataclass
 
 Matrix: TypeAlias = NDArray[np.int64]  # repetitions by operands of the body
 
-SAMPLE = 64  # repetitions that say what an operand is; the others are held to it
+SAMPLE = 64  # repetitions that decide on the shape
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """What each operand of the body is: where in the body its operation is and how many repetitions before; a read."""
+    """Each operand of the body: its operation, and how many repetitions before, or a read."""
 
     period: int
     model: int  # position where a repetition begins whose heads are the body's
@@ -43,7 +43,7 @@ class Shape:
 
     @property
     def producer(self) -> Nodes:
-        """Offset in the body of the operation that an operand is, where carried."""
+        """Offset in the body of the operation of an operand, where carried."""
         return (self.consumer - self.distance) % self.period
 
 
@@ -58,7 +58,6 @@ class Chain:
 
     @property
     def stop(self) -> int:
-        """The position after the last operation."""
         return self.start + self.count * self.shape.period
 
     def part(self, first: int, stop: int) -> Chain:
@@ -69,7 +68,7 @@ class Chain:
 
 @dataclass(frozen=True, eq=False)
 class Repetitions:
-    """Operands of some repetitions as matrices; `same` tells which repetitions have the heads of the body."""
+    """Operands of some repetitions as matrices; `same` are flags of the repetitions with the heads of the body."""
 
     same: Flags
     operand: Matrix
@@ -95,7 +94,7 @@ def verify(columns: OperationColumns, start: int, count: int, period: int, low: 
 
 
 def _shape(columns: OperationColumns, start: int, count: int, period: int) -> Shape:
-    """Say what each operand is, from repetitions in the middle of a run."""
+    """Return the shape of repetitions in the middle of a run."""
     begin = max(0, count // 2 - SAMPLE // 2)
     numbers = np.arange(begin, min(count, begin + SAMPLE))
     model = start + int(numbers[len(numbers) // 2]) * period
@@ -115,59 +114,57 @@ def _shape(columns: OperationColumns, start: int, count: int, period: int) -> Sh
 
 
 def _repetitions(columns: OperationColumns, start: int, period: int, numbers: Nodes, model: int) -> Repetitions:
-    """Gather the operands of repetitions; those with other heads than the model are filled with anything."""
+    """Gather the operands of repetitions; with other heads than the model's, they are arbitrary."""
     positions = start + numbers[:, None] * period + np.arange(period)
     same = (columns.codes[positions] == columns.codes[model : model + period]).all(axis=1)
     arity = np.diff(columns.first[model : model + period + 1])
     same &= (columns.first[positions + 1] - columns.first[positions] == arity).all(axis=1)
     where = columns.first[positions[:, :1]] + np.arange(int(arity.sum()))
     where[~same] = 0
-    return Repetitions(
-        same, columns.operand[where], columns.source[where], columns.after[where], columns.kind[where]
-    )  # fmt: skip
+    return Repetitions(same, columns.operand[where], columns.source[where], columns.after[where], columns.kind[where])
 
 
 def _longest(columns: OperationColumns, shape: Shape, start: int, begin: int, end: int) -> Chain | None:
     """Return the longest window of repetitions `begin` to `end` in which all operands fit."""
     numbers = np.arange(begin, end)
-    found = _repetitions(columns, start, shape.period, numbers, shape.model)
-    bounds = _bounds(shape, found, start, numbers, begin)
-    odd = np.nonzero((bounds > begin).any(axis=1) & found.same)[0]
+    repetitions = _repetitions(columns, start, shape.period, numbers, shape.model)
+    bounds = _bounds(shape, repetitions, start, numbers, begin)
+    odd = np.nonzero((bounds > begin).any(axis=1) & repetitions.same)[0]
     if len(odd) and len(shape.left):
-        _swap(shape, found, bounds, start, numbers, odd)
-    bound = np.where(found.same, bounds.max(axis=1, initial=begin), numbers + 1)
+        _swap(shape, repetitions, bounds, start, numbers, odd)
+    bound = np.where(repetitions.same, bounds.max(axis=1, initial=begin), numbers + 1)
     earliest = np.maximum.accumulate(bound)
     length = numbers + 1 - earliest
     best = int(np.argmax(length))
     if length[best] < 1:
         return None
     window = slice(int(earliest[best]) - begin, best + 1)
-    return Chain(start + int(earliest[best]) * shape.period, int(length[best]), shape, found.operand[window])
+    return Chain(start + int(earliest[best]) * shape.period, int(length[best]), shape, repetitions.operand[window])
 
 
-def _bounds(shape: Shape, found: Repetitions, start: int, numbers: Nodes, begin: int) -> Matrix:
-    """Return the repetition from which on at the earliest the loop may begin, for each operand of each repetition."""
+def _bounds(shape: Shape, repetitions: Repetitions, start: int, numbers: Nodes, begin: int) -> Matrix:
+    """Return the first repetition of a loop in which an operand fits, for each operand of each repetition."""
     number = numbers[:, None]
-    after = np.where(found.after >= 0, np.maximum((found.after - start) // shape.period + 1, begin), begin)
+    after = np.where(repetitions.after >= 0, np.maximum((repetitions.after - start) // shape.period + 1, begin), begin)
     position = start + number * shape.period + shape.consumer
-    natural = (found.source >= 0) & (position - found.source == shape.distance)
+    natural = (repetitions.source >= 0) & (position - repetitions.source == shape.distance)
     carry = np.where(natural, begin, np.maximum(after, number - shape.lag + 1))
-    fits = (found.kind == shape.kind) & ((shape.value < 0) | (found.operand == shape.value))
+    fits = (repetitions.kind == shape.kind) & ((shape.value < 0) | (repetitions.operand == shape.value))
     bounds: Matrix = np.where(shape.carried, carry, np.where(fits, after, number + 1))
     return bounds
 
 
-def _swap(shape: Shape, found: Repetitions, bounds: Matrix, start: int, numbers: Nodes, odd: Nodes) -> None:
+def _swap(shape: Shape, repetitions: Repetitions, bounds: Matrix, start: int, numbers: Nodes, odd: Nodes) -> None:
     """Swap pairs in repetitions that do not fit, where the loop may then begin earlier; in place."""
     turned = np.arange(len(shape.kind))
     turned[shape.left], turned[shape.left + 1] = shape.left + 1, shape.left
-    operand, kind = found.operand[odd][:, turned], found.kind[odd][:, turned]
-    source, after = found.source[odd][:, turned], found.after[odd][:, turned]
-    other = Repetitions(found.same[odd], operand, source, after, kind)
+    operand, kind = repetitions.operand[odd][:, turned], repetitions.kind[odd][:, turned]
+    source, after = repetitions.source[odd][:, turned], repetitions.after[odd][:, turned]
+    other = Repetitions(repetitions.same[odd], operand, source, after, kind)
     swapped = _bounds(shape, other, start, numbers[odd], int(numbers[0]))
     pairs = np.stack([shape.left, shape.left + 1])
     better = swapped[:, pairs].max(axis=1) < bounds[odd][:, pairs].max(axis=1)
     row, pair = np.nonzero(better)
     for column in (shape.left[pair], shape.left[pair] + 1):
-        found.operand[odd[row], column] = operand[row, column]
+        repetitions.operand[odd[row], column] = operand[row, column]
         bounds[odd[row], column] = swapped[row, column]

@@ -1,7 +1,7 @@
 """Constant propagation: write a number that one region computes into the bodies that read it.
 
-Backward, the factor 1/n of a mean reaches the loop over all elements through a buffer, and that loop would wait for
-the line that fills it. With the number in its body it can be fused with the loop forward.
+In a reverse pass, the factor 1/n of a mean reaches the loop over all elements through a buffer, and that loop would
+wait for the row that fills it. With the number in its body it can be fused with the loop of the forward pass.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ from codegen.ir.row_table import RowTable as Rows
 from codegen.ir.tables import Affine, Table
 from codegen.records import dataclass
 
-LONGEST = 4  # rows of what is computed now
-
 
 @dataclass
 class _Numbers:
-    """The numbers that are left in a buffer: at single places, and everywhere between two places."""
+    """The known numbers in a buffer: at single places, and at all places of an interval."""
 
     at: dict[int, sp.Number] = field(default_factory=dict)
     between: list[tuple[int, int, sp.Number]] = field(default_factory=list)
 
     def enter(self, table: Table, number: sp.Number) -> None:
-        """Note what is stored at the places of a table, if these lie side by side."""
+        """Note a number that is stored at the places of a table, if these lie side by side."""
         if table.count == 1:
             self.at[table.first] = number
         elif isinstance(table, Affine) and table.step == 1:
@@ -51,7 +49,7 @@ class _Numbers:
 
 
 def with_constants(steps: Sequence[Step]) -> list[Step]:
-    """Return steps that have the numbers in their bodies which earlier ones leave for them in buffers.
+    """Return steps with numbers in their bodies that earlier steps store in buffers.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> from codegen.ir.region import Gather, Result
@@ -59,32 +57,31 @@ def with_constants(steps: Sequence[Step]) -> list[Step]:
     >>> line = Region(program_from_sympy([], [sp.Integer(3)]), 1, (), (Result(0, 1, Affine(0, 1, 1), "store"),))
     >>> reads = Gather(0, Affine(0, 1, 9)), Gather(1, Affine(0, 0, 9))
     >>> loop = Region(program_from_sympy([x, y], [x * y]), 9, reads, (Result(0, 2, Affine(0, 1, 9), "store"),))
-    >>> made = with_constants([line, loop])[1]
-    >>> len(made.gathers), made.body.atoms
+    >>> region = with_constants([line, loop])[1]
+    >>> len(region.gathers), region.body.atoms
     (1, {0: s0, 1: 3})
     """
     numbers: dict[int, _Numbers] = {}
-    made: list[Step] = []
+    changed: list[Step] = []
     for step in steps:
         if isinstance(step, Nest):
-            made.append(replace(step, steps=each_region(step.steps, lambda region: _with_numbers(region, numbers))))
+            changed.append(replace(step, steps=each_region(step.steps, lambda region: _with_numbers(region, numbers))))
             continue
         region = _with_numbers(step, numbers)
         for use in region.results:
-            if use.kind == "store" and (number := _number(region.body, row_of(region.body, use.output))) is not None:
-                numbers.setdefault(use.buffer, _Numbers()).enter(use.table, number)
-        made.append(region)
-    return made
+            if use.kind == "store":
+                row = row_of(region.body, use.output)
+                number = region.body.once(("number", row), partial(_number, region.body, row))
+                if number is not None:
+                    numbers.setdefault(use.buffer, _Numbers()).enter(use.table, number)
+        changed.append(region)
+    return changed
 
 
 def _number(body: Program, row: int) -> sp.Number | None:
-    """Return the number that a row is, as a place in memory has it: rounded; None where it depends on a slot."""
-    return body.once(("number", row), partial(_computed, body, row))
-
-
-def _computed(body: Program, row: int) -> sp.Number | None:
+    """Return the value of a row, rounded as in memory; None where it depends on a slot, or on more than 4 rows."""
     rows = needed(body, [row], ())
-    if len(rows) > LONGEST or rows[0] < len(body.inputs):
+    if len(rows) > 4 or rows[0] < len(body.inputs):
         return None
     value = fold_constants(body, rows, len(body.inputs)).get(row)
     if value is None or isinstance(value, bool) or not isfinite(value) or (value == 0 and str(value) < "0"):
@@ -93,25 +90,23 @@ def _computed(body: Program, row: int) -> sp.Number | None:
 
 
 def _with_numbers(region: Region, numbers: Mapping[int, _Numbers]) -> Region:
-    """Return a region with what it reads of numbers in its body."""
+    """Return a region with the numbers that it reads in its body."""
     if region.matrix is not None:
         return region
-    read = {
-        slot: numbers[use.buffer].read(use.table) for slot, use in enumerate(region.gathers) if use.buffer in numbers
-    }
-    found = {slot: number for slot, number in read.items() if number is not None}
-    if not found:
+    reads = [(slot, use) for slot, use in enumerate(region.gathers) if use.buffer in numbers]
+    known = {slot: number for slot, use in reads if (number := numbers[use.buffer].read(use.table)) is not None}
+    if not known:
         return region
-    key = "numbers", *((slot, atom_key(number)) for slot, number in found.items())
-    body = region.body.once(key, partial(_body, region.body, found))
-    return replace(region, body=body, gathers=tuple(use for k, use in enumerate(region.gathers) if k not in found))
+    key = "numbers", *((slot, atom_key(number)) for slot, number in known.items())
+    body = region.body.once(key, partial(_body, region.body, known))
+    return replace(region, body=body, gathers=tuple(use for k, use in enumerate(region.gathers) if k not in known))
 
 
-def _body(body: Program, found: Mapping[int, sp.Number]) -> Program:
+def _body(body: Program, known: Mapping[int, sp.Number]) -> Program:
     """Return a body with numbers in the place of some slots."""
-    table, names = Rows(), [f"s{k}" for k in range(len(body.inputs) - len(found))]
+    table, names = Rows(), [f"s{k}" for k in range(len(body.inputs) - len(known))]
     leaves = [table.leaf(sp.Symbol(name, real=True)) for name in names]
-    rows = dict(zip([slot for slot in range(len(body.inputs)) if slot not in found], leaves, strict=True))
-    rows |= {slot: table.leaf(number) for slot, number in found.items()}
+    rows = dict(zip([slot for slot in range(len(body.inputs)) if slot not in known], leaves, strict=True))
+    rows |= {slot: table.leaf(number) for slot, number in known.items()}
     outputs = copied(body, [row_of(body, k) for k in range(len(body.outputs))], table, rows)
     return body_of(table, names, outputs, body.name)

@@ -1,9 +1,9 @@
 """Array contraction: of a buffer with places for every round, keep a window of the last rounds.
 
-What rounds hand on has places of its own in each, so that derivatives can ask for all of them. In a program that is
-only run, a round reads what the one before has left (or the few before): a window of places, which moves on with the
-rounds. Here it stays where it is, and the numbers in it move at the end of each round. Places that come into it are
-set to zero first, unless the round stores to them all. The numbers computed are the same to the last bit.
+Values carried from round to round have their own places in each round, because derivatives read all of them. In a
+program that is only run, a round reads the results of the few rounds before it: a window of places, which moves on with
+the rounds. Here the window stays, and the numbers in it move at the end of each round. New places in it are set to zero
+first, unless the round stores to all of them. The numbers computed are the same to the last bit.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from codegen.ir.tables import Affine, Places, Table, distinct
 from codegen.records import dataclass
 
 FEWEST_ROUNDS = 3
-SAVED = 2**15  # numbers: what stays in the caches costs less than to move the window
+SAVED = 2**15  # numbers: below, moving the window costs more than it saves, as the buffer stays in the caches
 LARGEST = 2**22  # places that are looked at one by one to find out whether a round stores to them all
 ZERO = Program([type(sp.S.Zero)], [()], {0: sp.S.Zero}, (), (Output((), (0,)),), "zero")
 
 
 def contracted(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
-    """Return a program to be run: with the same outputs, and less memory, where so many numbers are saved at least.
+    """Return a program with the same outputs and less memory; windows save at least `saved` numbers each.
 
     >>> from codegen.ir.program import Input
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -49,8 +49,8 @@ def contracted(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
     uses = _large(uses_of(steps), buffers, saved)
     for number in range(sum(isinstance(visit.step, Nest) for visit in visits(steps))):  # outer ones before inner ones
         windows: dict[int, Window] = {}
-        for buffer, its in uses.items():
-            window = window_of(its, number)
+        for buffer, buffer_uses in uses.items():
+            window = window_of(buffer_uses, number)
             if window is not None and buffers[buffer].size - window.size >= saved:
                 windows[buffer] = window
                 buffers[buffer] = Buffer("workspace", window.size)
@@ -58,13 +58,14 @@ def contracted(program: RolledProgram, saved: int = SAVED) -> RolledProgram:
             begins = [zeros(buffer, len(w.old), w.old.start) for buffer, w in windows.items() if w.begin]
             steps = (*begins, *_Mover(number, windows).steps(steps))
             uses = _large(uses_of(steps), buffers, saved)
-    made = program if steps is program.steps else replace(program, steps=steps, buffers=tuple(buffers))
-    return checked(made, "keeping windows of buffers", program)
+    smaller = program if steps is program.steps else replace(program, steps=steps, buffers=tuple(buffers))
+    return checked(smaller, "keeping windows of buffers", program)
 
 
 def _large(uses: dict[int, list[VisitedUse]], buffers: Sequence[Buffer], saved: int) -> dict[int, list[VisitedUse]]:
-    """Return the uses of those buffers in which so many numbers may be saved."""
-    return {k: found for k, found in uses.items() if buffers[k].kind == "workspace" and buffers[k].size > saved}
+    """Return the uses of the workspaces of more than `saved` numbers."""
+    large = {k for k, buffer in enumerate(buffers) if buffer.kind == "workspace" and buffer.size > saved}
+    return {k: buffer_uses for k, buffer_uses in uses.items() if k in large}
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,13 @@ def visits(steps: Sequence[Step]) -> Iterator[Visit]:
     stack = [Visit(step, (), ()) for step in reversed(steps)]
     nests = 0
     while stack:
-        found = stack.pop()
-        step = found.step
+        visit = stack.pop()
+        step = visit.step
         if isinstance(step, Nest):
-            found, nests = replace(found, number=nests), nests + 1
-            around, counts = (*found.nests, found.number), (*found.counts, step.count)
+            visit, nests = replace(visit, number=nests), nests + 1
+            around, counts = (*visit.nests, visit.number), (*visit.counts, step.count)
             stack += [Visit(inner, around, counts) for inner in reversed(step.steps)]
-        yield found
+        yield visit
 
 
 @dataclass(frozen=True)
@@ -102,34 +103,31 @@ class VisitedUse:
     sure: bool = True
 
     def places(self, level: int) -> Places:
-        """Return all places, in the first round of the nests down to a level."""
         return all_places(self.table, self.counts(level))
 
     def counts(self, level: int) -> tuple[int, ...]:
-        """Return the counts of the nests around it, with one round for those down to a level."""
+        """Return the counts of the nests around it, 1 for those down to a level; so are places and bounds."""
         return tuple(1 if k <= level else count for k, count in enumerate(self.visit.counts))
 
     def bounds(self, level: int) -> tuple[int, int]:
-        """Return the lowest and the highest place, in the first round of the nests down to a level."""
         return bounds_in(self.table, self.counts(level))
 
     def shift(self, level: int) -> int:
-        """Return by how much its places move on with the rounds of a nest."""
         return shift_at(self.table, level)
 
 
 def uses_of(steps: Sequence[Step]) -> dict[int, list[VisitedUse]]:
-    found: dict[int, list[VisitedUse]] = {}
+    uses: dict[int, list[VisitedUse]] = {}
     for at, visit in enumerate(visits(steps)):
         region = visit.step
         if isinstance(region, Region):
             for use in region.reads:
-                found.setdefault(use.buffer, []).append(VisitedUse(visit, at, "read", use.table))
+                uses.setdefault(use.buffer, []).append(VisitedUse(visit, at, "read", use.table))
             zero = is_zeros(region)
             for result in region.results:
                 sure, kind = region.stop is None or result.kind == "last", "zero" if zero else result.kind
-                found.setdefault(result.buffer, []).append(VisitedUse(visit, at, kind, result.table, sure))
-    return found
+                uses.setdefault(result.buffer, []).append(VisitedUse(visit, at, kind, result.table, sure))
+    return uses
 
 
 @dataclass(frozen=True)
@@ -146,57 +144,48 @@ class Window:
 
     @property
     def left(self) -> int:
-        """How many places of the window are in that of the next round too."""
+        """Number of places that the windows of a round and of the next one share."""
         return max(self.size - abs(self.step), 0)
 
     @property
     def old(self) -> range:
-        """The places in it that the window before has had too."""
+        """The places that are in the window of the round before too."""
         return range(self.left) if self.step > 0 else range(self.size - self.left, self.size)
 
     @property
     def new(self) -> range:
-        """The others."""
         return range(self.left, self.size) if self.step > 0 else range(self.size - self.left)
 
     @property
     def end(self) -> tuple[int, range]:
-        """The place that has number 0 after the nest, and the numbers that are still there."""
+        """The first place of the window after the nest, and the numbers that are still there."""
         moves = self.rounds if self.left else self.rounds - 1
         return self.lowest + self.step * moves, self.old if self.left else range(self.size)
 
-    def begins_with(self, table: Table, counts: tuple[int, ...]) -> bool:
-        """Return whether places, in so many rounds of the nests around, are some that it has before its first round."""
-        low, high = bounds_in(table, counts)
-        return self.old.start <= low - self.lowest and high - self.lowest < self.old.stop
+    def clears(self, buffer: int) -> list[Region]:
+        """Return the regions before a round."""
+        return [zeros(buffer, len(self.new), self.new.start)] if self.clear else []
 
-    def clears(self) -> list[Region]:
-        """Return what comes before a round."""
-        if not self.clear:
-            return []
-        return [zeros(0, len(self.new), self.new.start)]
+    def copies(self, buffer: int) -> list[Region]:
+        """Return the regions after a round: numbers move to their places in the next window, not over each other.
 
-    def copies(self) -> list[Region]:
-        """Return what comes after a round: numbers move to their places in the next window, not over each other.
-
-        Zeros go over sums that nobody reads: numbers alone would seem to lose what is still to be read.
+        Zeros go over sums that nobody reads: copies alone would seem to overwrite sums that are still to be read.
         """
-        width, found = abs(self.step), list[Region]()
+        width, regions = abs(self.step), list[Region]()
         for first in range(0, self.left, width):
             count = min(width, self.left - first)
             start = first if self.step > 0 else self.size - first - count
-            found += [zeros(0, count, start)] if self.unread else []
-            found.append(copy(Gather(0, Affine(start + self.step, 1, count)), 0, Affine(start, 1, count)))
-        return found
+            regions += [zeros(buffer, count, start)] if self.unread else []
+            regions.append(copy(Gather(buffer, Affine(start + self.step, 1, count)), buffer, Affine(start, 1, count)))
+        return regions
 
 
 def zeros(buffer: int, count: int, first: int = 0) -> Region:
-    """Return the region that sets places of a buffer to zero."""
     return Region(ZERO, count, (), (Result(0, buffer, Affine(first, 1, count), "store"),), origin="zeros")
 
 
 def is_zeros(region: Region) -> bool:
-    """Return whether a region does nothing but to set places to zero."""
+    """Return whether a region only sets places to zero."""
     values = [region.body.atoms.get(region.body.outputs[use.output].rows[0]) for use in region.results]
     return region.parallel and all(
         value is sp.S.Zero and use.kind == "store" for value, use in zip(values, region.results, strict=True)
@@ -206,18 +195,20 @@ def is_zeros(region: Region) -> bool:
 def wide_zeros(
     region: Region, windows: Mapping[int, Window], counts: tuple[int, ...] = ()
 ) -> tuple[list[Region], list[int]]:
-    """Return a region of zeros before a nest without those of all places of a buffer; the buffers that these are of.
-
-    All others are zeros of places that a window has before its first round, where something else may be stored too.
-    """
-    wide = [use for use in region.results if use.buffer in windows]
-    wide = [use for use in wide if not windows[use.buffer].begins_with(use.table, counts)]
+    """Return a region of zeros before a nest without the zeros beyond the first windows; the buffers of the latter."""
+    wide = []
+    for use in region.results:
+        if use.buffer in windows:
+            window = windows[use.buffer]
+            low, high = bounds_in(use.table, counts)
+            if low - window.lowest < window.old.start or window.old.stop <= high - window.lowest:
+                wide.append(use)
     rest = tuple(use for use in region.results if use not in wide)
     return [replace(region, results=rest)] if rest else [], [use.buffer for use in wide]
 
 
 def window_of(uses: Sequence[VisitedUse], number: int) -> Window | None:
-    """Return the window that is enough for all uses of a buffer in a nest; None where there is none."""
+    """Return a window for all uses of a buffer in a nest, or None."""
     inside = [use for use in uses if number in use.visit.nests]
     if not inside:
         return None
@@ -235,7 +226,7 @@ def window_of(uses: Sequence[VisitedUse], number: int) -> Window | None:
     ahead = [use for use in before if use.kind != "zero" or not _covers(use, inside, level)]
     if not (_lie(ahead, level, lowest, window.old) and _lie(after, level, last, still)):
         return None
-    if level and not _stored(before, level, lowest, window.old):  # a round of the nests around it finds what one left
+    if level and not _stored(before, level, lowest, window.old):  # a round of an outer nest reads an earlier round's
         return None
     old = window.old
     read = [use.bounds(level) for use in inside if use.kind == "read"]
@@ -257,54 +248,54 @@ def _has_unread_sums(inside: Sequence[VisitedUse], level: int, step: int) -> boo
 
 
 def _covers(use: VisitedUse, others: Sequence[VisitedUse], level: int) -> bool:
-    """Return whether a use is of all places that others use in all rounds of a nest."""
+    """Return whether a use covers all places that others use in all rounds of a nest."""
     low, high = use.bounds(level - 1)
-    bounds = [other.bounds(level - 1) for other in others]
-    return all(low <= first and last <= high for first, last in bounds)
+    return all(low <= first and last <= high for first, last in (other.bounds(level - 1) for other in others))
 
 
 def _lie(uses: Sequence[VisitedUse], level: int, first: int, places: range) -> bool:
-    """Return whether uses are of some places, counted from a first one."""
+    """Return whether uses are within some places, counted from `first`."""
     bounds = [use.bounds(level - 1) for use in uses]
     return all(places.start <= low - first and high - first < places.stop for low, high in bounds)
 
 
 def _stored(uses: Sequence[VisitedUse], level: int, first: int, places: range) -> bool:
-    """Return whether all of some places, counted from a first one, are stored in a round."""
-    stores = [use for use in uses if use.kind in ("store", "last", "zero") and use.sure]
+    """Return whether a round stores to all of some places, counted from `first`."""
     if not places:
         return True
+    stores = [use for use in uses if use.kind in ("store", "last", "zero") and use.sure]
     if not stores or sum(prod(use.counts(level)) * use.table.count for use in stores) > LARGEST:
         return False
-    found = distinct(np.concatenate([use.places(level) for use in stores])) - first
-    return int(((places.start <= found) & (found < places.stop)).sum()) == len(places)
+    stored = distinct(np.concatenate([use.places(level) for use in stores])) - first
+    return int(((places.start <= stored) & (stored < places.stop)).sum()) == len(places)
 
 
 class _Mover:
-    """Writes steps that use windows in a nest; it meets what is before the nest, then that, then the rest."""
+    """Rewrites steps in order, so that they use windows: before the nest, in it, and after it."""
 
     def __init__(self, number: int, windows: dict[int, Window]) -> None:
         self.number, self.windows = number, windows
         self.begun, self.level, self.after = 0, -1, False  # nests met, the level of the nest while in it
 
     def steps(self, steps: Sequence[Step], counts: tuple[int, ...] = ()) -> tuple[Step, ...]:
-        """Return steps in nests of so many rounds."""
-        found: list[Step] = []
+        """Return steps within nests of `counts` rounds."""
+        moved_steps: list[Step] = []
         for step in steps:
             if isinstance(step, Region):
-                found += self.outside(step, counts) if self.level < 0 else [readdressed(step, self.use)]
+                moved_steps += self.outside(step, counts) if self.level < 0 else [readdressed(step, self.use)]
                 continue
-            its = self.begun == self.number
+            is_nest = self.begun == self.number
             self.begun += 1
-            self.level = len(counts) if its else self.level
+            self.level = len(counts) if is_nest else self.level
             inner = self.steps(step.steps, (*counts, step.count))
-            if its:
-                clears = [self.at(buffer, part) for buffer, w in self.windows.items() for part in w.clears()]
-                copies = [self.at(buffer, part) for buffer, w in self.windows.items() for part in w.copies()]
+            if is_nest:
+                windows = self.windows.items()
+                clears = [region for buffer, window in windows for region in window.clears(buffer)]
+                copies = [region for buffer, window in windows for region in window.copies(buffer)]
                 inner = (*clears, *inner, *copies)
                 self.level, self.after = -1, True
-            found.append(replace(step, steps=inner))
-        return tuple(found)
+            moved_steps.append(replace(step, steps=inner))
+        return tuple(moved_steps)
 
     def outside(self, region: Region, counts: tuple[int, ...]) -> list[Region]:
         """Return a region outside of the nest; zeros of all places, before it, are those of the first window."""
@@ -316,12 +307,8 @@ class _Mover:
             *(zeros(buffer, self.windows[buffer].size) for buffer in wide),
         ]
 
-    def at(self, buffer: int, region: Region) -> Region:
-        """Return a region of a window as one of its buffer."""
-        return readdressed(region, lambda _, table: (buffer, table))
-
     def use(self, buffer: int, table: Table) -> tuple[int, Table]:
-        """Return the places of a table in the window of a buffer, if it has one."""
+        """Return a table of a buffer within its window, if it has one."""
         window = self.windows.get(buffer)
         if window is None:
             return buffer, table

@@ -1,8 +1,8 @@
 """Copy propagation: read the source of a copy instead of the copy.
 
 Where a slot reads from several buffers, these are copied into one first. When such buffers have become one
-(`codegen.loops.find.repeated_regions`), what was copied may lie in even steps there: then nothing needs the copies.
-Nor does anything need the copy of an array as it is; a single copy in another order is a layout, and stays.
+(`codegen.loops.find.repeated_regions`), the sources may lie in even steps there: then nothing needs the copies.
+Nor does anything need a copy of a whole array; a single copy in another order is a layout, and stays.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, Places, Table, table
 from codegen.loops.optimise.draft import Draft
 
-Sources: TypeAlias = Mapping[int, tuple[int, Places]]  # of what was copied to a buffer: in which one it was, and where
+Sources: TypeAlias = Mapping[int, tuple[int, Places]]  # by the target of copies: their source, and the places there
 
 
 def without_copies(program: RolledProgram) -> RolledProgram:
-    """Return a program that reads what copies bring into one buffer where it was; the same one without such.
+    """Return a program that reads the sources of copies into one buffer; the same one without such copies.
 
     >>> from codegen.expressions.sympy_in import program_from_sympy
     >>> from codegen.ir.body_parts import copy
@@ -37,8 +37,8 @@ def without_copies(program: RolledProgram) -> RolledProgram:
     >>> loop = Region(program_from_sympy([x], [sp.sin(x)]), 4, *uses)
     >>> arrays = (Input("x", (12,)),), (Output((4,), ()),)
     >>> buffers = Buffer("input", 12), Buffer("workspace", 4), Buffer("output", 4)
-    >>> (made,) = without_copies(RolledProgram(*arrays, buffers, (*copies, loop))).steps
-    >>> made.gathers
+    >>> (region,) = without_copies(RolledProgram(*arrays, buffers, (*copies, loop))).steps
+    >>> region.gathers
     (Gather(buffer=0, table=Affine(start=0, step=3, count=4, shifts=())),)
     """
     sources = _read_evenly(program, _sources(program))
@@ -55,20 +55,20 @@ def without_copies(program: RolledProgram) -> RolledProgram:
 
 
 def _is_copy(step: Step) -> TypeGuard[Region]:
-    """Whether a step, outside of nests, stores what it reads."""
+    """Whether a step, outside of nests, is a copy."""
     if not isinstance(step, Region) or not step.parallel or len(step.gathers) != 1 or len(step.results) != 1:
         return False
     return step.results[0].kind == "store" and row_of(step.body, step.results[0].output) == 0
 
 
 def _sources(program: RolledProgram) -> Sources:
-    """Return where all of each workspace was that copies fill out of one buffer, which is none of these."""
+    """Return the sources of workspaces that copies fill from one buffer, which is not such a workspace itself."""
     writers = Counter(use.buffer for region, _ in regions_of(program.steps) for use in region.results)
     copies: dict[int, list[tuple[Gather, Result]]] = {}
     for step in program.steps:
         if _is_copy(step):
             copies.setdefault(step.results[0].buffer, []).append((step.gathers[0], step.results[0]))
-    found = {}
+    sources = {}
     for target, uses in copies.items():
         origins, buffer = {gather.buffer for gather, _ in uses}, program.buffers[target]
         if len(uses) == writers[target] and len(origins) == 1 and buffer.kind == "workspace":
@@ -76,12 +76,12 @@ def _sources(program: RolledProgram) -> Sources:
             for gather, result in uses:
                 places[result.table.places()] = gather.table.places()
             if places.min() >= 0 and (len(uses) > 1 or (np.diff(places) == 1).all()):
-                found[target] = origins.pop(), places
-    return {target: found[target] for target in found if found[target][0] not in found}
+                sources[target] = origins.pop(), places
+    return {target: sources[target] for target in sources if sources[target][0] not in sources}
 
 
 def _read_evenly(program: RolledProgram, sources: Sources) -> Sources:
-    """Return those that are read, everywhere, at places that are even where they were, too."""
+    """Return the copies whose readers all read even places of the source."""
     kept = dict(sources)
     for region, _ in regions_of(program.steps):
         for use in region.reads:
@@ -93,12 +93,12 @@ def _read_evenly(program: RolledProgram, sources: Sources) -> Sources:
 
 
 def _there(places: Table, source: Places) -> Affine | None:
-    """Return the places that are read, by where they were copied from; None where these are not even."""
+    """Return the places of a table in the source of the copies; None where these are not even."""
     steps = np.diff(source)
-    if len(steps) and (steps == steps[0]).all():  # all of them are, in every round of nests
-        found = moved(places, int(source[0]), scale=int(steps[0]))
+    if len(steps) and (steps == steps[0]).all():  # the whole source is even, in every round of nests
+        there = moved(places, int(source[0]), scale=int(steps[0]))
     elif any(places.shifts):
         return None
     else:
-        found = table(source[places.places()])
-    return found if isinstance(found, Affine) else None
+        there = table(source[places.places()])
+    return there if isinstance(there, Affine) else None

@@ -1,6 +1,6 @@
 """Dead code elimination: drop what no output needs, and read each place once in a repetition.
 
-A buffer that is only added to, at places that are all different, is stored to: it is zero at the start.
+Adds to a buffer become stores where all places are different and nothing else writes: it is zero at the start.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 from codegen.ir.body_parts import Wiring, slots_behind
 from codegen.ir.execution_order import all_places
 from codegen.ir.readdress import each_region, key_of, shift_at
-from codegen.ir.region import Carry, Nest, Region, Result, Step, regions_of
+from codegen.ir.region import Nest, Region, Result, Step, regions_of
 from codegen.ir.tables import Affine, Table, distinct
 
 Rounds: TypeAlias = tuple[Table, tuple[int, ...]]  # a table, and the counts of the nests around
-LOOKED_AT = 1 << 24  # places that are looked at to find out whether they are different
+LOOKED_AT = 1 << 24  # places that are compared to find out whether they are different
 
 
-def without_dead_code(steps: Sequence[Step], wanted: Sequence[int]) -> tuple[Step, ...]:
-    """Return the steps that some buffers need, with nothing in them that is not needed."""
-    live, before = set(wanted), -1
+def without_dead_code(steps: Sequence[Step], outputs: Sequence[int]) -> tuple[Step, ...]:
+    """Return the steps that some buffers need, without dead code in them."""
+    live, before = set(outputs), -1
     backward = [region for region, _ in regions_of(steps)][::-1]
     while len(live) > before:
         before = len(live)
@@ -39,7 +39,7 @@ def without_dead_code(steps: Sequence[Step], wanted: Sequence[int]) -> tuple[Ste
 
 
 def _needed(region: Region, live: Collection[int]) -> tuple[list[Result], list[int]]:
-    """Return the results of a region that go to buffers which are live, and the slots that they need."""
+    """Return the results of a region in live buffers, and the slots that they need."""
     results = [use for use in region.results if use.buffer in live]
     if not results:
         return [], []
@@ -50,10 +50,9 @@ def _needed(region: Region, live: Collection[int]) -> tuple[list[Result], list[i
     outputs |= {carry.output for carry in region.carries if carry.output in _lasts(results)}
     slots: list[int] = []
     while True:
-        found = slots_behind(region.body, sorted(outputs))
-        if found == slots:
+        before, slots = slots, slots_behind(region.body, sorted(outputs))
+        if before == slots:
             return results, slots
-        slots = found
         outputs |= {region.carries[slot - first].output for slot in slots if slot >= first}
 
 
@@ -62,7 +61,7 @@ def _lasts(results: Sequence[Result]) -> set[int]:
 
 
 def _kept_carries(region: Region, results: Sequence[Result], slots: Sequence[int]) -> list[int]:
-    """Return the carries that stay: those that are read, and for each "last" result one that has it."""
+    """Return the carries to keep: those that are read, and for each "last" result one that has it."""
     first = len(region.gathers)
     kept = [number for number in range(len(region.carries)) if first + number in slots]
     for output in sorted(_lasts(results)):
@@ -80,17 +79,22 @@ def _buffers_read(region: Region, live: Collection[int]) -> list[int]:
 
 
 def _reduced(region: Region, results: Sequence[Result], slots: Sequence[int]) -> Region | None:
-    """Return a region with these results, None if there are none; slots that read the same are one."""
+    """Return a region with these results, None if there are none; slots that read the same places become one."""
     if not results:
         return None
     if region.matrix is not None:
         return region
-    first, output = len(region.gathers), _first_alike(region)
+    first, first_of_row = len(region.gathers), dict[int, int]()
+    output = [first_of_row.setdefault(output.rows[0], k) for k, output in enumerate(region.body.outputs)]
     carries = _kept_carries(region, results, slots)
     reads: dict[Hashable, int] = {}
     same: dict[int, int] = {}
     for slot in [*(slot for slot in slots if slot < first), *(first + k for k in carries)]:
-        key = key_of(region.gathers[slot]) if slot < first else _carry_key(region.carries[slot - first], output)
+        if slot < first:
+            key: Hashable = key_of(region.gathers[slot])
+        else:
+            carry = region.carries[slot - first]
+            key = output[carry.output], tuple(map(key_of, carry.initial))
         if reads.setdefault(key, slot) != slot:
             same[slot] = reads[key]
     if not same and _is_whole(region, results, slots, output):
@@ -112,18 +116,8 @@ def _is_whole(region: Region, results: Sequence[Result], slots: Sequence[int], o
     return all_of and region.stop is None and used == list(range(len(region.body.outputs)))
 
 
-def _first_alike(region: Region) -> list[int]:
-    """Return for each output of a body the first one that is the same row."""
-    first: dict[int, int] = {}
-    return [first.setdefault(output.rows[0], number) for number, output in enumerate(region.body.outputs)]
-
-
-def _carry_key(carry: Carry, output: Sequence[int]) -> Hashable:
-    return output[carry.output], tuple(map(key_of, carry.initial))
-
-
 def _stored(steps: Sequence[Step]) -> set[int]:
-    """Return the buffers each place of which is added to by one repetition at most."""
+    """Return the buffers to each place of which one repetition at most adds."""
     places: dict[int, list[Rounds]] = {}
     others = set()
     for region, counts in regions_of(steps):
@@ -136,34 +130,22 @@ def _stored(steps: Sequence[Step]) -> set[int]:
 
 def _different(tables: Sequence[Rounds]) -> bool:
     """Return whether all places of some tables, in all rounds, are different."""
-    if any(_comes_again(table, counts) for table, counts in tables):
-        return False
-    if len(tables) == 1 and isinstance(tables[0][0], Affine) and not tables[0][1]:
-        return True
-    if _side_by_side(tables):
-        return True
+    for table, counts in tables:
+        still = any(count > 1 and not shift_at(table, depth) for depth, count in enumerate(counts))
+        if still or (table.fixed and table.count > 1):
+            return False
+    if all(isinstance(table, Affine) and not counts for table, counts in tables):
+        bounds = sorted(table.bounds for table, _ in tables)
+        if all(last < first for (_, last), (first, _) in pairwise(bounds)):
+            return True
     if sum(table.count * prod(counts) for table, counts in tables) > LOOKED_AT:
         return False
     places = np.concatenate([all_places(table, counts) for table, counts in tables])
     return len(distinct(places)) == len(places)
 
 
-def _side_by_side(tables: Sequence[Rounds]) -> bool:
-    """Return whether tables clearly have different places: even ones outside of nests, one behind the other."""
-    if not all(isinstance(table, Affine) and not counts for table, counts in tables):
-        return False
-    bounds = sorted(table.bounds for table, _ in tables)
-    return all(last < first for (_, last), (first, _) in pairwise(bounds))
-
-
-def _comes_again(table: Table, counts: tuple[int, ...]) -> bool:
-    """Return whether a place clearly comes twice."""
-    still = any(count > 1 and not shift_at(table, depth) for depth, count in enumerate(counts))
-    return still or (table.fixed and table.count > 1)
-
-
 def _with_stores(region: Region, stored: Collection[int]) -> Region:
-    """Return a region that stores to some buffers what it added to them."""
+    """Return a region that stores to some buffers instead of adding."""
     if not any(use.buffer in stored and use.kind != "store" for use in region.results):
         return region
     results = [replace(use, kind="store") if use.buffer in stored else use for use in region.results]

@@ -25,7 +25,7 @@ from codegen.stages import carried_out, observed, watched
 
 
 class Draft:
-    """The buffers and steps of a program, and what a pass or a derivative adds to them or puts in their place."""
+    """The buffers and steps of a program, which a pass or a derivative extends or replaces."""
 
     def __init__(self, program: RolledProgram) -> None:
         self.program = program
@@ -38,7 +38,8 @@ class Draft:
     @property
     def infinite(self) -> list[int]:
         """Constants that are not all finite."""
-        return [k for k, found in enumerate(self.buffers) if found.values is not None and not _finite(found.values)]
+        constants = ((k, buffer.values) for k, buffer in enumerate(self.buffers) if buffer.values is not None)
+        return [k for k, values in constants if not np.isfinite(values).all()]
 
     @property
     def added(self) -> list[Buffer]:
@@ -46,12 +47,10 @@ class Draft:
         return self.buffers[len(self.program.buffers) :]
 
     def workspace(self, size: int) -> int:
-        """Return a new buffer."""
         self.buffers.append(Buffer("workspace", size))
         return len(self.buffers) - 1
 
     def constants(self, values: NDArray[np.float64]) -> int:
-        """Return a new buffer of constants."""
         self.buffers.append(Buffer("constant", len(values), values))
         return len(self.buffers) - 1
 
@@ -60,7 +59,7 @@ class Draft:
         return self.workspace(self.buffers[buffer].size)
 
     def number(self, value: float, count: int = 1) -> Gather:
-        """Return where a constant is read."""
+        """Return a slot that reads a constant."""
         if value not in self.numbers:
             self.numbers[value] = self.constants(np.array([value]))
         return Gather(self.numbers[value], Affine(0, 0, count))
@@ -68,38 +67,34 @@ class Draft:
     def finish(
         self, inputs: Sequence[tuple[Input, int]], outputs: Sequence[tuple[Output, int]], name: str
     ) -> RolledProgram:
-        """Return the program of the steps with these arrays, without what the outputs do not need.
-
-        `name` is that of the pass whose steps they are.
-        """
-        wanted = [buffer for _, buffer in outputs]
+        """Return the optimised program of the steps with these arrays; `name` is the pass whose steps they are."""
 
         def whole(steps: Sequence[Step]) -> RolledProgram:
             return self.program_of(steps, inputs, outputs)
 
-        tidy = partial(without_dead_code, wanted=wanted)
+        tidy = partial(without_dead_code, outputs=[buffer for _, buffer in outputs])
         steps: Sequence[Step] = carried_out("dead-code", tidy, observed(self.steps, name, whole=whole), whole=whole)
         if strict() and not watched():
             checked(whole(steps), f"dead-code of {name}", needed=True)
         fewer = carried_out("constants", with_constants, steps, whole=whole)
         fewer = carried_out("reordering", reordered, fewer, whole=whole)
         fewer = carried_out("loop-fusion", fused, fewer, whole=whole)
-        if watched() or [*regions_of(fewer)] != [*regions_of(steps)]:  # else there is no dead code anew
+        if watched() or [*regions_of(fewer)] != [*regions_of(steps)]:  # else there is no new dead code
             steps = carried_out("dead-code", tidy, fewer, whole=whole)
-            if strict() and not watched():  # what is fused is whole when dead code has gone
+            if strict() and not watched():  # fused regions are valid once dead code is gone
                 checked(whole(steps), f"dead-code of {name}", needed=True)
-        made = whole(steps)
+        program = whole(steps)
         if strict():
-            check_rounds(made)
-        return made
+            check_rounds(program)
+        return program
 
     def insert(self, at: int, region: Region) -> None:
-        """Run a region before a step, after others that stand there."""
+        """Run a region before a step, after others inserted there."""
         self.before.setdefault(at, []).append(region)
 
     def finished(self) -> RolledProgram:
         """Return the program with all regions in place; the buffers right before the outputs are those added."""
-        steps = [each for at, step in enumerate(self.steps) for each in (*self.before.get(at, ()), step)]
+        steps = [inner for at, step in enumerate(self.steps) for inner in (*self.before.get(at, ()), step)]
         return self.program_of([*steps, *self.before.get(len(self.steps), ())], *self.arrays)
 
     @property
@@ -110,7 +105,7 @@ class Draft:
         return [(array, number) for number, array in enumerate(program.inputs)], outputs
 
     def check(self, steps: Sequence[Step], after: str, before: Sequence[Step]) -> None:
-        """With strictness on, check what a pass has made of the steps `before`, which compute the program's outputs."""
+        """With strictness on, check the steps of a pass if it changed the steps `before`."""
         if strict() and list(steps) != list(before):
             checked(self.program_of(steps, *self.arrays), after)
 
@@ -123,9 +118,10 @@ class Draft:
         middle = [buffer for buffer in range(len(self.buffers)) if buffer in used and buffer not in ends]
         order = [*(buffer for _, buffer in inputs), *middle, *(buffer for _, buffer in outputs)]
         number = {buffer: k for k, buffer in enumerate(order)}
+        inner = (self.buffers[buffer] for buffer in middle)
         buffers = [
             *(Buffer("input", array.size) for array, _ in inputs),
-            *(Buffer("workspace", found.size) if found.values is None else found for found in map(self._at, middle)),
+            *(Buffer("workspace", buffer.size) if buffer.values is None else buffer for buffer in inner),
             *(Buffer("output", array.size) for array, _ in outputs),
         ]
         return RolledProgram(
@@ -133,27 +129,16 @@ class Draft:
             interned(renumbered(steps, number.__getitem__)), self.program.name,
         )  # fmt: skip
 
-    def _at(self, buffer: int) -> Buffer:
-        return self.buffers[buffer]
-
-
-def _finite(values: NDArray[np.float64]) -> bool:
-    return bool(np.isfinite(values).all())
-
 
 def select(program: RolledProgram, outputs: Sequence[int], constants: Mapping[int, Any]) -> RolledProgram:
-    """Return a program with some of its outputs, in the order given, and numbers in place of some of its inputs.
-
-    `constants` has the numbers of an input array by its place among the inputs. What only other outputs needed is left
-    out.
-    """
+    """Return a program with some outputs, in the order given; `constants` replace input arrays by their numbers."""
     draft = Draft(program)
     for number, values in constants.items():
         flat = np.ravel(np.asarray(values, dtype=np.float64)).copy()
         draft.buffers[number] = Buffer("constant", len(flat), flat)
     inputs = [(array, number) for number, array in enumerate(program.inputs) if number not in constants]
-    found = draft.finish(inputs, [(program.outputs[k], program.first_output + k) for k in outputs], "selection")
-    return found if found.name == program.name else replace(found, name=program.name)
+    selected = draft.finish(inputs, [(program.outputs[k], program.first_output + k) for k in outputs], "selection")
+    return selected if selected.name == program.name else replace(selected, name=program.name)
 
 
 def fresh_name(name: str, taken: Sequence[Input]) -> str:

@@ -1,8 +1,8 @@
 """Array expansion: give each round of a nest its own places in a workspace.
 
-Such a workspace comes from checkpoints. Going back through its nest, what it held in a round is asked for after later
-rounds have overwritten it. `codegen.loops.optimise.contraction` is the way back. Likewise a carry of a long lag, whose
-slot holds one value after another, becomes several carries with a slot each.
+Such a workspace comes from checkpoints: the reverse pass through its nest needs values of a round that later rounds
+have overwritten. `codegen.loops.optimise.contraction` is the inverse. Likewise a carry of a long lag, whose slot holds
+one value after another, becomes several carries with a slot each.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codegen.loops.optimise.contraction import VisitedUse, uses_of
 
 
 def expanded(steps: Sequence[Step], buffers: list[Buffer]) -> tuple[Step, ...]:
-    """Return steps in which no place is stored twice; the buffers that are stored again grow, in their list.
+    """Return steps in which no place is stored twice; buffers grow for that, in their list.
 
     >>> from codegen.loops.optimise.contraction import zeros
     >>> from codegen.ir.region import Nest
@@ -35,13 +35,18 @@ def expanded(steps: Sequence[Step], buffers: list[Buffer]) -> tuple[Step, ...]:
             further[buffer], buffers[buffer] = shifts, Buffer("workspace", size)
     if not further:
         return tuple(steps)
-    return all_readdressed(steps, lambda buffer, table: (buffer, _further(table, further.get(buffer, ()))))
+
+    def change(buffer: int, table: Table) -> tuple[int, Table]:
+        pairs = zip_longest(table.shifts, further.get(buffer, ()), fillvalue=0)
+        return buffer, moved(table, shifts=tuple(shift + more for shift, more in pairs))
+
+    return all_readdressed(steps, change)
 
 
 def _rounds_apart(size: int, uses: Sequence[VisitedUse]) -> tuple[int, tuple[int, ...]]:
-    """Return the size of a buffer with places for every round, and by how much they are further on in the next one.
+    """Return the size of a buffer with places for every round, and the distances of rounds.
 
-    These are rounds of the nests around all uses of it in which the same places are stored again.
+    The rounds are those of the nests around all uses of the buffer in which the same places are stored again.
     """
     first = uses[0].visit
     depth = max(k for k in range(len(first.nests) + 1) if all(use.visit.nests[:k] == first.nests[:k] for use in uses))
@@ -54,13 +59,8 @@ def _rounds_apart(size: int, uses: Sequence[VisitedUse]) -> tuple[int, tuple[int
     return size, tuple(shifts)
 
 
-def _further(table: Table, more: tuple[int, ...]) -> Table:
-    pairs = zip_longest(table.shifts, more, fillvalue=0)
-    return moved(table, shifts=tuple(shift + further for shift, further in pairs))
-
-
 def single_lags(region: Region) -> Region:
-    """Return a region with carries of lag 1: one of lag 3 is three, of which each passes its slot on to the next."""
+    """Return a region with carries of lag 1: one of lag 3 becomes three, which pass their slots on to each other."""
     if all(carry.lag == 1 for carry in region.carries):
         return region
     first, inputs = len(region.gathers), len(region.body.inputs)

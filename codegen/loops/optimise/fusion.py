@@ -1,7 +1,6 @@
 """Loop fusion: merge regions with equal trip counts that share reads, or store and read.
 
-So a value and its gradient share their loop, and what one repetition leaves for the same one of the next region is
-passed on without a buffer.
+So a value and its gradient share their loop, and a value for the same repetition of the next region needs no buffer.
 """
 
 from __future__ import annotations
@@ -19,45 +18,44 @@ from codegen.ir.region import Gather, Nest, Region, Result, Step, regions_of
 from codegen.ir.row_table import RowTable as Rows
 from codegen.ir.tables import Table
 
-LARGEST = 400  # operations of a body: what does not fit into registers gains nothing
-MOST_RESULTS = 32  # of a body, for the same reason
-Bodies: TypeAlias = dict[Hashable, tuple[Program, Program, Program]]  # of two bodies and what their slots read
-BACK = 16  # steps that are looked at for one to be fused with
+LARGEST = 400  # operations of a body: larger ones do not fit into registers, and gain nothing
+Bodies: TypeAlias = dict[Hashable, tuple[Program, Program, Program]]  # by two bodies and their slots
+BACK = 16  # steps that are searched for one to be fused with
 
 
 def fused(steps: Sequence[Step]) -> list[Step]:
-    """Return steps with regions fused with earlier ones where nothing between stands in the way of either."""
+    """Return steps with regions fused with earlier ones where no region between depends on either."""
     return _fused_steps(steps, {})
 
 
 def _fused_steps(steps: Sequence[Step], known: Bodies) -> list[Step]:
     """Return steps with regions fused; `known` has the bodies made of two that many regions have."""
-    made: list[Step] = []
+    done: list[Step] = []
     for step in steps:
         if isinstance(step, Nest):
-            made.append(Nest(step.count, tuple(_fused_steps(step.steps, known))))
+            done.append(Nest(step.count, tuple(_fused_steps(step.steps, known))))
             continue
-        place = _place(made, step)
+        place = _place(done, step)
         if place is None:
-            made.append(step)
+            done.append(step)
             continue
         number, late = place
-        earlier = made[number]
+        earlier = done[number]
         assert isinstance(earlier, Region)
         both = _fused(earlier, step, known)
         if late:
-            made = [*made[:number], *made[number + 1 :], both]
+            done = [*done[:number], *done[number + 1 :], both]
         else:
-            made[number] = both
-    return made
+            done[number] = both
+    return done
 
 
-def _place(made: Sequence[Step], region: Region) -> tuple[int, bool] | None:
-    """Return the number of the step that a region can be fused with; whether in its own place, behind the others."""
-    between: list[tuple[Region, bool]] = []  # and whether they are in a nest that stands there
+def _place(done: Sequence[Step], region: Region) -> tuple[int, bool] | None:
+    """Return the number of the step that a region can be fused with; whether at its own place, behind the others."""
+    between: list[tuple[Region, bool]] = []  # and whether they are in a nest
     early = True
-    for number in range(len(made) - 1, max(len(made) - 1 - BACK, -1), -1):
-        step = made[number]
+    for number in range(len(done) - 1, max(len(done) - 1 - BACK, -1), -1):
+        step = done[number]
         if isinstance(step, Region) and _fits(step, region):
             if early:
                 return number, False
@@ -74,7 +72,7 @@ def _fits(first: Region, second: Region) -> bool:
     if (
         not (first.parallel and second.parallel and first.count == second.count)
         or operations_of(first.body) + operations_of(second.body) > LARGEST
-        or len(first.results) + len(second.results) > MOST_RESULTS
+        or len(first.results) + len(second.results) > 32  # registers, as above
     ):
         return False
     read = {use.buffer for use in second.gathers}
@@ -82,20 +80,20 @@ def _fits(first: Region, second: Region) -> bool:
         return False
     stored = {key_of(use) for use in first.results if use.kind == "store"}
     reads = {key_of(use) for use in first.gathers}
-    asked = {key_of(use) for use in second.gathers}
     late = [use for use in second.gathers if use.buffer in first.filled and key_of(use) not in stored]
     waits = bool(late) and _meet(first.results, late)
-    return bool(asked & (stored | reads)) and not waits and _writes_pass(first, second)
+    is_shared = any(key_of(use) in stored or key_of(use) in reads for use in second.gathers)
+    return is_shared and not waits and _writes_pass(first, second)
 
 
 def _passes(earlier: Region, region: Region, *, apart: bool = False) -> bool:
-    """Return whether a region may as well run before an earlier one; `apart` if that is in a nest, and it is not."""
+    """Return whether a region may also run before an earlier one; `apart` if only the earlier one is in a nest."""
     late = [use for use in region.reads if use.buffer in earlier.filled]
     return not (late and (apart or _meet(earlier.results, late))) and _writes_pass(earlier, region, apart=apart)
 
 
 def _writes_pass(earlier: Region, region: Region, *, apart: bool = False) -> bool:
-    """Return whether a region writes nothing that an earlier one reads, or stores."""
+    """Return whether a region writes to no place that an earlier one reads or stores."""
     touched, filled = earlier.touched, earlier.filled
     over = [use for use in region.results if use.buffer in touched or (use.kind != "add" and use.buffer in filled)]
     if not over or apart:
@@ -107,16 +105,13 @@ def _writes_pass(earlier: Region, region: Region, *, apart: bool = False) -> boo
 
 
 def _meet(uses: Sequence[Gather | Result], others: Sequence[Gather | Result]) -> bool:
-    """Return whether some of two kinds of uses may be of the same places, in the same round of the nests around.
-
-    Regions change their order within a round only.
-    """
+    """Return whether two lists of uses may have places in common, in the same round of the nests around."""
     return any(use.buffer == other.buffer and _overlap(use.table, other.table) for use in uses for other in others)
 
 
-def _overlap(one: Table, other: Table) -> bool:
-    (low, high), (lowest, highest) = one.bounds, other.bounds
-    return (low <= highest and lowest <= high) or one.shifts != other.shifts
+def _overlap(table: Table, other: Table) -> bool:
+    (low, high), (lowest, highest) = table.bounds, other.bounds
+    return (low <= highest and lowest <= high) or table.shifts != other.shifts
 
 
 def _fused(first: Region, second: Region, known: Bodies) -> Region:
@@ -131,7 +126,7 @@ def _fused(first: Region, second: Region, known: Bodies) -> Region:
     key = id(first.body), id(second.body), (*firsts, *seconds)
     if key not in known:
         body = _body_of_both(first.body, second.body, len(gathers), firsts, seconds)
-        known[key] = body, first.body, second.body  # which keep their ids
+        known[key] = body, first.body, second.body  # references keep their ids valid
     body = known[key][0]
     moved = [replace(use, output=use.output + len(first.body.outputs)) for use in second.results]
     origins = dict.fromkeys(origin for region in (first, second) for origin in region.origin.split(", ") if origin)
@@ -141,9 +136,9 @@ def _fused(first: Region, second: Region, known: Bodies) -> Region:
 def _body_of_both(
     first: Program, second: Program, slots: int, firsts: Sequence[int], seconds: Sequence[int]
 ) -> Program:
-    """Return one body for two over so many slots.
+    """Return one body for two, with `slots` slots.
 
-    `firsts` and `seconds` are what their slots read: slot s of the new body, or ~k for output k of the first one.
+    `firsts` and `seconds` are the sources of their slots: slot s of the new body, or ~k for output k of the first one.
     """
     table = Rows()
     rows = [table.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(slots)]
@@ -154,5 +149,4 @@ def _body_of_both(
 
 def _outputs(table: Rows, body: Program, slots: Sequence[int]) -> list[int]:
     """Write a body over rows for its slots; return the rows of its outputs."""
-    wanted = [output.rows[0] for output in body.outputs]
-    return copied(body, wanted, table, dict(enumerate(slots)))
+    return copied(body, [output.rows[0] for output in body.outputs], table, dict(enumerate(slots)))

@@ -1,7 +1,7 @@
 """Outline a long linear sum, so that its Hessian is a scaled outer product.
 
 The Hessian of g(w . x) in 64 inputs has 2080 different entries, but it is one number times an outer product. With w . x
-as an inner value (see `pieces`) a body has one entry, and a loop writes the outer product.
+in a buffer (see `pieces`) a body has one entry, and a loop writes the outer product.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from codegen.ir.region import Gather, Region, Result, RolledProgram
 from codegen.ir.tables import Affine
 from codegen.loops.optimise.draft import Draft
 
-FEWEST_SLOTS = 12  # of a sum that becomes a value
-MOST_VALUES = 32  # in all repetitions of all regions
+FEWEST_SLOTS = 12  # of an outlined sum
+COMPUTED = ("workspace", "output")  # kinds of buffers that may depend on inputs
+MOST_VALUES = 32  # of outlined sums, in all repetitions of all regions
 
 
 def with_outlined_sums(program: RolledProgram, inputs: Collection[int]) -> tuple[RolledProgram, frozenset[int]]:
@@ -25,28 +26,20 @@ def with_outlined_sums(program: RolledProgram, inputs: Collection[int]) -> tuple
     draft, left = Draft(program), MOST_VALUES
     for at, region in enumerate(program.steps):
         assert isinstance(region, Region)
-        rows = _outlined_sums(region.body, _variable(program, region, inputs)) if region.count <= left else []
+        computed = {k for k, use in enumerate(region.gathers) if program.buffers[use.buffer].kind in COMPUTED}
+        variable = computed | {k for k, use in enumerate(region.gathers) if use.buffer in inputs}
+        rows = _outlined_sums(region.body, variable) if region.count <= left else []
         if not rows or region.count * len(rows) > left:
             continue
         left -= region.count * len(rows)
         sums, draft.steps[at] = split(region, rows, [draft.workspace(region.count) for _ in rows])
         draft.insert(at, sums)
-    made = draft.finished() if draft.added else program
-    return made, frozenset(range(made.first_output - len(draft.added), made.first_output))
-
-
-def _variable(program: RolledProgram, region: Region, inputs: Collection[int]) -> set[int]:
-    """Return the slots that may depend on some inputs."""
-    kinds = [program.buffers[use.buffer].kind for use in region.gathers]
-    return {
-        slot
-        for slot, (use, kind) in enumerate(zip(region.gathers, kinds, strict=True))
-        if use.buffer in inputs or kind in ("workspace", "output")
-    }
+    outlined = draft.finished() if draft.added else program
+    return outlined, frozenset(range(outlined.first_output - len(draft.added), outlined.first_output))
 
 
 def _outlined_sums(body: Program, variable: set[int]) -> list[int]:
-    """Return the rows that are linear in many slots, and that are used in a way that is not."""
+    """Return the rows that are linear in many variable slots, and are operands of nonlinear rows."""
     support: list[frozenset[int]] = []
     linear: list[bool] = []
     used: set[int] = set()
@@ -62,7 +55,7 @@ def _outlined_sums(body: Program, variable: set[int]) -> list[int]:
 
 
 def split(region: Region, rows: Sequence[int], buffers: Sequence[int]) -> tuple[Region, Region]:
-    """Return the region of some rows, which go to buffers, and the region that reads them there."""
+    """Return the region that stores some rows in buffers, and the region that reads them there."""
     everywhere = Affine(0, 1, region.count)
     reads = {row: Gather(buffer, everywhere) for row, buffer in zip(rows, buffers, strict=True)}
     kept = [(row, Result(0, read.buffer, everywhere, "store")) for row, read in reads.items()]

@@ -1,14 +1,15 @@
 """Packing: gather strided places of a buffer into a contiguous workspace.
 
-A loop over pairs of atoms reads coordinate d of atom j at place 3 j + d: a vector of them has to be picked together
-from several lines of memory, for every pair. Copied once, all first coordinates before all second ones, they are plain
-loads. Sums are added up in such a workspace, and copied to where they belong at the end. Constants are put in order.
+A loop over pairs of atoms reads coordinate d of atom j at place 3 j + d: a vector of them is gathered from several
+lines of memory, for every pair. Copied once, all first coordinates before all second ones, they are plain loads. Sums
+are added up in such a workspace, and copied to their places at the end. Constants are reordered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set as AbstractSet
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,12 @@ from codegen.loops.optimise.draft import Draft
 from codegen.records import dataclass
 
 COPY = "packing"  # origin of the regions that copy
-LARGEST_STEP = 64  # numbers of one thing that lie side by side
-WORTH = 3.0  # how often each number that is copied has to be used
+WORTH = 3.0  # uses of each number from which on copying pays off
 
 
 @dataclass(frozen=True)
 class _Area:
-    """Places `first` to `first + step * count - 1` of a buffer: `count` things of `step` numbers each."""
+    """Places `first` to `first + step * count - 1` of a buffer: `count` records of `step` numbers each."""
 
     buffer: int
     first: int
@@ -39,13 +39,11 @@ class _Area:
         return self.step * self.count
 
     def has(self, places: Places) -> NDArray[np.bool_]:
-        """Which places are in the area."""
         return (places >= self.first) & (places < self.first + self.size)
 
     def packed(self, places: Places) -> Places:
-        """Where places are in the workspace."""
-        thing, number = np.divmod(places - self.first, self.step)
-        return number * self.count + thing
+        record, number = np.divmod(places - self.first, self.step)
+        return number * self.count + record
 
 
 @dataclass
@@ -60,13 +58,13 @@ class _VectorUse:
 
 
 def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
-    """Return the program with a workspace for what the steps that run in vectors (by their positions) use in steps."""
-    found = [use for at, step in enumerate(program.steps) if at in vectors for use in _uses(at, step)]
+    """Return the program with workspaces for the strided places that steps in vectors (by their positions) use."""
+    all_uses = [use for at, step in enumerate(program.steps) if at in vectors for use in _uses(at, step)]
     packer = Draft(program)
     for kind, rewrite in (("read", _pack_reads), ("add", _pack_sums)):
         families: dict[tuple[int, int], list[_VectorUse]] = {}
-        for use in found:
-            if use.kind == kind and 2 <= use.step <= LARGEST_STEP:
+        for use in all_uses:
+            if use.kind == kind and 2 <= use.step <= 64:
                 families.setdefault((_table_of(packer, use).buffer, use.step), []).append(use)
         for (buffer, step), uses in families.items():
             left = [use for use in uses if _table_of(packer, use).buffer == buffer]  # others have moved already
@@ -79,11 +77,11 @@ def pack(program: RolledProgram, vectors: AbstractSet[int]) -> RolledProgram:
 def _uses(at: int, step: Step) -> list[_VectorUse]:
     if not isinstance(step, Region):
         return []
-    found = runs([use.table for use in step.uses], step.count)
-    if found is None:
+    table_runs = runs([use.table for use in step.uses], step.count)
+    if table_runs is None:
         return []
     count, uses = len(step.gathers), []
-    for number, rate in enumerate(found.steps):
+    for number, rate in enumerate(table_runs.steps):
         if number < count:
             uses.append(_VectorUse(at, "read", number, rate, step.gathers[number].table.places()))
         elif step.results[number - count].kind == "add":
@@ -98,7 +96,7 @@ def _table_of(packer: Draft, use: _VectorUse) -> Gather | Result:
 
 
 def _area(buffer: int, size: int, step: int, uses: Sequence[_VectorUse]) -> _Area | None:
-    """The places that are used, in whole steps; None where the buffer of some size has no room for them."""
+    """Return the area of some uses, in whole steps; None where the buffer has no room for it."""
     first = min(int(use.places.min()) for use in uses)
     count = -(-(max(int(use.places.max()) for use in uses) + 1 - first) // step)
     first = min(first, size - step * count)
@@ -106,7 +104,6 @@ def _area(buffer: int, size: int, step: int, uses: Sequence[_VectorUse]) -> _Are
 
 
 def _pack_reads(packer: Draft, area: _Area, uses: Sequence[_VectorUse]) -> None:
-    """Read from a copy."""
     buffer = packer.program.buffers[area.buffer]
     begin = min(use.at for use in uses)
     written = buffers_written(packer.program.steps[begin:])
@@ -123,13 +120,12 @@ def _pack_reads(packer: Draft, area: _Area, uses: Sequence[_VectorUse]) -> None:
 
 
 def _pack_sums(packer: Draft, area: _Area, uses: Sequence[_VectorUse]) -> None:
-    """Add to a workspace, if all that is written in the area is added by regions outside of nests, and nothing read."""
+    """Add to a workspace, if regions outside of nests only add in the area, and nothing reads it."""
     area = _widened(packer, area)
     size = packer.program.buffers[area.buffer].size
     if area.first < 0 or area.first + area.size > size or sum(len(use.places) for use in uses) < WORTH * area.size:
         return
-    copies = [copy for some in packer.before.values() for copy in some]
-    if area.buffer in buffers_read([*packer.steps, *copies]):
+    if area.buffer in buffers_read([*packer.steps, *chain.from_iterable(packer.before.values())]):
         return
     moved: list[_VectorUse] = []
     for at, step in enumerate(packer.steps):
@@ -152,11 +148,11 @@ def _pack_sums(packer: Draft, area: _Area, uses: Sequence[_VectorUse]) -> None:
 
 
 def _widened(packer: Draft, area: _Area) -> _Area:
-    """The area with all places of the sums that reach into it, in whole steps."""
+    """Return the area with all places of the sums that reach into it, in whole steps."""
     results = [use for step in packer.steps if isinstance(step, Region) for use in step.results]
-    found = [use.table.places() for use in results if use.buffer == area.buffer and use.kind == "add"]
+    sums = [use.table.places() for use in results if use.buffer == area.buffer and use.kind == "add"]
     while True:
-        inside = [places for places in found if area.has(places).any()]
+        inside = [places for places in sums if area.has(places).any()]
         lowest = min([area.first, *(int(places.min()) for places in inside)])
         highest = max([area.first + area.size, *(int(places.max()) + 1 for places in inside)])
         before, after = -(-(area.first - lowest) // area.step), -(-(highest - area.first - area.size) // area.step)
@@ -181,7 +177,7 @@ def _replace(packer: Draft, use: _VectorUse, number: int, area: _Area) -> None:
 
 
 def _copy(area: _Area, number: int, *, into: bool) -> Region:
-    """The region that copies an area into its workspace, or back."""
+    """Return the region that copies an area into its workspace, or back."""
     steps = [Affine(area.first + k, area.step, area.count) for k in range(area.step)]
     rows = [Affine(area.count * k, 1, area.count) for k in range(area.step)]
     sources, targets = (steps, rows) if into else (rows, steps)

@@ -1,6 +1,6 @@
 """Turn a chain that only adds into a sum, whose terms are independent.
 
-Matrix products that NumPy carries out column by column are such chains, with a lag of as many as there are rows.
+Matrix products that NumPy carries out column by column are such chains, whose lag is the number of rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from codegen.ir.tables import Places, table
 
 
 def with_reductions(program: RolledProgram) -> RolledProgram:
-    """Return a program with the chains that are reductions as sums, where only their last values are used.
+    """Return a program with sums in place of chains that are reductions, where only their last values are used.
 
     >>> import numpy as np
     >>> from codegen.ir.program import Input, Output
@@ -39,8 +39,8 @@ def with_reductions(program: RolledProgram) -> RolledProgram:
     read = _read(program)
     steps: list[Region] = []
     for region, _ in regions_of(program.steps):
-        made = None if not region.carries or region.stop is not None else _sums(region, read)
-        steps += [region] if made is None else made
+        sums = None if not region.carries or region.stop is not None else _sums(region, read)
+        steps += [region] if sums is None else sums
     return replace(program, steps=tuple(steps))
 
 
@@ -55,7 +55,7 @@ def _read(program: RolledProgram) -> list[Places]:
 
 def _sums(region: Region, read: Sequence[Places]) -> list[Region] | None:
     """Return the regions of a chain's terms and initial values; None where it is no sum, or its history is used."""
-    terms: dict[int, tuple[Carry, int]] = {}  # of an output of the body: its carry, and the row that is added
+    terms: dict[int, tuple[Carry, int]] = {}  # by output of the body: its carry, and the row that is added
     for number, carry in enumerate(region.carries):
         row = _term(region, len(region.gathers) + number, carry.output)
         if row is None or carry.output in terms:
@@ -78,11 +78,11 @@ def _sums(region: Region, read: Sequence[Places]) -> list[Region] | None:
 
 
 def _term(region: Region, slot: int, output: int) -> int | None:
-    """Return the row that is added to a carry, which nothing else reads; None where more is done with it."""
+    """Return the row that is added to a carry; None where anything else reads the carry or the sum."""
     body, row = region.body, region.body.outputs[output].rows[0]
     operands = body.operands[row]
     used = [k for k, parts in enumerate(body.operands) if slot in parts or row in parts]
-    outputs = [found.rows[0] for found in body.outputs]
+    outputs = [output.rows[0] for output in body.outputs]
     if body.heads[row] is not sp.Add or len(operands) != 2 or operands.count(slot) != 1 or used != [row]:
         return None
     if slot in outputs or outputs.count(row) != 1:
@@ -91,7 +91,7 @@ def _term(region: Region, slot: int, output: int) -> int | None:
 
 
 def _last_places(region: Region, carry: Carry, use: Result, read: Sequence[Places]) -> Places | None:
-    """Return for each repetition where its sum ends up; None where values before that are used."""
+    """Return for each repetition the place of its final sum; None where values before that are used."""
     count, lag = region.count, carry.lag
     if use.kind == "last":
         return np.repeat(use.table.places(), count) if lag == 1 else None
@@ -103,10 +103,9 @@ def _last_places(region: Region, carry: Carry, use: Result, read: Sequence[Place
 
 
 def _copies(initial: Sequence[Gather], buffer: int, places: Places) -> list[Region]:
-    """Return regions that add initial values to places."""
-    found = []
+    copies = []
     for source in dict.fromkeys(use.buffer for use in initial):
         chosen = [k for k, use in enumerate(initial) if use.buffer == source]
         reads = np.array([initial[k].table.places()[0] for k in chosen])
-        found.append(copy(Gather(source, table(reads)), buffer, table(places[chosen]), "add", "initial values"))
-    return found
+        copies.append(copy(Gather(source, table(reads)), buffer, table(places[chosen]), "add", "initial values"))
+    return copies

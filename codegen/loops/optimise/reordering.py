@@ -1,12 +1,12 @@
 """Reorder independent repetitions so that stores run through memory in order.
 
-A sum along the last axis of an array takes its terms column by column, so backward its cotangents are stored in long
-steps. In the order of their places they are stored side by side, and other loops over the same array have that order
-too, so that they can be fused. Numbers stay the same: only loops that store are reordered.
+A sum along the last axis of an array takes its terms column by column, so in a reverse pass its cotangents are stored
+in long steps. In the order of their places they are stored side by side, and other loops over the same array have that
+order too, so that they can be fused. Numbers stay the same: loops that store are reordered.
 
-Of those that add, one is: many terms for each of many places (the sum along the last axis of an array), read in long
-steps. Place by place its terms lie side by side. Each place gets its terms in the order that it had; only registers add
-up parts of a sum now, as they do in all sums.
+Of loops that add, only one kind is reordered: many terms for each of many places (the sum along the last axis of an
+array), read in long steps. Place by place its terms lie side by side, in the order that they had; but registers add up
+parts of a sum now, as in all sums.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from codegen.ir.region import Gather, Region, Result, Step
 from codegen.ir.tables import Affine, Indexed, Places, Table, table
 
 FEWEST = 256  # repetitions of a loop that is worth it
-TERMS = 64  # of each sum, on average, which then begins in a register of its own; fewer are unrolled
-STORED = 2.0  # times as dear is a number that is stored in long steps, beside one that is read so
+TERMS = 64  # of each sum, on average, which then begins in a register; fewer are unrolled
+STORED = 2.0  # cost of a store in long steps, relative to a load in long steps
 
 
 def reordered(steps: Sequence[Step]) -> list[Step]:
-    """Return steps with the repetitions of loops in the order of what they store, where that has fewer long steps.
+    """Return steps with the repetitions of loops in the order of their stores, where that has fewer long steps.
 
     >>> from codegen.ir.program import Program
     >>> body = Program([], [], {}, (), ())
     >>> columns = np.arange(600).reshape(300, 2).T.ravel()
     >>> loop = Region(body, 600, (Gather(0, Affine(0, 1, 600)),), (Result(0, 1, Indexed(columns), "store"),))
-    >>> (made,) = reordered([loop])
-    >>> made.results[0].table, made.gathers[0].table.places()[:4].tolist()
+    >>> (region,) = reordered([loop])
+    >>> region.results[0].table, region.gathers[0].table.places()[:4].tolist()
     (Affine(start=0, step=1, count=600, shifts=()), [0, 300, 1, 301])
     """
     return list(each_region(steps, _reordered))
@@ -48,35 +48,33 @@ def _reordered(region: Region) -> Region:
     for use in region.results:
         if not isinstance(use.table, Indexed) or _long_steps(use.table) < 0.5:
             continue
-        made = _in_order(region, np.argsort(use.table.index, kind="stable"))
-        if _dearness(made.gathers, made.results) < before:
-            return made
+        candidate = _in_order(region, np.argsort(use.table.index, kind="stable"))
+        if _dearness(candidate.gathers, candidate.results) < before:
+            return candidate
     return region
 
 
 def _place_by_place(region: Region) -> Region:
-    """Return a loop that adds with the terms of each place one after the other, where they are read so."""
+    """Return a loop with the terms of each place one after the other, where that halves the long steps."""
     use = region.results[0]
     if len(region.results) > 1 or use.kind != "add" or not isinstance(use.table, Indexed):
         return region
     low, high = use.table.bounds
     if region.count < TERMS * (high - low + 1) or _dearness(region.gathers) < 0.5:
         return region
-    made = _in_order(region, np.argsort(use.table.index, kind="stable"))
-    return made if _dearness(made.gathers) < 0.5 * _dearness(region.gathers) else region
+    candidate = _in_order(region, np.argsort(use.table.index, kind="stable"))
+    return candidate if _dearness(candidate.gathers) < 0.5 * _dearness(region.gathers) else region
 
 
 def _in_order(region: Region, order: Places) -> Region:
-    """Return a region with its repetitions in another order."""
     return replace(
         region,
-        gathers=tuple(Gather(each.buffer, _permuted(each.table, order)) for each in region.gathers),
-        results=tuple(replace(each, table=_permuted(each.table, order)) for each in region.results),
+        gathers=tuple(Gather(use.buffer, _permuted(use.table, order)) for use in region.gathers),
+        results=tuple(replace(use, table=_permuted(use.table, order)) for use in region.results),
     )
 
 
 def _permuted(places: Table, order: Places) -> Table:
-    """Return the places of repetitions in another order."""
     if isinstance(places, Affine) and places.fixed:
         return places
     return replace(table(places.places()[order]), shifts=places.shifts)
@@ -87,7 +85,7 @@ def _dearness(gathers: Sequence[Gather], results: Sequence[Result] = ()) -> floa
 
 
 def _long_steps(places: Table) -> float:
-    """Return which part of the repetitions is not beside the one before, nor at the same place."""
+    """Return the part of the repetitions whose place is neither next to the place before nor the same."""
     if isinstance(places, Affine):
         return float(places.step not in (0, 1))
     steps = np.diff(places.index)

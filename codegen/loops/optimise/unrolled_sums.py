@@ -1,7 +1,7 @@
 """Unroll short sums: the repetitions of the loop become the places that are added to.
 
 The sum along an axis of an array takes its terms one by one, and adds each to its place in memory. With the places as
-repetitions, a body adds its terms in registers, in the same order, and leaves the sum once.
+repetitions, a body adds its terms in registers, in the same order, and stores the sum once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from codegen.ir.program import Program, operations_of
 from codegen.ir.readdress import key_of
 from codegen.ir.region import Gather, Kind, Region, Result, RolledProgram, Step, regions_of
 from codegen.ir.row_table import RowTable
-from codegen.ir.tables import Affine, Indexed, Places, table
+from codegen.ir.tables import Affine, Indexed, table
 
 PLACES = 64  # of a loop that is worth it
 TERMS = 32  # of a sum, which one body has
@@ -28,7 +28,7 @@ LARGEST = 128  # operations of that body
 
 
 def with_unrolled_sums(program: RolledProgram) -> RolledProgram:
-    """Return the program with such sums unrolled, outside of nests; sums that several loops add to are left.
+    """Return the program with short sums unrolled, outside of nests; sums that several loops add to stay.
 
     >>> import numpy as np
     >>> from codegen.expressions.sympy_in import program_from_sympy
@@ -38,15 +38,15 @@ def with_unrolled_sums(program: RolledProgram) -> RolledProgram:
     >>> uses = (Gather(0, Affine(0, 1, 300)),), (Result(0, 1, Indexed(np.arange(300) // 3), "add"),)
     >>> loop = Region(program_from_sympy([x], [x**2]), 300, *uses)
     >>> arrays = (Input("x", (300,)),), (Output((100,), ()),), (Buffer("input", 300), Buffer("output", 100))
-    >>> (made,) = with_unrolled_sums(RolledProgram(*arrays, (loop,))).steps
-    >>> made.count, [use.table.start for use in made.gathers], made.results[0].kind, made.body.heads[-1].__name__
+    >>> (sums,) = with_unrolled_sums(RolledProgram(*arrays, (loop,))).steps
+    >>> sums.count, [use.table.start for use in sums.gathers], sums.results[0].kind, sums.body.heads[-1].__name__
     (100, [0, 1, 2], 'store', 'Add')
     """
     writers = Counter(use.buffer for region, _ in regions_of(program.steps) for use in region.results)
     steps = [_unrolled(program, step) if _is_sum(step, writers) else None for step in program.steps]
     if not any(steps):
         return program
-    return replace(program, steps=tuple(made or step for made, step in zip(steps, program.steps, strict=True)))
+    return replace(program, steps=tuple(unrolled or step for unrolled, step in zip(steps, program.steps, strict=True)))
 
 
 def _is_sum(step: Step, writers: Counter[int]) -> TypeGuard[Region]:
@@ -58,7 +58,7 @@ def _is_sum(step: Step, writers: Counter[int]) -> TypeGuard[Region]:
 
 
 def _unrolled(program: RolledProgram, step: Region) -> Region | None:
-    """Return the loop over the places, None where the places have different numbers of terms, too many or few."""
+    """Return the loop over the places, None where the places have different numbers of terms, or too many or few."""
     (use,) = step.results
     places = use.table.places()
     first, count = int(places.min()), int(places.max() - places.min()) + 1
@@ -69,32 +69,28 @@ def _unrolled(program: RolledProgram, step: Region) -> Region | None:
     order = np.argsort(places, kind="stable").reshape(count, terms)
     if (places[order] != np.arange(first, first + count)[:, None]).any():
         return None
-    reads = [[_read(gather, order[:, k]) for gather in step.gathers] for k in range(terms)]
+    reads = [
+        [Gather(gather.buffer, table(gather.table.places()[order[:, k]])) for gather in step.gathers]
+        for k in range(terms)
+    ]
     if not all(isinstance(gather.table, Affine) for gathers in reads for gather in gathers):
         return None
     slots: dict[Hashable, Gather] = {key_of(gather): gather for gathers in reads for gather in gathers}
     number = {key: slot for slot, key in enumerate(slots)}
-    body = _sum(
-        step.body, use.output, len(slots), [[number[key_of(gather)] for gather in gathers] for gathers in reads]
-    )
-    kind: Kind = "store" if count == program.buffers[use.buffer].size else "add"  # else the other places are to be 0
+    chosen = [[number[key_of(gather)] for gather in gathers] for gathers in reads]
+    body = _sum(step.body, use.output, len(slots), chosen)
+    kind: Kind = "store" if count == program.buffers[use.buffer].size else "add"  # else the other places would not be 0
     result = Result(0, use.buffer, Affine(first, 1, count), kind)
     return Region(body, count, tuple(slots.values()), (result,), origin=step.origin)
 
 
-def _read(gather: Gather, repetitions: Places) -> Gather:
-    """Return what a slot reads in some of its repetitions."""
-    return Gather(gather.buffer, table(gather.table.places()[repetitions]))
-
-
 def _sum(body: Program, output: int, slots: int, terms: list[list[int]]) -> Program:
-    """Return the body that adds what a body gives for several choices of its slots, from left to right."""
+    """Return the body that adds the values of a body for several choices of its slots, from left to right."""
     rows = RowTable()
     leaves = [rows.leaf(sp.Symbol(f"s{k}", real=True)) for k in range(slots)]
-    wanted = [row_of(body, output)]
     total: int | None = None
     for chosen in terms:
-        (term,) = copied(body, wanted, rows, dict(enumerate(leaves[slot] for slot in chosen)))
+        (term,) = copied(body, [row_of(body, output)], rows, dict(enumerate(leaves[slot] for slot in chosen)))
         total = term if total is None else rows.row(sp.Add, (total, term))
     assert total is not None
     return body_of(rows, (f"s{k}" for k in range(slots)), [total], body.name)

@@ -15,20 +15,20 @@ from codegen.ir.program import Rows
 from codegen.ir.region import Buffer, Gather, Step
 from codegen.ir.sparsity import SparsityPattern
 from codegen.ir.tables import Affine, table
-from codegen.loops.loop import Nodes, Reads, is_nodes
+from codegen.loops.loop import Nodes, Reads, is_nodes, joined
 from codegen.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """The nodes between which loops stand: inputs with their names, outputs with the patterns of sparse ones."""
+    """Arrays of nodes: inputs with their names, outputs with the patterns of sparse ones."""
 
     inputs: Sequence[tuple[str, Nodes]]
     outputs: Sequence[tuple[Nodes, SparsityPattern | None]]
 
 
 class Buffers:
-    """Buffers in the making, with the places of nodes in them, and the steps that fill them."""
+    """Buffers under construction, with the places of nodes in them, and the steps that fill them."""
 
     rows: Rows
     arrays: Arrays
@@ -43,29 +43,23 @@ class Buffers:
         for number, (_, nodes) in enumerate(arrays.inputs):
             self.buffer[nodes], self.spot[nodes] = number, np.arange(nodes.size).reshape(nodes.shape)
         self.steps: list[Step] = []
-        self.copies: dict[bytes, int] = {}  # buffers that nodes were copied to, by these
+        self.copies: dict[bytes, int] = {}  # by nodes: the buffer with copies of them
         self.read: NDArray[np.bool_] = np.zeros(size, dtype=bool)  # by loops, or by straight lines of another stage
-        self.target: NDArray[np.int64] = self.targets()
-
-    def targets(self) -> NDArray[np.int64]:
-        """Return for each node its place among all outputs side by side; -1 for none, or several."""
-        shown = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes, _ in self.arrays.outputs)])
-        target = np.full(len(self.buffer), -1)
-        target[shown] = np.arange(len(shown))
-        target[shown[target[shown] != np.arange(len(shown))]] = -1
-        self.shown: NDArray[np.bool_] = np.zeros(len(self.buffer), dtype=bool)
+        shown = joined(nodes for nodes, _ in arrays.outputs)
+        self.target: NDArray[np.int64] = np.full(size, -1)  # place among all outputs side by side; -1: none, or several
+        self.target[shown] = np.arange(len(shown))
+        self.target[shown[self.target[shown] != np.arange(len(shown))]] = -1
+        self.shown: NDArray[np.bool_] = np.zeros(size, dtype=bool)
         self.shown[shown] = True
-        sizes = [nodes.size for nodes, _ in self.arrays.outputs]
-        self.begins = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return target
+        self.begins = np.cumsum([0, *(nodes.size for nodes, _ in arrays.outputs)], dtype=np.int64)
 
     def new_buffer(self, size: int, values: NDArray[np.float64] | None = None) -> int:
-        """Make a buffer between inputs and outputs; return its number."""
+        """Add a buffer between inputs and outputs; return its number."""
         self.buffers.append(Buffer("workspace" if values is None else "constant", size, values))
         return len(self.arrays.inputs) + len(self.buffers) - 1
 
     def keep(self, nodes: Nodes) -> tuple[int, Nodes]:
-        """Give nodes their places: in the one output that has them, if that is all; else side by side in a buffer."""
+        """Give nodes places: in an output that has all of them, if nothing reads them; else in a new buffer."""
         targets = self.target[nodes]
         number = int(np.searchsorted(self.begins, targets[0], "right")) - 1 if targets[0] >= 0 else -1
         if number >= 0 and not self.read[nodes].any():
@@ -78,11 +72,11 @@ class Buffers:
         return buffer, np.arange(nodes.size)
 
     def array_of(self, node: int) -> int:
-        """Return the output array that a node is in; -1 for none, or several."""
+        """Return the output array of a node; -1 for none, or several."""
         return int(np.searchsorted(self.begins, self.target[node], "right")) - 1 if self.target[node] >= 0 else -1
 
     def array(self, nodes: Nodes) -> tuple[int, int]:
-        """Return the buffer that has these nodes side by side, and where it has them; a copy if there is none."""
+        """Return the buffer that has these nodes side by side, and their first place; a copy if there is none."""
         buffer, first = int(self.buffer[nodes[0]]), int(self.spot[nodes[0]])
         same = buffer >= 0 and (self.buffer[nodes] == buffer).all()
         if same and (self.spot[nodes] == np.arange(first, first + nodes.size)).all():
@@ -90,10 +84,7 @@ class Buffers:
         return self.gathered(nodes), 0
 
     def gathered(self, nodes: Nodes) -> int:
-        """Return the buffer that nodes from several places are copied to, once for all that read them so.
-
-        That of constants has their numbers.
-        """
+        """Return a buffer with copies of nodes from several places, shared by all readers; constants as numbers."""
         key = blake2b(np.ascontiguousarray(nodes).tobytes()).digest()
         if key not in self.copies and (self.buffer[nodes] < 0).all():
             self.copies[key] = self.new_buffer(nodes.size, self.values(nodes))
@@ -103,7 +94,7 @@ class Buffers:
         return self.copies[key]
 
     def column(self, reads: Reads) -> Gather:
-        """Return where a slot reads; nodes of several buffers, and constants among them, are gathered first."""
+        """Return the gather of a slot; nodes of several buffers, and constants among them, are copied first."""
         if not is_nodes(reads):
             return self.constants(np.asarray(reads, dtype=np.float64))
         buffers = self.buffer[reads]
@@ -115,14 +106,13 @@ class Buffers:
         return Gather(self.gathered(reads), Affine(0, 1, len(reads)))
 
     def constants(self, values: NDArray[np.float64]) -> Gather:
-        """Return a table of numbers; a single one where all are the same bits."""
+        """Return a gather of numbers; of a single one where all have the same bits."""
         bits = values.view(np.int64)
         if (bits == bits[0]).all():
             return Gather(self.new_buffer(1, values[:1].copy()), Affine(0, 0, len(values)))
         return Gather(self.new_buffer(len(values), values), Affine(0, 1, len(values)))
 
     def values(self, nodes: Nodes) -> NDArray[np.float64]:
-        """Return the numbers of constant leaves."""
         numbers = np.empty(len(nodes))
         floats, known = floats_of(self.rows.atoms, nodes)
         numbers[floats] = known
@@ -133,10 +123,10 @@ class Buffers:
         return numbers
 
     def copy(self, nodes: Nodes, target: int, places: Nodes) -> None:
-        """Write regions that copy nodes to places of a buffer; a constant 0 is there already.
+        """Write regions that copy nodes to places of a buffer, which has zeros already.
 
         In a workspace zeros are copied among other constants: else the places would depend on where zeros are, and
-        the same lines with other constants, as of another time step, would look different.
+        equal lines with other constants, as of another time step, would differ.
         """
         buffers = self.buffer[nodes]
         for buffer in np.unique(buffers).tolist():

@@ -1,8 +1,8 @@
 """Place nodes and loops: every node that another region reads gets a place in a buffer.
 
-A loop runs as soon as all that it reads is there. What is computed between loops in straight lines is a region that is
-run once, a piece: pieces and loops take turns, stage by stage. A column of a loop that reads from several buffers is
-gathered first, so that every slot has one table.
+A loop runs as soon as all its operands are computed. Straight lines between loops are a region that is run once, a
+piece: pieces and loops take turns, stage by stage. A column of a loop that reads from several buffers is gathered
+first, so that every slot has one table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from codegen.ir.region import Buffer, Carry, Gather, Nest, Region, Result, Rolle
 from codegen.ir.strictness import checked
 from codegen.ir.tables import Affine, distinct, table
 from codegen.limits import EVERY, check
-from codegen.loops.loop import Loop, LoopResult, Nodes, Reads, RolledBlock, StraightError, is_nodes
+from codegen.loops.loop import Loop, LoopResult, Nodes, Reads, RolledBlock, StraightError, is_nodes, joined
 from codegen.loops.place.buffers import Arrays, Buffers
 from codegen.loops.place.placed_bodies import Spot, added_to, in_rounds, piece_of
 from codegen.matrices.matrix_loops import without_matrices
@@ -33,8 +33,8 @@ MANY = 32  # loops
 def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str = "kernel") -> RolledProgram:
     """Return the rolled program of loops and of the nodes that they leave in straight lines.
 
-    `sums` overrides rows: a node of it is the sum of the nodes given, from left to right. Nodes beyond the rows are
-    results of loops. StraightError for loops that wait for each other.
+    `sums` overrides rows: its keys are sums of its values, from left to right. Nodes beyond the rows are results of
+    loops. StraightError for loops that wait for each other.
 
     >>> import sympy as sp
     >>> from codegen.ir.program import Program
@@ -53,31 +53,31 @@ def place(rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: s
 
 
 class _Placer(Buffers):
-    """Buffers and regions in the making."""
+    """Buffers and regions under construction."""
 
     def __init__(
         self, rows: Rows, arrays: Arrays, loops: Sequence[Loop], sums: Sums, name: str, nested: bool = False
     ) -> None:
         self.loops, self.sums, self.name, self.nested = loops, sums, name, nested
-        found = [result.nodes for loop in loops for result in loop.results]
-        size = max([len(rows.heads), *(int(nodes.max()) + 1 for nodes in found if nodes.size)])
+        results = [result.nodes for loop in loops for result in loop.results]
+        size = max([len(rows.heads), *(int(nodes.max()) + 1 for nodes in results if nodes.size)])
         super().__init__(rows, arrays, size)
         self.owner = np.full(size, -1)  # the loop that computes a node, or one of those that add to it
         self.is_added = np.zeros(size, dtype=bool)  # nodes that loops add to
-        self.adders: dict[int, list[int]] = {}  # for such a loop all that add to the same nodes, and others
+        self.adders: dict[int, list[int]] = {}  # for a loop that adds: all loops that add to the same nodes
         for number, loop in enumerate(loops):
             for result in loop.results:
                 if result.kind == "add":
                     self.join(number, result.nodes)
                 self.owner[result.nodes] = number
         self.sums_kept: dict[int, tuple[int, Nodes, Nodes]] = {}  # where loops add: buffer, places, and the nodes
-        self.parts: dict[int, list[int]] = {}  # what nodes in straight lines, and loops (~number), wait for
+        self.parts: dict[int, list[int]] = {}  # operands of nodes in straight lines and of loops (~number)
         self.readers = self.readers_of([use for loop in loops for use in loop.results if use.kind in ("sum", "last")])
         for nodes in chain.from_iterable(loop.nodes_read for loop in loops):
             self.read[nodes] = True
 
     def readers_of(self, uses: Sequence[LoopResult]) -> dict[int, list[int]]:
-        """Return for the numbers that loops leave at their end which columns read them."""
+        """Return the columns that read each number that loops leave at their end."""
         single, readers = np.zeros(len(self.buffer), dtype=bool), dict[int, list[int]]()
         for use in uses:
             single[use.nodes] = True
@@ -87,20 +87,17 @@ class _Placer(Buffers):
         return readers
 
     def join(self, number: int, nodes: Nodes) -> None:
-        """Note that a loop adds to the same nodes as others do: those are there when all of them have run."""
+        """Note that a loop adds to nodes, which are complete when all loops that add to them have run."""
         self.is_added[nodes] = True
         others = {int(other) for other in np.unique(self.owner[nodes]) if other >= 0} | {number}
-        together = sorted({each for other in others for each in self.adders.get(other, [other])})
+        together = sorted({adder for other in others for adder in self.adders.get(other, [other])})
         self.adders |= dict.fromkeys(together, together)
 
     def run(self) -> None:
-        """Write loops and straight lines, each after what it reads; many loops in the order in which they were made.
-
-        So the steps of a Python loop stand together. Few loops run as soon as they can.
-        """
+        """Write loops and straight lines after their operands; few loops run early, many keep their order."""
         stages = self.stages()
         straight = {item: stage for item, stage in sorted(stages.items()) if item >= 0}
-        for node, stage in straight.items():  # what pieces read of each other and of loops
+        for node, stage in straight.items():  # pieces read each other and loops
             for operand in self.operands(node):
                 if self.owner[operand] >= 0 or straight.get(operand, stage) < stage:
                     self.read[operand] = True
@@ -130,11 +127,11 @@ class _Placer(Buffers):
         self.write_outputs()
 
     def step_of(self, item: int, stages: Mapping[int, int]) -> int:
-        """Return the loop that an item is, or the stage (as ~stage) in whose straight lines it is."""
+        """Return the loop of an item, or the stage (as ~stage) of its straight lines."""
         return ~item if item < 0 else ~stages[item]
 
     def rolled(self) -> RolledProgram:
-        """The regions with the buffers of the outputs behind all others."""
+        """Return the regions with the buffers of the outputs behind all others."""
         inputs = tuple(Input(name, nodes.shape) for name, nodes in self.arrays.inputs)
         outputs = tuple(Output(nodes.shape, (), None, pattern) for nodes, pattern in self.arrays.outputs)
         front = [Buffer("input", array.size) for array in inputs]
@@ -146,21 +143,15 @@ class _Placer(Buffers):
     def operands(self, node: int) -> tuple[int, ...]:
         return self.sums.get(node) or self.rows.operands[node]
 
-    def given(self, node: int) -> bool:
-        """Whether a node is there without a piece: an input, a constant, or the result of a loop."""
-        return self.buffer[node] >= 0 or self.owner[node] >= 0 or self.is_constant(node)
-
     def is_constant(self, node: int) -> bool:
         return node < len(self.rows.heads) and not self.operands(node) and self.owner[node] < 0
 
     def stages(self) -> dict[int, int]:
         """Return when each straight node, and each loop (as ~number), can run; in a stage, loops come first."""
-        outputs = np.concatenate([np.empty(0, dtype=np.int64), *(nodes.ravel() for nodes, _ in self.arrays.outputs)])
+        outputs = joined(nodes for nodes, _ in self.arrays.outputs)
         outputs = outputs[(self.buffer[outputs] < 0) & (self.owner[outputs] < 0)]
-        stack = [
-            *(node for node in outputs.tolist() if not self.given(node)),
-            *(~number for number in range(len(self.loops))),
-        ]
+        stack = [node for node in outputs.tolist() if not self.is_constant(node)]
+        stack += (~number for number in range(len(self.loops)))
         stages: dict[int, int] = {}
         parts = self.parts
         while stack:
@@ -182,18 +173,16 @@ class _Placer(Buffers):
     def waits_for(self, item: int) -> list[int]:
         """Return the straight nodes and the loops (~number) that a node or a loop reads."""
         if item < 0:
-            columns = [nodes[self.buffer[nodes] < 0] for nodes in self.loops[~item].nodes_read]
-            nodes = distinct(np.concatenate([np.empty(0, dtype=np.int64), *columns]))
+            nodes = distinct(joined(nodes[self.buffer[nodes] < 0] for nodes in self.loops[~item].nodes_read))
         else:
             nodes = np.array(self.operands(item), dtype=np.int64)
         owned = {~int(number) for number in distinct(self.owner[nodes]) if number >= 0}
         adding = distinct(self.owner[nodes[self.is_added[nodes]]]).tolist()
-        owned |= {~each for number in adding for each in self.adders[number]}
+        owned |= {~adder for number in adding for adder in self.adders[number]}
         others = nodes[(self.buffer[nodes] < 0) & (self.owner[nodes] < 0)].tolist()
         return [*owned, *(node for node in others if node in self.sums or self.rows.operands[node])]
 
     def write(self, loop: Loop) -> None:
-        """Write what a loop becomes."""
         check("placing loops")
         if isinstance(loop, RolledBlock):
             self.write_block(loop)
@@ -202,13 +191,12 @@ class _Placer(Buffers):
         else:
             self.write_loop(loop)
 
-    def is_wanted(self, use: LoopResult) -> bool:
-        """Whether some of the nodes of a result are read, or shown."""
+    def is_needed(self, use: LoopResult) -> bool:
         return bool(self.read[use.nodes].any() or self.shown[use.nodes].any())
 
     def write_block(self, block: RolledBlock) -> None:
-        """Write the regions of a program: its inputs are where their nodes are, or copied side by side."""
-        if not any(map(self.is_wanted, block.results)):
+        """Write the regions of a program, which reads its inputs in place, or copied side by side."""
+        if not any(map(self.is_needed, block.results)):
             return
         program = without_matrices(block.program) if self.nested else block.program
         at = {number: self.array(nodes) for number, nodes in enumerate(block.reads) if is_nodes(nodes)}
@@ -228,15 +216,14 @@ class _Placer(Buffers):
         )
 
     def write_loop(self, loop: Loop) -> None:
-        """Write the region of a loop."""
         gathers = tuple(self.column(reads) for reads in loop.reads)
         initial = (tuple(self.column(np.array([node])) for node in carry.initial.tolist()) for carry in loop.carries)
         carries = tuple(Carry(carry.output, first) for carry, first in zip(loop.carries, initial, strict=True))
-        wanted = [use for use in loop.results if use.kind == "add" or self.is_wanted(use)]
-        single = [use.nodes for use in wanted if use.kind in ("sum", "last")]
+        needed = [use for use in loop.results if use.kind == "add" or self.is_needed(use)]
+        single = [use.nodes for use in needed if use.kind in ("sum", "last")]
         spots = self.keep_single(np.concatenate(single)) if single else {}
         results = []
-        for use in wanted:
+        for use in needed:
             if use.kind == "add":
                 results.append(self.add(use))
             elif use.kind == "each":
@@ -251,44 +238,44 @@ class _Placer(Buffers):
             self.steps.append(Region(loop.body, loop.count, gathers, tuple(results), carries, loop.stop, loop.origin))
 
     def keep_single(self, nodes: Nodes) -> dict[int, tuple[int, int]]:
-        """Give the numbers that a loop leaves at its end their places; return where each of them is.
-
-        Those that the same loops read stand side by side; others may be needed without each other.
-        """
+        """Give the results at the end of a loop places, side by side for equal readers; return these by node."""
         groups: dict[Hashable, list[int]] = {}
         for node in nodes.tolist():
             groups.setdefault((self.array_of(node), *self.readers.get(node, (~node,))), []).append(node)
-        found: dict[int, tuple[int, int]] = {}
-        for its in groups.values():
-            buffer, places = self.keep(np.array(its))
-            found |= {node: (buffer, place) for node, place in zip(its, places.tolist(), strict=True)}
-        return found
+        spots: dict[int, tuple[int, int]] = {}
+        for group in groups.values():
+            buffer, places = self.keep(np.array(group))
+            spots |= {node: (buffer, place) for node, place in zip(group, places.tolist(), strict=True)}
+        return spots
 
     def write_nest(self, loop: Loop) -> None:
-        """Write a chain with loops in its body: what it carries has places of its own in every round."""
-        wanted = [use for use in loop.results if self.is_wanted(use)]
-        if not wanted:
+        """Write a chain with loops in its body: its carries have new places in every round."""
+        needed = [use for use in loop.results if self.is_needed(use)]
+        if not needed:
             return
         width = len(loop.carries)
         history = self.new_buffer((loop.count + 1) * width)
         self.copy(np.concatenate([carry.initial for carry in loop.carries]), history, np.arange(width))
         reads = self.columns(loop.reads, loop.count) + [Spot(history, k, width) for k in range(width)]
-        found: dict[int, list[LoopResult]] = {}
-        for use in wanted:
+        arrays: dict[int, list[LoopResult]] = {}
+        for use in needed:
             if use.kind == "each":
-                found.setdefault(self.array_of(int(use.nodes[0])), []).append(use)
+                arrays.setdefault(self.array_of(int(use.nodes[0])), []).append(use)
         self.steps, ahead = [], self.steps
-        spots = [self.spot_of(np.stack([use.nodes for use in uses], axis=1)) for uses in found.values()]
+        spots = [self.spot_of(np.stack([use.nodes for use in uses], axis=1)) for uses in arrays.values()]
         self.steps, after = ahead, self.steps
-        outputs = [[carry.output for carry in loop.carries], *([use.output for use in uses] for uses in found.values())]
+        outputs = [
+            [carry.output for carry in loop.carries],
+            *([use.output for use in uses] for uses in arrays.values()),
+        ]
         self.steps += [self.nest(loop, reads, outputs, [Spot(history, width, width), *spots]), *after]
         carried = {carry.output: k for k, carry in enumerate(loop.carries)}
-        for use in wanted:
+        for use in needed:
             if use.kind == "last":
                 self.buffer[use.nodes], self.spot[use.nodes] = history, loop.count * width + carried[use.output]
 
     def nest(self, loop: Loop, reads: Sequence[Spot], outputs: Sequence[Sequence[int]], places: Sequence[Spot]) -> Nest:
-        """Return the regions of a body, which reads its slots and leaves its outputs at places that move on."""
+        """Return the nest of a body, whose slots and outputs are at places that move on with the rounds."""
         groups = {key: k for k, key in enumerate(dict.fromkeys((spot.buffer, spot.shift) for spot in reads))}
         nowhere = np.empty(0, dtype=np.int64)
         rows = [np.array([loop.body.outputs[output].rows[0] for output in part]) for part in outputs]
@@ -301,16 +288,16 @@ class _Placer(Buffers):
         inner.run()
         spots = {k: Spot(buffer, 0, shift) for (buffer, shift), k in groups.items()}
         spots |= {~k: spot for k, spot in enumerate(places)}
-        again = added_to(inner.steps)
+        added = added_to(inner.steps)
         for number, buffer in enumerate(inner.buffers, len(groups)):
-            rounds = loop.count if number in again else 1
-            made = self.new_buffer(buffer.size * rounds, buffer.values)
-            spots[number] = Spot(made, 0, buffer.size if rounds > 1 else 0)
+            rounds = loop.count if number in added else 1
+            target = self.new_buffer(buffer.size * rounds, buffer.values)
+            spots[number] = Spot(target, 0, buffer.size if rounds > 1 else 0)
         return Nest(loop.count, in_rounds(inner.steps, spots))
 
     def columns(self, columns: Sequence[Reads], count: int) -> list[Spot]:
-        """Return where slots of a nest read; what does not move on evenly is put into a buffer, round by round."""
-        found: dict[int, Spot] = {}
+        """Return where slots of a nest read; columns that do not move on evenly are copied to a buffer first."""
+        spots: dict[int, Spot] = {}
         apart: list[int] = []
         numbers: dict[int, NDArray[np.float64]] = {}
         for slot, reads in enumerate(columns):
@@ -322,21 +309,21 @@ class _Placer(Buffers):
             if together and buffers[0] < 0:
                 numbers[slot] = self.values(reads)
             elif together and (steps == steps[0]).all():
-                found[slot] = Spot(int(buffers[0]), int(places[0]), int(steps[0]))
+                spots[slot] = Spot(int(buffers[0]), int(places[0]), int(steps[0]))
             else:
                 apart.append(slot)
         if numbers:
-            made = self.new_buffer(count * len(numbers), np.stack(list(numbers.values()), axis=1).ravel())
-            found |= {slot: Spot(made, k, len(numbers)) for k, slot in enumerate(numbers)}
+            target = self.new_buffer(count * len(numbers), np.stack(list(numbers.values()), axis=1).ravel())
+            spots |= {slot: Spot(target, k, len(numbers)) for k, slot in enumerate(numbers)}
         if apart:
-            made = self.new_buffer(count * len(apart))
+            target = self.new_buffer(count * len(apart))
             nodes = np.stack([columns[slot] for slot in apart], axis=1).ravel()
-            self.copy(nodes.astype(np.int64), made, np.arange(nodes.size))
-            found |= {slot: Spot(made, k, len(apart)) for k, slot in enumerate(apart)}
-        return [found[slot] for slot in range(len(columns))]
+            self.copy(nodes.astype(np.int64), target, np.arange(nodes.size))
+            spots |= {slot: Spot(target, k, len(apart)) for k, slot in enumerate(apart)}
+        return [spots[slot] for slot in range(len(columns))]
 
     def spot_of(self, nodes: Nodes) -> Spot:
-        """Give the results of a nest, one row for each round, their places; they are copied there if need be."""
+        """Return where a nest stores results, one row for each round; copy them to their places if they are apart."""
         buffer, places = self.keep(nodes.ravel())
         places = places.reshape(nodes.shape)
         moves = np.diff(places[:, 0])
@@ -347,7 +334,7 @@ class _Placer(Buffers):
         return Spot(apart, 0, nodes.shape[1])
 
     def add(self, result: LoopResult) -> Result:
-        """Return where a loop adds; the first loop gives places to all nodes that others add to with it."""
+        """Return where a loop adds; the first loop of a group gives places to all nodes of the group."""
         together = self.adders[int(self.owner[result.nodes[0]])]
         if together[0] not in self.sums_kept:
             added = [use.nodes for number in together for use in self.loops[number].results if use.kind == "add"]
@@ -366,17 +353,18 @@ class _Placer(Buffers):
         gathers = tuple(Gather(int(self.buffer[node]), Affine(int(self.spot[node]), 0, 1)) for node in outside)
         direct = [node for node in results if self.target[node] >= 0 and not self.read[node]]
         kept = [node for node in results if node not in set(direct)]
-        found = {node: self.keep(np.array([node])) for node in direct}
+        places_of = {node: self.keep(np.array([node])) for node in direct}
         if kept:
             buffer, places = self.keep(np.array(kept))
-            found |= {node: (buffer, places[k : k + 1]) for k, node in enumerate(kept)}
+            places_of |= {node: (buffer, places[k : k + 1]) for k, node in enumerate(kept)}
         stores = tuple(
-            Result(k, found[node][0], Affine(int(found[node][1][0]), 0, 1), "store") for k, node in enumerate(results)
+            Result(k, places_of[node][0], Affine(int(places_of[node][1][0]), 0, 1), "store")
+            for k, node in enumerate(results)
         )
         self.steps.append(Region(body, 1, gathers, stores, origin="straight lines"))
 
     def write_outputs(self) -> None:
-        """Write what is not yet in the output arrays."""
+        """Copy nodes that are not yet in the output arrays."""
         for number, (nodes, _) in enumerate(self.arrays.outputs):
             flat = nodes.ravel()
             missing = np.nonzero(self.shown[flat])[0]

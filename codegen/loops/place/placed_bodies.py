@@ -18,7 +18,7 @@ from codegen.records import dataclass
 
 @dataclass(frozen=True)
 class Spot:
-    """Where place 0 of a buffer is in the first round: at `start` of another one; it moves on by `shift`."""
+    """The position of a buffer in another one: place 0 is at `start` in the first round, and moves on by `shift`."""
 
     buffer: int
     start: int
@@ -32,7 +32,7 @@ def can_be_nest(loop: Loop) -> bool:
 
 
 def in_rounds(steps: Sequence[Step], spots: Mapping[int, Spot]) -> tuple[Step, ...]:
-    """Return steps in a nest: of each of their buffers, `spots` says where that is."""
+    """Return steps in a nest, whose buffers are at `spots`."""
 
     def where(buffer: int, table: Table) -> tuple[int, Table]:
         spot = spots[buffer]
@@ -42,7 +42,7 @@ def in_rounds(steps: Sequence[Step], spots: Mapping[int, Spot]) -> tuple[Step, .
 
 
 def added_to(steps: Sequence[Step]) -> set[int]:
-    """Return the buffers that some steps add to: these begin at zero in each round, so each round has its own."""
+    """Return the buffers that some steps add to: these begin at zero in each round, so each round has its own copy."""
     return {use.buffer for region, _ in regions_of(steps) for use in region.results if use.kind == "add"}
 
 
@@ -53,7 +53,6 @@ def piece_of(
 
     Nodes of `sums` are sums of others, whatever their rows say; nodes from outside with a buffer are read from there.
     """
-
     inside, table = set(nodes), RowTable()
     parts = (part for node in nodes for part in sums.get(node) or rows.operands[node])
     met = dict.fromkeys(part for part in parts if part not in inside)

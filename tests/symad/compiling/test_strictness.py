@@ -42,7 +42,7 @@ BROKEN = Program([sp.Symbol, sp.sin], [(), (1,)], {0: sp.Symbol("x")}, (Input("x
 def off(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strictness off, and nothing told yet."""
     monkeypatch.setenv("SYMAD_STRICT", "0")
-    monkeypatch.setattr(codegen.ir.strictness, "_told", OrderedDict())
+    monkeypatch.setattr(codegen.ir.strictness, "_warned", OrderedDict())
 
 
 def fails(error: Exception) -> Callable[..., object]:
@@ -102,7 +102,7 @@ def test_not_more_warnings_are_remembered_than_a_number(off: None) -> None:
         for k in [*range(300), 299, 0]:
             fall_back(f"f{k}", "a reason")
     assert len(told) == 301  # f299 is remembered, f0 is not
-    assert len(codegen.ir.strictness._told) == codegen.ir.strictness.REMEMBERED
+    assert len(codegen.ir.strictness._warned) == codegen.ir.strictness.REMEMBERED
 
 
 def test_strictness_raises_the_error_that_was_met() -> None:
