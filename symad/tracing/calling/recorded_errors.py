@@ -17,14 +17,7 @@ from weakref import ref
 
 from codegen.bound import bound
 from symad.errors import EscapedValueError, TraceError, WorkbenchError
-from symad.tracing.calling.user_place import (
-    is_library,
-    is_public,
-    is_symad,
-    known_name,
-    scipy_calls,
-    user_place,
-)
+from symad.tracing.calling.user_place import is_library, is_public, is_symad, known_name, scipy_calls, user_place
 
 LONGEST = 100  # characters of what a library says
 _NUMBER = re.compile(r"'Scalar' object|'Scalar'|\bScalar\b")

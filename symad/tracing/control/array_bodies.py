@@ -20,13 +20,13 @@ from symad.tracing.values.node_rows import add_rows
 
 
 def slots_on(number: int) -> tuple[Graph, list[int]]:
-    """Return a graph with so many slots."""
+    """Return a graph with `number` slots."""
     graph = Graph(lines=False)
     return graph, [graph.leaf(sp.Symbol(f"slot_{k}", real=True)) for k in range(number)]
 
 
 def program_of(rows: RowTable, slots: int, *results: int) -> Program:
-    """Return rows, of which the first are slots, as a program of scalars."""
+    """Return rows, the first of which are slots, as a program of scalars."""
     inputs = tuple(Input(f"slot_{k}", ()) for k in range(slots))
     outputs = tuple(Output((), (result,)) for result in results)
     return Program(rows.heads, rows.operands, rows.atoms, inputs, outputs, "body")
@@ -34,7 +34,7 @@ def program_of(rows: RowTable, slots: int, *results: int) -> Program:
 
 @dataclass(frozen=True, eq=False)
 class ElementBody:
-    """What an operation is for every element: a body, what tells it from others, and which operands it reads."""
+    """An operation on one element: a body, its key, and the operands that it reads."""
 
     body: Program
     looks: Any
@@ -43,17 +43,17 @@ class ElementBody:
 
 
 @lru_cache(maxsize=TEMPLATES)
-def element_body(build: Build, given: Sequence[Kind | sp.Basic], atoms: Sequence[Any]) -> ElementBody | None:
-    """Return what an operation is for operands like these; None for one that has no body.
+def element_body(build: Build, kinds: Sequence[Kind | sp.Basic], atoms: Sequence[Any]) -> ElementBody | None:
+    """Return the body of an operation for operands of these kinds; None if it has no body.
 
-    `atoms` is there to tell equal ones apart (`exactly`).
+    `atoms` tells equal constants apart in the cache (`exactly`).
     """
-    template, slots, result = new_template(build, given)
+    template, slots, result = new_template(build, kinds)
     varied = [slot for slot in slots if slot not in template.atoms]
     if result in slots or not template.operands[result]:
         return None
     if any(template.heads[row] is sp.Pow and template.operands[row][1] in varied for row in range(len(template))):
-        return None  # an exponent is a constant that says which derivative there is, or has a logarithm in its own
+        return None  # the derivative of a power depends on a constant exponent; that of a varying one has a logarithm
     is_truth = template.is_boolean(result)
     body = body_of_template(template, varied, as_number(template, result))
     places = tuple(k for k, slot in enumerate(slots) if slot in varied)

@@ -1,6 +1,6 @@
 """Record array operations as array nodes while a function is called on numbers.
 
-What NumPy does to an array is one node of the graph (`symad.graph.array_nodes`), and is carried out by NumPy.
+An operation on an array is one node of the graph (`symad.graph.array_nodes`), which NumPy evaluates.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from symad.tracing.values.node_builders import Build
 
 Operand: TypeAlias = NDArray[Any]  # nodes, or numbers in floats
 
-LEAST = 16  # elements; fewer are written out
-PRODUCTS = 64  # multiplications in a product of matrices; fewer are written out
+LEAST = 16  # elements; smaller operations get a node for each element
+PRODUCTS = 64  # multiplications in a product of matrices; smaller ones get a node for each element
 
 _KINDS: dict[Head, Kind] = {sp.Float: "constant", TruthElement: "truth"}
 _NUMBERS = frozenset({"constant", "number"})
@@ -48,37 +48,28 @@ _EXTREMA = frozenset({sp.Max, sp.Min, sp.And, sp.Or})
 
 @dataclass
 class ArrayGraph(ArrayLoops):
-    """What adds operations on arrays to a graph as array nodes; each answers None where they are written out."""
+    """Add operations on arrays to a graph as array nodes. A method returns None for operations that it does not add."""
 
     least: int = LEAST
+    at_once: bool = False
     on_numbers: ClassVar[bool] = True
     templates: dict[tuple[Any, ...], tuple[SlotGraph, list[int], int]] = field(default_factory=dict)
 
     def within(self, inner: Scope) -> ArrayGraph:
-        """Return what does the same in a scope inside."""
+        """Return the one recorder of all scopes of the graph."""
         return self
 
     def constants(self, values: NDArray[np.float64]) -> Nodes | None:
-        """Return the nodes of an array of numbers, which are not looked at one by one."""
+        """Return the nodes of an array of numbers, without a look at its elements."""
         if values.size < self.least:
             return None
         return self.scope.graph.arrays.add("given", values.shape, numbers=values.flatten())
 
     def aliases(self, nodes: Nodes) -> Nodes | None:
-        """Return nodes of their own with the values of others: the parameters of a level."""
+        """Return aliases of nodes: the parameters of a level."""
         if nodes.size < self.least or self.kind(nodes) == "truth":
             return None
         return self.scope.graph.arrays.add("each", nodes.shape, [nodes], head=Alias)
-
-    def elementwise(self, build: Build, operands: Sequence[Operand], shape: tuple[int, ...]) -> Nodes | None:
-        """Return build(...) of every element of operands that broadcast to a shape."""
-        if build is op.select and (chosen := self.chosen(*operands)) is not None:
-            return chosen if chosen.shape == shape else np.broadcast_to(chosen, shape).copy()
-        if math.prod(shape) < self.least:
-            return None
-        if build is op.power and operands[1].size > 1:
-            return self.powers(operands[0], operands[1], shape)
-        return self.mapped(build, operands, shape)
 
     def mapped(self, build: Build, operands: Sequence[Operand], shape: tuple[int, ...]) -> Nodes | None:
         """Return build(...) of every element."""
@@ -95,15 +86,15 @@ class ArrayGraph(ArrayLoops):
         template, slots, result = self._template(build, readings, kinds)
         if result in slots:
             return np.broadcast_to(readings[slots.index(result)].ids, shape).copy()
-        found = dict(zip(slots, readings, strict=True))
-        enter(graph, template, found, range(len(template)))
-        made = found[result]
-        if made.kept == shape and made.view is not None and made.view.whole:
-            return graph.arrays.handed_out(made.view.node)
-        return np.broadcast_to(made.ids, shape).copy()
+        rows = dict(zip(slots, readings, strict=True))
+        enter(graph, template, rows, range(len(template)))
+        last = rows[result]
+        if last.kept == shape and last.view is not None and last.view.whole:
+            return graph.arrays.handed_out(last.view.node)
+        return np.broadcast_to(last.ids, shape).copy()
 
     def folded(self, build: Build, readings: Sequence[OperandAccess], shape: tuple[int, ...]) -> Nodes | None:
-        """Return build(...) of constants, which is computed now; None where it may be exact."""
+        """Return build(...) of constants, computed now; None where its value may be exact."""
         graph = self.scope.graph
         if all(reading.size == 1 for reading in readings):
             node = build(graph, *[int(reading.ids.flat[0]) for reading in readings])
@@ -111,16 +102,16 @@ class ArrayGraph(ArrayLoops):
         if not any(reading.view is not None for reading in readings):
             return None
         template, slots, result = shared_template_of(build, ("constant",) * len(readings))
-        found = dict(zip(slots, readings, strict=True))
-        enter(graph, template, found, range(len(template)))
-        compute(graph, [found[result]], self.scope.values)
-        values = np.broadcast_to(read(graph, found[result], self.scope.values), shape)
+        rows = dict(zip(slots, readings, strict=True))
+        enter(graph, template, rows, range(len(template)))
+        compute(graph, [rows[result]], self.scope.values)
+        values = np.broadcast_to(read(graph, rows[result], self.scope.values), shape)
         return graph.arrays.add("given", shape, numbers=values.flatten(), truths=values.dtype == bool)
 
     def _template(
         self, build: Build, readings: Sequence[OperandAccess], kinds: Sequence[Kind | None]
     ) -> tuple[SlotGraph, list[int], int]:
-        """Return what a builder writes down for operands; what it is for constants, their nodes say."""
+        """Return the nodes that a builder makes for operands of these kinds. Constants are part of the key."""
         key = (
             build,
             *[
@@ -130,12 +121,12 @@ class ArrayGraph(ArrayLoops):
         )
         if key not in self.templates:
             atoms = self.scope.graph.atoms
-            given = tuple([atoms[part] if isinstance(part, int) else part or "number" for part in key[1:]])
-            self.templates[key] = shared_template_of(build, given)
+            forms = tuple([atoms[part] if isinstance(part, int) else part or "number" for part in key[1:]])
+            self.templates[key] = shared_template_of(build, forms)
         return self.templates[key]
 
     def _reading(self, values: Operand) -> OperandAccess:
-        """Return an operand: nodes, or numbers, which need none."""
+        """Return access to an operand: to nodes, or to numbers, which need no nodes."""
         arrays = self.scope.graph.arrays
         if values.dtype != np.float64:
             return arrays.reading(values)
@@ -151,7 +142,7 @@ class ArrayGraph(ArrayLoops):
         return self.mapped(op.select, (known, first, second), shape)
 
     def known_truths(self, nodes: Operand) -> Nodes | None:
-        """Return truth values that are known as an array of them; None where they are not."""
+        """Return known truth values as an array node of numbers; None where one is not known."""
         true, false = map(self.scope.graph.number, (True, False))
         holds = nodes == true
         if nodes.dtype == np.float64 or not (holds | (nodes == false)).all():
@@ -159,11 +150,11 @@ class ArrayGraph(ArrayLoops):
         return self.scope.graph.arrays.add("given", holds.shape, numbers=holds.flatten(), truths=True)
 
     def kind(self, nodes: Nodes) -> Kind | None:
-        """Return what nodes are: "constant" where all of them are constants."""
+        """Return the kind of nodes: "constant" if all of them are constants."""
         return self._kind(self.scope.graph.arrays.reading(nodes))
 
     def _kind(self, reading: OperandAccess) -> Kind | None:
-        """Return what the nodes of an operand are; None for truth values that are known."""
+        """Return the kind of the nodes of an operand; None for truth values that are known."""
         if reading.view is not None:
             return _KINDS.get(reading.view.node.element, "number")
         if reading.only is not None and issubclass(self.scope.graph.heads[reading.only], CONSTANTS):
@@ -178,7 +169,7 @@ class ArrayGraph(ArrayLoops):
         return "number" if kinds == {"constant", "number"} else None
 
     def numbers_of(self, nodes: Nodes) -> Nodes | None:
-        """Return truth values as they are."""
+        """Return truth values unchanged."""
         return nodes
 
     def reduction(self, build: Build, rows: Nodes) -> Nodes | None:
@@ -215,44 +206,44 @@ class ArrayGraph(ArrayLoops):
         return self.scope.graph.arrays.add("product", shape, sides) if "number" in kinds <= _NUMBERS else None
 
     def cholesky(self, matrix: Nodes) -> Nodes:
-        """Return the lower factor of a matrix; above its diagonal there are zeros that depend on nothing."""
+        """Return the lower factor of a matrix. The zeros above its diagonal depend on nothing."""
         return self.carried_out(MatrixOperation("cholesky", (len(matrix),)), matrix)[0].reshape(matrix.shape)
 
     def carried_out(self, operation: MatrixOperation, *operands: Nodes) -> list[Nodes]:
-        """Return the results of an operation on whole matrices, computed now: what NumPy raises has the user's line."""
+        """Return the results of an operation on whole matrices, computed now: NumPy's errors get the user's line."""
         graph = self.scope.graph
-        found = graph.arrays.matrices(operation, operands)
-        compute(graph, map(graph.arrays.reading, found), self.scope.values)
-        return found
+        results = graph.arrays.matrices(operation, operands)
+        compute(graph, map(graph.arrays.reading, results), self.scope.values)
+        return results
 
 
 def array_graph(scope: Scope) -> ArrayGraph:
-    """Return what adds operations on arrays in a scope: one for all scopes of a graph."""
+    """Return the recorder of array operations in a scope: one for all scopes of a graph."""
     around = None if scope.parent is None else scope.parent.arrays
     return around if isinstance(around, ArrayGraph) else ArrayGraph(scope, LEAST)
 
 
-def enter(graph: Graph, template: SlotGraph, found: dict[int, OperandAccess], rows: Iterable[int]) -> None:
-    """Enter rows of a template into a graph, each as an array node; `found` has the nodes of its slots, and gets all.
+def enter(graph: Graph, template: SlotGraph, entered: dict[int, OperandAccess], rows: Iterable[int]) -> None:
+    """Enter rows of a template into a graph, each as an array node. `entered` has the nodes of its slots, and gets all.
 
-    What is the same for all elements is a node as any other.
+    A row that is the same for all elements is an ordinary node.
     """
     arrays = graph.arrays
     for row in rows:
-        if row in found:
+        if row in entered:
             continue
         places = template.operands[row]
         if not places:
-            found[row] = arrays.reading_of(graph.leaf(template.atoms[row]))
+            entered[row] = arrays.reading_of(graph.leaf(template.atoms[row]))
             continue
-        head, parts = template.heads[row], [found[part] for part in places]
+        head, parts = template.heads[row], [entered[part] for part in places]
         shape = _common([part.kept for part in parts])
         if max([part.size for part in parts]) == 1:
             node = graph.canonical(head, tuple([int(part.ids.flat[0]) for part in parts]))
-            found[row] = arrays.reading(np.full(shape, node)) if shape else arrays.reading_of(node)
+            entered[row] = arrays.reading(np.full(shape, node)) if shape else arrays.reading_of(node)
         else:
             element = TruthElement if template.is_boolean(row) else Element
-            found[row] = result_of(arrays.made(ArrayNode("each", shape, element, tuple(parts), head)))
+            entered[row] = result_of(arrays.made(ArrayNode("each", shape, element, tuple(parts), head)))
 
 
 def _common(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Record operations on large arrays as loops with one body, while loops are recorded.
 
-The nodes of a result are leaves that stand for it, as those of `sum_over` are: nothing is made element by element, and
-nothing has to be found again. Slices, reshaped and broadcast forms stay NumPy's own, of the array of node ids.
+The nodes of a result are leaves that stand for it, like those of `sum_over`: no element gets a row of its own, and no
+loop has to be searched for. Slices, reshaped and broadcast forms are NumPy's own views of the array of node ids.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ from symad.tracing.values.layouts import in_even_steps, usual_step
 from symad.tracing.values.node_builders import Build
 from symad.tracing.values.whole_numbers import note_whole
 
-LARGE = 4096  # elements of the first operation that is a loop; before it what repeats is found
-SMALL = 256  # elements of those after it, and of one that reads arguments in even steps (`in_lines`)
-SHORT = 32  # terms of a reduction, and different exponents, that are taken together
-FEW_TERMS = 16  # of the sums of a product of a matrix and a vector that stand in one body
-SPARSE = 4  # a matrix that has as many times more entries than nonzeros is gone through by these
+LARGE = 4096  # elements of the first operation that is recorded; loops are searched for in smaller ones
+SMALL = 256  # elements of later operations, and of one that reads arguments in even steps (`in_lines`)
+SHORT = 32  # terms of a reduction in one body; different exponents of one operation
+FEW_TERMS = 16  # of a product of a matrix and a vector in one body
+SPARSE = 4  # entries for each nonzero from which a product goes through the nonzeros only
 NARROW = 64  # sums side by side; fewer are added one after the other
 
 
 @dataclass
 class ArrayLoops:
-    """What writes the operations on large arrays of one scope; each answers None where they are written out.
+    """Record the operations on large arrays of one scope. A method returns None for operations that it does not record.
 
     Truth values are numbers in a loop: their nodes compare these with 0.
     """
@@ -63,23 +63,25 @@ class ArrayLoops:
     least: int = LARGE
     products: int = LARGE  # terms of a first product of matrices
     at_once: bool = True  # whether a first operation on arguments in even steps needs SMALL elements only
-    written_down: int = 0  # loops, with those of scopes inside
+    written_down: int = 0  # recorded loops, with those of inner scopes
     around: ArrayLoops | None = None
     known: dict[bytes, tuple[range, NDArray[np.float64]]] = field(default_factory=dict)  # constants, by their content
     programs: dict[Any, RolledProgram] = field(default_factory=dict)  # of blocks, by their keys
     on_numbers: ClassVar[bool] = False  # whether a function is called on numbers, and not traced
     truths: dict[int, range] = field(default_factory=dict)  # nodes of truth values, by the first of their numbers
-    factors: dict[int, tuple[Nodes, Nodes]] = field(default_factory=dict)  # Cholesky's: as made, and with zeros above
+    factors: dict[int, tuple[Nodes, Nodes]] = field(
+        default_factory=dict
+    )  # Cholesky factors: the result, and with zeros above
 
     def within(self, inner: Scope) -> ArrayLoops:
-        """Return what does the same in a scope inside, on the same graph: a function that is differentiated there."""
+        """Return a recorder for an inner scope on the same graph: a function that is differentiated there."""
         return replace(self, scope=inner, written_down=0, around=self)
 
     def constants(self, values: NDArray[np.float64]) -> Nodes | None:
-        """Return the leaves of an array of numbers, whose atoms are made when they are asked for."""
+        """Return the leaves of an array of numbers. Their atoms are made lazily."""
         zeros = values == 0
         if values.size < self.least or not np.isfinite(values).all() or np.signbit(values[zeros]).any():
-            return None  # -0.0 and what is not finite have atoms of other kinds
+            return None  # -0.0, infinities and NaN have atoms of other kinds
         flat = values.ravel()
         key = digest(flat)
         if key not in self.known:
@@ -91,60 +93,56 @@ class ArrayLoops:
     def elementwise(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
         """Return build(...) of every element of operands that broadcast to a shape."""
         if build is op.select and (chosen := self.chosen(*operands)) is not None:
-            return np.broadcast_to(chosen, shape).copy()
-        if math.prod(shape) < self.least and not self.in_lines(operands, shape):
+            return chosen if chosen.shape == shape else np.broadcast_to(chosen, shape).copy()
+        if math.prod(shape) < self.least and not (self.at_once and self.in_lines(operands, shape)):
             return None
-        return (
-            self.powers(operands[0], operands[1], shape) if build is op.power else self.mapped(build, operands, shape)
-        )
+        if build is op.power and operands[1].size > 1:
+            return self.powers(operands[0], operands[1], shape)
+        return self.mapped(build, operands, shape)
 
     def in_lines(self, operands: Sequence[Nodes], shape: tuple[int, ...]) -> bool:
-        """Whether an operation reads leaves in even steps, each element once: written out, it would be found again as
-        the loop that it is, for the price of its rows. Pairs that are gathered or broadcast are found as nests.
+        """Whether an operation reads leaves in even steps, each element once. The search for loops would find it too,
+        but at the cost of its rows. Gathered and broadcast operands are left to that search: it finds nests.
         """
-        given, read = self.scope.graph.operands, [nodes for nodes in operands if nodes.size > 1]
-        if (
-            not self.at_once
-            or math.prod(shape) < SMALL
-            or any(nodes.shape != shape or given[nodes.item(0)] for nodes in read)
-        ):
-            return False
-        return all(map(in_even_steps, read))
+        parts, read = self.scope.graph.operands, [nodes for nodes in operands if nodes.size > 1]
+        return math.prod(shape) >= SMALL and all(
+            nodes.shape == shape and not parts[nodes.item(0)] and in_even_steps(nodes) for nodes in read
+        )
 
     def mapped(self, build: Build, operands: Sequence[Nodes], shape: tuple[int, ...]) -> Nodes | None:
-        """The same, however few they are."""
+        """Return build(...) of every element, for any number of elements."""
         numbers = [self.numbers_of(nodes) for nodes in operands]
         if any(nodes is None for nodes in numbers) or not self.moves(operands):
             return None
-        given = given_of(self.scope.graph, operands)
-        found = element_body(build, given, exactly(given))
-        if found is None:
+        forms = given_of(self.scope.graph, operands)
+        element = element_body(build, forms, exactly(forms))
+        if element is None:
             return None
-        columns = [self.column(np.broadcast_to(cast(Nodes, numbers[k]), shape)) for k in found.varied]
-        made = self.written(found.body, columns, "each", looks=found.looks).reshape(shape)
-        if not found.is_truth:
-            note_whole(self.scope.graph, found.body, [operands[k] for k in found.varied], made)
-        return self.as_truths(made) if found.is_truth else made
+        columns = [self.column(np.broadcast_to(cast(Nodes, numbers[k]), shape)) for k in element.varied]
+        result = self.written(element.body, columns, "each", looks=element.looks).reshape(shape)
+        if not element.is_truth:
+            note_whole(self.scope.graph, element.body, [operands[k] for k in element.varied], result)
+        return self.as_truths(result) if element.is_truth else result
 
     def powers(self, base: Nodes, exponents: Nodes, shape: tuple[int, ...]) -> Nodes | None:
         """Return powers, one loop for each different exponent."""
-        if exponents.size == 1 or [self.kind(base), self.kind(exponents)] != ["number", "constant"]:
+        if [self.kind(base), self.kind(exponents)] != ["number", "constant"]:
             return self.mapped(op.power, (base, exponents), shape)
         base, column = np.broadcast_to(base, shape), self.column(np.broadcast_to(exponents, shape))
-        found, which = np.unique(column, return_inverse=True)
-        if len(found) > SHORT:
+        different, which = np.unique(column, return_inverse=True)
+        if len(different) > SHORT:
             return None
-        made = np.empty(shape, dtype=np.int64)
-        for k, exponent in enumerate(found.tolist()):
+        result = np.empty(shape, dtype=np.int64)
+        for k, exponent in enumerate(different.tolist()):
             node = exponent if is_nodes(column) else self.scope.graph.number(exponent)
-            its = which.reshape(shape) == k
-            if (power := self.mapped(op.power, (base[its], np.array(node)), (int(its.sum()),))) is None:
+            here = which.reshape(shape) == k
+            if (power := self.mapped(op.power, (base[here], np.array(node)), (int(here.sum()),))) is None:
                 return None
-            made[its] = power
-        return made
+            result[here] = power
+        return result
 
     def chosen(self, conditions: Nodes, first: Nodes, second: Nodes) -> Nodes | None:
-        """Return what a choice by truth values that are known comes to: nothing is computed."""
+        """Return the choice by truth values that are known. Nothing is computed."""
         true, false = map(self.scope.graph.number, (True, False))
         if conditions.size < 2 or not np.isin(conditions, (true, false)).all():
             return None
@@ -160,13 +158,13 @@ class ArrayLoops:
         return numbers - first + self.truths[first].start
 
     def numbers_of(self, nodes: Nodes) -> Nodes | None:
-        """Return the numbers that stand for truth values, and numbers as they are; None for truth values of others."""
+        """Return the numbers behind recorded truth values; numbers unchanged; None for other truth values."""
         if self.kind(nodes) != "truth":
             return nodes
         lowest, highest = int(nodes.min()), int(nodes.max())
-        for first, made in self.truths.items():
-            if lowest in made and highest in made:
-                return nodes - made.start + first
+        for first, numbers in self.truths.items():
+            if lowest in numbers and highest in numbers:
+                return nodes - numbers.start + first
         return None
 
     def reduction(self, build: Build, rows: Nodes) -> Nodes | None:
@@ -190,49 +188,49 @@ class ArrayLoops:
         return total
 
     def side_by_side(self, rows: Nodes) -> Nodes:
-        """Return rows as one array where some of their elements are constants, which each row would bring together."""
+        """Return rows as one array. Constants among the elements would give each row a body of its own."""
         if not any(issubclass(head, CONSTANTS) for head in heads_of(self.scope.graph, rows)):
             return rows
         by_rows, turned = _by_rows(rows)
-        found = self.written(_passed_on(), [self.column(by_rows)], "each").reshape(by_rows.shape)
-        return found.T if turned else found
+        copied = self.written(_passed_on(), [self.column(by_rows)], "each").reshape(by_rows.shape)
+        return copied.T if turned else copied
 
     def counted(self, build: Build, rows: Nodes) -> Nodes | None:
-        """Return whether any, or all, of some truth values hold: how many of them do is a sum."""
+        """Return whether any, or all, of some truth values hold, by a sum that counts them."""
         graph = self.scope.graph
         template, _, result = template_of(graph, build, (rows[0], rows[1]))
-        wanted = {sp.Or: (sp.Unequality, 0), sp.And: (sp.Equality, len(rows))}.get(template.heads[result])
+        comparison = {sp.Or: (sp.Unequality, 0), sp.And: (sp.Equality, len(rows))}.get(template.heads[result])
         numbers = self.numbers_of(rows)
-        if wanted is None or numbers is None:
+        if comparison is None or numbers is None:
             return None
-        head, count = wanted
+        head, count = comparison
         return np.array([graph.node(head, node, graph.number(count)) for node in self.total(numbers).tolist()])
 
     def running(self, build: Build, rows: Nodes) -> Nodes | None:
-        """Return what a reduction along the first axis has after each of its terms."""
+        """Return the partial results of a reduction along the first axis."""
         terms, places = rows.shape
         if rows.size < self.least or terms < 2 or places >= NARROW or self.kind(rows) != "number":
             return None
         return np.concatenate([rows[:1], self.chain(build, rows)[1]])
 
     def chain(self, build: Build, rows: Nodes) -> tuple[Nodes, Nodes]:
-        """Return the last values of a reduction of rows, and all of them but the first: one loop carries them."""
+        """Return the last values of a reduction of rows, and all values but the first, by one loop with carries."""
         graph, (terms, places) = self.scope.graph, rows.shape
         body, slots = slots_on(2 * places)
-        wanted = [build(body, carried, term) for term, carried in zip(slots[:places], slots[places:], strict=True)]
-        program = program_of(body, 2 * places, *wanted)
+        outputs = [build(body, carried, term) for term, carried in zip(slots[:places], slots[places:], strict=True)]
+        program = program_of(body, 2 * places, *outputs)
         reads = tuple(self.column(column) for column in rows[1:].T)
 
-        def made() -> Loop:
+        def new_loop() -> Loop:
             nodes = leaves(graph, terms * places).reshape(places, terms)
             results = [LoopResult(k, "last", nodes[k, -1:]) for k in range(places)]
             results += [LoopResult(k, "each", nodes[k, :-1]) for k in range(places)]
             carries = tuple(LoopCarry(k, rows[0, k : k + 1].copy()) for k in range(places))
             return Loop(program, terms - 1, reads, tuple(results), carries, origin=origin())
 
-        found = self.loop(("chain", rows_of(program), digest(rows[0].copy()), *map(digest, reads)), made).results
-        return np.concatenate([use.nodes for use in found[:places]]), np.stack(
-            [use.nodes for use in found[places:]], axis=-1
+        uses = self.loop(("chain", rows_of(program), digest(rows[0].copy()), *map(digest, reads)), new_loop).results
+        return np.concatenate([use.nodes for use in uses[:places]]), np.stack(
+            [use.nodes for use in uses[places:]], axis=-1
         )
 
     def total(self, rows: Nodes) -> Nodes:
@@ -263,15 +261,15 @@ class ArrayLoops:
         return self.product(left.reshape(-1, rows, inner), right.reshape(-1, inner, columns)).reshape(shape)
 
     def product(self, left: Nodes, right: Nodes) -> Nodes:
-        """Return the products of as many matrices on the right as on the left."""
+        """Return the products of equally many matrices on the left and on the right."""
         (number, rows, inner), columns = left.shape, right.shape[2]
         if number * rows * columns == 1 and inner > FEW_TERMS:  # a sum, as any other
             operands = [self.column(left.ravel()), self.column(right.ravel())]
             return self.written(sums_of_products(1, 1), operands, "sum").reshape(1, 1, 1)
         if number == 1 in (rows, columns):
             matrix, vector = (left[0], right[0, :, 0]) if columns == 1 else (right[0].T, left[0, 0])
-            if (found := self.sparse_product(matrix, vector)) is not None:
-                return found.reshape(1, rows, columns)
+            if (sparse := self.sparse_product(matrix, vector)) is not None:
+                return sparse.reshape(1, rows, columns)
         if inner <= FEW_TERMS and (1 in (rows, columns) or inner * columns < NARROW):
             shape = number, rows, columns
             parts = [np.broadcast_to(left[:, :, k, None], shape).ravel() for k in range(inner)]
@@ -282,7 +280,7 @@ class ArrayLoops:
         return self.carried_out(operation, left, right)[0]
 
     def sparse_product(self, matrix: Nodes, vector: Nodes) -> Nodes | None:
-        """Return the product of a matrix of constants, most of which are 0, and a vector; None for any other."""
+        """Return the product of a mostly zero matrix of constants and a vector; None for other operands."""
         if self.kind(matrix) != "constant":
             return None
         numbers, number = self.column(matrix), self.scope.graph.number
@@ -290,28 +288,28 @@ class ArrayLoops:
         rows, columns = np.nonzero(~zeros.reshape(matrix.shape))
         if not len(rows) or len(rows) * SPARSE > matrix.size:
             return None
-        found = np.full(len(matrix), number(0.0))
+        result = np.full(len(matrix), number(0.0))
         reads = self.column(matrix[rows, columns]), self.column(vector[columns])
-        found[rows] = self.written(sums_of_products(1, 1), reads, "add", rows)
-        return found
+        result[rows] = self.written(sums_of_products(1, 1), reads, "add", rows)
+        return result
 
     def solution(self, matrix: Nodes, right: Nodes) -> Nodes:
-        """Return the solution of linear systems; a Cholesky factor has no zero on its diagonal, and needs no pivots."""
+        """Return the solution of linear systems. A Cholesky factor is solved by substitution, without pivots."""
         n, sides = right.shape
         for turned, lower in ((False, matrix), (True, matrix.T)):
             if self.factor_of(lower) is not None:
                 return self.triangular(lower, right, turned)
         (matrix, turned) = _by_rows(matrix)
-        found = self.carried_out(MatrixOperation("solve", (n, sides), (turned, False)), matrix, right.T)
-        return found[0].reshape(sides, n).T
+        result = self.carried_out(MatrixOperation("solve", (n, sides), (turned, False)), matrix, right.T)
+        return result[0].reshape(sides, n).T
 
     def triangular(self, matrix: Nodes, right: Nodes, turned: bool) -> Nodes:
-        """Return the solution of systems of the lower triangle of a matrix, or of its transposed one."""
+        """Return the solution of systems with the lower triangle of a matrix, or with its transpose."""
         n, sides = right.shape
         factor = self.factor_of(matrix)
         matrix = matrix if factor is None else factor
-        found = self.carried_out(MatrixOperation("triangular", (n, sides), (turned, False)), matrix, right.T)
-        return found[0].reshape(sides, n).T
+        result = self.carried_out(MatrixOperation("triangular", (n, sides), (turned, False)), matrix, right.T)
+        return result[0].reshape(sides, n).T
 
     def determinant(self, matrix: Nodes) -> Nodes:
         """Return a determinant."""
@@ -331,23 +329,22 @@ class ArrayLoops:
         return lower.copy()
 
     def factor_of(self, lower: Nodes) -> Nodes | None:
-        """Return the whole result of the factorization that gave a matrix, side by side; None for other matrices."""
-        whole, found = self.factors.get(int(lower[0, 0]), (None, None))
-        return whole if found is not None and np.array_equal(found, lower) else None
+        """Return the whole result of the factorization that gave a matrix; None for other matrices."""
+        whole, factor = self.factors.get(int(lower[0, 0]), (None, None))
+        return whole if factor is not None and np.array_equal(factor, lower) else None
 
     def carried_out(self, operation: MatrixOperation, *operands: Nodes) -> list[Nodes]:
-        """Return the results of an operation on whole matrices, which are flat; it is told the numbers of constants."""
+        """Return the flat results of an operation on whole matrices. Constants are passed as numbers."""
         sides = list(map(self.column, operands))
         values: list[NDArray[np.float64] | None] = [None if is_nodes(side) else cast(Any, side) for side in sides]
-        key = operation, *(None if given is None else digest(given) for given in values)
-        given = [side for side in sides if is_nodes(side)]
-        return self.block(key, lambda: matrix_program(operation, values), given)
+        key = operation, *(None if numbers is None else digest(numbers) for numbers in values)
+        return self.block(key, lambda: matrix_program(operation, values), [side for side in sides if is_nodes(side)])
 
     def block(self, key: tuple[Any, ...], make: Callable[[], RolledProgram], arrays: Sequence[Nodes]) -> list[Nodes]:
         """Return the nodes of the outputs of a program between nodes."""
         graph, reads = self.scope.graph, tuple(nodes.flatten() for nodes in arrays)
 
-        def made() -> Loop:
+        def new_block() -> Loop:
             if key not in self.programs:
                 self.programs[key] = make()
             program = self.programs[key]
@@ -355,7 +352,7 @@ class ArrayLoops:
             results = tuple(LoopResult(k, "each", nodes) for k, nodes in enumerate(outputs))
             return RolledBlock(NOTHING, 1, reads, results, origin=origin(), program=program)
 
-        return [use.nodes.copy() for use in self.loop((*key, *map(digest, reads)), made).results]
+        return [use.nodes.copy() for use in self.loop((*key, *map(digest, reads)), new_block).results]
 
     def moves(self, operands: Sequence[Nodes]) -> bool:
         """Whether operands are numbers or truth values, and not all of them constants."""
@@ -370,39 +367,39 @@ class ArrayLoops:
         return kind
 
     def column(self, nodes: Nodes) -> Reads:
-        """Return what a slot reads: nodes, or the numbers that they stand for, as they are now."""
+        """Return what a slot reads: nodes, or the numbers of constants, copied at this moment."""
         check_bytes(f"an array of {nodes.size:,} numbers", 8 * nodes.size, at_most=machine_memory())
         if not any(nodes.strides):
             return np.broadcast_to(nodes.flat[0], (nodes.size,))
         flat, lowest, highest = nodes.flatten(), int(nodes.min()), int(nodes.max())  # a copy: arrays are stored into
-        for made, values in self.known.values():
-            if lowest in made and highest in made:
-                return values[flat - made.start]
+        for leaves_of, values in self.known.values():
+            if lowest in leaves_of and highest in leaves_of:
+                return values[flat - leaves_of.start]
         return flat
 
     def written(
         self, body: Program, columns: Sequence[Reads], kind: ResultKind, places: Nodes | None = None, looks: Any = None
     ) -> Nodes:
-        """Write down a loop of one result, and return its nodes: of "add" one for each of the places.
+        """Record a loop of one result, and return its nodes: of "add" one for each of the places.
 
-        `looks` tells the body from others, if that is known.
+        `looks` is the key of the body, if it is known.
         """
         size, graph = len(columns[0]), self.scope.graph
 
-        def made() -> Loop:
+        def new_loop() -> Loop:
             number = size if kind == "each" else 1 if places is None else int(places.max()) + 1
             nodes = leaves(graph, number)
             result = LoopResult(0, kind, nodes if places is None else nodes[places])
             return Loop(body, size, tuple(columns), (result,), origin=origin())
 
         key = looks or rows_of(body), size, tuple(map(digest, columns)), kind, places is not None and digest(places)
-        return self.loop(key, made).results[0].nodes.copy()
+        return self.loop(key, new_loop).results[0].nodes.copy()
 
     def loop(self, key: Any, make: Callable[[], Loop]) -> Loop:
-        """Return the loop that computes what a key says; its nodes are copied for users, who may store into arrays."""
-        its: ArrayLoops | None = self
-        while its is not None:
-            its.least, its.written_down, its = SMALL, its.written_down + 1, its.around
+        """Return the loop with a key. Its nodes are copied for users, who may store into arrays."""
+        recorder: ArrayLoops | None = self
+        while recorder is not None:
+            recorder.least, recorder.written_down, recorder = SMALL, recorder.written_down + 1, recorder.around
         return keep(self.scope, key, make)
 
 
@@ -412,13 +409,13 @@ def _one_after_the_other(build: Build) -> Build:
 
 
 def _passed_on() -> Program:
-    """Return the body that has its slot as it is."""
+    """Return the body whose result is its slot."""
     graph, (slot,) = slots_on(1)
     return program_of(graph, 1, slot)
 
 
 def _by_rows(matrices: Nodes) -> tuple[Nodes, bool]:
-    """Return matrices as their nodes were made (if that is not known, as they are in memory); whether by columns."""
+    """Return matrices in the order in which their nodes were made (else that in memory); whether by columns."""
     turned = matrices.swapaxes(-1, -2)
     down, along = (usual_step(matrices, axis) for axis in (-2, -1))
     by_columns = down < along if down and along else turned.flags.c_contiguous and not matrices.flags.c_contiguous

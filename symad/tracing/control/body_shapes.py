@@ -18,7 +18,7 @@ from symad.tracing.values.node_trees import Tree, lift, lift_result, paths_of
 
 
 def result_shapes(f: Callable[..., Any], operands: Operands, *before: Any, may_be_none: bool = False) -> Tree:
-    """Return the tree of what `f(*before, *row)` returns; its nodes belong to a scope that is closed."""
+    """Return the tree of the result of `f(*before, *row)`; its nodes belong to a closed scope."""
     with open_scope() as scope:
         graph = scope.graph
 
@@ -33,9 +33,9 @@ def result_shapes(f: Callable[..., Any], operands: Operands, *before: Any, may_b
         scope.paths = paths = Paths(scope, MAX_PATHS, name_of(f))
         return paths.explore(
             lambda: f(*before, *row),
-            lambda found: (
-                lift(scope, found, paths_of((found,), ["result"]))
+            lambda value: (
+                lift(scope, value, paths_of((value,), ["result"]))
                 if may_be_none
-                else lift_result(scope, found, name_of(f))
+                else lift_result(scope, value, name_of(f))
             ),
         )

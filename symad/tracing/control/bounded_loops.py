@@ -1,7 +1,7 @@
 """Count how often a loop asked a traced condition on a path, and end it at a bound.
 
 A `while` that ends by a value has a path for each number of steps. There is no last one, so the loop gets a bound:
-where it has not ended by then, the function has no value, and the user is told.
+if it has not ended by then, the function has no value, and the user is warned.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from symad.tracing.calling.user_place import FILES, is_library, user_frame
 
 
 class EndOfPath(BaseException):
-    """The bound of a loop was reached: there is nothing to follow any further."""
+    """The bound of a loop was reached: this path ends."""
 
 
 class Loop(NamedTuple):
@@ -35,12 +35,12 @@ class Steps:
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[int, Loop, CodeType, int]] = Counter()
-        self._frames: list[FrameType] = []  # are kept, for their ids
+        self._frames: list[FrameType] = []  # kept so that their ids stay unique
 
     def count(self, end: CodeType) -> tuple[int, Loop | None]:
         """Count a decision in the user's code; return how often it was made in the innermost loop, and the loop.
 
-        Where a `while` is around, that is the one. The frames as far as one of the code `end` are looked at.
+        A `while` around it counts instead. The search ends at the frame of the code `end`.
         """
         asking = frame = user_frame()
         around: tuple[FrameType, Loop] | None = None
@@ -63,21 +63,18 @@ class Steps:
 def _loop_at(code: CodeType, offset: int) -> Loop | None:
     """Return the innermost loop around an instruction."""
     around = [(end - start, start) for start, end in _loops(code).items() if start <= offset <= end]
-    return Loop(code, min(around)[1], code.co_code[min(around)[1]] != _FOR) if around else None
+    return Loop(code, min(around)[1], code.co_code[min(around)[1]] != dis.opmap["FOR_ITER"]) if around else None
 
 
 @lru_cache(maxsize=FILES)
 def _loops(code: CodeType) -> dict[int, int]:
     """Return where the loops of a function begin and end."""
-    found: dict[int, int] = {}
+    ends: dict[int, int] = {}
     for instruction in dis.get_instructions(code):
         if "JUMP_BACKWARD" in instruction.opname and "INTERRUPT" not in instruction.opname:
             start = int(instruction.argval)
-            found[start] = max(found.get(start, 0), instruction.offset)
-    return found
-
-
-_FOR = dis.opmap["FOR_ITER"]
+            ends[start] = max(ends.get(start, 0), instruction.offset)
+    return ends
 
 
 def tell(places: Collection[str], bound: int) -> None:

@@ -57,8 +57,8 @@ def cond(predicate: Any, if_true: Function, if_false: Function, *operands: Any) 
         scope = scope_of(predicate, *leaves)
         return wrap(scope, _merged(scope, predicate, results, (if_true, if_false)))
     with open_scope(apart=True) as scope:
-        found = _merged(scope, predicate, results, (if_true, if_false))
-        return containers.unflatten(found.structure, [expressions(scope.graph, array) for array in found.arrays])
+        tree = _merged(scope, predicate, results, (if_true, if_false))
+        return containers.unflatten(tree.structure, [expressions(scope.graph, array) for array in tree.arrays])
 
 
 def truth(predicate: Any) -> bool | None:

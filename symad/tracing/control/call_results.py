@@ -1,7 +1,7 @@
 """Merge the results of the paths of a call: numbers by selects, equal constants as they are.
 
-The elements of lists, dicts and traced arrays that the call changes are results, too. Each path begins with them as
-they were.
+The elements of lists, dicts and traced arrays that the call changes are results, too. Each path begins with their
+original elements.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from symad.tracing.values.scalar import Scalar
 
 
 class NotFollowedError(Exception):
-    """The paths of a function are followed by those around it."""
+    """The paths of a function are followed by the exploration around it."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Path:
 class CallResults:
     """The results of the paths of one call, in the order in which they were followed.
 
-    Numbers only, alone or in tuples: an array or a container could be one that the user has elsewhere, and whole
-    numbers and truth values that differ may be counts, indices, or compared by `is`.
+    Only numbers are merged, alone or in tuples. The user's code may hold an array or a container elsewhere, and use
+    differing whole numbers and truth values as counts or indices, or compare them by `is`.
     """
 
     def __init__(self, scope: Scope, state: ReachableState) -> None:
@@ -53,7 +53,7 @@ class CallResults:
         self.constants: list[Any] = []  # of the leaves that no path changes; NUMBER for the others
 
     def noted(self, run: Callable[[], Any]) -> Path:
-        """Run one more path and keep its results; the containers that it changes are put back."""
+        """Run one more path and keep its results. The containers that it changes are restored."""
         try:
             value = optree.tree_map(settled, run(), none_is_leaf=True, namespace=NAMESPACE)
         finally:
@@ -82,7 +82,7 @@ class CallResults:
         return Tree(None, kept)
 
     def whole(self, tree: Tree) -> Any:
-        """Return the merged result, and change the containers; the result of the only path is as it is."""
+        """Return the merged result, and change the containers; the result of a single path is returned unchanged."""
         if len(self.paths) == 1:
             value: Any = self.paths[0].value
             elements: list[Any] = list(self.paths[0].elements.values())
@@ -105,15 +105,15 @@ class CallResults:
     def _compare(self) -> None:
         if self._changes_more:
             raise NotFollowedError
-        taken = [self._leaves(path) for path in self.paths]
-        self._structure = taken[0][1]
-        if any(structure != self._structure for _, structure in taken):
+        results = [self._leaves(path) for path in self.paths]
+        self._structure = results[0][1]
+        if any(structure != self._structure for _, structure in results):
             raise NotFollowedError
-        columns = zip(*[leaves for leaves, _ in taken], strict=True)
+        columns = zip(*[leaves for leaves, _ in results], strict=True)
         self.constants = [NUMBER if type(column[0]) is _Elements else self.common(list(column)) for column in columns]
 
     def common(self, column: list[Any]) -> Any:
-        """Return the constant that a leaf is on all paths, NUMBER where it is a number that they choose between."""
+        """Return the constant value of a leaf on all paths, NUMBER if it is a number that differs."""
         first = column[0]
         if all(leaf is first for leaf in column) and not isinstance(first, Scalar):
             return first
@@ -124,12 +124,12 @@ class CallResults:
         return NUMBER
 
     def number(self, leaf: Any) -> Any:
-        """Return what of a leaf that is a number is merged."""
+        """Return the number that is merged for a leaf."""
         return leaf
 
 
 class _Elements(Array):
-    """The elements that an array has after a path."""
+    """The elements of an array after a path."""
 
     __slots__ = ()
 
@@ -146,7 +146,7 @@ def _elements(owner: Any) -> Any:
 
 
 def _places(owner: Any) -> Any:
-    """Return the keys or the length of a container, which all paths have to leave as they are."""
+    """Return the keys or the length of a container, which no path may change."""
     return list(map(id, owner)) if type(owner) is dict else np.shape(owner) if type(owner) is Array else len(owner)
 
 

@@ -78,7 +78,7 @@ def too_many_unlike(name: str, limit: int, deciding: Iterable[CodeType]) -> Path
 
 
 def too_many_recursions(name: str, limit: int) -> LimitError:
-    """Return the error for a function that calls itself without an end that is known."""
+    """Return the error for a function that calls itself without a known end."""
     return LimitError(
         f"{name} calls itself {limit} times",
         where=user_place(),

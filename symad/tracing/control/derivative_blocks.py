@@ -1,9 +1,9 @@
 """Derivatives taken in the code of a function whose loops are recorded.
 
-The function that is differentiated is traced once, on leaves of the graph in place of its arguments, with its loops;
-what it captures from around it becomes an input too, in which it is not differentiated. Its derivative is a rolled
-program, made by what `Scope.differentiate` says, and stands between the nodes of the graph as a loop does: transforms
-around it differentiate it again. So a captured value and an argument that equals it stay apart at every level.
+The inner function is traced once with its loops, on leaves of the graph in place of its arguments. Captured values
+become inputs too, in which it is not differentiated. Its derivative is a rolled program, made by `Scope.differentiate`,
+and stands between the nodes of the graph like a loop: outer transforms differentiate it again. So a captured value and
+an argument of equal value stay different at every level.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NOTHING = Program([], [], {}, (), (), "nothing")
 
 @dataclass(frozen=True)
 class Differentiation:
-    """What makes derivatives of functions with loops, and those functions that were found to be too small for any."""
+    """The maker of derivatives of functions with loops, and the keys of functions that are too small for one."""
 
     make: Callable[..., tuple[RolledProgram, Sequence[Loop]] | None]
     small: set[Any] = field(default_factory=set)
@@ -59,7 +59,7 @@ class NotABlockError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Taken:
-    """What a derivative gives: traced arrays, and the patterns of those that are the data of sparse matrices."""
+    """A derivative: traced arrays, and the patterns of those that are the data of sparse matrices."""
 
     arrays: list[Any]
     patterns: list[SparsityPattern | None]
@@ -67,11 +67,7 @@ class Taken:
 
 @dataclass(frozen=True, eq=False)
 class Inner:
-    """A function that is differentiated in the code of another one: its trace between leaves, as a program can have it.
-
-    `inputs` are the nodes of the arguments, and those that are captured; `traced` has leaves for the former, and the
-    captured nodes themselves.
-    """
+    """A function that is differentiated in the code of another one: its trace between leaves, in a program's form."""
 
     scope: Scope  # of the function around it
     graph: Graph
@@ -83,7 +79,7 @@ class Inner:
     loops: tuple[Loop, ...]
     size: int  # nodes that it needs
     has_rules: bool  # whether a custom or implicit derivative is in it
-    key: Any  # what tells it from other functions, as far as can be told
+    key: Any  # of the function, as far as it can be identified
     state: ReachableState  # before it was called
     of_arrays: bool  # whether some of its loops are operations on large arrays
 
@@ -94,52 +90,51 @@ class Inner:
         """
         try:
             with discarding_recorded_errors():
-                made = self.scope.differentiate.make(self, kind, **options)
-                if made is None:
+                derived = self.scope.differentiate.make(self, kind, **options)
+                if derived is None:
                     return None
                 arrays = lift(self.scope, seeds, paths_of(seeds, [kind] * len(seeds))).arrays
-                program, found = made
-                return self._written(program, found, [*self.inputs, *arrays], kind)
+                program, loops = derived
+                return self._written(program, loops, [*self.inputs, *arrays], kind)
         except (LimitError, InvariantError):
             raise
         except (WorkbenchError, NotABlockError):  # refused in the graph too, there with the user's line
             return None
 
     def put_back(self) -> None:
-        """Put back what the function has changed: it will be called again, to be differentiated in the graph."""
+        """Restore the state that the function has changed: it is called again, to be differentiated in the graph."""
         self.state.restore(user_place())
         if not self.loops:
             self.scope.differentiate.small.add(self.key)
 
     @property
     def inputs(self) -> list[Nodes]:
-        """The nodes around that the inputs of its program stand for."""
+        """The outer nodes that are the inputs of its program."""
         return [*self.arguments.arrays, *([self.captured] if self.captured.size else [])]
 
     @property
     def leaves(self) -> list[Nodes]:
-        """The nodes that they have inside."""
+        """The inner nodes of these inputs."""
         return [*self.parameters.arrays, *self.inputs[len(self.arguments.arrays) :]]
 
     def _written(self, program: RolledProgram, found: Sequence[Loop], inputs: list[Nodes], kind: str) -> Taken:
-        if [array.shape for array in program.inputs] != [nodes.shape for nodes in inputs]:
+        shapes = [array.shape for array in program.inputs]
+        if shapes != [nodes.shape for nodes in inputs] or not all(buffer.size for buffer in program.buffers):
             raise NotABlockError
-        if not all(buffer.size for buffer in program.buffers):
-            raise NotABlockError
-        made = [leaves(self.graph, array.size) for array in program.outputs]
-        results = tuple(LoopResult(number, "each", nodes) for number, nodes in enumerate(made))
+        outputs = [leaves(self.graph, array.size) for array in program.outputs]
+        results = tuple(LoopResult(number, "each", nodes) for number, nodes in enumerate(outputs))
         assert self.scope.loops is not None
         self.scope.loops[object()] = RolledBlock(
             NOTHING, 1, tuple(nodes.ravel() for nodes in inputs), results,
             origin=f"{kind} of {self.name}", program=program, found=tuple(found),
         )  # fmt: skip
         self.graph.place_all(len(self.graph.marks), user_frame)
-        shaped = [nodes.reshape(array.shape) for nodes, array in zip(made, program.outputs, strict=True)]
+        shaped = [nodes.reshape(array.shape) for nodes, array in zip(outputs, program.outputs, strict=True)]
         return Taken([from_nodes(nodes, self.scope) for nodes in shaped], [array.pattern for array in program.outputs])
 
 
 def scope_of_code() -> Scope | None:
-    """Return the innermost scope where loops are written down and differentiated, as in code that is compiled."""
+    """Return the innermost scope whose loops are recorded and differentiated, as in code that is compiled."""
     scope = innermost_scope()
     return None if scope is None or scope.loops is None or scope.differentiate is None else scope
 
@@ -147,17 +142,17 @@ def scope_of_code() -> Scope | None:
 def inner_function(
     f: Callable[..., Any], arguments: tuple[Any, ...], names: Sequence[str], seeds: Any = ()
 ) -> Inner | None:
-    """Return a function whose derivative at traced values is taken in a function whose loops are written down.
+    """Return a function that is differentiated at traced values in a function whose loops are recorded.
 
-    None where it is not; where nothing is traced; and where it cannot be traced for itself.
+    None if loops are not recorded, if no value is traced, and if the function cannot be traced on its own.
     """
     scope = scope_of_code()
     if scope is None or scope.loops is None:
         return None
-    given = containers.flatten((arguments, seeds))[0]
-    if not any(isinstance(leaf, Traced) for leaf in given):
+    values = containers.flatten((arguments, seeds))[0]
+    if not any(isinstance(leaf, Traced) for leaf in values):
         return None
-    key = _key(f, given)
+    key = _key(f, values)
     if key in scope.differentiate.small or (state := ReachableState(f, restores=True)).unknown:
         return None
     written = len(scope.loops)
@@ -176,7 +171,7 @@ def inner_function(
 
 
 def _key(f: Any, values: Sequence[Any]) -> Any:
-    """Return what tells a function at some values from others: its code, what it calls, and the values' shapes."""
+    """Return a key of a function at some values: its code, the functions that it calls, and the values' shapes."""
     while hasattr(f, "__wrapped__"):
         f = f.__wrapped__
     code = getattr(f, "__code__", None)
@@ -196,23 +191,23 @@ def _traced(
     key: Any,
 ) -> Inner:
     graph = scope.graph
-    given = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
+    actual = lift(scope, arguments, paths_of(arguments, names), differentiable=True)
     start = len(graph)
     with open_scope() as inner:
-        parameters = given.refill(leaves(graph, given.size))
+        parameters = actual.refill(leaves(graph, actual.size))
         inner.parameters, inner.loops = parameters.nodes, {}
         inner.arrays = None if scope.arrays is None else scope.arrays.within(inner)
         result = result_of(f, inner, lambda: call(f, lambda: wrap(inner, parameters)), of_captured=True)
         loops = tuple(inner.loops.values())
         of_arrays = inner.arrays is not None and inner.arrays.written_down > 0
         if isinstance(inner.paths, Paths) and inner.paths.explored > 1 and not state.unchanged():
-            raise NotABlockError  # the code around would see what the last path has changed
+            raise NotABlockError  # the code around would see the changes of the last path
     if has_truths(graph, result.nodes):
         raise NotABlockError
     needed, captured = _needed(graph, start, parameters.nodes, result.nodes, loops)
     has_rules = any(needed[rule] for rule in graph.rules)
     return Inner(
-        scope, graph, name_of(f), given, captured, parameters, result, loops, int(needed.sum()), has_rules, key,
+        scope, graph, name_of(f), actual, captured, parameters, result, loops, int(needed.sum()), has_rules, key,
         state, of_arrays,
     )  # fmt: skip
 
@@ -220,13 +215,13 @@ def _traced(
 def _needed(
     graph: Graph, start: int, parameters: Nodes, results: Nodes, loops: Sequence[Loop]
 ) -> tuple[NDArray[np.bool_], Nodes]:
-    """Return which nodes a function needs, and those that it captures: numbers of its own aside."""
+    """Return which nodes a function needs, and the nodes that it captures, without numbers."""
     flat = flattened(graph)
-    is_leaf, given = ~flat.is_operation, np.zeros(len(flat), dtype=bool)
+    is_leaf, is_given = ~flat.is_operation, np.zeros(len(flat), dtype=bool)
     for nodes in (parameters, *(use.nodes for loop in loops for use in loop.results)):
-        given[nodes] = True
+        is_given[nodes] = True
     wave = distinct(np.concatenate([results, *(nodes for loop in loops for nodes in loop.nodes_read)]))
-    seen, captured, stack = given.copy(), [], wave[~(given | is_leaf)[wave]].tolist()
+    seen, captured, stack = is_given.copy(), [], wave[~(is_given | is_leaf)[wave]].tolist()
     seen[wave] = True
     while stack:
         node = stack.pop()
@@ -236,10 +231,10 @@ def _needed(
         for part in graph.operands[node]:
             stack += [] if seen[part] or is_leaf[part] else [part]
             seen[part] = True
-    found = np.flatnonzero(seen & is_leaf & ~given)
-    for code in distinct(flat.codes[found]).tolist():  # also slots that were made inside for a loop around: `x[k]`
-        its = found[flat.codes[found] == code].tolist()
-        all_are = flat.heads[code] is sp.Symbol  # whose atoms need not be made
-        captured += its if all_are else [leaf for leaf in its if can_be_input(graph.atoms[leaf])]
+    others = np.flatnonzero(seen & is_leaf & ~is_given)
+    for code in distinct(flat.codes[others]).tolist():  # also inner slots of an outer loop: `x[k]`
+        alike = others[flat.codes[others] == code].tolist()
+        are_symbols = flat.heads[code] is sp.Symbol  # whose atoms need not be made
+        captured += alike if are_symbols else [leaf for leaf in alike if can_be_input(graph.atoms[leaf])]
     seen[captured] = False
     return seen, np.array(sorted(captured), dtype=np.int64)

@@ -1,8 +1,8 @@
 """Recognise recorded loops with equal bodies, also in another run of the function.
 
-A function is run once for each of its paths, in one graph. What the runs have in common has to be one loop, or the
-conditions on its results would be others in each run. In later runs constants are older than what is computed with
-them, and the two operands of a sum stand the other way round; so the key says nothing of their order.
+A function runs once for each of its paths, in one graph. A loop that the runs have in common must be one loop, or the
+conditions on its results would differ in each run. In later runs constants are older than the nodes that use them, and
+the two operands of a sum change places; so the key does not depend on their order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from symad.graph.graph import Graph
 
 
 def key_of(loop: Loop) -> Any:
-    """Return what tells loops apart."""
+    """Return a key of a loop."""
     columns = [*loop.reads, *(use.initial for use in loop.carries), *(use.nodes for use in loop.results)]
     kinds = tuple((use.output, use.kind) for use in loop.results)
     outputs = tuple(use.output for use in loop.carries)
@@ -29,7 +29,7 @@ def key_of(loop: Loop) -> Any:
 
 
 def rows_of(program: Program) -> Any:
-    """Return what tells programs apart that compute something else.
+    """Return a key of the operations of a program.
 
     >>> x, heads = sp.Symbol("slot_0"), [sp.Symbol, sp.Integer, sp.Add]
     >>> from codegen.ir.program import Output
@@ -44,22 +44,22 @@ def rows_of(program: Program) -> Any:
     for row, (head, parts) in enumerate(zip(program.heads, program.operands, strict=True)):
         below = [known[part] for part in parts]
         name = f"{head.__module__}.{head.__qualname__}" if parts else sp.srepr(program.atoms[row])
-        found = hashlib.blake2b(name.encode(), digest_size=32)
+        hashed = hashlib.blake2b(name.encode(), digest_size=32)
         for part in sorted(below) if head in COMMUTATIVE and len(below) == 2 else below:
-            found.update(part)
-        known.append(found.digest())
+            hashed.update(part)
+        known.append(hashed.digest())
     return tuple(tuple(known[row] for row in output.rows) for output in program.outputs)
 
 
 def without_aliases(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
-    """Return the same nodes without aliases on their way: the same ones for every level that is opened anew."""
+    """Return nodes without the aliases on their way: the same nodes for every level that opens again."""
     bare: dict[int, int] = {}
     copy_rows(graph, needed(graph, list(nodes), bare), graph, bare, lambda leaf: leaf)
     return tuple(bare[node] for node in nodes)
 
 
 def digest(column: Reads) -> bytes:
-    """Return what tells columns apart."""
+    """Return a key of a column."""
     if column.strides == (0,):
         return b"%d times %d" % (len(column), column[0])
     return column.dtype.char.encode() + hashlib.blake2b(column.tobytes(), digest_size=32).digest()

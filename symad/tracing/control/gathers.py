@@ -25,9 +25,9 @@ OPERATIONS: dict[Head, Callable[..., Whole]] = {
 
 
 def gathered(graph: Graph, known: Mapping[int, Whole], count: int, nodes: Nodes, key: Any) -> Nodes | None:
-    """Return `nodes[key]` in every repetition, the repetitions first; None where the index is not known.
+    """Return `nodes[key]` in every repetition, the repetitions first; None if the index is not known.
 
-    `known` has the whole numbers that slots stand for in every repetition.
+    `known` has the values of whole-number slots in every repetition.
 
     >>> graph = Graph()
     >>> k = graph.own_leaf(sp.Symbol("k"))
@@ -40,26 +40,26 @@ def gathered(graph: Graph, known: Mapping[int, Whole], count: int, nodes: Nodes,
     if any(column is None for column in columns):
         return None
     if len(columns) == 1 or all(isinstance(column, int) or np.ndim(column) == 1 for column in columns):
-        found: Nodes = nodes[tuple(columns)]
-        return found
+        result: Nodes = nodes[tuple(columns)]
+        return result
     pieces = [nodes[tuple(c[k] if isinstance(c, np.ndarray) else c for c in columns)] for k in range(count)]
     return np.stack(pieces)
 
 
 def _column(graph: Graph, known: Mapping[int, Whole], part: Any) -> Any:
-    """Return a part of an index in all repetitions, or as it is where it is the same in all."""
+    """Return a part of an index in all repetitions; unchanged if it is the same in all."""
     if isinstance(part, Scalar):
         return None if is_boolean(graph, part.node) else whole_numbers(graph, known, part.node)
     if isinstance(part, Array):
         values = [whole_numbers(graph, known, node) for node in part.nodes.ravel().tolist()]
-        found = np.broadcast_arrays(*[value for value in values if value is not None])
-        whole = len(found) == len(values) > 0
-        return np.stack(found, -1).reshape(-1, *part.shape) if whole else None
+        columns = np.broadcast_arrays(*[value for value in values if value is not None])
+        whole = len(columns) == len(values) > 0
+        return np.stack(columns, -1).reshape(-1, *part.shape) if whole else None
     return None if part is None or isinstance(part, np.ndarray | list) else part
 
 
 def whole_numbers(graph: Graph, known: Mapping[int, Whole], node: int) -> Whole | None:
-    """Return the values of a node that is made of slots and whole numbers by sums, products and remainders."""
+    """Return the values of a node that sums, products and remainders make of slots and whole numbers; else None."""
     needed, stack = set[int](), [node]
     while stack:
         part = stack.pop()
@@ -77,5 +77,5 @@ def whole_numbers(graph: Graph, known: Mapping[int, Whole], node: int) -> Whole 
             return None
         else:
             values[part] = OPERATIONS[graph.heads[part]](*[values[operand] for operand in operands])
-    found: Whole = values[node]
-    return found
+    result: Whole = values[node]
+    return result

@@ -1,8 +1,8 @@
 """What decided conditions imply: `x < 0` implies `x < 1` and excludes `x >= 0`.
 
-Used to follow no path that nothing can take. The reasoning is simple and never wrong: a set of intervals for each
-quantity that is compared with numbers, the sign of the difference for two quantities, three-valued logic for
-connectives, and NaN, for which every comparison but != is false, is a possible value until a comparison held.
+Paths that no value can take are not followed. The reasoning is simple and sound: a set of intervals for each quantity
+that is compared with numbers, the sign of the difference for two quantities, three-valued logic for connectives. NaN,
+for which every comparison but != is false, is a possible value until a comparison holds.
 """
 
 from __future__ import annotations
@@ -30,26 +30,26 @@ _SIGNS = {
 }  # fmt: skip
 
 
-def _both(one: Intervals, other: Intervals) -> Intervals:
-    """Return the numbers that are in both."""
-    met = [(max(low, bottom), min(high, top)) for low, high in one for bottom, top in other]
-    return tuple((low, high) for low, high in met if low <= high)
+def _both(first: Intervals, second: Intervals) -> Intervals:
+    """Return the intersection."""
+    pairs = [(max(low, bottom), min(high, top)) for low, high in first for bottom, top in second]
+    return tuple((low, high) for low, high in pairs if low <= high)
 
 
-def _outside(found: Intervals) -> Intervals:
+def _outside(intervals: Intervals) -> Intervals:
     """Return the numbers that are in none of the intervals.
 
     >>> _outside((((0.0, 0), (1.0, -1)),))
     (((-inf, 0), (0.0, -1)), ((1.0, 0), (inf, 0)))
     """
-    lows = [_LOWEST, *[(number, step + 1) for _, (number, step) in found]]
-    highs = [*[(number, step - 1) for (number, step), _ in found], _HIGHEST]
+    lows = [_LOWEST, *[(number, step + 1) for _, (number, step) in intervals]]
+    highs = [*[(number, step - 1) for (number, step), _ in intervals], _HIGHEST]
     return tuple((low, high) for low, high in zip(lows, highs, strict=True) if low <= high)
 
 
 @dataclass(frozen=True)
 class _Where:
-    """Where a condition on one quantity holds: for which numbers, and whether for NaN."""
+    """The values of one quantity for which a condition holds: numbers, and whether NaN is one."""
 
     quantity: tuple[int, ...]
     numbers: Intervals
@@ -64,13 +64,13 @@ class _Where:
 
 @dataclass(frozen=True)
 class _Range:
-    """The values a quantity can still have: numbers, and perhaps NaN."""
+    """The possible values of a quantity: numbers, and perhaps NaN."""
 
     numbers: Intervals = _ALL
     nan: bool = True
 
     def truth(self, where: _Where) -> bool | None:
-        """Whether a condition on the quantity holds; what no value can meet does not."""
+        """Whether a condition on the quantity holds; False if no value is possible."""
         possible = {where.nan} if self.nan else set()
         if _both(self.numbers, where.numbers):
             possible.add(True)
@@ -83,7 +83,7 @@ class _Range:
 
 
 class Knowledge:
-    """What follows from the conditions assumed so far.
+    """The consequences of the conditions assumed so far.
 
     >>> graph = Graph()
     >>> x, zero, one = graph.leaf(sp.Symbol("x")), graph.number(0), graph.number(1)
@@ -97,21 +97,21 @@ class Knowledge:
         self, graph: Graph, known: Knowledge | None = None, met: dict[int, _Where | None] | None = None
     ) -> None:
         self._graph = graph
-        self._met = {} if met is None else met  # where conditions hold, as far as it was asked, on any path
+        self._met = {} if met is None else met  # where conditions hold, for those asked so far on any path
         self._decided: dict[int, bool] = {} if known is None else dict(known._decided)
         self._ranges: dict[tuple[int, ...], _Range] = {} if known is None else dict(known._ranges)
 
     def truth(self, condition: int) -> bool | None:
         """Return whether a condition holds, None when it may or may not."""
-        found: dict[int, bool | None] = {}
+        truths: dict[int, bool | None] = {}
         for node in self._connected(condition):
-            parts = [found.get(operand) for operand in self._graph.operands[node]]
-            found[node] = self._decided[node] if node in self._decided else self._combined(node, parts)
-        where = self._where(condition) if found[condition] is None and self._is_joined(condition) else None
-        return found[condition] if where is None else self._range(where).truth(where)
+            parts = [truths.get(operand) for operand in self._graph.operands[node]]
+            truths[node] = self._decided[node] if node in self._decided else self._combined(node, parts)
+        where = self._where(condition) if truths[condition] is None and self._is_joined(condition) else None
+        return truths[condition] if where is None else self._range(where).truth(where)
 
     def assume(self, condition: int, outcome: bool) -> None:
-        """Take a condition for decided."""
+        """Take a condition as decided."""
         stack = [(condition, outcome)]
         while stack:
             node, holds = stack.pop()
@@ -121,22 +121,22 @@ class Knowledge:
                 stack.append((operands[0], not holds))
             elif (head is sp.And and holds) or (head is sp.Or and not holds):
                 stack += [(operand, holds) for operand in operands]
-            else:
-                self._narrow(node, holds)
+            elif (where := self._where(node)) is not None:
+                self._ranges[where.quantity] = self._range(where).within(where if holds else where.negated())
 
     def bounds(self, node: int) -> Bounds:
-        """Return the bounds of a quantity that the conditions assumed leave."""
+        """Return the bounds of a quantity under the assumed conditions."""
         known = self._ranges.get((node,))
         if known is None or not known.numbers:
             return ANY
         return Bounds(known.numbers[0][0][0], known.numbers[-1][1][0], known.nan)
 
     def leaves_only_nan(self) -> bool:
-        """Whether the conditions assumed can hold together only where some quantity is NaN."""
+        """Whether the assumed conditions can hold together only if some quantity is NaN."""
         return any(not known.numbers for known in self._ranges.values())
 
     def _connected(self, condition: int) -> list[int]:
-        """Return a condition and the conditions it is made of, the parts first."""
+        """Return a condition and its parts, parts first."""
         seen, stack = {condition}, [condition]
         while stack:
             node = stack.pop()
@@ -161,16 +161,11 @@ class Knowledge:
     def _range(self, where: _Where) -> _Range:
         return self._ranges.get(where.quantity, _Range())
 
-    def _narrow(self, node: int, holds: bool) -> None:
-        where = self._where(node)
-        if where is not None:
-            self._ranges[where.quantity] = self._range(where).within(where if holds else where.negated())
-
     def _is_joined(self, condition: int) -> bool:
         return self._graph.heads[condition] in (sp.And, sp.Or, sp.Not)
 
     def _where(self, condition: int) -> _Where | None:
-        """Return where a condition on one quantity holds, None for conditions of other kinds."""
+        """Return where a condition on one quantity holds, None for other conditions."""
         if condition not in self._met:
             first, last = self._end(condition, 0), self._end(condition, -1)
             alike = first is not None and last is not None and first.quantity == last.quantity
@@ -179,32 +174,32 @@ class Knowledge:
         return self._met[condition]
 
     def _end(self, condition: int, side: int) -> _Where | None:
-        """Return where the first or the last comparison in a condition holds."""
+        """Return where the first (0) or the last (-1) comparison in a condition holds."""
         while self._is_joined(condition):
             condition = self._graph.operands[condition][side]
         return self._compared(condition) if self._graph.heads[condition] in _SIGNS else None
 
     def _joined(self, condition: int) -> _Where | None:
-        made: dict[int, _Where] = {}
+        regions: dict[int, _Where] = {}
         for node in self._connected(condition):
-            head, parts = self._graph.heads[node], [made.get(operand) for operand in self._graph.operands[node]]
+            head, parts = self._graph.heads[node], [regions.get(operand) for operand in self._graph.operands[node]]
             whole = [part for part in parts if part is not None]
             if head in _SIGNS:
-                found = self._compared(node)
+                region = self._compared(node)
             elif head not in (sp.And, sp.Or, sp.Not) or len(whole) < len(parts):
                 return None
             elif head is sp.And:
-                found = reduce(_Where.conjoined, whole)
+                region = reduce(_Where.conjoined, whole)
             else:  # not a, or a | b = ~(~a & ~b); Not has one part
                 negated = reduce(_Where.conjoined, [part.negated() for part in whole])
-                found = negated if head is sp.Not else negated.negated()
-            if found is None or any(part.quantity != found.quantity for part in islice(made.values(), 1)):
+                region = negated if head is sp.Not else negated.negated()
+            if region is None or any(part.quantity != region.quantity for part in islice(regions.values(), 1)):
                 return None
-            made[node] = found
-        return made[condition]
+            regions[node] = region
+        return regions[condition]
 
     def _compared(self, node: int) -> _Where | None:
-        """Return where a comparison holds; the quantity of two nodes is their difference."""
+        """Return where a comparison holds. The quantity of two nodes is their difference."""
         left, right = self._graph.operands[node]
         sign = _SIGNS[self._graph.heads[node]]
         if constant(self._graph, left) is not None or left > right:

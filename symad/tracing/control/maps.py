@@ -48,17 +48,21 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
             moved = [np.moveaxis(array, 0, axis) for array, axis in zip(empty, axes, strict=True)]
             return containers.unflatten(tree.structure, moved)
         with written_if_possible():
-            return _whole_map(f, operands, out_axes)
-        return unrolled_map(f, operands, out_axes)
+            tree, leaves = written_map(f, operands)
+            axes = _output_axes(f, out_axes, containers.unflatten(tree.structure, leaves), tree.shapes)
+            pairs = zip(leaves, axes, strict=True)
+            moved = [wrap(np.moveaxis(leaf.nodes, 0, axis), leaf.scope) for leaf, axis in pairs]
+            return containers.unflatten(tree.structure, moved)
+        return _unrolled_map(f, operands, out_axes)
 
-    made = Transformed.of(mapped, f)
-    update_wrapper(made, f)
-    made.made_by = vmap, (f, in_axes, out_axes), {}
-    return made
+    transformed = Transformed.of(mapped, f)
+    update_wrapper(transformed, f)
+    transformed.made_by = vmap, (f, in_axes, out_axes), {}
+    return transformed
 
 
-def unrolled_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> Any:
-    """Return the results of all repetitions, stacked, carried out one by one."""
+def _unrolled_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> Any:
+    """Return the stacked results of all repetitions."""
     results: list[FlatContainer] = []
     for k in range(operands.count):
         results.append(flat_result(f, f(*operands.row(k))))
@@ -67,13 +71,6 @@ def unrolled_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> An
     axes = _output_axes(f, out_axes, first.refill(first.leaves), first.shapes)
     columns = zip(*[result.leaves for result in results], strict=True)
     return first.refill([stacked(column, axis) for column, axis in zip(columns, axes, strict=True)])
-
-
-def _whole_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> Any:
-    tree, leaves = written_map(f, operands)
-    axes = _output_axes(f, out_axes, containers.unflatten(tree.structure, leaves), tree.shapes)
-    moved = [wrap(np.moveaxis(leaf.nodes, 0, axis), leaf.scope) for leaf, axis in zip(leaves, axes, strict=True)]
-    return containers.unflatten(tree.structure, moved)
 
 
 def _operands(f: Callable[..., Any], args: tuple[Any, ...], in_axes: Any) -> Operands:

@@ -1,11 +1,11 @@
 """Merge two results under a condition: compute common parts once, and select where they differ.
 
-`f(a, s)` where c holds, else `f(b, s)`, is f of the choice between a and b, and s: the same bits, and the same
-derivatives, as each head is evaluated at the operands of the branch that is taken. Where two results part in several
-places, one choice for each of them may cost more than a choice between the results; both are counted.
+`f(a, s)` where c holds, else `f(b, s)`, equals f(choice of a or b, s): the same bits and the same derivatives, because
+each head is evaluated at the operands of the branch that is taken. Where two results differ in several places, a choice
+at each place may cost more than one between the results; the operations of both are counted.
 
-A head is not looked into where its derivative is that of an equal composition (log(1 + exp(u)): see `partials`), which
-a choice inside would hide, nor at a constant operand, such as an order or an exponent, but for sums and products.
+No choice moves into a head that is differentiated as part of a composition (log(1 + exp(u)): see `partials`), which it
+would hide, nor to a constant operand, such as an order or an exponent, except in sums and products.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Pair = tuple[int, int]  # a node where the condition holds, and one where it doe
 def merged(graph: Graph, condition: int, holds: Tree, fails: Tree, start: int = 0) -> Tree:
     """Return one of two trees that are alike, leaf by leaf the first where a condition holds, else the second.
 
-    Nodes below `start` were there before: pairs of them are chosen between as they are.
+    Nodes below `start` are older than both trees. No choice moves into a pair of them.
 
     >>> import numpy as np
     >>> graph = Graph()
@@ -56,10 +56,10 @@ def merged(graph: Graph, condition: int, holds: Tree, fails: Tree, start: int = 
 
 
 class _Parted:
-    """Pairs of nodes, followed down as long as both are the same head: `below` has the pairs of operands that differ.
+    """Pairs of nodes, followed down while both have the same head: `below` has the pairs of operands that differ.
 
-    None for a pair that is not looked into: of loops, where one result is of a later step than the other, pairs would
-    lead back through all steps; they end at a node that is on the one side as well as on the other.
+    None ends the descent. In loops one result may be a later step of the other, and pairs would lead back through all
+    steps. So they end at a node that occurs on both sides.
     """
 
     def __init__(self, graph: Graph, pairs: Iterable[Pair], start: int) -> None:
@@ -74,58 +74,58 @@ class _Parted:
                 order.append(pair)
                 is_later_step = pair[0] in second or pair[1] in first
                 is_end = is_later_step or max(pair) < start or len(order) >= most
-                found = None if is_end else self._operands(*pair)
-                self.below[pair] = found
-                stack += found or ()
-                first.update(left for left, _ in found or ())
-                second.update(right for _, right in found or ())
+                differing = None if is_end else self._operands(*pair)
+                self.below[pair] = differing
+                stack += differing or ()
+                first.update(left for left, _ in differing or ())
+                second.update(right for _, right in differing or ())
         for pair in sorted(order):  # operands come before what they are operands of
             inside = self.below[pair]
-            if inside is not None and any(self._is_truth(each) and self.below[each] is None for each in inside):
+            if inside is not None and any(self._is_truth(part) and self.below[part] is None for part in inside):
                 self.below[pair] = None  # a choice between truth values is no cheaper than one between numbers
 
     def ways(self, roots: Iterable[Pair]) -> list[set[Pair]]:
-        """Return where choices may stand: as far down as there is one for each result; and as far down as possible."""
+        """Return sets of pairs to choose between: as far down as one for each result, and as far down as possible."""
         ends: dict[Pair, Pair] = {}
         for pair in sorted(self.below):
-            inside = {ends[each] for each in self.below[pair] or ()}
+            inside = {ends[part] for part in self.below[pair] or ()}
             ends[pair] = inside.pop() if len(inside) == 1 else pair
         highest = {ends[pair] for pair in roots if pair[0] != pair[1]}
         lowest = {pair for pair, inside in self.below.items() if inside is None}
         return [highest] if highest <= lowest else [highest, lowest]
 
     def common(self) -> set[int]:
-        """Return the nodes on which all ways rest."""
+        """Return the nodes that every such set needs."""
         parted = {node for pair, inside in self.below.items() if inside is None for node in pair}
         inner = [pair for pair, inside in self.below.items() if inside is not None]
-        return parted | {one for pair in inner for one, other in _aligned(self.graph, *pair) if one == other}
+        return parted | {first for pair in inner for first, second in _aligned(self.graph, *pair) if first == second}
 
     def written(self, condition: int, roots: Sequence[Pair], ends: Collection[Pair]) -> list[int]:
         """Return the nodes of results, with choices at the given pairs."""
-        graph, made, stack = self.graph, dict[Pair, int](), list(roots)
+        graph, chosen, stack = self.graph, dict[Pair, int](), list(roots)
         while stack:
             pair = stack[-1]
             left, right = pair
             inside = self.below.get(pair) if pair not in ends else None
-            missing = [each for each in inside or () if each not in made]
+            missing = [part for part in inside or () if part not in chosen]
             stack += missing
             if missing:
                 continue
             stack.pop()
-            if pair in made:
+            if pair in chosen:
                 continue
             if left == right:
-                made[pair] = left
+                chosen[pair] = left
             elif inside is None:
-                made[pair] = op.select(graph, condition, left, right)
+                chosen[pair] = op.select(graph, condition, left, right)
             else:
                 aligned = _aligned(graph, left, right)
-                parts = tuple(made.get(each, each[0]) for each in aligned)
-                made[pair] = graph.like(left, parts)
-        return [made[pair] for pair in roots]
+                parts = tuple(chosen.get(part, part[0]) for part in aligned)
+                chosen[pair] = graph.like(left, parts)
+        return [chosen[pair] for pair in roots]
 
     def _operands(self, left: int, right: int) -> list[Pair] | None:
-        """Return the operands in which two nodes differ, None where they are not looked into."""
+        """Return the operands in which two nodes differ, None if no choice moves into them."""
         graph = self.graph
         head = graph.heads[left]
         if head is not graph.heads[right] or head is Alias or not graph.operands[left]:
@@ -138,7 +138,7 @@ class _Parted:
         return differ
 
     def _is_own(self, node: int) -> bool:
-        """Whether a node is differentiated as the head that it is, or as the square of its operand."""
+        """Whether a node is differentiated by its own head, or as the square of its operand."""
         _, operands = derivative_form(self.build, node)
         own = self.graph.operands[node]
         return all(operand in own or self.build.constant(operand) is not None for operand in operands)
@@ -148,11 +148,11 @@ class _Parted:
 
 
 def _aligned(graph: Graph, left: int, right: int) -> list[Pair]:
-    """Return operands in pairs; of sums and products, what both have is paired with itself."""
-    one, other = graph.operands[left], graph.operands[right]
-    if len(one) == 2 and graph.heads[left] in COMMUTATIVE and (one[0] == other[1] or one[1] == other[0]):
-        other = other[::-1]
-    return list(zip(one, other, strict=True))
+    """Return operands in pairs. In sums and products, a common operand is paired with itself."""
+    first, second = graph.operands[left], graph.operands[right]
+    if len(first) == 2 and graph.heads[left] in COMMUTATIVE and (first[0] == second[1] or first[1] == second[0]):
+        second = second[::-1]
+    return list(zip(first, second, strict=True))
 
 
 def _is_constant(graph: Graph, node: int) -> bool:
@@ -160,10 +160,10 @@ def _is_constant(graph: Graph, node: int) -> bool:
 
 
 def without_aliases(graph: Graph, nodes: Sequence[int], kept: dict[int, int]) -> list[int]:
-    """Return nodes without aliases, but for those that `kept` has, which also gets what becomes of the others.
+    """Return nodes without aliases, except those in `kept`, which gets the results for all others.
 
-    Levels that are closed made their aliases anew in each run, and the values are the same. An alias with a rule of its
-    own stays, as its derivative is not that of its value; so do the nodes in which the rule has derivatives.
+    Closed levels made new aliases of the same values in each run. An alias with a rule of its own stays, because its
+    derivative is not that of its value; so do the nodes in which the rule has derivatives.
     """
     for rule in graph.rules:
         kept.update((node, node) for node in (rule, *graph.operands[rule][1:]))

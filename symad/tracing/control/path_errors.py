@@ -9,13 +9,13 @@ from symad.tracing.calling.user_place import met_by_user, raised_by_user, raised
 from symad.tracing.values.scalar import Scalar
 from symad.tracing.values.whole_values import NoNumberError, OutsideError
 
-# What a function raises is said to have no value there; but for these, which tell of mistakes in the code
+# A function has no value where it raises an error, except for these, which show mistakes in the code
 _MISTAKES = (TypeError, AttributeError, NameError, LookupError, ImportError, NotImplementedError)
 _MATHS = ("math domain error", "expected a ")  # how the math module words its ValueError
 
 
 def is_of_function(error: Exception) -> bool:
-    """Whether the function raises an error itself, and means it, or what it computes with plain numbers does."""
+    """Whether the function raises an error itself, on purpose or by a computation with plain numbers."""
     if isinstance(error, (*_MISTAKES, WorkbenchError)):
         return False
     if raised_by_user(error) or isinstance(error, ArithmeticError) or str(error).startswith(_MATHS):
@@ -25,9 +25,9 @@ def is_of_function(error: Exception) -> bool:
 
 
 def is_of_values(error: Exception, *, lengths: bool, no_number: bool) -> bool:
-    """Whether an error comes of whole numbers that were decided on this path: indices, keys, `lengths`.
+    """Whether whole numbers that were decided on this path cause an error: indices, keys, `lengths`.
 
-    With `no_number`, an index was asked of a value that is no number.
+    With `no_number`, a value that is no number was used as an index.
     """
     if isinstance(error, KeyError):
         return any(type(key) is Scalar for key in error.args)

@@ -21,7 +21,7 @@ from symad.tracing.values.container_types import NAMESPACE
 from symad.tracing.values.node_trees import Tree
 
 Guards = tuple[int | None, ...]  # of which one holds; None always does
-RAISED = object()  # in place of a result: the function has none on this path
+RAISED = object()  # in place of a result that a path does not have
 UNIONS: dict[type, Callable[[Sequence[Any]], Sequence[Any]]] = {}  # for results whose structure depends on the path
 
 
@@ -31,7 +31,7 @@ class UnlikeResultsError(ArgumentError):
 
 @dataclass(frozen=True)
 class Result:
-    """What a path gives: nodes, or None where the function raises; and the guards under which it has no value."""
+    """The result of a path: nodes, or None where the function raises; and the guards under which it has no value."""
 
     tree: Tree | None
     raised: Guards
@@ -48,10 +48,10 @@ def lifted(values: list[Any], raised: Sequence[Guards], lift: Callable[[Any], Tr
 def of_all_paths(
     graph: Graph, name: str, paths: Sequence[Decisions], results: Sequence[Result], plain: dict[int, int], start: int
 ) -> Result:
-    """Return the result of a function, merged of those of neighbouring paths, which differ in their last decision.
+    """Return the result of a function: neighbouring paths, which differ in their last decision, are merged.
 
-    `plain` has what becomes of aliases (see `without_aliases`); nodes below `start` are older than the paths.
-    UnlikeResultsError where two cannot be one.
+    `plain` maps nodes to nodes without aliases (see `without_aliases`); nodes below `start` are older than the paths.
+    UnlikeResultsError if two results cannot be merged.
     """
     whole = next(result.tree for result in results if result.tree is not None)
     stack: list[tuple[Decisions, Result]] = []
@@ -64,16 +64,16 @@ def of_all_paths(
             (decisions, holds), (_, fails) = stack[-2:]
             del stack[-2:]
             stack.append((decisions[:-1], _either(graph, decisions[-1].condition, holds, fails, start)))
-    ((_, one),) = stack
-    return one
+    ((_, merged_result),) = stack
+    return merged_result
 
 
 def _either(graph: Graph, condition: int, holds: Result, fails: Result, start: int) -> Result:
-    """Return the result of two paths; where one of them has no value, any will do."""
+    """Return the result of two paths; if one of them has no value, that of the other."""
     build = Builder(graph)
     sides = ((condition, holds.raised), (build.negate(condition), fails.raised))
-    found = [build.both(side, guard) for side, guards in sides for guard in guards]
-    raised: Guards = (reduce(build.either, found),) if found else ()
+    conditions = [build.both(side, guard) for side, guards in sides for guard in guards]
+    raised: Guards = (reduce(build.either, conditions),) if conditions else ()
     if holds.tree is None or fails.tree is None:
         return Result(fails.tree if holds.tree is None else holds.tree, raised)
     return Result(merged(graph, condition, holds.tree, fails.tree, start), raised)
@@ -99,7 +99,7 @@ def with_nan(graph: Graph, tree: Tree, condition: int | None) -> Tree:
 
 
 def _aligned(values: list[Any]) -> list[Any]:
-    """Return results with those parts whose structure depends on the path made alike (sparse matrices)."""
+    """Return results with parts whose structure depends on the path (sparse matrices) in a common structure."""
     whole = [k for k, value in enumerate(values) if value is not RAISED]
     parts = [optree.tree_flatten(values[k], lambda v: type(v) in UNIONS, namespace=NAMESPACE) for k in whole]
     if len({structure for _, structure in parts}) != 1 or not parts[0][0]:
@@ -109,10 +109,10 @@ def _aligned(values: list[Any]) -> list[Any]:
         kind = type(column[0])
         if kind in UNIONS and all(type(leaf) is kind for leaf in column):
             columns[k] = list(UNIONS[kind](column))
-    made = list(values)
+    aligned = list(values)
     for k, leaves in zip(whole, zip(*columns, strict=True), strict=True):
-        made[k] = optree.tree_unflatten(parts[0][1], leaves)
-    return made
+        aligned[k] = optree.tree_unflatten(parts[0][1], leaves)
+    return aligned
 
 
 def _form(value: Tree | list[tuple[int, ...]]) -> str:

@@ -1,13 +1,13 @@
 """Follow all paths of a function through its conditions: run it once for each, and merge the results.
 
-A trace on symbols has no numbers for `if` to follow. Each condition that the ones before do not decide is taken to
-hold; when the function has returned, the last decision that has not been tried both ways is reversed and the function
-runs again, until no decision is left (King 1976, symbolic execution).
+A trace on symbols has no numbers for `if` to follow. Each condition that earlier ones do not decide is assumed to hold.
+When the function has returned, the last decision that has not been tried both ways is reversed and the function runs
+again, until no decision is left (King 1976, symbolic execution).
 
-A function that is differentiated is followed where it is differentiated: its paths are merged into one result, of which
-the derivatives are taken once. A choice passes a derivative on under its condition, so they are those of the branch
-that Python takes. Where the function raises an error, its derivatives have no value either: the condition is handed on
-to the paths around, and what comes out in the end is NaN there.
+The paths of a differentiated function are followed at that level. They are merged into one result, which is
+differentiated once. A choice passes a derivative on under its condition, so the derivatives are those of the branch
+that Python takes. Where the function raises an error, its derivatives have no value either: the condition goes to the
+paths around, and the final result is NaN there.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ RECURSIONS = 32  # calls of a function in itself that end by traced conditions
 class Paths:
     """The exploration of one function: `decide` answers its conditions, `explore` runs it along every path.
 
-    Inside the exploration `around`, what is decided there is known; `of_captured` says whether conditions on values
-    that the function captures are decided here. `hidden` tells that the user's code sees nothing of the runs: otherwise
-    an error on one of the paths may be caught there, and is left to the paths around.
+    Decisions of the exploration `around` hold here too. `of_captured` says whether conditions on captured values are
+    decided here. `hidden` says that the user's code sees nothing of the runs. Otherwise it may catch an error on one of
+    the paths, which is left to the paths around.
     """
 
     limit: int
@@ -104,16 +104,16 @@ class Paths:
         self.raised: Guards = ()  # under which the function has no value
         self._first_error: Exception | None = None  # of those that the function raises
         self.unlike: ArgumentError | None = None  # the refusal of results that differ in structure or shape
-        self.not_followed: set[Any] = set()  # calls inside that were left to these paths: where in which run
+        self.not_followed: set[Any] = set()  # inner calls whose paths are followed here: where in which run
         self._deciding = set[CodeType]()  # the user's code that met conditions
         self._knowledge: Knowledge
         self._met = dict[int, Any]()  # where conditions hold
         self._static: dict[int, Bounds] = {} if around is None else around._static  # of nodes, whatever the path
         self.bounded: dict[str, int] = {} if around is None else around.bounded  # loops that got a bound: their places
         self._merged_steps: count[int] = count(1) if around is None else around._merged_steps
-        self._steps_left: count[int] = count(1) if around is None else around._steps_left  # to the paths around
+        self._steps_left: count[int] = count(1) if around is None else around._steps_left  # left to the paths around
         self._loops = set[Any]()  # those that were decided
-        self._inside: Guards  # under which parts of what is run have no value
+        self._inside: Guards  # under which parts of the run have no value
         self._start(())
 
     def decide(self, node: int) -> bool:
@@ -146,11 +146,11 @@ class Paths:
 
     @property
     def _most(self) -> int:
-        """How many paths there may be: each loop that ends by a value has one more for each of its steps."""
+        """The bound on paths. Each loop that ends by a value has one more for each of its steps."""
         return self.limit * (1 + len(self._loops))
 
     def _count_step(self) -> int:
-        """Return how often a loop asks for this condition; at the bound of a `while` the path ends, without a value."""
+        """Return how often a loop has asked this condition. At the bound of a `while` the path ends without a value."""
         steps, loop = self._steps.count(Paths._value.__code__)
         if loop is not None and loop.is_while:
             self._loops.add(loop)
@@ -159,32 +159,32 @@ class Paths:
         return steps
 
     def repeats(self) -> None:
-        """Note that the user's line asks for a count without bounds, which is followed as far as the limit."""
+        """Note that the user's line asks for an unbounded count. It is followed up to the limit."""
         self._loops.add(user_place())
         self.has_lengths = True
 
     def count_merged_step(self) -> None:
-        """Count a step of a loop whose steps are merged; there are too many where such loops stand in each other."""
+        """Count a step of a loop with merged steps. Nested loops of that kind may have too many."""
         if next(self._merged_steps) > self.limit * MERGED_STEPS:
             raise too_many_steps(self._name, self.limit * MERGED_STEPS, self._deciding)
 
     def unfinished(self, node: int) -> None:
-        """Note that there is no value where a loop would go on beyond its bound, and that the user has to be told."""
+        """Note that a loop has no value where it would exceed its bound, and that the user has to be warned."""
         self.bounded[user_place()] = self.limit
         self.has_no_value((node,), raises=True)
 
     def end(self) -> NoReturn:
-        """End this path without a value, at the limit of a count, and note that the user has to be told."""
+        """End this path without a value at the limit of a count, and note that the user has to be warned."""
         self.bounded[user_place()] = self.limit
         self._ended = True
         raise EndOfPath
 
     def bounds(self, node: int) -> Bounds:
-        """Return the bounds of a node that the conditions on this path leave."""
+        """Return the bounds of a node under the conditions of this path."""
         return self._knowledge.bounds(self._bare.get(node, node))
 
     def _note_deciding(self, frame: FrameType | None) -> None:
-        """Note the user's code that meets a condition, with that around a comprehension or a lambda."""
+        """Note the user's code that asks a condition, with the code around a comprehension or a lambda."""
         while frame is not None and frame.f_code not in self._deciding:
             self._deciding.add(frame.f_code)
             frame = frame.f_back if frame.f_code.co_name.startswith("<") else None
@@ -192,10 +192,10 @@ class Paths:
     def explore(self, run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:
         """Run a function along every path and return the merged tree of its results.
 
-        Where the function itself raises an error, but for one of mistakes, or numbers do (1 / 0, math.sqrt(-1)), or
-        where it fails or returns None on a path that only NaN takes (after `x < 0` and `x >= 0`), it has no value:
-        `without_value` says where, and the tree has any numbers there (see `with_nan`). ArgumentError when the results
-        of two paths differ in structure or shape.
+        The function has no value where it raises an error itself (mistakes such as TypeError excepted), where plain
+        numbers raise one (1 / 0, math.sqrt(-1)), and where it fails or returns None on a path that only NaN takes
+        (after `x < 0` and `x >= 0`). `without_value` says where; the tree has arbitrary numbers there (see `with_nan`).
+        ArgumentError when the results of two paths differ in structure or shape.
         """
         self.not_followed.clear()
         start = len(self._graph)
@@ -207,7 +207,7 @@ class Paths:
             check(f"following the paths of {self._name}", self._graph.heads)
             self._start(planned)
             if scope is not None and least is not None:
-                scope.arrays.least = least  # each run writes down what the first one did
+                scope.arrays.least = least  # each run records what the first one did
             values.append(self._value(run))
             paths.append(tuple(self._taken))
             raised.append((None,) if values[-1] is RAISED else self._inside)
@@ -219,13 +219,13 @@ class Paths:
         if all(result.tree is None for result in results):
             raise self._without_result()
         try:
-            one = of_all_paths(self._graph, self._name, paths, results, self._plain, start)
+            whole = of_all_paths(self._graph, self._name, paths, results, self._plain, start)
         except UnlikeResultsError as error:
             self.unlike = error
             raise
-        self.raised = one.raised
-        assert one.tree is not None
-        return one.tree
+        self.raised = whole.raised
+        assert whole.tree is not None
+        return whole.tree
 
     def _without_result(self) -> ArgumentError:
         what, first = f"{self._name} raises an error on every path", self._first_error
@@ -236,7 +236,7 @@ class Paths:
         return error
 
     def next_call(self) -> Any:
-        """Return what tells the next call of a function that is differentiated inside from others, in every run."""
+        """Return a key of the next call of an inner differentiated function: the same in every run."""
         self._calls += 1
         return self._calls, *((decision.condition, decision.outcome) for decision in self._taken)
 
@@ -250,10 +250,10 @@ class Paths:
         results: type[CallResults] = CallResults,
         hidden: bool = False,
     ) -> Any:
-        """Return what a call of the user's function returns, with its paths merged.
+        """Return the result of a call of the user's function, with its paths merged.
 
-        They are left to these paths where that would show: where the function changes something outside of itself or
-        what it is given, raises an error, or returns what is not made of numbers (see `CallResults`).
+        They are followed by these paths instead if the user's code could tell: if the function changes something
+        outside, raises an error, or returns something other than numbers (see `CallResults`).
         """
         self._check_recursion(name_of(f))
         run, call = run or partial(f, *args, **keywords), self.next_call()
@@ -262,17 +262,17 @@ class Paths:
             return run()
         scope = innermost_scope()
         assert scope is not None
-        made = results(scope, state)
-        tree = self.inside(scope, f, lambda: made.noted(run), made.lift, state, hidden=hidden)
+        collected = results(scope, state)
+        tree = self.inside(scope, f, lambda: collected.noted(run), collected.lift, state, hidden=hidden)
         if tree is not None:
-            return made.whole(tree)
+            return collected.whole(tree)
         if results is not CallResults and next(self._steps_left) > self.limit:
             raise too_many_unlike(self._name, self.limit, self._deciding)
         self.not_followed.add(call)
         return run()
 
     def _check_recursion(self, name: str) -> None:
-        """Refuse a function that calls itself, again and again, on paths of which each has a decision."""
+        """Refuse a function that calls itself again and again, with a decision in each call."""
         depth, around = 0, self
         while around is not None:
             depth += around._name == name and bool(around._taken)
@@ -290,7 +290,7 @@ class Paths:
         *,
         hidden: bool,
     ) -> Tree | None:
-        """Return the merged result of a function called inside; None, and all as it was, where it would show."""
+        """Return the merged result of an inner function; None, with its state put back, if user code could tell."""
         scope.paths = paths = Paths(scope, self.limit, name_of(f), self, hidden=hidden)
         try:
             tree = paths.explore(run, lift)
@@ -308,9 +308,9 @@ class Paths:
         return None
 
     def has_no_value(self, guards: Guards, *, raises: bool = True) -> None:
-        """Note that what the function computes on this path has no value under guards.
+        """Note that the function has no value on this path under guards.
 
-        A part of it raises there, for numbers and not only for NaN if `raises`.
+        A part of it raises there; with `raises` for numbers, not only for NaN.
         """
         self._inside += guards
         self.raises = self.raises or raises
@@ -319,8 +319,8 @@ class Paths:
         """Return the condition under which the function has no value, None where it has one everywhere."""
         if not self.raised:
             return None
-        found = reduce(Builder(self._graph).either, self.raised)
-        return self._graph.number(True) if found is None else found
+        condition = reduce(Builder(self._graph).either, self.raised)
+        return self._graph.number(True) if condition is None else condition
 
     def _start(self, planned: Decisions) -> None:
         self._planned, self._taken = planned, list[Decision]()
@@ -353,7 +353,7 @@ class Paths:
             if library and isinstance(error, RuntimeError) and any(d.library == library for d in self._taken):
                 raise library_refusal(library, error, raised_place(error)) from error  # no number takes this path
             raise
-        if self._ended:  # which the function has caught
+        if self._ended:  # the function has caught our exception
             return self._nothing()
         is_none = value is None or (type(value) is Path and value.value is None)
         return RAISED if is_none and self._knowledge.leaves_only_nan() else value
@@ -363,7 +363,7 @@ class Paths:
         return RAISED
 
     def _has_no_value(self, error: Exception) -> bool:
-        """Whether the function itself raised an error on one of its paths, or only NaN can take this path."""
+        """Whether an error means that the function has no value: it raised the error, or only NaN takes this path."""
         if is_of_values(error, lengths=self.has_lengths, no_number=self.has_no_number):
             return True
         if not self._taken or isinstance(error, LimitError) or is_defect(error) or asks_for_numbers(error):
@@ -372,18 +372,18 @@ class Paths:
 
     @cached_property
     def _plain(self) -> dict[int, int]:
-        """What nodes become without the aliases of levels that are closed; those of the open ones stay."""
+        """Nodes without the aliases of closed levels, by node. Aliases of open levels stay."""
         if self._around is not None and self._around._scope is self._scope:
             return self._around._plain
         return {node: node for outer in self._scope.chain() for node in outer.parameters}
 
 
 def followed(scope: Scope, f: Callable[..., Any], run: Callable[[], Any], lift: Callable[[Any], Tree]) -> Tree:
-    """Return the tree of what `run` returns, which calls a function that is differentiated in a scope.
+    """Return the tree of the result of `run`, which calls a function that is differentiated in a scope.
 
-    Where paths are followed around it, those of the function are followed here, and merged before it is differentiated.
-    They are left to the paths around where that would show: where the user's code is around, and the function changes
-    something outside of itself or raises an error on a path; or where paths return different shapes.
+    If an outer function follows paths, those of this function are followed here and merged before differentiation.
+    The outer function follows them instead if the user's code could tell (the function changes something outside or
+    raises an error on a path), or if paths return different shapes.
     """
     around = scope.paths
     if not isinstance(around, Paths):

@@ -12,15 +12,15 @@ from symad.tracing.values.traced import NumberError
 
 
 class NotOneBodyError(Exception):
-    """A body cannot be traced once for all repetitions: it is carried out repetition by repetition.
+    """A body cannot be traced once for all repetitions: the loop is unrolled.
 
-    The reason is told where it is the user's concern.
+    It has a message if the reason concerns the user.
     """
 
 
 @contextmanager
 def written_if_possible() -> Iterator[None]:
-    """Leave the block where a body cannot be traced once, and note the reason for the report on loops."""
+    """Leave the block if a body cannot be traced once, and note the reason for the report on loops."""
     try:
         yield
     except NotOneBodyError as error:
@@ -30,7 +30,7 @@ def written_if_possible() -> Iterator[None]:
 
 
 def reason(changed: str, failure: Exception | None) -> tuple[str, ...]:
-    """Return why a body cannot be traced once, if that can be told."""
+    """Return why a body cannot be traced once, if that is known."""
     if isinstance(failure, NotOneBodyError):
         return failure.args
     if isinstance(failure, NumberError):

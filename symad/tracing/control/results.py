@@ -26,7 +26,7 @@ from symad.tracing.values.traced import Traced
 
 @dataclass(frozen=True)
 class FlatContainer:
-    """A container of numbers, taken apart."""
+    """A container of numbers as leaves and a structure."""
 
     leaves: list[Any]
     structure: Any
@@ -55,7 +55,7 @@ class FlatContainer:
 
 
 def flat_result(f: Callable[..., Any], value: Any, *, may_be_none: bool = False) -> FlatContainer:
-    """Take the result of a body apart; ArgumentError for None and for what is no real number."""
+    """Flatten the result of a body; ArgumentError for None and for a leaf that is no real number."""
     if value is None and not may_be_none:
         raise ArgumentError(
             f"{name_of(f)} returned None",
@@ -95,11 +95,11 @@ def is_truth(leaf: Any) -> bool:
     return isinstance(leaf, bool | np.bool_) or (isinstance(leaf, np.ndarray) and leaf.dtype == bool)
 
 
-def refuse_other_form(f: Callable[..., Any], found: FlatContainer, first: FlatContainer, k: int) -> None:
+def refuse_other_form(f: Callable[..., Any], result: FlatContainer, first: FlatContainer, k: int) -> None:
     """Raise ArgumentError where a repetition returned another structure or shape than the first one."""
-    if not found.is_like(first):
+    if not result.is_like(first):
         raise ArgumentError(
-            f"{name_of(f)} returned {found} in repetition {k}",
+            f"{name_of(f)} returned {result} in repetition {k}",
             where=user_place(),
             why=f"in repetition 0 it returned {first}",
             do="return the same structure and shapes in every repetition",
@@ -113,7 +113,7 @@ def added(first: FlatContainer, second: FlatContainer) -> FlatContainer:
 
 
 def countable(leaf: Any) -> Any:
-    """Return a leaf that can be added: truth values as 0 and 1, where NumPy would form their `or`."""
+    """Return a leaf that can be added: truth values as 0 and 1, which NumPy would join by `or`."""
     if not is_truth(leaf):
         return leaf
     if isinstance(leaf, Traced):
@@ -132,11 +132,11 @@ def stacked(values: Sequence[Any], axis: int = 0) -> Any:
     return np.stack([np.asarray(value) for value in values], axis)
 
 
-# ---- carries: what one repetition hands to the next; it keeps its structure, shapes and type
+# ---- carries: one repetition hands them to the next; their structure, shapes and type stay the same
 
 
 def carry_of(value: Any, source: str) -> FlatContainer:
-    """Return a carry with integers as floats; ArgumentError for truth values and for what is no real number.
+    """Return a carry with integers as floats; ArgumentError for truth values and values that are no real numbers.
 
     >>> carry_of((1, np.arange(2)), "init").leaves
     [1.0, array([0., 1.])]
@@ -155,15 +155,15 @@ def carry_of(value: Any, source: str) -> FlatContainer:
 
 def next_carry(f: Callable[..., Any], value: Any, before: FlatContainer) -> FlatContainer:
     """Return the carry that a body returned; ArgumentError where its structure, shape or type is another one."""
-    found = carry_of(value, f"the carry that {name_of(f)} returned")
-    if not found.is_like(before):
+    carry = carry_of(value, f"the carry that {name_of(f)} returned")
+    if not carry.is_like(before):
         raise ArgumentError(
-            f"{name_of(f)} was given the carry {before} and returned {found}",
+            f"{name_of(f)} was given the carry {before} and returned {carry}",
             where=user_place(),
             why="what a repetition returns is what the next one gets",
             do="return a carry of the structure and shapes of init",
         )
-    return found
+    return carry
 
 
 def _promoted(leaf: Any) -> Any:

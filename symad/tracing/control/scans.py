@@ -23,9 +23,9 @@ Body = Callable[..., Any]
 def scan(f: Body, init: Any, xs: Any = None, length: Any = None, reverse: bool = False) -> tuple[Any, Any]:
     """Carry `f(carry, x) -> (carry, y)` through the pieces of xs; return the last carry and all y, stacked.
 
-    xs is an array or a container of arrays that are taken apart along the first axis, or None, where `length` says
-    how often f is called (with x = None). With `reverse=True` the last piece comes first, and each y stands where its
-    x stood. The carry keeps its structure and shapes; integers in it become floats.
+    xs is an array or a container of arrays, whose pieces along the first axis are the x, or None: then f is called
+    `length` times with x = None. With `reverse=True` the last piece comes first, and each y has the place of its x.
+    The carry keeps its structure and shapes; integers in it become floats.
 
     >>> from symad import scan
     >>> scan(lambda total, x: (total + x, total), 0.0, np.array([1.0, 2.0, 3.0]))
@@ -35,14 +35,11 @@ def scan(f: Body, init: Any, xs: Any = None, length: Any = None, reverse: bool =
     carry = carry_of(init, "init")
     operands = _operands(xs, length)
     if operands.count == 0:
-        return carry.whole, _no_ys(f, carry, operands)
+        tree = result_shapes(f, operands, carry.refill(carry.leaves), may_be_none=True)
+        result = containers.unflatten(tree.structure, [np.zeros((0, *shape)) for shape in tree.shapes])
+        return carry.whole, pair_of(f, result)[1]
     with written_if_possible():
         return written_chain(f, lambda before, x: pair_of(f, f(before, x)), carry, operands, reverse=reverse)
-    return unrolled_scan(f, carry, operands, reverse=reverse)
-
-
-def unrolled_scan(f: Body, carry: FlatContainer, operands: Operands, *, reverse: bool) -> tuple[Any, Any]:
-    """Return the last carry and the stacked results, carried out repetition by repetition."""
     ys: list[FlatContainer] = []
     for k in range(operands.count):
         (x,) = operands.row(operands.count - 1 - k if reverse else k)
@@ -78,29 +75,19 @@ def fori_loop(lower: Any, upper: Any, body: Body, init: Any) -> Any:
     """
     check_function(body, ("k", "carry"))
     first, last = whole_number(lower, "lower"), whole_number(upper, "upper")
-    carry = carry_of(init, "init")
+    carry, counter = carry_of(init, "init"), operands_of((np.arange(first, last),), ["k"], [0])
     with written_if_possible():
-        return written_chain(body, lambda before, k: (body(k, before), None), carry, _counter(first, last))[0]
+        return written_chain(body, lambda before, k: (body(k, before), None), carry, counter)[0]
     for k in range(first, last):
         carry = next_carry(body, body(k, carry.refill(carry.leaves)), carry)
     return carry.whole
 
 
-def _counter(first: int, last: int) -> Operands:
-    return operands_of((np.arange(first, last),), ["k"], [0])
-
-
 def _operands(xs: Any, length: Any) -> Operands:
-    wanted = None if length is None else whole_number(length, "length")
-    if wanted is not None and wanted < 0:
-        raise ArgumentError(f"length={wanted}", where=user_place(), why="a body cannot be repeated less than 0 times")
-    if xs is None and wanted is None:
+    count = None if length is None else whole_number(length, "length")
+    if count is not None and count < 0:
+        raise ArgumentError(f"length={count}", where=user_place(), why="a body cannot be repeated less than 0 times")
+    if xs is None and count is None:
         raise ArgumentError("scan without xs and length", where=user_place(), do="give one of them")
     names = containers.paths(xs, "xs")
-    return operands_of((xs,), names, [0] * len(names), wanted)
-
-
-def _no_ys(f: Body, carry: FlatContainer, operands: Operands) -> Any:
-    tree = result_shapes(f, operands, carry.refill(carry.leaves), may_be_none=True)
-    found = containers.unflatten(tree.structure, [np.zeros((0, *shape)) for shape in tree.shapes])
-    return pair_of(f, found)[1]
+    return operands_of((xs,), names, [0] * len(names), count)

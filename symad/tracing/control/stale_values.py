@@ -29,7 +29,7 @@ from symad.errors import FrozenValueWarning, WorkbenchError
 from symad.graph.graph import Graph
 from symad.reach.object_classes import RANDOM
 from symad.reach.reachable_state import ReachableState, generator_states
-from symad.reach.strict_key import same_bytes
+from symad.reach.strict_key import same
 from symad.tracing.calling.function_names import name_of
 from symad.tracing.calling.outside_inputs import noting_inputs
 from symad.tracing.calling.recorded_errors import discard_recorded_error
@@ -37,11 +37,11 @@ from symad.tracing.calling.user_place import is_library, line_of, segment_at
 from symad.tracing.values.node_trees import Tree
 
 LOG = logging.getLogger("symad")
-LARGEST = 2**16  # bytes of an array that is looked at for changes
-NAMED = 3  # of what has changed
+LARGEST = 2**16  # bytes of an array that is compared
+NAMED = 3  # changed objects in a message
 UNKNOWN = -1  # a node that differs, but not which
 
-_SAID: dict[str, tuple[str, str, str]] = {
+_WORDS: dict[str, tuple[str, str, str]] = {
     "random": (
         "draws a random number",
         "it is drawn while the function is traced, and is a constant from then on",
@@ -83,13 +83,13 @@ _SAID: dict[str, tuple[str, str, str]] = {
         "pass what differs as an argument, or say freeze=True to keep what was found",
     ),
 }  # fmt: skip
-_SAID["now"] = _SAID["clock"]
+_WORDS["now"] = _WORDS["clock"]
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)
 _DRAWS = frozenset(name for kind in _GENERATORS for name in dir(kind) if not name.startswith("_"))
 
 
 class Traced(Protocol):
-    """A trace, as far as two of them are compared; `loops` where there are some."""
+    """The parts of a trace that are compared; `loops` where there are some."""
 
     graph: Graph
     outputs: Tree
@@ -111,7 +111,7 @@ class _Place:
 
 
 class StaleValueCheck:
-    """A function that is about to be traced, and what it reads before that."""
+    """A function before its trace, and the state that it reads."""
 
     def __init__(self, f: Callable[..., Any], *static: Any) -> None:
         self._f, self._static = f, static
@@ -123,11 +123,11 @@ class StaleValueCheck:
         return state, generator_states() if state.asks else ()
 
     def tell(self, traced: Traced, again: Callable[[], Traced]) -> None:
-        """Warn (FrozenValueWarning) of what a trace has kept as it was; `again` traces the function once more."""
+        """Warn (FrozenValueWarning) about values that a trace has frozen; `again` traces the function once more."""
         if not (self._suspect or _changed(self._before)):
             return
-        left = self._before[0].only_written()
-        if not (self._suspect or _changed(self._before, left)):
+        written = self._before[0].only_written()
+        if not (self._suspect or _changed(self._before, written)):
             return
         before = self._state() if _changed(self._before) else self._before
         with noting_inputs() as noted:
@@ -137,66 +137,64 @@ class StaleValueCheck:
                 discard_recorded_error(error)
                 LOG.debug("%s is not traced once more: %s", name_of(self._f), error)
                 node = UNKNOWN
-        seen = [each for each in noted.inputs if each.kind != "clock" or node is not None]
-        for each in seen:
-            self._warn(each.kind, _Place(each.file, each.line, each.text, each.names))
-        changed = _changed(before, left)
-        if RANDOM in changed.values() and not any(each.kind == "random" for each in seen):
+        seen = [asked for asked in noted.inputs if asked.kind != "clock" or node is not None]
+        for asked in seen:
+            self._warn(asked.kind, _Place(asked.file, asked.line, asked.text, asked.names))
+        changed = _changed(before, written)
+        if RANDOM in changed.values() and not any(asked.kind == "random" for asked in seen):
             self._warn("random", _drawn_at(noted) or self._used_at(traced.graph, node))
         elif node is not None and not seen:
             more = f" ({', '.join(list(changed)[:NAMED])})"
             self._warn("state" if changed else "other", self._used_at(traced.graph, node), more * bool(changed))
 
     def _used_at(self, graph: Graph, node: int | None) -> _Place:
-        """Return the line that has used what differs, that of the function where it is not known."""
+        """Return the line that used the differing value; the line of the function if that is not known."""
         function = unwrap(self._f)
         code, line = getattr(function, "__code__", None), 0
-        found = graph.instruction_of(node) if node is not None and node >= 0 else None
-        if found is not None and not is_library(found[0].co_filename):
-            code, line = found[0], line_of(*found)
+        instruction = graph.instruction_of(node) if node is not None and node >= 0 else None
+        if instruction is not None and not is_library(instruction[0].co_filename):
+            code, line = instruction[0], line_of(*instruction)
         names = getattr(function, "__globals__", None)
         return _Place() if code is None else _Place(code.co_filename, line or code.co_firstlineno, "", names)
 
     def _warn(self, kind: str, place: _Place, more: str = "") -> None:
-        what, why, do = _SAID[kind]
-        said = str(WorkbenchError(f"{name_of(unwrap(self._f))} {what}{more or place.shown}", why=why, do=do))
+        event, why, do = _WORDS[kind]
+        message = str(WorkbenchError(f"{name_of(unwrap(self._f))} {event}{more or place.shown}", why=why, do=do))
         names = {} if place.names is None else place.names
         warnings.warn_explicit(
-            said, FrozenValueWarning, place.file, place.line, names.get("__name__", place.file),
+            message, FrozenValueWarning, place.file, place.line, names.get("__name__", place.file),
             names.setdefault("__warningregistry__", {}),
         )  # fmt: skip
 
 
 def _changed(before: tuple[ReachableState, tuple[Any, ...]], left: Collection[int] = ()) -> dict[str, str]:
-    """Return what is not as it was: what each is, by its name; lists in `left` are only written."""
+    """Return the changed state: what it is, by its name. Lists in `left` are only written."""
     read, states = before
-    found = read.differences(left)
+    changes = read.differences(left)
     if read.runs_out:
-        found["an iterator"] = "an iterator"
-    return found | ({RANDOM: RANDOM} if states and generator_states() != states else {})
+        changes["an iterator"] = "an iterator"
+    return changes | ({RANDOM: RANDOM} if states and generator_states() != states else {})
 
 
-def _first_difference(one: Traced, other: Traced) -> int | None:
-    """Return a node in which two traces differ, UNKNOWN where it is in a loop, None where there is none."""
-    loops, others = (tuple(getattr(each, "loops", ())) for each in (one, other))
+def _first_difference(first: Traced, second: Traced) -> int | None:
+    """Return a node in which two traces differ, UNKNOWN if it is in a loop, None if there is none."""
+    loops, others = (tuple(getattr(traced, "loops", ())) for traced in (first, second))
     if len(loops) != len(others) or not all(map(_are_same, loops, others)):
         return UNKNOWN
-    roots = [_flat(each.outputs.nodes, of) for each, of in ((one, loops), (other, others))]
-    return (
-        UNKNOWN
-        if len(roots[0]) != len(roots[1])
-        else _first_pair(one.graph, other.graph, list(zip(*roots, strict=True)))
-    )
+    roots, partners = _flat(first.outputs.nodes, loops), _flat(second.outputs.nodes, others)
+    if len(roots) != len(partners):
+        return UNKNOWN
+    return _first_pair(first.graph, second.graph, list(zip(roots, partners, strict=True)))
 
 
 def _flat(outputs: NDArray[Any], loops: Sequence[Loop]) -> list[int]:
-    """Return the nodes that a trace needs: its outputs, and what its loops read."""
+    """Return the nodes that a trace needs: its outputs, and the nodes that its loops read."""
     columns = [outputs, *(column for loop in loops for column in loop.nodes_read)]
     return [node for column in columns for node in np.ravel(column).tolist()]
 
 
 def _first_pair(a: RowTable | Program, b: RowTable | Program, waiting: list[tuple[int, int]]) -> int | None:
-    """Return a row of one table that is not what its partner in another table is, None where there is none."""
+    """Return a row that differs from its partner in another table, None if there is none."""
     seen = set[tuple[int, int]]()
     leaves: list[tuple[int, int]] = []
     while waiting:
@@ -216,7 +214,7 @@ def _first_pair(a: RowTable | Program, b: RowTable | Program, waiting: list[tupl
 
 
 def _first_leaf(a: RowTable | Program, b: RowTable | Program, pairs: NDArray[np.int64]) -> int | None:
-    """Return a leaf of one table that is another number than its partner, None where there is none."""
+    """Return a leaf whose number differs from that of its partner, None if there is none."""
     (lazy, numbers), (also, others) = floats_of(a.atoms, pairs[:, 0]), floats_of(b.atoms, pairs[:, 1])
     if not np.array_equal(lazy, also):
         return UNKNOWN
@@ -231,11 +229,11 @@ def _are_same(loop: Loop, other: Loop) -> bool:
     """Whether two loops compute the same."""
     if type(loop) is not type(other) or loop.count != other.count or len(loop.reads) != len(other.reads):
         return False
-    if not all(map(_same_array, loop.reads, other.reads)):
+    if not all(map(same, loop.reads, other.reads)):
         return False
     if isinstance(loop, RolledBlock) and isinstance(other, RolledBlock):
         (header, arrays), (header_again, arrays_again) = rolled_data(loop.program), rolled_data(other.program)
-        return bool(header == header_again) and all(map(_same_array, arrays, arrays_again))
+        return bool(header == header_again) and all(map(same, arrays, arrays_again))
     rows = range(len(loop.body.heads))
     return (
         len(rows) == len(other.body.heads)
@@ -243,12 +241,8 @@ def _are_same(loop: Loop, other: Loop) -> bool:
     )
 
 
-def _same_array(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    return one.shape == other.shape and one.dtype == other.dtype and same_bytes(one, other)
-
-
 def _drawn_at(noted: noting_inputs) -> _Place | None:
-    """Return the first line of the code that was run that asks one of NumPy's generators for numbers."""
+    """Return the first line of the executed code that asks one of NumPy's generators for numbers."""
     for code, names in noted.code:
         before: Any = None
         for step in dis.get_instructions(code):

@@ -23,16 +23,16 @@ from symad.tracing.values.scalar import Scalar
 
 
 class StepResults(CallResults):
-    """What the paths of a step leave in the variables of a loop, which are bound anew: whole numbers and arrays too.
+    """The variables of a loop after each path of a step, whole numbers and arrays included.
 
-    Truth values are merged as numbers, and are truth values again. Arrays are only merged where the function changes
-    none in place: another variable may have the same.
+    Truth values are merged as numbers and converted back. Arrays are merged only if the function changes none in place:
+    another variable may have the same array.
     """
 
     arrays_too = False
 
     def common(self, column: list[Any]) -> Any:
-        """Return the constant that a variable is on all paths, NUMBER where the paths choose between numbers."""
+        """Return the constant value of a variable on all paths, NUMBER if it is a number that differs."""
         first = column[0]
         if all(leaf is first for leaf in column) and not isinstance(first, Scalar):
             return first
@@ -48,7 +48,7 @@ class StepResults(CallResults):
         raise NotFollowedError
 
     def number(self, leaf: Any) -> Any:
-        """Return a number for a truth value, and for a variable without a value."""
+        """Return a number in place of a truth value, or of a variable without a value."""
         if leaf is UNBOUND:
             return np.nan
         return np.where(leaf, 1.0, 0.0)[()] if _is_truth(leaf) else leaf
@@ -74,20 +74,20 @@ def _is_array(leaf: Any) -> bool:
 def stepped(
     step: Callable[..., Any],
     items: Any,
-    found: dict[str, Any],
+    bound_before: dict[str, Any],
     names: tuple[str, ...],
     stores: bool,
     added_to: tuple[str, ...],
 ) -> tuple[Any, ...]:
     """Return whether a loop was left, whether by a return, of which value, and its variables after it.
 
-    `found` has the variables that are bound before; `stores` says whether the function changes arrays in place, and
+    `bound_before` has the variables before the loop; `stores` says whether the function changes arrays in place, and
     `added_to` which variables it would if they were arrays. Where paths are followed, a `while` that goes on after
     `max_paths` steps has no value.
     """
     paths = _followed()
     flags: tuple[Any, ...] = (True, False, False, UNBOUND)
-    state = tuple(found.get(name, UNBOUND) for name in names)
+    state = tuple(bound_before.get(name, UNBOUND) for name in names)
     if paths is not None:
         with written_if_possible():
             if items is not UNBOUND:
@@ -99,12 +99,12 @@ def stepped(
     for item in repeat(UNBOUND) if items is UNBOUND else items:
         once = partial(_once, step, names, flags, item, state)
         if paths is None:
-            made = once()
+            values = once()
         else:
-            bound = found | dict(zip(names, state, strict=True))
+            bound = bound_before | dict(zip(names, state, strict=True))
             stores = stores or any(_is_array(bound.get(name)) for name in added_to)
-            made = _merged(paths, step, (item, *state), once, stores)
-        flags, state = made[:4], made[4:]
+            values = _merged(paths, step, (item, *state), once, stores)
+        flags, state = values[:4], values[4:]
         if flags[0] is False:
             break
         if isinstance(flags[0], Scalar) and paths is not None:
@@ -118,23 +118,23 @@ def stepped(
 def _once(
     step: Callable[..., Any], names: tuple[str, ...], flags: tuple[Any, ...], item: Any, state: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return flags and variables after a step, as they are where the loop has been left before."""
+    """Return flags and variables after a step; unchanged if the loop has been left before."""
     if flags[0] is not True and not flags[0]:
         return (False, *flags[1:], *state)
-    *told, found = step(item, *state)
-    return (*told, *(found.get(name, UNBOUND) for name in names))
+    *status, bound = step(item, *state)
+    return (*status, *(bound.get(name, UNBOUND) for name in names))
 
 
 def branched(
     step: Callable[..., dict[str, Any]],
     test: Any,
-    found: dict[str, Any],
+    bound_before: dict[str, Any],
     names: tuple[str, ...],
     stores: bool,
     added_to: tuple[str, ...],
 ) -> tuple[Any, ...]:
-    """Return the variables after an `if` statement, whose paths are merged; `test` is True where the step asks it."""
-    state = tuple(found.get(name, UNBOUND) for name in names)
+    """Return the variables after an `if` statement, whose paths are merged; `test` is True if the step asks it."""
+    state = tuple(bound_before.get(name, UNBOUND) for name in names)
 
     def once() -> tuple[Any, ...]:
         after = step(test, *state)
@@ -143,15 +143,15 @@ def branched(
     paths = _followed() if test is True or type(test) is Scalar else None
     if paths is None:
         return once()
-    stores = stores or any(_is_array(found.get(name)) for name in added_to)
-    made: tuple[Any, ...] = _merged(paths, step, (test, *state), once, stores)
-    return made
+    stores = stores or any(_is_array(bound_before.get(name)) for name in added_to)
+    merged: tuple[Any, ...] = _merged(paths, step, (test, *state), once, stores)
+    return merged
 
 
 def _merged(
     paths: Paths, step: Callable[..., Any], args: tuple[Any, ...], once: Callable[[], Any], stores: bool
 ) -> Any:
-    """Return what a step leaves, with its paths merged."""
+    """Return flags and variables after a step, with its paths merged."""
     paths.count_merged_step()
     results = StepResults if stores else _StepResultsOfArrays
     return paths.merge(step, args, {}, run=once, results=results, hidden=True)
@@ -168,7 +168,7 @@ def either(expression: Callable[[], Any]) -> Any:
 
 
 def _followed() -> Paths | None:
-    """Return the paths that are followed here; None where a handler could meet our own errors."""
+    """Return the exploration of paths here; None where a handler could meet our own errors."""
     scope = innermost_scope()
     paths = None if scope is None else scope.deciding()
     return paths if isinstance(paths, Paths) and not is_caught() else None

@@ -22,7 +22,7 @@ from symad.tracing.values.traced import Traced
 
 @dataclass(frozen=True)
 class Operands:
-    """The arguments of a body: `leaves` with the repetitions as their first axis where `mapped`, else as they are."""
+    """The arguments of a body: `leaves` have the repetitions as their first axis if `mapped`."""
 
     structure: Any
     leaves: tuple[Any, ...]
@@ -36,7 +36,7 @@ class Operands:
 
 
 def operands_of(arrays: Any, names: Sequence[str], axes: Sequence[int | None], count: int | None = None) -> Operands:
-    """Return the operands with each leaf's axis in front; ArgumentError for axes that there are not or that differ.
+    """Return the operands with the axis of each leaf in front; ArgumentError for missing axes and different lengths.
 
     `count` is needed where no leaf is mapped.
 
@@ -44,21 +44,21 @@ def operands_of(arrays: Any, names: Sequence[str], axes: Sequence[int | None], c
     (array([0., 0.]), 1.0)
     """
     leaves, structure = containers.flatten(arrays)
-    made = [
+    moved = [
         leaf if axis is None else _axis_first(leaf, name, axis)
         for leaf, name, axis in zip(leaves, names, axes, strict=True)
     ]
-    lengths = {name: leaf.shape[0] for name, leaf, axis in zip(names, made, axes, strict=True) if axis is not None}
+    lengths = {name: leaf.shape[0] for name, leaf, axis in zip(names, moved, axes, strict=True) if axis is not None}
     if len(set(lengths.values()) | ({count} - {None})) > 1:
         raise ArgumentError(
             "arrays of different lengths: " + ", ".join(f"{name} has {length}" for name, length in lengths.items()),
             where=user_place(),
             why="repetition k takes piece k of each" + ("" if count is None else f", and there are to be {count}"),
         )
-    found = next(iter(lengths.values()), count)
-    if found is None:
+    repetitions = next(iter(lengths.values()), count)
+    if repetitions is None:
         raise ArgumentError("nothing to repeat over", where=user_place(), do="pass at least one array")
-    return Operands(structure, tuple(made), tuple(axis is not None for axis in axes), found)
+    return Operands(structure, tuple(moved), tuple(axis is not None for axis in axes), repetitions)
 
 
 def whole_number(value: Any, name: str) -> int:

@@ -1,7 +1,7 @@
 """Loops of solvers in kernels. They have values, but no derivatives.
 
 Their results get derivatives by a rule (an implicit function, an integral), so such a loop may stand in a function that
-is being differentiated. Where loops are written down it stops when it is done; elsewhere its steps are written out.
+is differentiated. Where loops are recorded it stops when it is done; elsewhere its steps are unrolled.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Step = Callable[[Any], tuple[Any, Any]]
 def repeated(step: Step, initial: Any, limit: int, *reached: Any) -> Any:
     """Return the carry after the first `step(carry) -> (carry, done)` that is done, or after `limit` steps.
 
-    `reached` are the functions that the steps call. The derivative of the carry is not to be asked for.
+    `reached` are the functions that the steps call. The carry must not be differentiated.
     """
     carry = carry_of(initial, "the beginning")
     home = _home()
@@ -44,7 +44,7 @@ def repeated(step: Step, initial: Any, limit: int, *reached: Any) -> Any:
 
 
 def _home() -> Scope | None:
-    """Return the innermost scope that keeps loops, outside of the derivatives that are being taken in it."""
+    """Return the innermost scope that keeps loops, outside of the derivatives that are taken in it."""
     scope = innermost_scope()
     if scope is None or scope.gather is not None:
         return None
@@ -52,7 +52,7 @@ def _home() -> Scope | None:
 
 
 def _written(step: Step, carry: FlatContainer, limit: int, home: Scope, reached: tuple[Any, ...]) -> Any:
-    """Return the carry after the last repetition of a loop that is written down."""
+    """Return the carry after the last repetition of a recorded loop."""
 
     def run() -> tuple[Any, Any]:
         after, done = step(first())

@@ -23,11 +23,11 @@ Body = Callable[[Any], Any]
 def while_loop(cond: Callable[[Any], Any], body: Body, init: Any, max_steps: int | None = None) -> Any:
     """Return the first of init, body(init), body(body(init)), ... for which the condition does not hold.
 
-    With `max_steps` the loop ends after so many steps at the latest. On numbers, also inside a transform, it follows
-    them as Python's `while` does. On symbols (compile, trace, SymPy) the number of steps is not known. With `max_steps`
-    that many are carried out: after the condition has failed, the carry is passed on unchanged by selects, and what
-    the body would have made of it contributes to no derivative. Without it, only compile has such a loop, and no
-    reverse mode goes through it. The carry keeps its structure and shapes. ArgumentError for a negative `max_steps`.
+    The loop ends after `max_steps` steps at the latest. On numbers, also inside a transform, it works like Python's
+    `while`. On symbols (compile, trace, SymPy) the number of steps is not known. With `max_steps`, that many are
+    executed: after the condition has failed, selects pass the carry on unchanged, and the unused results of the body
+    contribute to no derivative. Without it, only compile has such a loop, and no reverse mode goes through it. The
+    carry keeps its structure and shapes. ArgumentError for a negative `max_steps`.
 
     >>> from symad import while_loop
     >>> while_loop(lambda x: x**2 > 2.000001, lambda x: (x + 2 / x) / 2, 2.0)
@@ -55,7 +55,13 @@ def next_step(
     holds = predicate_of(cond, carry)
     known = truth(holds)
     if known is None and not bounded:
-        raise _unknown(cond)
+        raise TraceError(
+            f"the number of steps of a while_loop depends on a symbolic value ({name_of(cond)})",
+            where=user_place(),
+            why="without numbers there is no telling when the loop ends",
+            do="give max_steps, the number of steps after which it has ended in any case, or call the function on "
+            "numbers",
+        )
     if known is None:
         return masked_step(holds, body, carry), True
     return (step(body, carry), True) if known else (carry, False)
@@ -105,12 +111,3 @@ def predicate_of(cond: Callable[[Any], Any], carry: FlatContainer) -> Any:
             do="use np.any or np.all for a condition on all elements",
         )
     return holds
-
-
-def _unknown(cond: Callable[[Any], Any]) -> TraceError:
-    return TraceError(
-        f"the number of steps of a while_loop depends on a symbolic value ({name_of(cond)})",
-        where=user_place(),
-        why="without numbers there is no telling when the loop ends",
-        do="give max_steps, the number of steps after which it has ended in any case, or call the function on numbers",
-    )

@@ -25,7 +25,7 @@ Step = Callable[[Any, Any], tuple[Any, Any]]
 
 
 def written_sum(f: Callable[..., Any], operands: Operands) -> Any:
-    """Return the sum of f over its operands; NotOneBodyError where it has to be carried out."""
+    """Return the sum of f over its operands; NotOneBodyError if it has to be unrolled."""
     scope, tree, nodes = _parallel(f, operands, "sum")
     return wrap(scope, tree.refill([int(node[0]) for node in nodes]))
 
@@ -37,7 +37,7 @@ def written_map(f: Callable[..., Any], operands: Operands) -> tuple[Tree, list[A
 
 
 def _parallel(f: Callable[..., Any], operands: Operands, kind: Kind) -> tuple[Scope, Tree, list[Nodes]]:
-    """Return the scope around, the tree of one result, and the nodes of all; inner loops are unrolled if need be."""
+    """Return the scope around, the tree of one result, and the nodes of all; inner loops are unrolled if necessary."""
     with suppress(NotOneBodyError):
         return _written(f, operands, kind, nested=True)
     return _written(f, operands, kind, nested=False)
@@ -46,7 +46,7 @@ def _parallel(f: Callable[..., Any], operands: Operands, kind: Kind) -> tuple[Sc
 def _written(f: Callable[..., Any], operands: Operands, kind: Kind, nested: bool) -> tuple[Scope, Tree, list[Nodes]]:
     with body_of(operands.count, f, *operands.leaves, nested=nested) as body:
         row = body.row(operands)
-        tree = result_of(f, body.inner, lambda: _checked(f, f(*row())))
+        tree = result_of(f, body.inner, lambda: flat_result(f, f(*row())).whole)
         flatten(body)
         _, nodes = write_down(body, (), tree.flat, kind)
     return body.scope, tree, nodes
@@ -55,9 +55,9 @@ def _written(f: Callable[..., Any], operands: Operands, kind: Kind, nested: bool
 def written_chain(
     f: Callable[..., Any], step: Step, carry: FlatContainer, operands: Operands, *reached: Any, reverse: bool = False
 ) -> tuple[Any, Any]:
-    """Return (last carry, stacked y) of `step(carry, x) -> (carry, y)`, which calls f and what else is `reached`.
+    """Return (last carry, stacked y) of `step(carry, x) -> (carry, y)`, which uses f and `reached`.
 
-    Loops in f are inside the chain; if there is little in them, they are unrolled.
+    Loops in f are inside the chain; small ones are unrolled.
     """
     with suppress(NotOneBodyError):
         return _chain(f, step, carry, operands, reached, reverse, nested=True)
@@ -115,20 +115,16 @@ def _wrapped(scope: Scope, arrays: Sequence[Nodes], nodes: Sequence[int]) -> lis
     return [from_nodes(array, scope) for array in Tree(None, arrays).refill(nodes).arrays]
 
 
-def _checked(f: Callable[..., Any], value: Any) -> Any:
-    return flat_result(f, value).whole
-
-
 def _stacks(scope: Scope, arrays: Sequence[Nodes], columns: Sequence[Nodes]) -> list[Any]:
     """Return the values of all repetitions, one traced array for each array of one repetition."""
-    graph, rest, found = scope.graph, iter(columns), []
+    graph, rest, stacks = scope.graph, iter(columns), []
     for array in arrays:
         parts = [(node, next(rest)) for node in array.ravel().tolist()]
-        made = [_as_truths(scope, nodes) if is_boolean(graph, node) else nodes for node, nodes in parts]
+        rows = [_as_truths(scope, nodes) if is_boolean(graph, node) else nodes for node, nodes in parts]
         count = len(columns[0])
-        stack = np.stack(made, axis=-1) if made else np.empty((count, 0), dtype=np.int64)
-        found.append(from_nodes(stack.reshape(count, *array.shape), scope))
-    return found
+        stack = np.stack(rows, axis=-1) if rows else np.empty((count, 0), dtype=np.int64)
+        stacks.append(from_nodes(stack.reshape(count, *array.shape), scope))
+    return stacks
 
 
 def _as_truths(scope: Scope, nodes: Nodes) -> Nodes:

@@ -1,7 +1,7 @@
 """Trace the body of a loop once, in a scope inside that of the function.
 
-The slots of a body are leaves of the function's graph. What depends on them becomes the rows of a program; what does
-not is the same in every repetition, and is computed once, outside: a number of the body, or a slot that reads one node.
+The slots of a body are leaves of the function's graph. Nodes that depend on them become the rows of a program. All
+others are loop-invariant and computed once, outside: a number of the body, or a slot that reads one node.
 """
 
 from __future__ import annotations
@@ -47,27 +47,27 @@ Kind = Literal["each", "sum", "last", "add"]
 
 
 Written = tuple[list[int], list[Nodes]]
-GRID, EDGES = 64, 8  # numbers that are carried, as many of them for each that is held
+GRID, EDGES = 64, 8  # carries from which unchanged ones stay carries, up to one in EDGES
 ENDLESS = 2**62  # repetitions of a loop that runs until it stops
 
 
 @dataclass
 class WrittenBody:
-    """A body in the making: what its slots read, and the initial nodes of those that are carried."""
+    """A body under construction: what its slots read, and the initial nodes of its carries."""
 
     scope: Scope  # of the function
     inner: Scope
     count: int
     reads: dict[int, Reads] = field(default_factory=dict)
     carries: dict[int, int] = field(default_factory=dict)
-    whole: dict[int, Nodes] = field(default_factory=dict)  # the values of slots that are whole numbers
-    gathers: dict[bytes, int] = field(default_factory=dict)  # the slots of `x[k]`, by what they read
-    start: int = 0  # the nodes of the body are not below
-    made: dict[int, Loop] = field(default_factory=dict)  # what loops in the body compute
-    home: Scope | None = None  # of the function around that has the loop, where nothing is differentiated through it
+    whole: dict[int, Nodes] = field(default_factory=dict)  # the values of whole-number slots
+    gathers: dict[bytes, int] = field(default_factory=dict)  # the slots of `x[k]`, by the digests of their columns
+    start: int = 0  # the nodes of the body begin here
+    made: dict[int, Loop] = field(default_factory=dict)  # inner loops, by the nodes that they compute
+    home: Scope | None = None  # of an outer function that keeps the loop, where nothing is differentiated through it
 
     def row(self, operands: Operands, *, reverse: bool = False) -> Callable[[], Any]:
-        """Return what makes the arguments of the repetition that stands for all, afresh: slots in place of pieces."""
+        """Return a function that makes the arguments of the traced repetition afresh, with slots in place of pieces."""
         pairs = zip(operands.leaves, operands.mapped, strict=True)
         slots = [self._slots(leaf, reverse) if mapped else None for leaf, mapped in pairs]
 
@@ -81,7 +81,7 @@ class WrittenBody:
         return make
 
     def carry(self, carry: FlatContainer) -> Callable[[], Any]:
-        """Return what makes a carry of slots, afresh; they have its values in the first repetition."""
+        """Return a function that makes a carry of slots afresh. Their initial values are those of the carry."""
         arrays = []
         for leaf in carry.leaves:
             initial = nodes_of(leaf, self.scope)
@@ -97,19 +97,16 @@ class WrittenBody:
         """
         graph, around = self.scope.graph, self.scope.gather
         known = all(_is_number(graph, node) for node in nodes[nodes >= self.start].tolist())
-        found = gathered(graph, self.whole, self.count, nodes, key) if known else None
-        if found is None:
+        columns = gathered(graph, self.whole, self.count, nodes, key) if known else None
+        if columns is None:
             return None if around is None else around(nodes, key)
-        slots = [self._gather_slot(column) for column in np.ascontiguousarray(found.reshape(self.count, -1).T)]
-        return np.array(slots, dtype=np.int64).reshape(found.shape[1:])
-
-    def _gather_slot(self, column: Nodes) -> int:
-        """Return the slot that reads some nodes; an old one if there is one."""
-        key = digest(column)
-        if key not in self.gathers:
-            (self.gathers[key],) = leaves(self.scope.graph, 1).tolist()
-            self.reads[self.gathers[key]] = column
-        return self.gathers[key]
+        slots = []
+        for column in np.ascontiguousarray(columns.reshape(self.count, -1).T):
+            if (reads := digest(column)) not in self.gathers:
+                (self.gathers[reads],) = leaves(graph, 1).tolist()
+                self.reads[self.gathers[reads]] = column
+            slots.append(self.gathers[reads])
+        return np.array(slots, dtype=np.int64).reshape(columns.shape[1:])
 
     def _slots(self, leaf: Any, reverse: bool) -> Nodes:
         graph = self.scope.graph
@@ -128,13 +125,13 @@ class WrittenBody:
 def body_of(
     count: int, *reached: Any, nested: bool = False, endless: bool = False, home: Scope | None = None
 ) -> Iterator[WrittenBody]:
-    """Open the scope of a body, inside a function that is traced with its loops; `reached` is what it works with.
+    """Open the scope of a body, inside a function that is traced with its loops; the body uses `reached`.
 
-    In a `nested` one, loops are written down too, but for endless ones. The loop is kept by `home`, a scope around the
-    innermost one, where only its values matter.
+    In a `nested` one, loops are recorded too, except endless ones. `home`, a scope around the innermost one, keeps the
+    loop where only its values matter.
 
-    Whatever goes wrong in the block raises NotOneBodyError, and what the body has changed outside is put back:
-    carried out repetition by repetition it works, or fails with an error of its own.
+    Every failure in the block raises NotOneBodyError, and state that the body has changed outside is put back. The loop
+    is then unrolled, and works or fails with an error of its own.
     """
     scope = innermost_scope()
     loops = None if scope is None else (home or scope).loops
@@ -166,7 +163,7 @@ def body_of(
 def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any], *, of_captured: bool = False) -> Tree:
     """Return the tree of what a body returns, merged over the paths through its conditions.
 
-    Conditions on values that it captures are those of the function around, unless they are decided here.
+    The function around decides conditions on captured values, unless `of_captured`.
     """
     around = inner.paths if isinstance(inner.paths, Paths) else None
     limit = MAX_PATHS if around is None else around.limit
@@ -186,18 +183,18 @@ def write_down(
     *,
     numbers: bool = False,
 ) -> Written:
-    """Write the loop of a body: `ends` are what its carries become, `others` are summed, or kept for each repetition.
+    """Record the loop of a body: `ends` are the new values of its carries, `others` its summed or stacked results.
 
     Return the nodes of the ends, and those of the others. The repetition in which `stop` (a truth value) holds is the
-    last one. NotOneBodyError for a loop of numbers, which need not be written down, unless `numbers` are wanted.
+    last one. NotOneBodyError for a loop on numbers only, unless `numbers` are allowed.
     """
     graph, scope = body.scope.graph, body.scope
     after = dict(zip(body.carries, ends, strict=True))
     for slot in _held(after) if body.count != ENDLESS else []:
         body.reads[slot] = np.full(body.count, body.carries[slot])  # the same in all repetitions
     moving = [slot for slot in after if slot not in body.reads]
-    wanted = [*(after[slot] for slot in moving), *(as_number(graph, node) for node in others)]
-    program, reads, first, loops = _program(body, moving, wanted if stop is None else [*wanted, stop])
+    computed = [*(after[slot] for slot in moving), *(as_number(graph, node) for node in others)]
+    program, reads, first, loops = _program(body, moving, computed if stop is None else [*computed, stop])
     if not numbers and not any(map(is_nodes, reads)) and all(constant(graph, node) is not None for node in first):
         raise NotOneBodyError
     inside = tuple(map(key_of, loops))
@@ -207,29 +204,27 @@ def write_down(
     def written() -> Loop:
         last: Kind = "last"
         kinds = [last] * len(moving) + [kind] * len(others)
-        results = tuple(LoopResult(number, use, _results(body, use)) for number, use in enumerate(kinds))
+        results = tuple(
+            LoopResult(k, use, leaves(graph, body.count if use == "each" else 1)) for k, use in enumerate(kinds)
+        )
         outputs = [*range(len(moving)), *range(len(program.outputs) - len(first) + len(moving), len(program.outputs))]
         carries = tuple(LoopCarry(output, np.array([node])) for output, node in zip(outputs, first, strict=True))
-        final = None if stop is None else len(wanted)
+        final = None if stop is None else len(computed)
         return Loop(program, body.count, tuple(reads), results, carries, final, origin(), inside=loops)
 
-    found = [result.nodes for result in keep(body.home or scope, key, written).results]
-    becomes = body.carries | {slot: int(nodes[0]) for slot, nodes in zip(moving, found, strict=False)}
-    return list(becomes.values()), found[len(moving) :]
+    stored = [result.nodes for result in keep(body.home or scope, key, written).results]
+    becomes = body.carries | {slot: int(nodes[0]) for slot, nodes in zip(moving, stored, strict=False)}
+    return list(becomes.values()), stored[len(moving) :]
 
 
 def _held(after: dict[int, int]) -> list[int]:
-    """Return the slots that keep their value; those at the edges of a grid are carried along, side by side with it."""
+    """Return the slots that keep their value. A few among many stay carries: they are the edges of a grid."""
     held = [slot for slot, node in after.items() if slot == node]
     return [] if len(after) >= GRID and EDGES * len(held) <= len(after) else held
 
 
-def _results(body: WrittenBody, kind: Kind) -> Nodes:
-    return np.array(leaves(body.scope.graph, body.count if kind == "each" else 1), dtype=np.int64)
-
-
 def keep(scope: Scope, key: Any, make: Callable[[], Loop]) -> Loop:
-    """Return the loop of a scope that computes what a key says; it is made unless it is there."""
+    """Return the loop of a scope with a key; it is made unless it exists."""
     assert scope.loops is not None
     if key not in scope.loops:
         scope.loops[key] = make()
@@ -243,7 +238,7 @@ Parts = tuple[Program, list[Reads], list[int], tuple[Loop, ...]]
 def _program(body: WrittenBody, moving: Sequence[int], outputs: Sequence[int]) -> Parts:
     """Return the body as a program of scalars, what its first slots read, the initial nodes of the others, its loops.
 
-    What does not change is read in every repetition; where nobody knows how many there are, it is carried along.
+    Loop-invariant nodes are read in every repetition, or carried where the trip count is not known.
     """
     graph = body.scope.graph
     inside, invariant = _parts(graph, body, outputs)
@@ -266,20 +261,20 @@ def _program(body: WrittenBody, moving: Sequence[int], outputs: Sequence[int]) -
 
 
 def _between_rows(loop: Loop, table: RowTable, row_of: dict[int, int]) -> Loop:
-    """Return a loop of the graph as one between the rows of a body."""
+    """Return a loop of the graph as a loop between the rows of a body."""
 
     def at(nodes: Nodes) -> Nodes:
         different, where = np.unique(nodes, return_inverse=True)
         return np.array([row_of[node] for node in different.tolist()], dtype=np.int64)[where]
 
     for node in (node for use in loop.results for node in use.nodes.tolist()):
-        if node not in row_of:  # not needed, but written
+        if node not in row_of:  # not needed, but stored
             row_of[node] = table.leaf(sp.Symbol(f"inner_{node}", real=True))
     return between(loop, at)
 
 
 def _parts(graph: Graph, body: WrittenBody, outputs: Sequence[int]) -> tuple[set[int], list[int]]:
-    """Return the nodes of the body, and those that it reads from outside: numbers that no slot changes."""
+    """Return the nodes of the body, and the loop-invariant nodes that it reads from outside."""
     moving = moving_nodes(graph, body, outputs)
     inside, invariant, stack = set[int](), dict[int, None](), list(outputs)
     while stack:
@@ -300,13 +295,11 @@ def _parts(graph: Graph, body: WrittenBody, outputs: Sequence[int]) -> tuple[set
 
 
 def _is_number(graph: Graph, node: int) -> bool:
-    if graph.operands[node] or graph.heads[node] is sp.Symbol:
-        return False
-    return not can_be_input(graph.atoms[node])
+    return not (graph.operands[node] or graph.heads[node] is sp.Symbol or can_be_input(graph.atoms[node]))
 
 
 def moving_nodes(graph: Graph, body: WrittenBody, outputs: Sequence[int]) -> set[int]:
-    """Return the nodes that depend on slots: they are all younger than the slots."""
+    """Return the nodes that depend on slots. All of them are younger than the slots."""
     seen, stack = set[int](), [node for node in outputs if node >= body.start]
     while stack:
         node = stack.pop()
@@ -314,20 +307,15 @@ def moving_nodes(graph: Graph, body: WrittenBody, outputs: Sequence[int]) -> set
             seen.add(node)
             parts = read_by(body.made[node]) if node in body.made else graph.operands[node]
             stack += [part for part in parts if part >= body.start]
-    moving = set[int]()
-    for node in sorted(seen):
-        if (
-            node in body.reads
-            or node in body.carries
-            or node in body.made
-            or not moving.isdisjoint(graph.operands[node])
-        ):
+    moving = seen & (body.reads.keys() | body.carries.keys() | body.made.keys())
+    for node in sorted(seen - moving):
+        if not moving.isdisjoint(graph.operands[node]):
             moving.add(node)
     return moving
 
 
 def _columns(leaf: Any, scope: Scope) -> tuple[list[Reads], bool]:
-    """Return what each slot reads of an operand, one column for each element of a piece; whether they are truths."""
+    """Return an operand's columns, one for each element of a piece and its slot; whether these are truth values."""
     if isinstance(leaf, np.ndarray) and type(leaf) is np.ndarray and leaf.dtype != object:
         flat = leaf.reshape(len(leaf), -1)
         return list(np.ascontiguousarray(flat.T, dtype=np.float64)), leaf.dtype == bool
@@ -339,8 +327,8 @@ def _columns(leaf: Any, scope: Scope) -> tuple[list[Reads], bool]:
 
 def leaves(graph: Graph, count: int) -> Nodes:
     """Return leaves for slots and results."""
-    made = graph.own_leaves(count, lambda k: sp.Dummy("slot", real=True))
-    return np.arange(made.start, made.stop, dtype=np.int64)
+    created = graph.own_leaves(count, lambda k: sp.Dummy("slot", real=True))
+    return np.arange(created.start, created.stop, dtype=np.int64)
 
 
 def read_by(loop: Loop) -> list[int]:
@@ -351,6 +339,6 @@ def read_by(loop: Loop) -> list[int]:
 
 
 def origin() -> str:
-    """Return the user's file and line, short, "" if unknown."""
+    """Return the user's file and line, without folders; "" if unknown."""
     frame = user_frame()
     return "" if frame is None else short(f"{frame.f_code.co_filename}:{frame.f_lineno}")

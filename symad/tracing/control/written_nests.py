@@ -1,8 +1,8 @@
 """Nests: a loop inside a sum or map becomes one loop over pairs; a chain keeps it inside.
 
-What the inner loop reads is known for every pair: pieces of the outer operands, what does not change, and what the
-outer body computes before, which is then a loop of its own. The results of the inner loop are slots of the outer body.
-Inner chains take turns: each carries what it left as many repetitions ago as there are chains.
+The reads of the inner loop are known for every pair: pieces of the outer operands, loop-invariant values, and values
+that the outer body computes before, which then become a loop of their own. The results of the inner loop are slots of
+the outer body. Inner chains run side by side: a carry's lag is the number of chains.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FEWEST = 500  # operations of the loops in a chain
 
 
 def enclose(body: WrittenBody) -> None:
-    """Let a chain have the loops that its body has written down; NotOneBodyError if there is little in them."""
+    """Put the loops that a body has recorded inside its chain; NotOneBodyError if they are small."""
     written = body.inner.loops or {}
     for key, loop in list(written.items()):
         if moving_nodes(body.scope.graph, body, read_by(loop)):
@@ -46,7 +46,7 @@ def _executed(loop: Loop) -> int:
 
 
 def flatten(body: WrittenBody) -> None:
-    """Write the loops that a body has written down as loops beside it, and let it read their results."""
+    """Record the loops of a body as loops beside it, and let it read their results."""
     for key, loop in list((body.inner.loops or {}).items()):
         nodes = read_by(loop)
         moving = moving_nodes(body.scope.graph, body, nodes)
@@ -59,19 +59,19 @@ def flatten(body: WrittenBody) -> None:
 
 
 def _hoist(body: WrittenBody, key: object, loop: Loop) -> None:
-    """Write a loop that is the same in every repetition outside."""
-    there = keep(body.scope, key, lambda: loop)
-    if there is not loop:
-        for use, known in zip(loop.results, there.results, strict=True):
+    """Record a loop that is the same in every repetition outside."""
+    recorded = keep(body.scope, key, lambda: loop)
+    if recorded is not loop:
+        for use, known in zip(loop.results, recorded.results, strict=True):
             pairs = zip(use.nodes.tolist(), known.nodes.tolist(), strict=True)
             body.reads |= {node: np.full(body.count, other) for node, other in pairs}
 
 
 def _columns(body: WrittenBody, nodes: list[int], moving: set[int]) -> dict[int, Reads]:
-    """Return what nodes of a body are in each of its repetitions; what it has to compute is a loop of its own."""
+    """Return the values of nodes of a body in each of its repetitions. Computed ones become a loop of their own."""
     computed = [node for node in nodes if node in moving and node not in body.reads]
-    found = write_down(body, (), computed, "each", numbers=True)[1] if computed else []
-    columns: dict[int, Reads] = dict(zip(computed, found, strict=True))
+    values = write_down(body, (), computed, "each", numbers=True)[1] if computed else []
+    columns: dict[int, Reads] = dict(zip(computed, values, strict=True))
     for node in nodes:
         if node not in columns:
             columns[node] = body.reads[node] if node in moving else np.full(body.count, node)
@@ -79,9 +79,9 @@ def _columns(body: WrittenBody, nodes: list[int], moving: set[int]) -> dict[int,
 
 
 def _write_pairs(body: WrittenBody, loop: Loop, columns: Mapping[int, Reads]) -> None:
-    """Write a loop over the pairs of repetitions; its results are slots of the body.
+    """Record a loop over the pairs of repetitions; its results are slots of the body.
 
-    The inner repetitions are the faster ones, but for chains, where the outer ones are.
+    The inner repetition varies fastest; in chains the outer one does.
     """
     graph, shape = body.scope.graph, (body.count, loop.count)
     reads = [_ordered(loop, _pairs(graph, column, columns, body.count)) for column in loop.reads]
@@ -98,35 +98,35 @@ def _write_pairs(body: WrittenBody, loop: Loop, columns: Mapping[int, Reads]) ->
         count = body.count * loop.count
         return replace(loop, count=count, reads=tuple(reads), results=results, carries=carries)
 
-    made = keep(body.scope, key, written).results
-    for use, there in zip(loop.results, made, strict=True):
-        table = there.nodes.reshape(shape[::-1]).T if loop.carries else there.nodes.reshape(shape)
+    recorded = keep(body.scope, key, written).results
+    for use, result in zip(loop.results, recorded, strict=True):
+        table = result.nodes.reshape(shape[::-1]).T if loop.carries else result.nodes.reshape(shape)
         known = np.broadcast_to(use.nodes, loop.count)  # of several with the same value the last one
         body.reads |= {node: np.ascontiguousarray(table[:, k]) for k, node in enumerate(known.tolist())}
 
 
 def _places(use: LoopResult, count: int) -> Nodes:
-    """Return for each inner repetition a number of what it computes, or adds to."""
+    """Return for each inner repetition the number of the result that it computes or adds to."""
     if use.kind in ("each", "last"):
         return np.arange(count)
     return np.unique(np.broadcast_to(use.nodes, count), return_inverse=True)[1].astype(np.int64)
 
 
 def _result(graph: Graph, loop: Loop, use: LoopResult, place: Nodes, shape: tuple[int, int]) -> LoopResult:
-    made = leaves(graph, shape[0] * (int(place.max()) + 1)).reshape(-1, shape[0])
-    nodes = _ordered(loop, made[place].T)
+    table = leaves(graph, shape[0] * (int(place.max()) + 1)).reshape(-1, shape[0])
+    nodes = _ordered(loop, table[place].T)
     return LoopResult(use.output, "each" if use.kind in ("each", "last") else "add", nodes.astype(np.int64))
 
 
 def _ordered(loop: Loop, pairs: NDArray[Any]) -> Any:
-    """Return what belongs to pairs, the outer repetitions along the first axis, in the order of the pairs."""
+    """Return values of pairs, given with the outer repetitions along the first axis, in the order of the pairs."""
     return np.ascontiguousarray(pairs.T).ravel() if loop.carries else np.ascontiguousarray(pairs).ravel()
 
 
 def _pairs(
     graph: Graph, column: Reads, columns: Mapping[int, Reads], count: int, *, numbers: bool = True
 ) -> NDArray[Any]:
-    """Return what a slot reads in every pair of repetitions: nodes, or numbers if they are wanted."""
+    """Return what a slot reads in every pair of repetitions: nodes, or numbers where they are allowed."""
     if not is_nodes(column):
         return np.broadcast_to(column, (count, len(column)))
     different, place = np.unique(column, return_inverse=True)

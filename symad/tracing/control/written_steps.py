@@ -1,7 +1,7 @@
 """Python loops whose steps are functions (`loop_steps`): trace one step for all items, with carries.
 
-Variables that are bound before the loop are carried if they are numbers, truth values or arrays; all others have to
-stay as they are. Variables that the step binds first have the values of the last item after the loop.
+Variables that are bound before the loop are carried if they are numbers, truth values or arrays. All others must not
+change. Variables that the step binds first have the values of the last item after the loop.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from symad.tracing.values.array import Array
 from symad.tracing.values.node_operands import nodes_of
 from symad.tracing.values.scalar import Scalar
 
-FEWEST = 8  # items: fewer are followed one by one; calls take equally long there (6: 0.11, 10: 0.12 microseconds)
+FEWEST = 8  # items: fewer are followed one by one; calls are equally fast there (6: 0.11, 10: 0.12 microseconds)
 _ASKING_FOR_TYPES = frozenset({"isinstance", "issubclass", "type", "str", "repr", "format"})
 _SEQUENCES = (list, tuple, range, np.ndarray, Array)
 
 
 class Paired:
-    """The items of zip or enumerate of sequences; each iteration begins anew."""
+    """The items of zip or enumerate of sequences. They can be iterated over again."""
 
     def __init__(self, f: Callable[..., Iterable[Any]], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         self._iterable = partial(f, *args, **keywords)
@@ -50,17 +50,17 @@ def paired(f: Any, *args: Any, **keywords: Any) -> Any:
 
 
 def written_steps(step: Callable[..., Any], items: Any, names: Sequence[str], state: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the variables after a loop; NotOneBodyError where items differ in form or a step does something else."""
+    """Return the variables after a loop; NotOneBodyError if items differ in form or the loop may end early."""
     operands = _operands(step, items)
     variables = _Variables(names, state)
 
     def once(before: list[Any], item: Any) -> tuple[list[Any], list[Any]]:
-        given, leaves = variables.bound(before), containers.flatten(item)[0]
-        with _unchanged([*given, *leaves]):
-            goes_on, *_, found = step(item, *given)
+        values, leaves = variables.bound(before), containers.flatten(item)[0]
+        with _unchanged([*values, *leaves]):
+            goes_on, *_, bound = step(item, *values)
         if goes_on is not True:
             raise NotOneBodyError("it may end before the last item")
-        return variables.taken(found, leaves)
+        return variables.taken(bound, leaves)
 
     last, rows = written_chain(step, once, variables.carry, operands, *state)
     (item,) = operands.row(operands.count - 1)
@@ -80,15 +80,15 @@ def written_while(
         goes_on, *others = variables.bound(before)
         if not goes_on:
             return before, []
-        given = [first if first is UNBOUND else value for first, value in zip(state[1:], others, strict=True)]
-        with _unchanged(given):
-            goes_on, broke, returns, _, found = step(item, *given)
+        known = [first if first is UNBOUND else value for first, value in zip(state[1:], others, strict=True)]
+        with _unchanged(known):
+            goes_on, broke, returns, _, bound = step(item, *known)
         if broke or returns:
             raise NotOneBodyError("it is left by break or return")
         kept = {
-            name: value for name, value in zip(names[1:], others, strict=True) if found.get(name, UNBOUND) is UNBOUND
+            name: value for name, value in zip(names[1:], others, strict=True) if bound.get(name, UNBOUND) is UNBOUND
         }
-        return variables.taken(found | kept | {"": goes_on}, ())
+        return variables.taken(bound | kept | {"": goes_on}, ())
 
     last, _ = written_chain(
         step, once, variables.carry, operands_of((None,), [], [], limit + 1), *state
@@ -101,7 +101,7 @@ def written_while(
 
 @contextmanager
 def _unchanged(values: Sequence[Any]) -> Iterator[None]:
-    """Refuse stores into arrays that a step is given: others may have the arrays for which these stand."""
+    """Refuse stores into the arrays of a step: other variables may have the arrays that these stand for."""
     before = [(value, value.nodes.copy()) for value in values if type(value) is Array]
     yield
     if any(not np.array_equal(value.nodes, nodes) for value, nodes in before):
@@ -109,9 +109,9 @@ def _unchanged(values: Sequence[Any]) -> Iterator[None]:
 
 
 class _Variables:
-    """The variables of a loop: those that are carried, and what the others are after a step.
+    """The variables of a loop: those that are carried, and the values of the others after a step.
 
-    Whole numbers, and variables that the step binds first, are carried only where `all_numbers` are.
+    Whole numbers, and variables that the step binds first, are carried only with `all_numbers`.
     """
 
     def __init__(self, names: Sequence[str], state: Sequence[Any], *, all_numbers: bool = False) -> None:
@@ -128,9 +128,9 @@ class _Variables:
             values[k] = number > 0.5 if k in self._truths else number
         return values
 
-    def taken(self, found: dict[str, Any], leaves: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """Return the numbers that are carried after a step, and those of variables that it binds first."""
-        values = [found.get(name, UNBOUND) for name in self._names]
+    def taken(self, bound: dict[str, Any], leaves: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the carries after a step, and the numbers in variables that it binds first."""
+        values = [bound.get(name, UNBOUND) for name in self._names]
         if any(is_truth(values[k]) is not (k in self._truths) for k in self._carried):
             raise NotOneBodyError("a variable is a number at times, and a truth value at others")
         others = [
@@ -150,8 +150,8 @@ class _Variables:
             if kind is _LAST:
                 values[k] = next(rest)
             elif kind is not _CARRIED:
-                name, what, *_ = kind
-                values[k] = leaves[what] if name == "item" else what
+                name, content, *_ = kind
+                values[k] = leaves[content] if name == "item" else content
         return tuple(values)
 
 
@@ -173,7 +173,7 @@ def _number(value: Any) -> Any:
 
 
 def _kind(value: Any, before: Any, leaves: Sequence[Any]) -> tuple[Any, ...]:
-    """Return what a variable that is not carried is after a step, in a form in which paths can be compared."""
+    """Return the value of a variable without a carry after a step, in a form that can be compared between paths."""
     if value is before or (before is UNBOUND and type(value) in (int, bool, str, type(None))):
         return "same", value, type(value)
     place = next((k for k, leaf in enumerate(leaves) if leaf is value), None)

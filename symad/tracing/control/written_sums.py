@@ -13,7 +13,7 @@ from symad.tracing.calling.function_names import argument_names, check_function
 from symad.tracing.control.body_shapes import result_shapes
 from symad.tracing.control.reasons import written_if_possible
 from symad.tracing.control.results import FlatContainer, added, countable, flat_result, refuse_other_form
-from symad.tracing.control.swept_operands import Operands, operands_of
+from symad.tracing.control.swept_operands import operands_of
 from symad.tracing.control.written import written_sum
 from symad.tracing.values.node_trees import paths_of
 
@@ -39,20 +39,16 @@ def sum_over(f: Callable[..., Any], *arrays: Any) -> Any:
     names = paths_of(arrays, argument_names(f, len(arrays)))
     operands = operands_of(arrays, names, [0] * len(names))
     if operands.count == 0:
-        return _zeros(f, operands)
+        tree = result_shapes(f, operands)
+        return containers.unflatten(tree.structure, [np.zeros(shape) if shape else 0.0 for shape in tree.shapes])
     with written_if_possible():
         return written_sum(f, operands)
-    return unrolled_sum(f, operands)
-
-
-def unrolled_sum(f: Callable[..., Any], operands: Operands) -> Any:
-    """Return the sum, carried out repetition by repetition."""
     first = flat_result(f, f(*operands.row(0)))
     total = FlatContainer([countable(leaf) for leaf in first.leaves], first.structure)
     for k in range(1, operands.count):
-        found = flat_result(f, f(*operands.row(k)))
-        refuse_other_form(f, found, first, k)
-        total = added(total, found)
+        result = flat_result(f, f(*operands.row(k)))
+        refuse_other_form(f, result, first, k)
+        total = added(total, result)
     return total.whole
 
 
@@ -66,8 +62,3 @@ def _sum_of_sympy(f: Callable[..., Any], index: sp.Basic, first: Any, last: Any)
         if all(isinstance(bound, int | sp.Integer) for bound in (first, last)) and first < last:
             return written_sum(f, operands_of((np.arange(int(first), int(last) + 1),), ["index"], [0]))
     return sp.Sum(sp.sympify(f(index)), (index, first, last))
-
-
-def _zeros(f: Callable[..., Any], operands: Operands) -> Any:
-    tree = result_shapes(f, operands)
-    return containers.unflatten(tree.structure, [np.zeros(shape) if shape else 0.0 for shape in tree.shapes])

@@ -23,14 +23,7 @@ from symad.tracing.calling.user_place import segment_at, user_place
 from symad.tracing.numpy.ufuncs import UFUNCS
 from symad.tracing.values.constant_nodes import is_boolean
 from symad.tracing.values.object_arrays import check_order
-from symad.tracing.values.python_numbers import (
-    NUMBERS,
-    as_truth,
-    check_division,
-    check_power,
-    is_pythons,
-    note_result,
-)
+from symad.tracing.values.python_numbers import NUMBERS, as_truth, check_division, check_power, is_pythons, note_result
 from symad.tracing.values.traced import Traced, is_left_to
 from symad.tracing.values.whole_numbers import are_whole, keeping_integers
 
