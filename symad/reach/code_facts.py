@@ -1,7 +1,7 @@
 """Facts about code: the names it loads, the attributes it asks for, and what cannot be followed.
 
-They depend on the code alone, and are kept for each code. Code of nested functions and comprehensions counts as code
-of the function around it.
+They depend on the code alone and are cached by code. Nested functions and comprehensions count as code of the function
+around them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _IMPLIED = {
     **dict.fromkeys(("str", "repr", "format", "print", "ascii"), _TEXT),
     **dict.fromkeys(("copy", "deepcopy", "replace"), _COPYING),
 }
-_DYNAMIC = frozenset({  # what reads attributes whose names the code need not have
+_DYNAMIC = frozenset({  # readers of attributes whose names need not occur in the code
     "getattr", "attrgetter", "methodcaller", "vars", "__dict__", "__getattribute__", "asdict", "astuple", "fields",
     "replace", "_asdict", "_replace", "getmembers",
 })  # fmt: skip
@@ -53,11 +53,10 @@ _SPECIAL = frozenset(
     "__radd__", "__iadd__", "__isub__", "__imul__", "__set_name__", "__init_subclass__", "__class_getitem__",
     "__classcell__", "__match_args__", "__await__", "__aiter__", "__anext__", "__aenter__", "__aexit__",
 })  # fmt: skip
-_HIDDEN = frozenset({  # attributes of Python's own objects that lead around everything that is followed
+_HIDDEN = frozenset({  # attributes of Python's own objects that bypass the walk
     "f_globals", "f_locals", "f_builtins", "f_back", "gi_frame", "cr_frame", "ag_frame", "tb_frame", "__builtins__",
     "__loader__", "__spec__", "__path__", "__annotations__", "__annotate__",
 }).union(*map(dir, (types.FunctionType, types.MethodType, types.ModuleType, type))) - _SPECIAL  # fmt: skip
-_HANDLING = frozenset({"PUSH_EXC_INFO", "WITH_EXCEPT_START"})
 _IDENTIFIER = re.compile(r"[\w.]+")
 
 
@@ -74,19 +73,19 @@ class Load:
 
 @dataclass(frozen=True)
 class CodeFacts:
-    """What code, and code inside of it, asks for by name. `dynamic`: also for attributes whose names it does not have.
+    """The names that code, nested code included, asks for. `dynamic`: it may also read attributes by other names.
 
-    `handles` says whether it may catch an error, or a `with` suppress one; `asks_for_identity` whether it compares
-    something with True or False by `is`.
+    `handles`: it may catch an error, or a `with` may suppress one. `asks_for_identity`: it compares something with True
+    or False by `is`.
     """
 
     loads: tuple[Load, ...]
     names: frozenset[str]
     imports: tuple[tuple[str, int, tuple[str, ...]], ...]  # module, level, what is imported from it
     stores: tuple[str, ...]  # global names that it sets
-    hidden: tuple[str, ...]  # attributes that lead around everything that is followed
+    hidden: tuple[str, ...]  # attributes that bypass the walk
     dynamic: bool
-    added_to: frozenset[str]  # names whose values it only adds to
+    added_to: frozenset[str]  # names whose values it only adds to, and never reads
     handles: bool
     asks_for_identity: bool
 
@@ -114,7 +113,7 @@ def note_original(code: types.CodeType, original: types.CodeType) -> None:
 
 
 def original_of(code: types.CodeType) -> types.CodeType:
-    """Return the user's code that a rewritten one is made of, any other as it is.
+    """Return the user's code from which rewritten code was made; other code unchanged.
 
     >>> original_of(original_of.__code__) is original_of.__code__
     True
@@ -154,7 +153,7 @@ def _facts_of(code: types.CodeType) -> CodeFacts:
             elif kind in _GLOBAL_STORES:
                 stores.append(step.argval)
             dynamic = dynamic or kind == "MATCH_CLASS"
-            handles = handles or kind in _HANDLING
+            handles = handles or kind in ("PUSH_EXC_INFO", "WITH_EXCEPT_START")
             asks_for_identity |= kind == "IS_OP" and isinstance(_constant(steps[k - 1]), bool)
             read |= set(step.argval) if kind == "LOAD_FAST_LOAD_FAST" else set()  # two at once, since 3.13
             names |= _TEXT if kind in _FORMATS else frozenset()
@@ -191,12 +190,12 @@ def _is_checked(steps: list[dis.Instruction], k: int) -> bool:
     if end + 1 >= len(steps) or steps[end].opname not in _CALLS:
         return False
     start = end - 1
-    wanted = steps[start].argval if steps[start].opname == "BUILD_TUPLE" else 1
-    while start >= 0 and loaded < wanted + 2 and steps[start].opname in _LOADING:
+    classes = steps[start].argval if steps[start].opname == "BUILD_TUPLE" else 1
+    while start >= 0 and loaded < classes + 2 and steps[start].opname in _LOADING:
         loaded += steps[start].opname not in _ATTRIBUTES and steps[start].opname != "BUILD_TUPLE"
         start -= 1
     first = steps[start + 1]
-    return loaded == wanted + 2 and first.argval == "isinstance" and steps[end].argval == 2
+    return loaded == classes + 2 and first.argval == "isinstance" and steps[end].argval == 2
 
 
 def _constant(step: dis.Instruction) -> Any:
@@ -217,7 +216,7 @@ def _words(constants: tuple[Any, ...]) -> Iterator[str]:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether an attribute leads around everything that is followed: to frames, to all global names.
+    """Whether an attribute bypasses the walk: it leads to frames, or to all global names.
 
     >>> is_hidden("__globals__"), is_hidden("__len__"), is_hidden("f_back"), is_hidden("scale")
     (True, False, True, False)

@@ -1,7 +1,7 @@
 """State that was read from objects: compare it with now, and put it back.
 
-A part is a function that reads the state of one object, as a flat sequence of what it holds. Two states are the same if
-they hold the same objects, or equal numbers, texts and arrays in their place. No code of the user's is called.
+A part has a function that reads the state of one object as a flat sequence of its contents. Two states are the same if
+they hold the same objects, or equal numbers, texts and arrays in their place. No user code is called.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NUMBERS, _SCALARS = ({id(kind) for kind in kinds} for kinds in (NUMBERS, SCALAR
 
 
 class StatePart(NamedTuple):
-    """The state of an object: what reads it, how it was, what puts it back, what it is, and its global name or ""."""
+    """The state of an object: reader, value before, how to put it back, description, and global name (or "")."""
 
     now: Callable[[], Sequence[Any]]
     before: Sequence[Any]
@@ -39,21 +39,21 @@ class StatePart(NamedTuple):
 
     @property
     def is_same(self) -> bool:
-        """Whether it is as it was."""
+        """Whether the state is unchanged."""
         try:
             return same_parts(self.now(), self.before)
-        except (KeyError, ValueError, AttributeError, RuntimeError):  # it is not there any more
+        except (KeyError, ValueError, AttributeError, RuntimeError):  # the object has lost what was read
             return False
 
 
 class ComparedState:
-    """Parts, and the names, variables and functions that are asked for most, in the forms that are quickest to ask."""
+    """Parts of state. Names, variables and functions, which are compared most often, have quick forms of their own."""
 
     def __init__(self) -> None:
         self.parts: list[StatePart] = []
         self.arrays: list[tuple[StatePart, NDArray[Any], tuple[Any, ...], Any]] = []
         self.cells: list[tuple[types.CellType, Any, str]] = []
-        self.unbound: list[tuple[types.CellType, str]] = []  # variables that stand for nothing
+        self.unbound: list[tuple[types.CellType, str]] = []  # variables without a value
         self.functions: list[tuple[types.FunctionType, types.CodeType, Any, Any, Space, str]] = []
         self.empty: list[Space] = []  # dicts of functions that have no attributes
         self._names: list[tuple[Space, str, Any]] = []
@@ -62,13 +62,13 @@ class ComparedState:
         self.bytes = 0  # that are compared
 
     def read(self, space: Space, key: str, value: Any, name: str) -> None:
-        """Note what a name in a namespace stands for."""
+        """Note the value of a name in a namespace."""
         if (id(space), key) not in self._words:
             self._words[id(space), key] = name
             self._names.append((space, key, value))
 
     def unchanged(self) -> bool:
-        """Whether all of it is as it was; most of it by identity, and only then the rest."""
+        """Whether all state is unchanged: first by identity, and only if that fails by value."""
         return self._is_identical() or next(self.different(), None) is None
 
     def _is_identical(self) -> bool:
@@ -104,7 +104,7 @@ class ComparedState:
         return not self.arrays or all(_same_array(array, form, copy) for _, array, form, copy in self.arrays)
 
     def different(self) -> Any:
-        """Yield the parts that are not as they were."""
+        """Yield the changed parts."""
         for space, key, value in self._names:
             if not same(space.get(key, self), value):
                 yield StatePart(tuple, (), None, "a global name", self._words[id(space), key])
@@ -136,7 +136,7 @@ def _holds(cell: types.CellType, value: Any) -> bool:
 
 
 def is_bound(cell: types.CellType) -> bool:
-    """Whether a variable of an enclosing function stands for something."""
+    """Whether a variable of an enclosing function has a value."""
     try:
         return cell.cell_contents is cell.cell_contents
     except ValueError:
@@ -160,19 +160,19 @@ def _rewrite(f: types.FunctionType, old: Sequence[Any]) -> None:
 
 
 def form_of(array: NDArray[Any]) -> tuple[Any, ...]:
-    """Return what an array has beside its numbers."""
+    """Return the shape, strides and type of an array."""
     return array.shape, array.strides, array.dtype
 
 
 def _same_array(array: NDArray[Any], form: tuple[Any, ...], copy: Any) -> bool:
-    """Whether an array is as it was; `copy` are bytes of a small one."""
+    """Whether an array is unchanged; `copy` of a small one are its bytes."""
     if (array.shape, array.strides, array.dtype) != form:
         return False
     return bool(array.tobytes() == copy) if type(copy) is bytes else same_bytes(array, copy)
 
 
 def same_parts(now: Sequence[Any], before: Sequence[Any]) -> bool:
-    """Whether two states hold the same, part by part."""
+    """Whether two states agree, part by part."""
     return len(now) == len(before) and all(map(same, now, before))
 
 

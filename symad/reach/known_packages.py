@@ -17,7 +17,7 @@ import sympy as sp
 import codegen
 import symad.errors
 
-FILES = 4096  # bound of the cache of what files are, by their names
+FILES = 4096  # bound of the caches of facts about files
 STANDARD = sysconfig.get_path("stdlib")
 
 _PACKAGES = (symad.errors.__file__, codegen.__file__, np.__file__, sp.__file__, optree.__file__)
@@ -49,38 +49,38 @@ PURE = OURS | frozenset({  # packages and modules whose functions compute only f
     "reprlib", "html", "base64", "binascii", "hashlib", "zlib", "typing_extensions", "__future__", "calendar",
     "builtins", "contextvars", "_contextvars", "configparser", "pytest", "_pytest",
 })  # fmt: skip
-ASK = frozenset({  # modules that ask the world for something
+ASK = frozenset({  # modules that read outside state
     "time", "random", "_random", "secrets", "os", "posix", "posixpath", "ntpath", "nt", "genericpath", "io", "_io",
     "pathlib", "uuid", "tempfile", "glob", "shutil", "fileinput",
 })  # fmt: skip
-EFFECTS = ASK | frozenset({  # and modules that do something
+EFFECTS = ASK | frozenset({  # and modules with side effects
     "logging", "warnings", "_warnings", "linecache", "traceback", "gc", "_thread", "threading", "concurrent", "queue",
     "multiprocessing", "asyncio", "pprint",
 })  # fmt: skip
-_TOLD = frozenset({  # of `os`: what asks nothing, or is told when it is called (see `outside_inputs`)
+_TOLD = frozenset({  # names of `os` that read nothing, or whose calls `outside_inputs` notes
     "environ", "environb", "getenv", "getenvb", "putenv", "unsetenv", "path", "fspath", "fsencode", "fsdecode", "sep",
     "stat", "lstat", "access", "getcwd", "readlink", "listdir", "scandir", "walk", "urandom", "getrandom", "open",
     "mkdir", "makedirs", "remove", "unlink", "rename", "replace", "rmdir", "removedirs", "PathLike", "_Environ",
     "write", "close", "join", "split", "basename", "dirname", "splitext", "normpath", "isabs", "abspath", "exists",
     "isfile", "isdir", "getsize", "getmtime", "expanduser", "expandvars", "relpath", "realpath", "commonpath",
 })  # fmt: skip
-_QUIET = frozenset({  # of modules that do something: what asks nothing
+_QUIET = frozenset({  # names of modules with side effects that read nothing
     "debug", "info", "warning", "error", "critical", "exception", "log", "warn", "warn_explicit", "catch_warnings",
     "simplefilter", "filterwarnings", "print_exc", "print_stack", "collect", "Thread", "Lock", "RLock",
     "allocate_lock", "Semaphore", "ThreadPoolExecutor", "ProcessPoolExecutor", "pprint", "Logger", "lock",
 })  # fmt: skip
-SETTINGS = frozenset({  # functions of NumPy and decimal that give what is set for a thread or the process
+SETTINGS = frozenset({  # functions of NumPy and decimal that return settings of a thread or the process
     "geterr", "getbufsize", "geterrcall", "get_printoptions", "getcontext", "localcontext",
 })  # fmt: skip
 
-EFFECT_NAMES = frozenset({  # what the pure packages have nevertheless
+EFFECT_NAMES = frozenset({  # names with effects in the pure packages
     "datasets", "dump", "dumps_to", "fromfile", "genfromtxt", "io", "load", "loadmat", "loadtxt", "memmap", "random",
     "rvs", "save", "savemat", "savetxt", "savez", "savez_compressed", "set_printoptions", "seterr", "seterrcall",
     "setbufsize", "test", "tofile", "now", "today", "utcnow", "default_rng", "RandomState", "random_state", "getrandom",
 })  # fmt: skip
 DOING = frozenset({"dump", "save", "savemat", "savetxt", "savez", "savez_compressed", "set_printoptions", "seterr",
                    "seterrcall", "setbufsize", "test", "tofile"})  # fmt: skip
-EFFECT_METHODS = frozenset({"rvs", "tofile", "dump", "now", "today", "utcnow", "random_state"})  # whoever has them
+EFFECT_METHODS = frozenset({"rvs", "tofile", "dump", "now", "today", "utcnow", "random_state"})  # of any object
 HEAVY = frozenset({"pandas", "xarray", "torch", "jax", "jaxlib", "tensorflow", "polars", "h5py", "dask", "pydantic"})
 HEAVY_CODE = HEAVY | {"mpmath"}  # packages whose functions reach thousands of others
 _MODULE_OF, _FLAGS_OF = (type.__dict__[name].__get__ for name in ("__module__", "__flags__"))
@@ -90,14 +90,13 @@ _MODULE_OF, _FLAGS_OF = (type.__dict__[name].__get__ for name in ("__module__", 
 def is_library(file: str) -> bool:
     """Whether a file belongs to symad, codegen, optree, NumPy, SymPy, SciPy or numba, or is compiled code.
 
-    Cython's frames have names of files relative to nothing known; stand-ins in their modules would let traced values
-    into typed arguments.
+    Cython's frames have relative file names. Stand-ins in their modules would let traced values into typed arguments.
     """
     return file.startswith(_OWN_FOLDERS) or file.endswith(_CYTHON) or file.startswith(_CYTHONS_OWN)
 
 
 def is_ours(file: str) -> bool:
-    """Whether a file belongs to symad, codegen, or SymPy, which computes for them."""
+    """Whether a file belongs to symad, codegen, or SymPy."""
     return file.startswith(_OWN_FOLDERS) and not is_numpy(file) and not is_scipy(file)
 
 
@@ -112,12 +111,12 @@ def is_scipy(file: str) -> bool:
 
 
 def has_labels(file: str) -> bool:
-    """Whether a file belongs to pandas, xarray or pydantic, which hold a user's numbers in objects of theirs."""
+    """Whether a file belongs to pandas, xarray or pydantic, which hold a user's numbers in objects of their own."""
     return file.startswith(_WITH_LABELS)
 
 
 def converts_numbers(file: str) -> bool:
-    """Whether a file belongs to xarray or JAX, which make arrays of their own of NumPy's numbers."""
+    """Whether a file belongs to xarray or JAX, which convert NumPy's numbers to arrays of their own."""
     return file.startswith(_CONVERTING)
 
 

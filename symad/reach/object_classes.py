@@ -1,7 +1,7 @@
 """Ordinary classes and their objects: attributes, slots, built-in content, methods.
 
-An object is ordinary where each of its classes is written in Python, or is a built-in container whose content is read
-by its own methods. Questions go to `type` and `object`, never to the object: a class may answer them wrongly.
+An object is ordinary if each of its classes is written in Python, or is a built-in container, whose content its own
+methods read. Attributes are read through `type` and `object`, never through the object: a class may answer wrongly.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MRO, _DICT, _FLAGS, _BASE, _SIZE = (
 _HEAP, _IMMUTABLE = 1 << 9, 1 << 8
 _RANDOM = (np.random.Generator, np.random.RandomState, random.Random)
 _MADE_LATER = frozenset({"__slotnames__", "__annotations__", "__annotations_cache__", "__annotate_func__"})  # by Python
-_BY_NAME = frozenset({  # special members that only code with a word for them asks for
+_BY_NAME = frozenset({  # special members that only code with their names asks for
     "__orig_bases__", "__parameters__", "__type_params__", "__static_attributes__", "__firstlineno__", "__weakref__",
     "__dict__", "__doc__", "__module__", "__qualname__", "__slots__", "__subclasshook__", "__abstractmethods__",
     "__dataclass_params__", "__dataclass_fields__", "__match_args__", "__signature__", "__attrs_attrs__",
@@ -42,7 +42,7 @@ _MAKERS = frozenset({"__new__", "__init__", "__post_init__", "__init_subclass__"
 
 
 def _is_python_class(kind: type) -> bool:
-    """Whether a class is written in Python: all that its objects have more than those of its base are slots."""
+    """Whether a class is written in Python: its objects have only slots beyond those of its base."""
     members = _DICT(kind)
     flags, base = _FLAGS(kind), _BASE(kind)
     if not flags & _HEAP or flags & _IMMUTABLE or base is None:
@@ -53,7 +53,7 @@ def _is_python_class(kind: type) -> bool:
 
 
 def _other(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    """The row of every object whose exact type has none."""
+    """The row of objects whose exact type has none."""
     kind = type(value)
     if issubclass(kind, type):
         _of_class(walk, value, trail)
@@ -80,7 +80,7 @@ def _other(walk: ReachWalk, value: Any, trail: Trail) -> None:
 
 
 def _generator(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    """Note the state of a generator of random numbers; to draw is an effect, unless it is put back."""
+    """Note the state of a generator of random numbers. A draw is an effect, unless the state is put back."""
     if not walk.restores:
         walk.effect(f"an object of type {type(value).__qualname__}", trail, "random")
     if type(value) not in _STATES:
@@ -99,11 +99,11 @@ _STATES: dict[type, tuple[Any, Any]] = {
 }
 
 
-_WITHOUT_USERS = ("symad.tracing.values.", "symad.tracing.calling.stand_ins")  # traced values; what stands for NumPy's
+_WITHOUT_USERS = ("symad.tracing.values.", "symad.tracing.calling.stand_ins")  # traced values; stand-ins of NumPy's
 
 
 def _of_symad(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    """Of our own objects only the functions and arrays of the user's matter that they hold."""
+    """Note the functions and arrays that one of our own objects holds: only those may be the user's."""
     if module_of(type(value)).startswith(_WITHOUT_USERS):
         return
     held = list((attributes_of(value) or {}).values())
@@ -120,14 +120,14 @@ def _of_numba(walk: ReachWalk, value: Any, trail: Trail) -> None:
 
 
 def python_form(value: Any) -> types.FunctionType | None:
-    """Return the Python function that one of numba's functions was made of, None for everything else."""
+    """Return the Python function behind one of numba's functions, None for all other objects."""
     if "numba" not in sys.modules or not module_of(type(value)).startswith("numba."):
         return None
     function = getattr(getattr(value, "_dispatcher", value), "py_func", None)  # the first of what numba.vectorize makes
     return function if isinstance(function, types.FunctionType) else None
 
 
-# Objects.
+# ---- objects
 
 
 def _slot_members(kind: type) -> list[Any]:
@@ -150,7 +150,7 @@ def _slots(value: Any, members: list[Any]) -> list[Any]:
 
 
 def _of_object(walk: ReachWalk, value: Any, kind: type, trail: Trail) -> None:
-    """Note an object's class, slots and attributes, and what it holds as an object of a built-in class."""
+    """Note an object's class, slots, attributes, and its content as an object of a built-in class."""
     mro = _MRO(kind)
     if any(type(_DICT(base).get("__dict__", _A_DICT)) not in _OF_DICT for base in mro):
         walk.stop(f"an object of type {kind.__qualname__}", trail)
@@ -180,14 +180,13 @@ _CONTENTS = {id(base) for base in CONTENTS}
 
 
 def _is_ordinary(base: type) -> bool:
-    """Whether all that an object of a class holds can be read: by Python's rules, or as a built-in container."""
+    """Whether all content of a class's objects can be read: by Python's rules, or as a built-in container."""
     if id(base) in _CONTENTS or base is np.ndarray or _is_python_class(base):
         return True
     return not _FLAGS(base) & _HEAP and issubclass(base, BaseException | np.generic) and base is not np.void
 
 
 def _form_of(value: Any) -> list[Any]:
-    """Return what an array of a derived class has beside its numbers: its class may answer otherwise."""
     shape, strides = np.ndarray.shape.__get__(value), np.ndarray.strides.__get__(value)
     return [*shape, *strides, np.ndarray.dtype.__get__(value)]
 
@@ -206,7 +205,7 @@ def _put_back(value: Any, members: list[Any], old: Any) -> None:
 
 
 def _of_attributes(walk: ReachWalk, attributes: dict[Any, Any], mro: tuple[type, ...], trail: Trail) -> None:
-    """Note the attributes of an object, and go on with those that code asks for: of records, with all."""
+    """Note the attributes of an object. Follow those that code asks for; of records all."""
     walk.ask(partial(entries, attributes), "an object", trail, partial(refill_dict, attributes), attributes)
     is_record = any("__dataclass_fields__" in _DICT(base) or "__attrs_attrs__" in _DICT(base) for base in mro)
     module = module_of(mro[0])
@@ -226,7 +225,7 @@ def _members_of(kind: type) -> dict[str, Any]:
 
 
 def _of_class(walk: ReachWalk, kind: type, trail: Trail) -> None:
-    """Note the attributes of a class, its bases and its metaclass; go on with those that code asks for."""
+    """Note the attributes of a class, its bases and its metaclass. Follow the attributes that code asks for."""
     if kind is decimal.Decimal:
         ROWS[id(decimal.Decimal)](walk, kind, trail)
     module = module_of(kind)
@@ -254,7 +253,7 @@ def _of_class(walk: ReachWalk, kind: type, trail: Trail) -> None:
     if trail.words.startswith(_CLASS_OF):
         special -= _MAKERS
     if not _is_plain(type(kind)) or not _is_plain(kind):
-        # A library's methods, and metaclasses as that of enumerations, ask for members by names that no code has.
+        # Methods of libraries, and metaclasses such as that of enumerations, ask for members by names that no code has.
         walk.lead(list(asked.values()), trail)
         return
     walk.lead([asked[name] for name in special], trail)
@@ -262,7 +261,7 @@ def _of_class(walk: ReachWalk, kind: type, trail: Trail) -> None:
 
 
 _PLAIN_BASES = frozenset({"builtins", "abc", "typing"})  # their methods ask for no attributes by name
-_PLAIN = _PLAIN_BASES | {"collections"}  # and those of these for attributes that they have made
+_PLAIN = _PLAIN_BASES | {"collections"}  # and those of collections only for attributes of their own
 
 
 def _pure_modules(mro: tuple[type, ...]) -> set[str]:
@@ -270,7 +269,7 @@ def _pure_modules(mro: tuple[type, ...]) -> set[str]:
 
 
 def _is_plain(kind: type) -> bool:
-    """Whether a class derives from nothing of a library's but containers and numbers."""
+    """Whether a class derives from no library class except containers and numbers."""
     return _PLAIN.issuperset(_pure_modules(_MRO(kind)))
 
 
@@ -279,7 +278,7 @@ def _is_special(name: Any) -> bool:
 
 
 def _checked(walk: ReachWalk, value: Checked, trail: Trail) -> None:
-    """Note what makes an object one of a class: the classes that this one derives from, and those registered."""
+    """Note what decides `isinstance` with a class: its bases, and the classes registered with them."""
     kind = value.kind
 
     def checks() -> list[Any]:
@@ -303,10 +302,8 @@ def _put_class_back(kind: type, before: dict[str, Any], _: Any) -> None:
 
 
 def _registered(walk: ReachWalk, kind: type, trail: Trail) -> None:
-    """Note which classes are registered with an abstract one."""
-
     def now() -> tuple[Any, ...]:
-        return tuple(sorted(id(each()) for each in _abc._get_dump(kind)[0]))
+        return tuple(sorted(id(reference()) for reference in _abc._get_dump(kind)[0]))
 
     walk.ask(now, "a class", trail)
 

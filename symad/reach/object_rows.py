@@ -41,7 +41,6 @@ _PURE_BUILTINS = frozenset({
     "isinstance", "issubclass", "iter", "len", "locals", "max", "min", "next", "oct", "ord", "pow", "repr", "round",
     "sorted", "sum", "__build_class__",
 })  # fmt: skip
-_EFFECTS_OF_BUILTINS = frozenset({"print", "input", "open", "breakpoint", "setattr", "delattr"})
 
 ATOMS |= {id(kind) for kind in (*NUMBERS, *SCALARS)}
 ATOMS |= {
@@ -58,7 +57,7 @@ ATOMS |= {
 
 @dataclass(frozen=True)
 class Content:
-    """What an object of a built-in class, or of one derived from it, holds beside attributes: read, and put back."""
+    """The content that an object has from a built-in class, beside attributes: how to read and put it back."""
 
     read: Callable[[Any], Sequence[Any]]
     put_back: Callable[[Any, Sequence[Any]], Any] | None
@@ -72,10 +71,10 @@ def attributes_of(value: Any) -> dict[Any, Any] | None:
     ({'a': 1}, None)
     """
     try:
-        found = object.__getattribute__(value, "__dict__")
+        attributes = object.__getattribute__(value, "__dict__")
     except (AttributeError, TypeError):  # TypeError: of a class
         return None
-    return found if isinstance(found, dict) else None
+    return attributes if isinstance(attributes, dict) else None
 
 
 def entries(value: Any) -> list[Any]:
@@ -106,20 +105,11 @@ def _refill(kind: type, extend: str) -> Callable[[Any, Sequence[Any]], None]:
     return refill
 
 
-def _refill_bytes(value: Any, old: Sequence[Any]) -> None:
-    bytearray.clear(value)
-    bytearray.extend(value, old[0])
-
-
-def _nothing(_: Any) -> tuple[()]:
-    return ()
-
-
 _FACTORY, _TYPECODE, _ARGUMENTS = (
     vars(kind)[name].__get__
     for kind, name in ((defaultdict, "default_factory"), (array.array, "typecode"), (BaseException, "args"))
 )
-_IMMUTABLE = Content(_nothing, None, "")
+_IMMUTABLE = Content(lambda _: (), None, "")
 CONTENTS: dict[type, Content] = {
     dict: Content(entries, refill_dict, "a dict or a set"),
     OrderedDict: Content(lambda v: [*OrderedDict.__iter__(v), *entries(v)], _refill_ordered, "a dict or a set"),
@@ -127,7 +117,9 @@ CONTENTS: dict[type, Content] = {
     list: Content(lambda v: list(list.__iter__(v)), _refill(list, "extend"), "a list"),
     deque: Content(lambda v: list(deque.__iter__(v)), _refill(deque, "extend"), "a list"),
     set: Content(lambda v: list(set.__iter__(v)), _refill(set, "update"), "a dict or a set"),
-    bytearray: Content(lambda v: (bytes(memoryview(v)),), _refill_bytes, "a list"),
+    bytearray: Content(
+        lambda v: (bytes(memoryview(v)),), lambda v, old: bytearray.__setitem__(v, slice(None), old[0]), "a list"
+    ),
     array.array: Content(lambda v: (_TYPECODE(v), array.array.tobytes(v)), None, "a list"),
     tuple: Content(lambda v: list(tuple.__iter__(v)), None, ""),
     frozenset: Content(lambda v: list(frozenset.__iter__(v)), None, ""),
@@ -138,11 +130,11 @@ CONTENTS: dict[type, Content] = {
 
 
 def content(walk: ReachWalk, value: Any, trail: Trail, kind: type) -> None:
-    """Note what an object holds by a built-in class, and go on with it."""
+    """Note the content that an object has from a built-in class, and follow it."""
     row = CONTENTS[kind]
     if row is _IMMUTABLE:
         return
-    if kind in (tuple, frozenset, slice):  # of which the elements do not change
+    if kind in (tuple, frozenset, slice):  # which cannot change
         walk.lead(row.read(value), trail)
         return
     put_back = None if row.put_back is None else partial(row.put_back, value)
@@ -159,7 +151,7 @@ def _of_defaults(walk: ReachWalk, value: Any, trail: Trail) -> None:
 
 
 def keep_array(walk: ReachWalk, value: NDArray[Any], trail: Trail) -> None:
-    """Note the numbers of an array; of objects, which objects there are."""
+    """Note the numbers of an array; of an array of objects, its objects."""
     if value.dtype.hasobject:
         if value.dtype != object:
             walk.stop("a structured array of objects", trail)
@@ -170,7 +162,8 @@ def keep_array(walk: ReachWalk, value: NDArray[Any], trail: Trail) -> None:
     if value.dtype.names:
         walk.ask(lambda: value.dtype.names or (), "an array", trail)
     skipped = id(value) in walk.left or value.nbytes > walk.largest
-    if skipped or not (_can_be_put_back(value) if walk.restores else may_change(value)):
+    is_small = value.flags.writeable and value.size <= LARGEST
+    if skipped or not (is_small if walk.restores else may_change(value)):
         return
     copied = np.array(value, copy=True, order="K", subok=False)
     walk.state.bytes += value.nbytes
@@ -188,10 +181,6 @@ def may_change(array: NDArray[Any]) -> bool:
     while isinstance(owner, np.ndarray):
         owner = owner.base
     return not isinstance(owner, bytes)
-
-
-def _can_be_put_back(array: NDArray[Any]) -> bool:
-    return bool(array.flags.writeable) and array.size <= LARGEST
 
 
 def _structured(walk: ReachWalk, value: Any, trail: Trail) -> None:
@@ -215,7 +204,7 @@ def _held(what: str, *names: str) -> Any:
 def _builtin(walk: ReachWalk, value: Any, trail: Trail) -> None:
     owner, name = value.__self__, value.__name__
     if owner is builtins:
-        if name in _EFFECTS_OF_BUILTINS:
+        if name in ("print", "input", "open", "breakpoint", "setattr", "delattr"):
             walk.effect(name, trail, "io" if name in ("open", "input") else "")
         elif name not in _PURE_BUILTINS:
             walk.stop(f"the builtin {name}", trail)
@@ -229,10 +218,6 @@ def _builtin(walk: ReachWalk, value: Any, trail: Trail) -> None:
         walk.effect(name, trail)
     else:
         walk.lead([owner], trail)
-
-
-def _method(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    walk.lead([value.__func__, value.__self__], trail)
 
 
 def _of_numpy(walk: ReachWalk, value: Any, trail: Trail) -> None:
@@ -252,10 +237,6 @@ def _cached(walk: ReachWalk, value: Any, trail: Trail) -> None:
     else:
         walk.ask(lambda: (value.cache_info().misses, value.cache_info().currsize), "kept results", trail)
         walk.keeps_results = True
-
-
-def _proxy(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    walk.lead(gc.get_referents(value), trail)
 
 
 def _context(walk: ReachWalk, value: Any, trail: Trail) -> None:
@@ -279,10 +260,6 @@ def _getter(walk: ReachWalk, value: Any, trail: Trail) -> None:
     walk.lead(parts, trail)
 
 
-def _function(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    walk.follow(value, trail)
-
-
 def _module(walk: ReachWalk, value: Any, trail: Trail) -> None:
     name = vars(value).get("__name__")
     walk.module(value, name if type(name) is str and sys.modules.get(name) is value else "", trail)
@@ -293,12 +270,12 @@ ROWS |= {
     id(defaultdict): _of_defaults,
     id(np.ndarray): keep_array,
     id(np.void): _structured,
-    id(types.FunctionType): _function,
-    id(types.MethodType): _method,
+    id(types.FunctionType): lambda walk, value, trail: walk.follow(value, trail),
+    id(types.MethodType): lambda walk, value, trail: walk.lead([value.__func__, value.__self__], trail),
     id(types.BuiltinFunctionType): _builtin,
     id(types.MethodWrapperType): lambda walk, value, trail: walk.lead([value.__self__], trail),
     id(types.ModuleType): _module,
-    id(types.MappingProxyType): _proxy,
+    id(types.MappingProxyType): lambda walk, value, trail: walk.lead(gc.get_referents(value), trail),
     id(partial): _held("a partial function", "func", "args", "keywords", "__dict__"),
     id(property): _held("a property", "fget", "fset", "fdel"),
     id(staticmethod): _held("a static method", "__func__", "__dict__"),
@@ -317,7 +294,7 @@ ROWS |= {
 
 
 def other_row(kind: type, module: str, is_ordinary: bool) -> Any:
-    """Return the row of types that are not one type: NumPy's of data, SymPy's expressions, iterators, generators."""
+    """Return the row of types with subclasses: NumPy's types of data, SymPy's expressions, iterators, loggers."""
     if issubclass(kind, np.dtype) or (module.partition(".")[0] == "sympy" and issubclass(kind, sp.Basic)):
         return lambda *_: None
     if kind.__name__ in ("cython_function_or_method", "fused_cython_function"):
@@ -333,7 +310,7 @@ def _compiled(walk: ReachWalk, value: Any, trail: Trail) -> None:
 
 
 def _with_effects(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    """An object that does something, such as a logger: known where code only has words for what it does."""
+    """The row of an object with side effects, such as a logger. It is known if code only has names of its methods."""
     kind = type(value)
     module = module_of(kind)
     walk.effect(f"an object of type {kind.__qualname__}", trail, module if asks(module) else "")

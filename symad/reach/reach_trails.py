@@ -9,7 +9,7 @@ from symad.reach.code_facts import line_of_name
 
 
 class Trail(NamedTuple):
-    """How an object was reached: in words, by the code that has the name; `name` of a global, "" of another one."""
+    """How an object was reached: in words, by code that has the name; `name` of a global name, else ""."""
 
     words: str
     code: types.CodeType | None
@@ -18,7 +18,7 @@ class Trail(NamedTuple):
 
 
 class Obstacle(NamedTuple):
-    """What cannot be followed, or what has an effect, and how it was reached."""
+    """Something that cannot be followed or has an effect, and how it was reached."""
 
     what: str
     trail: Trail
@@ -26,17 +26,17 @@ class Obstacle(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """What it is, and what leads to it."""
+        """What it is, and how it was reached."""
         return self.what if self.what in self.trail.words else f"{self.what} ({self.trail.words})"
 
     @property
     def place(self) -> tuple[str, int]:
-        """The user's file and line; line 0 where they are not known."""
+        """The user's file and line; line 0 if they are not known."""
         code = self.trail.code
         return ("<unknown>", 0) if code is None else (code.co_filename, line_of_name(code, self.trail.key))
 
 
 class Checked(NamedTuple):
-    """A class of which only objects are asked whether they are of it."""
+    """A class that code only uses in `isinstance`."""
 
     kind: type

@@ -1,8 +1,8 @@
 """Walk over everything that functions can reach: names, enclosing variables, objects and their content.
 
-It works by allow-list. The exact type of an object has a row (`symad.reach.object_rows`), or its class is an ordinary
-one (`symad.reach.object_classes`): both say how its state is read, and what it leads to. Everything else makes the
-answer "unknown", by name. Members of classes and objects wait for code that has their names.
+The walk is an allow-list. The exact type of an object has a row (`symad.reach.object_rows`), or its class is an
+ordinary one (`symad.reach.object_classes`): both say how its state is read and where it leads. All other objects make
+the answer "unknown", by name. Members of classes and objects wait for code that has their names.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from symad.reach.known_packages import (
 )
 from symad.reach.reach_trails import Checked, Obstacle, Trail
 
-REACHED = 10_000  # objects that are looked at
-ELEMENTS = 2**18  # that containers hold in all
+REACHED = 10_000  # objects in a walk
+ELEMENTS = 2**18  # of all containers together
 COUNTED = 1000  # elements of a container whose comparison takes time worth counting
 
 Row = Callable[["ReachWalk", Any, "Trail"], None]
 ROWS: dict[int, Row] = {}  # by the ids of exact types: a class may have a hash of its own
 ATOMS: set[int] = set()  # ids of types whose objects have no state, and lead to nothing
-OTHER_ROWS: list[Row] = []  # of every other object: what `object_classes` does
+OTHER_ROWS: list[Row] = []  # of all other objects; filled by `object_classes`
 
 _MISSING = object()
 _ASKED_BY_LIBRARIES = frozenset({  # attributes that NumPy and SciPy ask objects for
@@ -50,9 +50,9 @@ _ASKED_BY_LIBRARIES = frozenset({  # attributes that NumPy and SciPy ask objects
 
 
 class ReachWalk:
-    """What functions reach: their state, all functions of the user's, effects, and what is unknown.
+    """Everything that functions reach: state, the user's functions, effects, and unknown objects.
 
-    `is_enough` is asked about the last function of the user's, and ends the walk.
+    `is_enough` is called with the latest of the user's functions, and may end the walk.
     `restores`: state is put back after the body of a loop, and generators of random numbers and what packages hold are
     state too; else it is compared before a kernel or a trace is taken again.
     """
@@ -69,7 +69,7 @@ class ReachWalk:
         self.restores, self.left, self.largest, self._is_enough = restores, left, largest, is_enough
         self.state = ComparedState()
         self.functions: list[types.FunctionType] = []
-        self.closures: list[types.FunctionType] = []  # functions of libraries that were made of others
+        self.closures: list[types.FunctionType] = []  # functions of libraries with other functions in their closures
         self.effects: list[Obstacle] = []
         self.unknown: list[Obstacle] = []
         self.caches: list[tuple[Any, Any]] = []
@@ -80,7 +80,7 @@ class ReachWalk:
         self._all_names = self._has_bare_module = False
         self._spaces: list[tuple[dict[Any, Any], Trail]] = []  # members that wait for their names
         self._seen = set[int]()
-        self._alive: list[Any] = []  # ids stay what they are
+        self._alive: list[Any] = []  # so that ids stay unique
         self._elements = 0
         self._doing: list[tuple[str, set[str] | None, Trail]] = []
         self._waiting: list[tuple[Any, Trail]] = []
@@ -106,7 +106,7 @@ class ReachWalk:
             if len(self._seen) > REACHED or self._elements > ELEMENTS:
                 return
             if (self.restores and self.unknown) or (self.functions and self._is_enough(self.functions[-1])):
-                return  # what is not known of a body settles it
+                return  # one unknown object decides about a body
             row = ROWS.get(id(type(value)))
             if row is not None:
                 row(self, value, trail)
@@ -116,7 +116,7 @@ class ReachWalk:
     # What rows say.
 
     def lead(self, values: Collection[Any], trail: Trail) -> None:
-        """Go on with what an object holds."""
+        """Follow the contents of an object."""
         self._elements += len(values)
         if self._elements > ELEMENTS and not self.unknown:
             self.stop(f"more than {ELEMENTS:,} elements", trail)
@@ -133,7 +133,7 @@ class ReachWalk:
         put_back: PutBack | None = None,
         owner: Any = None,
     ) -> Sequence[Any]:
-        """Note the state of an object, and return it; `owner` is the container that it is."""
+        """Note the state of an object, and return it; `owner` is the object if it is a container."""
         before = now()
         self.state.parts.append(StatePart(now, before, put_back, what, trail.name, owner))
         self.state.bytes += 8 * len(before) if len(before) > COUNTED else 0
@@ -144,17 +144,17 @@ class ReachWalk:
         self.unknown.append(Obstacle(what, trail))
 
     def effect(self, what: str, trail: Trail, module: str = "") -> None:
-        """Note that something may be done, by a module, that nobody sees who does not run the function."""
+        """Note a possible side effect, of a module, which only a call of the function shows."""
         self.effects.append(Obstacle(what, trail, asks(module) or (what in EFFECT_NAMES and what not in DOING)))
         if module and not is_told(module, what.rpartition(".")[2].rpartition(" ")[2]):
             self.stop(what, trail)
 
     def only_does(self, what: str, reads: set[str] | None, trail: Trail) -> None:
-        """Note an object that does something; it is unknown where code has one of the names that read it."""
+        """Note an object with side effects. It is unknown if code has one of the names that read it."""
         self._doing.append((what, reads, trail))
 
     def members(self, space: dict[Any, Any], trail: Trail) -> None:
-        """Go on with those members of an object or a class whose names code has; the others wait."""
+        """Follow the members of an object or a class whose names code has; the others wait."""
         space = dict(space)  # another thread may add some
         self.named += [(name, value) for name, value in space.items() if is_listed(value)]
         if self._all_names:
@@ -167,7 +167,7 @@ class ReachWalk:
     # Functions.
 
     def follow(self, f: types.FunctionType, trail: Trail) -> None:
-        """Go on with what a function reads."""
+        """Follow what a function reads."""
         code, space = f.__code__, f.__globals__
         if is_trusted_code(code.co_filename, space.get("__name__")):
             self._of_library(f, trail)
@@ -205,19 +205,19 @@ class ReachWalk:
 
     def _variables(self, f: types.FunctionType) -> dict[str, Any]:
         """Note the variables of enclosing functions, and return them."""
-        found = {}
+        values = {}
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             try:
-                found[name] = cell.cell_contents
+                values[name] = cell.cell_contents
             except ValueError:  # nothing is bound to it
                 self.state.unbound.append((cell, name))
                 continue
-            self.state.cells.append((cell, found[name], name))
-            self.named += [(name, found[name])] if is_listed(found[name]) else []
-        return found
+            self.state.cells.append((cell, values[name], name))
+            self.named += [(name, values[name])] if is_listed(values[name]) else []
+        return values
 
     def _of_library(self, f: types.FunctionType, trail: Trail) -> None:
-        """Of a library's function only those matter that it was made of."""
+        """Follow the functions in the closure of a library function."""
         self.closures += [f] if f.__closure__ else []
         if f.__name__ in EFFECT_NAMES:
             self.effect(f.__name__, trail)
@@ -232,21 +232,21 @@ class ReachWalk:
                 self.lead([value], trail)
 
     def everything(self) -> None:
-        """Go on with all members: something may ask for attributes whose names no code has."""
+        """Follow all members: code may ask for attributes by names that it does not contain."""
         if not self._all_names:
             self._all_names = True
             for space, trail in self._spaces:
                 self.lead(list(space.values()), trail)
 
     def words(self, names: Iterable[str], trail: Trail) -> None:
-        """Note the names of attributes that an object asks for, as one of operator.attrgetter."""
+        """Note the names of attributes that an object such as operator.attrgetter asks for."""
         parts = [part for name in names if type(name) is str for part in name.split(".")]
         for part in filter(is_hidden, parts):
             self.stop(part, trail)
         self._asked(frozenset(parts))
 
     def _asked(self, names: frozenset[str]) -> None:
-        """Go on with members whose names code has."""
+        """Follow the waiting members with these names."""
         if names <= self._names:
             return
         fresh = names - self._names
@@ -269,12 +269,12 @@ class ReachWalk:
             self.everything()
 
     def _effects_in(self, names: Iterable[str], code: types.CodeType | None) -> None:
-        wanted = EFFECT_NAMES if self._has_bare_module else EFFECT_METHODS
-        for name in () if wanted.isdisjoint(names) else wanted.intersection(names):
+        suspects = EFFECT_NAMES if self._has_bare_module else EFFECT_METHODS
+        for name in () if suspects.isdisjoint(names) else suspects.intersection(names):
             self.effect(name, Trail(f"the attribute {name}", code, name, ""))
 
     def _bare(self, code: types.CodeType | None) -> None:
-        """Note that a package stands for itself somewhere: then each attribute may be one of it."""
+        """Note that a package is used as a value: any attribute may be one of its names."""
         if not self._has_bare_module:
             self._has_bare_module = True
             self._effects_in(self._names, code)
@@ -288,13 +288,13 @@ class ReachWalk:
         if not level and has_effects(module):
             self.effect(module, trail, module)
             return
-        found = sys.modules.get(module) if not level else None
-        if found is None or not names:
+        imported = sys.modules.get(module) if not level else None
+        if imported is None or not names:
             self.stop("imported when it is called", trail)
             return
         self._name(sys.modules, module, trail)
         for name in names:
-            self.through(found, Load(name, False, (name,), False, False), trail)
+            self.through(imported, Load(name, False, (name,), False, False), trail)
 
     def _global(self, f: types.FunctionType, load: Load) -> None:
         space, name = f.__globals__, load.name
@@ -308,7 +308,7 @@ class ReachWalk:
         self.through(value, load, trail)
 
     def _name(self, space: dict[str, Any], name: str, trail: Trail, words: str = "") -> Any:
-        """Note what a name in a namespace stands for, or that it stands for nothing."""
+        """Note the value of a name in a namespace, or that it has none."""
         value = space.get(name, _MISSING)
         if value is _MISSING:
             self.state.absent.setdefault(id(space), (space, set()))[1].add(name)
@@ -321,7 +321,7 @@ class ReachWalk:
     # Modules: only "load a module, load its attribute" is followed.
 
     def through(self, value: Any, load: Load, trail: Trail) -> None:
-        """Go on with an attribute of a module, with the modules in between; with every other value itself."""
+        """Follow an attribute of a module, with the modules in between; any other value directly."""
         attributes = load.attributes
         while type(value) is types.ModuleType:
             name = vars(value).get("__name__")
@@ -343,7 +343,7 @@ class ReachWalk:
         self.lead([value], trail)
 
     def _attribute(self, module: types.ModuleType, name: str, attribute: str, trail: Trail) -> Any:
-        """Return an attribute of a module, _MISSING where nothing more is to be said of it."""
+        """Return an attribute of a module, _MISSING if there is nothing to follow."""
         space = vars(module)
         known = is_pure(name)
         if known and self.restores:
@@ -366,7 +366,7 @@ class ReachWalk:
         return value
 
     def module(self, value: types.ModuleType, name: str, trail: Trail) -> None:
-        """Note a module that stands for itself."""
+        """Note a module that is used as a value."""
         if is_pure(name):
             self._bare(trail.code)
         elif has_effects(name):
@@ -387,7 +387,7 @@ def is_listed(value: Any) -> bool:
 
 
 def _is_called(value: Any, name: str) -> bool:
-    """Whether a library's function was made of something that is called; a weak reference is to an argument of it."""
+    """Whether a closure of a library function holds something callable. A weak reference is an argument."""
     return (callable(value) and type(value) is not ref) or name == "registry"
 
 

@@ -18,7 +18,7 @@ from symad.reach.reach_walk import ReachWalk
 
 
 class ReachableState:
-    """What functions and objects can reach. It is known completely where `unknown` is empty.
+    """The state that functions and objects can reach. It is complete if `unknown` is empty.
 
     >>> scale = 2.0
     >>> state = ReachableState(lambda x: x * scale)
@@ -53,7 +53,7 @@ class ReachableState:
         self.only_written: Callable[[], set[int]] = walk.only_written
 
     def differences(self, left: Collection[int] = ()) -> dict[str, str]:
-        """Return what is not as it was: what each is, by the name of what is global, else by that itself.
+        """Return the changed state: what it is, by its global name, or by itself if it has none.
 
         Lists and sets whose ids are in `left` do not count.
         """
@@ -64,7 +64,7 @@ class ReachableState:
         }
 
     def changed(self, where: str) -> str:
-        """Return what is not as it was, if anything; TraceError for something global, which others may change too."""
+        """Return what has changed, "" for nothing; TraceError for something global, which others may change too."""
         different = list(self._state.different())
         for part in different:
             if part.name:
@@ -78,12 +78,12 @@ class ReachableState:
         return different[0].what if different else ""
 
     def changed_owners(self) -> list[Any] | None:
-        """Return the containers that hold something else than before; None where anything else has changed."""
+        """Return the containers with changed contents; None if anything else has changed."""
         parts = list(self._state.different())
         return None if any(part.owner is None or part.name for part in parts) else [part.owner for part in parts]
 
     def restore(self, where: str = "") -> None:
-        """Put back what has changed; TraceError where results that were kept before would be lost."""
+        """Put the state back; TraceError if cached results would be lost."""
         for cache, before in self._caches:
             if cache.cache_info().misses != before.misses:
                 if before.currsize:
@@ -107,19 +107,19 @@ class ReachableState:
 
 
 def _state_of_python() -> tuple[Any, ...]:
-    """Return the state of Python's generator of random numbers; as bytes it is compared quickly."""
+    """Return the state of Python's random generator; as bytes it is compared quickly."""
     version, numbers, gauss = random.getstate()
     return version, array("L", numbers).tobytes(), gauss
 
 
 def legacy_state() -> tuple[Any, ...]:
-    """Return the state of the generator of random numbers that NumPy's functions have."""
+    """Return the state of the random generator behind NumPy's functions."""
     kind, state, *rest = np.random.get_state(legacy=True)
     return kind, np.asarray(state).tobytes(), *rest
 
 
 def generator_states() -> tuple[Any, ...]:
-    """Return the states of the generators of random numbers that all code has."""
+    """Return the states of the random generators that all code shares."""
     return _state_of_python(), *legacy_state()
 
 

@@ -37,7 +37,7 @@ class StrictKey:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two values are the same in every part; False for what cannot be looked into, unless it is one object.
+    """Whether two values agree in every part; False for values whose parts are unknown, unless they are one object.
 
     >>> same([1, {"a": np.zeros(2)}], [1, {"a": np.zeros(2)}]), same({"a": 1, "b": 2}, {"b": 2, "a": 1})
     (True, False)
@@ -65,7 +65,7 @@ def same(one: Any, other: Any) -> bool:
     return True
 
 
-COPIED = 4096  # bytes of arrays that are copied to be compared: from there on that takes longer than looking at words
+COPIED = 4096  # bytes of arrays that are compared as copies: larger ones are compared in place, which is quicker
 
 
 def same_bytes(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
@@ -75,12 +75,12 @@ def same_bytes(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
     if not one.size:
         return True
     kind = np.uint64 if one.nbytes % 8 == 0 else np.uint8
-    words, others = (np.ascontiguousarray(each).reshape(-1).view(np.uint8).view(kind) for each in (one, other))
+    words, others = (np.ascontiguousarray(array).reshape(-1).view(np.uint8).view(kind) for array in (one, other))
     return np.array_equal(words, others)
 
 
 def _parts(value: Any) -> list[Any] | None:
-    """Return what a value consists of, None where that is not known."""
+    """Return the parts of a value, None if they are not known."""
     if isinstance(value, _BY_IDENTITY):
         return None
     if type(value) in (tuple, list):

@@ -1,8 +1,8 @@
 """Wrap a user's object while its operator, attribute or item is asked for, so that its methods are rewritten.
 
 `a + b` runs `type(a).__add__`, which Python finds without a call that rewritten code could see (`rewriting`). So an
-operand whose class has such methods is wrapped for that moment in an object of a class made for it, whose methods call
-the rewritten ones with the object itself. Nobody keeps the wrapper: what the methods get and return are the user's own.
+operand whose class has such methods is wrapped for that moment in an object of a generated class, whose methods call
+the rewritten ones with the object itself. The wrapper is not kept: the methods take and return the user's own objects.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _OTHERS = (
 _METHODS = frozenset(f"__{prefix}{name}__" for name in _BINARY for prefix in ("", "r", "i")).union(
     f"__{name}__" for name in _OTHERS
 )
-_PRIORITIES = ("__array_priority__", "__pandas_priority__")  # by which an operator is left to the other operand
-_STANDARD = frozenset({"statistics", "functools", "contextlib", "fractions"})  # of which the code is rewritten too
+_PRIORITIES = ("__array_priority__", "__pandas_priority__")  # which decide that the other operand answers an operator
+_STANDARD = frozenset({"statistics", "functools", "contextlib", "fractions"})  # modules whose code is rewritten too
 
 PANDAS_OPERATORS = "pandas.core.roperator"  # pandas finds these functions in tables, so they stay as they are
 
 
 def is_users(f: FunctionType) -> bool:
-    """Whether the code of a function is rewritten: the user's, that of packages in Python, a few of the standard's.
+    """Whether a function's code is rewritten: the user's, that of Python packages, some of the standard library's.
 
-    Of SciPy's modules those are that define classes with stand-ins for methods, of NumPy's those that call methods.
+    So are SciPy's modules that define classes with stand-ins for methods, and NumPy's modules that call methods.
     """
     file, module = f.__code__.co_filename, f.__globals__.get("__name__", "")
     if is_standard(file):
@@ -52,24 +52,24 @@ def is_users(f: FunctionType) -> bool:
 
 
 def acting_class(kind: type, callee: Callable[[Any], Any], known: dict[type, Any]) -> type[Acting] | None:
-    """Return the class of what stands for instances of a class, None where they stand for themselves.
+    """Return the class of the wrappers for instances of a class, None if they need no wrapper.
 
-    `known` has those of other classes; classes above it, which decide whose reflected operator comes first, are added.
+    `known` has those of other classes. Base classes are added: they decide whose reflected operator comes first.
     """
     if issubclass(kind, type | np.ndarray | Traced) or not kind.__flags__ & _HEAP:
         return None
     for base in reversed(kind.__mro__):
         if base not in known:
             known[base] = _made(base, callee, known)
-    found: type[Acting] | None = known[kind]
-    return found
+    wrapper: type[Acting] | None = known[kind]
+    return wrapper
 
 
 _HEAP = 1 << 9  # of a class that Python code has made
 
 
 class Acting:
-    """An operand, by whose class's rewritten methods Python computes.
+    """An operand whose operators call the rewritten methods of its class.
 
     Traced values leave operators with it to it (`is_acting`).
     """
@@ -124,8 +124,8 @@ def _object_of(acting: Any) -> Any:
 
 
 def _made(kind: type, callee: Callable[[Any], Any], known: dict[type, Any]) -> type[Acting] | None:
-    """Return the class for one whose bases are known."""
-    above = tuple(found for base in kind.__bases__ if (found := known.get(base)) is not None)
+    """Return the wrapper class for a class with known bases."""
+    above = tuple(wrapper for base in kind.__bases__ if (wrapper := known.get(base)) is not None)
     members: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         members |= vars(base)
@@ -149,7 +149,6 @@ def _delegating(name: str) -> Function:
 
 
 def _itself(argument: Any) -> Any:
-    """Return the object that an operand stands for."""
     return _object_of(argument) if Acting in type(argument).__mro__ else argument
 
 
@@ -166,7 +165,7 @@ def _is_accessor(name: str, member: Any) -> bool:
 
 
 def _answer(kind: type, name: str, known: dict[type, Any]) -> Any:
-    """Return the method for one of a class, the same one as that of the class above where it comes from there."""
+    """Return a method of a wrapper class; an inherited method is that of the wrapper of the base class."""
     owner = next((base for base in kind.__mro__ if name in vars(base)), type)
     if owner is not kind and known.get(owner) is not None:
         return vars(known[owner])[name]

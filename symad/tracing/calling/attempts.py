@@ -1,8 +1,8 @@
 """Call a user's function as it is. Where plain names stop the trace, call a rewritten form of its code.
 
 `math.sin(x)`, `float(x)`, `np.array([x[0], 1.0])` and `z = np.zeros(3); z[0] = x[0]` convert to plain numbers before
-any protocol of NumPy is asked. When a traced value refuses such a conversion, the function is called once more, at most
-four times, in a form whose calls are answered by stand-ins (`rewriting`, `dispatch`). Nothing of the user's changes.
+any protocol of NumPy is asked. If a traced value refuses such a conversion, the function is called again, at most four
+times, in a form whose calls stand-ins answer (`rewriting`, `dispatch`). Nothing of the user's changes.
 """
 
 from __future__ import annotations
@@ -61,18 +61,17 @@ _RETRIES = 4
 def call(f: Function, arguments: Callable[[], Sequence[Any]], *, alone: bool = False) -> Any:
     """Call a user's function on traced arguments, which are made afresh for every attempt.
 
-    Errors are those of the function. Where a conversion to plain numbers was the cause and stand-ins do not help,
-    TraceError says what was met and what to write instead; so it does where the function caught such an error and went
-    on (see `swallowed`).
+    Errors are those of the function. If a conversion to plain numbers was the cause and stand-ins do not help, a
+    TraceError says what to write instead. So it does if the function caught such an error and went on (see
+    `recorded_errors`).
     """
     return attempted(f, lambda form: form(*arguments()), alone=alone)
 
 
 def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = False) -> Any:
-    """Return what `run` returns, which calls a form of the user's function f once or along all its paths; see `call`.
+    """Return the result of `run`, which calls a form of the user's function f once or along all its paths; see `call`.
 
-    Inside another such call, the errors are those of that one, which runs again as a whole, but where this one is
-    `alone`.
+    Errors inside another such call belong to the outer call, which runs again as a whole, unless this one is `alone`.
     """
     if innermost_watch() is not None and not alone:
         return _inside(f, run)
@@ -108,7 +107,7 @@ def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = Fals
 
 
 def _inside(f: Function, run: Callable[[Function], Any]) -> Any:
-    """Run in a call that is running already: an error comes out, and is met there, even where it is caught before."""
+    """Run inside another such call. An error is recorded there even if it is caught before."""
     start = noted()
     try:
         return run(callee(f))
@@ -121,11 +120,11 @@ def _inside(f: Function, run: Callable[[Function], Any]) -> Any:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """How the code is rewritten, if it is; whether float arrays are made as traced ones, and NumPy may make objects.
+    """The style of rewriting, if any; whether float arrays become traced ones, and NumPy may make object arrays.
 
-    `deciding` are the keys of the user's code whose calls are merged, because there are too many paths through it,
-    `stepped` the files and names of the functions whose loops are calls of their steps. Without `reads_loops`, which is
-    so after that has failed, paths are followed through loops as far as the limit.
+    `deciding` are the keys of the user's code whose calls are merged, because it has too many paths; `stepped` the
+    files and names of the functions whose loops are calls of their steps. Without `reads_loops`, after that has failed,
+    paths are followed through loops up to the limit.
     """
 
     style: Style | None = None
@@ -142,7 +141,6 @@ _active: ContextVar[_Attempt] = ContextVar("symad_active_attempt", default=_PLAI
 
 @contextmanager
 def _carried_out(attempt: _Attempt) -> Iterator[None]:
-    """Let rewritten code be answered as an attempt says."""
     run = None
     if attempt.style is not None:
         run = DispatchedRun(attempt.style, attempt.arrays, attempt.deciding, attempt.stepped)
@@ -151,9 +149,9 @@ def _carried_out(attempt: _Attempt) -> Iterator[None]:
 
 
 def reads_loops_of(deciding: Iterable[CodeType]) -> bool:
-    """Whether a loop is read as a whole where its condition is met again, and paths through it are not followed first.
+    """Whether a loop is read as a whole when its condition is asked again, before paths through it are followed.
 
-    `deciding` is the code that has met conditions.
+    `deciding` is the code that has asked conditions.
     """
     attempt = _active.get()
     is_new = not attempt.deciding.issuperset(map(key_of, deciding))
@@ -161,7 +159,7 @@ def reads_loops_of(deciding: Iterable[CodeType]) -> bool:
 
 
 def _better(attempt: _Attempt, error: Exception | None, watch: Watch) -> _Attempt | None:
-    """Return the next thing to try, None when nothing is left or the errors are of another kind."""
+    """Return the next attempt, None if none is left or the error has another cause."""
     if isinstance(error, PathsError):
         keys = frozenset(map(key_of, error.deciding)) - attempt.deciding
         if not keys:
@@ -200,7 +198,7 @@ def _helped(attempt: _Attempt, error: BaseException) -> _Attempt | None:
 
 
 def _settle(error: Exception | None, watch: Watch) -> None:
-    """Raise what came out of the last attempt, or the refusal of a function that caught an error of ours."""
+    """Raise the error of the last attempt, or the refusal of a function that caught an error of ours."""
     spoilt = next((note for note in watch.notes if not note.excused), None)
     try:
         if error is not None and spoilt is not None and _says_the_same(error, spoilt):
@@ -219,12 +217,12 @@ def _settle(error: Exception | None, watch: Watch) -> None:
 
 
 def _is_retried(error: Exception) -> bool:
-    """Whether an error may come of a traced value; numba's compiler has errors of its own."""
+    """Whether a traced value may have caused an error; numba's compiler has errors of its own."""
     return isinstance(error, _RETRIED) or type(error).__module__.startswith("numba.")
 
 
 def _says_the_same(error: Exception, note: Note) -> bool:
-    """Whether C code that the function called has said in its own words what an error of ours had said there."""
+    """Whether C code that the function called replaced an error of ours by one of its own."""
     if isinstance(error, WorkbenchError) or note.library or raised_by_user(error):
         return False
     return raised_place(error) == note.place and isinstance(note.error, WorkbenchError)
@@ -235,7 +233,7 @@ def _is_noted(error: BaseException, watch: Watch) -> bool:
 
 
 def _is_ours(error: Exception, watch: Watch) -> bool:
-    """Whether an error that came out is one of those noted, or was raised because of one."""
+    """Whether an error is one of those noted, or was raised because of one."""
     seen = 0
     cause: BaseException | None = error
     while cause is not None and seen < 10:
@@ -246,11 +244,11 @@ def _is_ours(error: Exception, watch: Watch) -> bool:
 
 
 def _explain(error: BaseException) -> None:
-    """Raise a TraceError in place of what NumPy, SciPy and SymPy say of traced values that they cannot take."""
+    """Raise a TraceError in place of an error of NumPy, SciPy or SymPy about traced values."""
     if raised_in_own_code(error):
-        return  # whatever the function says of its arguments is its own
+        return  # the function's own check of its arguments
     if isinstance(error.__cause__, NumberError | StoreError) and any(text in str(error) for text in STORES):
-        raise error.__cause__  # NumPy takes what has indices for a sequence, and says so in place of our error
+        raise error.__cause__  # NumPy takes a value with indices for a sequence, and hides our error
     if any(text in str(error) for text in _ASKED_OF_SYMPY):
         raise TraceError(
             f"a SymPy expression was asked for a number or a truth value ({error})",
@@ -273,8 +271,8 @@ def _explain(error: BaseException) -> None:
         raise library_refusal(name, error, raised_place(error)) from error
     if names_a_traced_value(error):
         raise python_refusal(error, raised_place(error)) from error
-    what, why, do = _ITERATED if "Iterator operand" in str(error) else _OBJECTS
-    raise TraceError(what.format(error), where=raised_place(error), why=why, do=do) from error
+    event, why, do = _ITERATED if "Iterator operand" in str(error) else _OBJECTS
+    raise TraceError(event.format(error), where=raised_place(error), why=why, do=do) from error
 
 
 _ITERATED = (

@@ -1,9 +1,9 @@
 """Never give object arrays of traced values to compiled functions of packages.
 
-What NumPy makes of traced scalars where no stand-in reaches is an array of addresses. Compiled code that does not look
-at its type takes them for numbers, and C code gets no chance to be asked. So where such arrays would be made, the names
-in the code that runs, and in the Python functions that it calls by name, are looked through for functions that are
-neither Python code nor of NumPy, SciPy (which is looked after by its stand-ins), or Python's own library.
+Where no stand-in reaches, NumPy makes arrays of addresses of traced scalars. Compiled code that does not check their
+type takes the addresses for numbers, and raises no error. So before such an array is made, the names in the running
+code, and in the Python functions that it calls by name, are searched for compiled functions that do not belong to
+NumPy, SciPy (which has stand-ins) or Python's own library.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _KINDS = ("cython_function_or_method", "fused_cython_function", "builtin_functio
 
 
 def compiled_function_beside(frame: FrameType | None) -> str:
-    """Return the full name of such a function that the code of a frame may call, or that of its callers, "" if none.
+    """Return the full name of a compiled function that the code of a frame, or of its callers, may call; "" if none.
 
-    Callers as far as the function that is traced.
+    The search ends at the function that is traced.
     """
     waiting: list[tuple[CodeType, Mapping[str, Any], Mapping[str, Any]]] = []
     while frame is not None and not is_symad(frame.f_code.co_filename):
@@ -48,7 +48,7 @@ def compiled_function_beside(frame: FrameType | None) -> str:
 
 
 def _named(code: CodeType, names: Mapping[str, Any], variables: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield what the names in code mean: variables, global names, and attributes of the modules among them."""
+    """Yield the values of the names in code: variables, global names, and attributes of the modules among them."""
     for name in (*code.co_names, *code.co_varnames, *code.co_freevars):
         value = variables[name] if name in variables else names.get(name)
         yield value

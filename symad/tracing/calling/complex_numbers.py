@@ -19,9 +19,9 @@ Function = Callable[..., Any]
 
 
 def holds_complex(values: Iterable[Any]) -> bool:
-    """Whether there are traced values among some, complex ones among them."""
-    found = list(values)
-    return holds_traced(found) or any(isinstance(value, TracedComplex) for value in found)
+    """Whether some values include a traced or traced complex one."""
+    listed = list(values)
+    return holds_traced(listed) or any(isinstance(value, TracedComplex) for value in listed)
 
 
 def as_complex(real: Any = 0.0, imag: Any = 0.0) -> Any:
@@ -35,7 +35,7 @@ def as_complex(real: Any = 0.0, imag: Any = 0.0) -> Any:
 
 
 def holds_complex_parts(values: Any) -> bool:
-    """Whether there is a complex number with traced parts in nested lists, or one beside traced values."""
+    """Whether nested lists hold a complex number with traced parts, or complex numbers beside traced values."""
     flat = list(_leaves(values))
     return any(isinstance(leaf, TracedComplex) for leaf in flat) or (
         any(isinstance(leaf, complex) for leaf in flat) and holds_traced(flat)
@@ -63,7 +63,7 @@ def array_of_complex(maker: Callable[..., Any], value: Any, dtype: Any = None, *
 
 
 def _part(value: Any, name: str) -> Any:
-    return [_part(each, name) for each in value] if isinstance(value, list | tuple) else getattr(value, name)
+    return [_part(part, name) for part in value] if isinstance(value, list | tuple) else getattr(value, name)
 
 
 COMPLEX_MAKERS = (np.array, np.asarray, np.asanyarray, np.ascontiguousarray)

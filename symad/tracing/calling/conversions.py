@@ -8,7 +8,7 @@ from symad.errors import TraceError
 from symad.tracing.calling.user_place import in_library_of_objects, library_function
 from symad.tracing.values.traced import NumberError, StoreError, TextIndexError
 
-_OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
+_OBJECT_LOOPS = (  # texts of refusals of object arrays
     "loop of ufunc does not support argument",
     "Cannot cast ufunc",
     "Cannot cast array data from dtype('O')",
@@ -32,14 +32,14 @@ _OBJECT_LOOPS = (  # how NumPy's refusals of object arrays read
     "Function call with ambiguous argument types",
     "Iterator operand or requested dtype holds references",
 )
-STORES = (  # how NumPy words a store or an index that it could not do
+STORES = (  # texts of NumPy for a store or an index that failed
     "setting an array element with a sequence", "Error setting single item of array", "only integers, slices",
     "assignment destination is read-only", "output array is read-only",
 )  # fmt: skip
 
 
 def asks_for_numbers(error: BaseException) -> bool:
-    """Whether an error is a refusal of plain numbers, or how NumPy words that it cannot work on traced objects."""
+    """Whether an error refuses a plain number, or is one of NumPy about traced objects."""
     if isinstance(error, TextIndexError):
         return False
     texts = any(text in str(error) for text in (*_OBJECT_LOOPS, *STORES))
@@ -64,23 +64,19 @@ def is_conversion(error: BaseException) -> bool:
     return library.startswith("scipy.") and not isinstance(error, RuntimeError)
 
 
-_PLACES = (
-    "object has no attribute 'ndim'",
-    "Cannot index by location index",
-    "Invalid value",
-)  # pandas' words for a traced place
+_PLACES = ("object has no attribute 'ndim'", "Cannot index by location index", "Invalid value")  # of a place, in pandas
 _OUR_TYPES = (
     "<traced ", " Scalar ", "'Scalar'", "'Array'", "got Array)", "got Scalar)", "convert Array to", "convert Scalar to",
     "not Scalar", "not Array", "got Scalar", "got Array", "scalar.Scalar'", "array.Array'",
     "numeric or string argument", "Object of type float64 is not JSON",
 )  # fmt: skip
-_ARGUMENTS = re.compile(r"[(\[, ](Scalar|Array)[)\],]")  # how SWIG and pybind11 list the types that they were given
+_ARGUMENTS = re.compile(r"[(\[, ](Scalar|Array)[)\],]")  # lists of the types of arguments, by SWIG and pybind11
 
 
 def names_a_traced_value(error: BaseException) -> bool:
-    """Whether an error is about a traced value: of code that takes floats or ordinary arrays only (mpmath, Cython)."""
-    about = isinstance(error, TypeError | AttributeError | NotImplementedError) and "unhashable" not in str(error)
-    return about and (any(text in str(error) for text in _OUR_TYPES) or bool(_ARGUMENTS.search(str(error))))
+    """Whether an error names a traced value: code that takes floats or ordinary arrays only (mpmath, Cython)."""
+    is_of_type = isinstance(error, TypeError | AttributeError | NotImplementedError) and "unhashable" not in str(error)
+    return is_of_type and (any(text in str(error) for text in _OUR_TYPES) or bool(_ARGUMENTS.search(str(error))))
 
 
 def caused_by(error: BaseException | None, kind: type[BaseException]) -> bool:

@@ -1,8 +1,8 @@
 """The dispatcher that rewritten code calls in place of functions and operators.
 
-A function with a stand-in (`math.sin`, `float`, `np.array`) is answered by that, a function of the user's by its
-rewritten form (`rewriting`), an object of the user's whose class has methods for operators by a stand-in that calls
-their rewritten forms (`acting`). Everything else is itself. Answers are kept as long as the run lasts.
+A function with a stand-in (`math.sin`, `float`, `np.array`) is replaced by it, a function of the user's by its
+rewritten form (`rewriting`), and an object whose class defines operators by a wrapper that calls their rewritten forms
+(`acting`). All other objects stay themselves. The replacements are kept during the run.
 """
 
 from __future__ import annotations
@@ -58,31 +58,31 @@ _ASKING = frozenset(  # functions that call methods of their arguments; lists ar
     for f in (abs, round, iter, next, divmod, pow, *vars(operator).values())
     if callable(f) and f not in (operator.mul, operator.imul)
 )
-_OF_ITEMS = (next, operator.getitem, operator.setitem, operator.delitem, operator.contains)  # keep what is behind it
+_OF_ITEMS = (next, operator.getitem, operator.setitem, operator.delitem, operator.contains)  # of the first operand
 _PLAIN_OPERANDS = {np.ndarray, Indexed, float, int, np.float64}
 _COPYING = frozenset({"copy", "astype", "repeat", "flatten"})  # methods of arrays; they are given no array
 _THREADS = frozenset({"threading", "concurrent"})
-_HANDING = _THREADS | {"numpy", "scipy", "symad", "pandas", "itertools", "functools"}  # packages that do
+_HANDING = _THREADS | {"numpy", "scipy", "symad", "pandas", "itertools", "functools"}  # packages of such functions
 _CALLABLES = (FunctionType, MethodType, functools.partial, np.vectorize, Transformed)
 _BY_ID = {id(vars(builtins)[name]): form for name, form in BUILTINS.items()}
 
 
 class DispatchedRun:
-    """What stands for callees and operands in one run of a user's function.
+    """The replacements of callees and operands in one run of a user's function.
 
-    `style` says how code is rewritten, `arrays` that ordinary arrays answer traced places. The calls of functions in
-    `deciding` are merged over their paths, the loops of those in `stepped` are calls of their steps.
+    `style` says how code is rewritten, `arrays` that ordinary arrays accept traced places. Calls of functions in
+    `deciding` have their paths merged; the loops of functions in `stepped` are calls of their steps.
     """
 
     def __init__(
         self, style: Style, arrays: bool, deciding: frozenset[Key], stepped: frozenset[tuple[str, str]]
     ) -> None:
         self._style, self._arrays, self._deciding, self._stepped = style, arrays, deciding, stepped
-        self._forms: dict[int, tuple[Any, Any]] = {}  # what has been asked for, and its form, by ids
+        self._forms: dict[int, tuple[Any, Any]] = {}  # objects and their replacements, by ids
         self._acting: dict[type, Any] = {}
 
     def callee(self, f: Any) -> Any:
-        """Return what is called in place of f."""
+        """Return the function that is called in place of f."""
         kind = type(f)
         if kind is MethodType:
             form = self.callee(f.__func__)
@@ -102,7 +102,7 @@ class DispatchedRun:
         return form
 
     def value(self, value: Any) -> Any:
-        """Return what stands for an operand: objects of the user's act through rewritten methods."""
+        """Return the replacement of an operand: the user's objects act through rewritten methods."""
         kind = type(value)
         if kind not in self._acting:
             self._acting[kind] = acting_class(kind, self.callee, self._acting)
@@ -110,14 +110,14 @@ class DispatchedRun:
         return value if form is None else form(value)
 
     def result(self, operator_name: str, left: Any, right: Any) -> Any:
-        """Return what an operator makes; a new array of numbers, which is changed later, is one of constants."""
+        """Return the result of an operator. A new array of numbers, which is changed later, becomes a traced one."""
         forms = self.value(left), self.value(right)
         result = forms[0] * forms[1] if operator_name == "mul" else getattr(operator, operator_name)(*forms)  # lists
         is_new = self._arrays and type(result) in (np.ndarray, Indexed) and {type(left), type(right)} <= _PLAIN_OPERANDS
         return of_constants(result) if is_new else result
 
     def item(self, value: Any) -> Any:
-        """Return what stands for an object that is asked for an item; ordinary arrays take traced places."""
+        """Return the replacement of an object that is indexed. Ordinary arrays accept traced places."""
         if self._arrays and is_table(value):
             return value.view(Indexed)
         if self._deciding and type(value) is list:
@@ -126,11 +126,11 @@ class DispatchedRun:
         return subscripted_form(value) if form is value else form
 
     def place(self, value: Any) -> Any:
-        """Return what stands for an object an item of which is set."""
+        """Return the replacement of an object one of whose items is set."""
         return Listed(value) if self._deciding and type(value) is list else self.value(value)
 
     def _form(self, f: Any) -> Any:
-        """Return what stands for a function, a class or an object that is called."""
+        """Return the replacement of a function, a class or an object that is called."""
         kind = type(f)
         if self._deciding and (f is max or f is min or f is sorted):
             return self._handing(EXTREMA[f.__name__])
@@ -159,7 +159,7 @@ class DispatchedRun:
         return self._of_object(f)
 
     def _of_numpy(self, f: Any, form: Function) -> Function:
-        """Return the form of a function; where np.sum and its like get labels, NumPy's own code calls their methods."""
+        """Return the form of a function. NumPy's code of np.sum and others calls the methods of labelled arguments."""
         code: Any = getattr(f, "_implementation", None)
         if getattr(code, "__module__", "") not in CALLING_METHODS:
             return form
@@ -173,7 +173,7 @@ class DispatchedRun:
         return call
 
     def _ufunc(self, f: np.ufunc, form: Any) -> Any:
-        """Return the form of a ufunc, which asks the rewritten method of an argument that has one for ufuncs."""
+        """Return the form of a ufunc. It calls the rewritten `__array_ufunc__` of an argument that has one."""
         if not self._style.operators:
             return form
 
@@ -203,18 +203,18 @@ class DispatchedRun:
         if is_rewritten(f.__code__):
             return self._merged(f, f)
         if is_symad(f.__code__.co_filename):
-            return self._handing(with_forms(f, self.callee))  # which was made of functions, or is given some
+            return self._handing(with_forms(f, self.callee))  # which has functions in it, or is given some
         if not is_users(f):
             return self._handing(f) if _hands_on(f) else f
         return self._merged(f, self._twin(f))
 
     def _merged(self, f: FunctionType, form: Any) -> Any:
         inner = getattr(f, "__wrapped__", f)
-        codes = [each.__code__ for each in (f, inner) if isinstance(each, FunctionType)]
+        codes = [function.__code__ for function in (f, inner) if isinstance(function, FunctionType)]
         return merged(form) if any(key_of(code) in self._deciding for code in codes) else form
 
     def _twin(self, f: FunctionType) -> Any:
-        """Return a function with rewritten code, whose names and variables are those of f."""
+        """Return a function with rewritten code and the names and variables of f."""
         code = f.__code__
         steps = (code.co_filename, code.co_qualname) in self._stepped
         changed = rewritten(code.co_filename, code, Style(self._style.operators, steps))
@@ -223,7 +223,7 @@ class DispatchedRun:
         return copied(f, changed, f.__globals__, f.__closure__)
 
     def _maker(self, kind: type) -> Any:
-        """Return what makes an object of a class whose `__init__` or `__new__` has another form, else None."""
+        """Return the maker of objects of a class whose `__init__` or `__new__` has another form, else None."""
         if type(kind) not in (type, ABCMeta) or kind.__module__ == "builtins":
             return None
         new, init = _made_by(kind)
@@ -235,25 +235,25 @@ class DispatchedRun:
             return None
 
         def make(*args: Any, **keywords: Any) -> Any:
-            made = object.__new__(kind) if new is _made_by(object)[0] else self.callee(new)(kind, *args, **keywords)
-            if isinstance(made, kind):
-                self.callee(_made_by(type(made))[1])(made, *args, **keywords)
-            return made
+            instance = object.__new__(kind) if new is _made_by(object)[0] else self.callee(new)(kind, *args, **keywords)
+            if isinstance(instance, kind):
+                self.callee(_made_by(type(instance))[1])(instance, *args, **keywords)
+            return instance
 
         return make
 
     def _dataclass_instance(self, kind: type, after: FunctionType, /, *args: Any, **keywords: Any) -> Any:
-        """Return a new instance; its `__init__`, which has no source, finds the rewritten `__post_init__` in it."""
-        made: Any = object.__new__(kind)
-        own = getattr(made, "__dict__", None)
-        if own is None:
+        """Return a new instance. Its `__init__`, which has no source, finds the rewritten `__post_init__` in it."""
+        instance: Any = object.__new__(kind)
+        attributes = getattr(instance, "__dict__", None)
+        if attributes is None:
             return kind(*args, **keywords)
-        own["__post_init__"] = MethodType(self.callee(after), made)
+        attributes["__post_init__"] = MethodType(self.callee(after), instance)
         try:
-            _made_by(kind)[1](made, *args, **keywords)
+            _made_by(kind)[1](instance, *args, **keywords)
         finally:
-            own.pop("__post_init__", None)
-        return made
+            attributes.pop("__post_init__", None)
+        return instance
 
     def _vectorized(self, f: Any) -> Function:
         form = copy.copy(f)
@@ -266,7 +266,7 @@ class DispatchedRun:
         return call
 
     def _handing(self, f: Function) -> Function:
-        """Return a function that is given the forms of the functions among its arguments."""
+        """Return a function that gets the forms of the functions among its arguments."""
         types_too, elsewhere = id(f) in _CALLBACKS, _package(f) in _THREADS
 
         def handed(argument: Any) -> Any:
@@ -281,57 +281,51 @@ class DispatchedRun:
     def _handed(self, argument: Any, types_too: bool) -> Any:
         kind = type(argument)
         if kind in (list, tuple, dict):
-            return self._all_handed(argument)
+            values = argument.values() if kind is dict else argument
+            if not any(type(value) in _CALLABLES or _has_stand_in(value) for value in values):
+                return argument
+            forms = (self._handed(value, False) for value in values)
+            return dict(zip(argument, forms, strict=True)) if kind is dict else kind(forms)
         if kind in _CALLABLES or (types_too and callable(argument)) or _has_stand_in(argument):
             return self.callee(argument)
         method = _call_of(argument)
         is_function = type(method) is FunctionType and not is_library(method.__code__.co_filename)
         return self.callee(argument) if is_function else argument
 
-    def _all_handed(self, container: Any) -> Any:
-        """Return a container with the forms of the functions in it; itself where there are none."""
-        values = container.values() if type(container) is dict else container
-        if not any(type(value) in _CALLABLES or _has_stand_in(value) for value in values):
-            return container
-        if type(container) is dict:
-            return {key: self._handed(value, False) for key, value in container.items()}
-        return type(container)(self._handed(value, False) for value in container)
-
     def _asking(self, f: Function, operands: int = 1) -> Function:
-        """Return a builtin whose first arguments are what stands for objects, where operators are rewritten."""
+        """Return a builtin whose first arguments are replaced, if operators are rewritten."""
         if not self._style.operators:
             return f
         return lambda *args, **keywords: f(*map(self.value, args[:operands]), *args[operands:], **keywords)
 
 
 def _making(method: Any) -> Function:
-    """Return a method of an ordinary array, such as `copy`: a new array that it returns is one of constants."""
+    """Return a method of an ordinary array, such as `copy`. A new array that it returns becomes a traced one."""
 
     def call(*args: Any, **keywords: Any) -> Any:
-        made = method(*args, **keywords)
-        is_new = isinstance(made, np.ndarray) and made.base is None and made is not method.__self__
-        return of_constants(made) if is_new else made
+        result = method(*args, **keywords)
+        is_new = isinstance(result, np.ndarray) and result.base is None and result is not method.__self__
+        return of_constants(result) if is_new else result
 
     return call
 
 
 def _made_by(kind: Any) -> tuple[Any, Any]:
-    """Return the two methods that make an instance."""
     return kind.__new__, kind.__init__
 
 
 def is_of_class(f: MethodType) -> bool:
-    """Whether a method is a class method with a stand-in, which is not given the class."""
+    """Whether a method is a class method with a stand-in, which does not get the class."""
     return id(f.__func__) in replacements() and isinstance(vars(f.__self__).get(f.__name__), classmethod)
 
 
 def _call_of(value: Any) -> Any:
-    """Return the method by which instances of a class are called, None if they are not."""
+    """Return the `__call__` of instances of a class, None if there is none."""
     return next((vars(kind)["__call__"] for kind in type(value).__mro__ if "__call__" in vars(kind)), None)
 
 
 def _is_generated(f: Any) -> bool:
-    """Whether a method is made by dataclasses or namedtuple, whose code has no source and calls nothing else."""
+    """Whether dataclasses or namedtuple made a method: its code has no source and calls nothing else."""
     return type(f) is FunctionType and f.__code__.co_filename.startswith("<")
 
 
@@ -341,7 +335,7 @@ def _has_stand_in(value: Any) -> bool:
 
 
 def _hands_on(f: Any) -> bool:
-    """Whether a function of a library may call what it is given."""
+    """Whether a function of a library may call its arguments."""
     handing = _package(f) in _HANDING and getattr(f, "__module__", "") != PANDAS_OPERATORS
     return handing or id(f) in _CALLBACKS
 
@@ -352,13 +346,13 @@ def _package(f: Any) -> str:
 
 
 def _in_this_context(f: Function) -> Function:
-    """Return a function that another thread calls as if this one did."""
+    """Return a function that another thread calls in the context of this one."""
     context = copy_context()
     return lambda *args, **keywords: context.copy().run(f, *args, **keywords)
 
 
 def _evaluate(original: Function, source: Any, names: Any = None, variables: Any = None, /) -> Any:
-    """The form of eval and exec: the calls of a text are dispatched too."""
+    """The form of eval and exec: the calls in a text are dispatched too."""
     frame = sys._getframe(1)
     if variables is None:
         variables = frame.f_locals if names is None else names

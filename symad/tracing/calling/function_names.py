@@ -19,7 +19,7 @@ def name_of(f: Callable[..., Any]) -> str:
 
 
 def argument_names(f: Callable[..., Any] | None, count: int) -> list[str]:
-    """Return names for positional arguments: those of the signature, as far as it has them.
+    """Return names for positional arguments: those of the signature, then numbered ones.
 
     >>> argument_names(lambda x, y: x, 3)
     ['x', 'y', 'argument_2']
@@ -45,7 +45,7 @@ def _positional_names(f: Callable[..., Any] | None) -> list[str]:
 def check_function(f: object, names: Sequence[str] | None = None) -> None:
     """Raise ArgumentError for what cannot be called: often the result of a function in place of the function.
 
-    With the names of the arguments that it will get, also for a function that does not take so many.
+    With the names of its arguments, also for a function that does not take that many.
     """
     if isinstance(f, sp.Basic) and not callable(f):
         raise ArgumentError(
@@ -69,7 +69,7 @@ def check_function(f: object, names: Sequence[str] | None = None) -> None:
 
 
 def _misfit(f: Callable[..., Any], args: Sequence[Any]) -> str:
-    """Return why a function cannot be called with these arguments, "" where it can or its signature is not known."""
+    """Return why a function cannot be called with these arguments, "" if it can or its signature is not known."""
     try:
         inspect.signature(f).bind(*args)
     except ValueError:  # a builtin does not always have one

@@ -22,11 +22,11 @@ _OF_THREADS = frozenset({threading.__file__, concurrent.futures.thread.__file__}
 
 
 def is_caught() -> bool:
-    """Whether one of the user's functions in the run that is going on has a handler around the call that it is at."""
+    """Whether one of the user's functions in this run has a handler around its current line."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and not is_attempt(frame):
         if frame.f_code.co_filename in _OF_THREADS:
-            return False  # which prints an error, or keeps it for another thread
+            return False  # the thread prints an error, or keeps it for another thread
         if not is_library(frame.f_code.co_filename) and _is_covered(frame):
             return True
         frame = frame.f_back
@@ -39,23 +39,23 @@ def _is_covered(frame: FrameType) -> bool:
 
 @lru_cache(maxsize=FILES)
 def _protected(code: CodeType) -> tuple[tuple[int, int], ...]:
-    """Return where instructions of a function begin and end that a handler stands behind.
+    """Return the ranges of instructions of a function that a handler covers.
 
-    The object of a `with` may suppress an error, unless the code names one that never does and not `suppress`.
+    The object of a `with` may suppress an error, unless the code names one that never does, and no `suppress`.
     """
     listed = list(dis.get_instructions(code))
     suppresses = "suppress" in code.co_names or _NEVER_SUPPRESSING.isdisjoint(code.co_names)
     handlers = {
-        one.offset
-        for one, other in pairwise(listed)
-        if one.opname == "PUSH_EXC_INFO" and (suppresses or other.opname != "WITH_EXCEPT_START")
+        instruction.offset
+        for instruction, following in pairwise(listed)
+        if instruction.opname == "PUSH_EXC_INFO" and (suppresses or following.opname != "WITH_EXCEPT_START")
     }
     entries = dis._parse_exception_table(code)  # type: ignore[attr-defined]
     return tuple((entry.start, entry.end) for entry in entries if _leads_to(handlers, entry.target, entries))
 
 
 def _leads_to(handlers: set[int], target: int, entries: list[Any]) -> bool:
-    """Whether what follows an error is a handler or in the reach of one, as the end of a comprehension is."""
+    """Whether the target of an error is a handler or inside one, as the end of a comprehension is."""
     for _ in entries:
         if target in handlers:
             return True

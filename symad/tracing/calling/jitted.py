@@ -1,7 +1,7 @@
 """Run the Python function of a numba function on traced values.
 
-Numba's compiled code takes plain numbers only. Each of its functions keeps the Python function that it was made of,
-which is traced as any other code of the user's; a warning says so, once for each.
+Numba's compiled code takes plain numbers only. Each of its functions keeps the Python function behind it, which is
+traced like other user code; a warning says so, once for each function.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Function = Callable[..., Any]
 
 
 def traced_form(f: Function) -> Function:
-    """Return the form of one of numba's functions, any other function as it is; ufuncs have their own protocol."""
+    """Return the form of one of numba's functions, any other function unchanged; ufuncs have their own protocol."""
     function = None if hasattr(f, "_dispatcher") else python_form(f)
     return f if function is None else traced_through(f, function)
 
 
 def traced_through(original: Any, function: FunctionType) -> Function:
-    """Return the form of one of numba's functions, which calls a Python function where there are traced values."""
+    """Return a form of one of numba's functions that calls a Python function on traced values."""
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -35,7 +35,7 @@ def traced_through(original: Any, function: FunctionType) -> Function:
         tell(function)
         return function(*args, **keywords)
 
-    call.py_func = function  # type: ignore[attr-defined]  # as numba's has it
+    call.py_func = function  # type: ignore[attr-defined]  # as numba's functions have
     return call
 
 

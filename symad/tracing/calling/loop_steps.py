@@ -1,9 +1,9 @@
 """Rewrite loops and `if` statements of a source as functions, so that their paths can be merged.
 
 A loop with a condition inside has a path for each way through all of its steps, and a row of `if` statements one for
-each way through all of them. Where a step, or an `if`, is a function of the variables that it assigns, its paths are
-merged as those of any call (see `merged_calls`). So every loop becomes a call of `STEPPED` with such a function, every
-`if` one of `BRANCHED`. A statement stays as it is where a function of its own would compute something else.
+each way through all of them. If a step, or an `if`, is a function of the variables that it assigns, its paths are
+merged like those of any call (see `merged_calls`). So every loop becomes a call of `STEPPED` with such a function, and
+every `if` one of `BRANCHED`. A statement stays unchanged if a function in its place would compute something else.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-STEPPED = "symad: a loop whose steps are calls"  # the constant in whose place the function stands that runs the loop
+STEPPED = "symad: a loop whose steps are calls"  # the function that runs the loop replaces this constant
 PAIRED = "symad: the items of a loop over zip or enumerate"
 BRANCHED = "symad: an if statement whose paths are merged"
 EITHER = "symad: a conditional expression whose paths are merged"
@@ -29,12 +29,12 @@ _REFUSED = (
     ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.Nonlocal, ast.Delete, ast.Import,
     ast.ImportFrom, ast.Match,
 )  # fmt: skip
-_DECIDING = (ast.If, ast.IfExp, ast.While, ast.BoolOp, ast.Compare, ast.Call, ast.Assert)  # may ask a condition
+_DECIDING = (ast.If, ast.IfExp, ast.While, ast.BoolOp, ast.Compare, ast.Call, ast.Assert)  # which may ask a condition
 _IN_PLACE = frozenset({"sort", "fill", "put", "partition", "itemset", "resize", "setfield", "at"})
 
 
 def calls_of_steps(tree: ast.Module, name: str, first_line: int) -> bool:
-    """Turn the loops of the function of that name and line into calls of their steps; whether there were any."""
+    """Turn the loops of the function with that name and line into calls of their steps; whether there were any."""
     nodes = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _place(node) == (name, first_line)
     ]
@@ -48,11 +48,15 @@ def calls_of_steps(tree: ast.Module, name: str, first_line: int) -> bool:
 
 
 def _place(node: ast.FunctionDef) -> tuple[str, int]:
-    return node.name, min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    return node.name, min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+
+
+def _unchanged(_: ast.NodeTransformer, node: ast.AST) -> ast.AST:
+    return node
 
 
 class _Rewriter(ast.NodeTransformer):
-    """Makes calls of loops and of `if` statements, inner ones first."""
+    """Turns loops and `if` statements into calls, inner ones first."""
 
     def __init__(self, definition: ast.FunctionDef) -> None:
         self.changed, self._count = False, 0
@@ -67,20 +71,7 @@ class _Rewriter(ast.NodeTransformer):
         self._captured.pop()
         return node
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        return node
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        return node
-
-    def visit_For(self, node: ast.For) -> Any:
-        return self._loop(node)
-
-    def visit_While(self, node: ast.While) -> Any:
-        return self._loop(node)
+    visit_ClassDef = visit_Lambda = visit_AsyncFunctionDef = _unchanged  # noqa: N815 (names of ast)
 
     def visit_If(self, node: ast.If) -> Any:
         leaves = any(isinstance(part, _LEAVING) for part in _inside([node]))
@@ -113,16 +104,18 @@ class _Rewriter(ast.NodeTransformer):
         call = ast.Call(
             ast.Constant(STEPPED), [_name(step.name), iterable, _locals(), _texts(names), *self._changes], []
         )
-        made: list[ast.stmt] = [step, ast.Assign([ast.Tuple([_stored(n) for n in (*own, *names)], ast.Store())], call)]
-        made += _unbound(names)
+        bind = ast.Assign([ast.Tuple([_stored(n) for n in (*own, *names)], ast.Store())], call)
+        statements: list[ast.stmt] = [step, bind, *_unbound(names)]
         if returns:
-            made.append(ast.If(_name(own[1]), [ast.Return(_name(own[2]))], []))
+            statements.append(ast.If(_name(own[1]), [ast.Return(_name(own[2]))], []))
         if node.orelse:
-            made.append(ast.If(ast.UnaryOp(ast.Not(), _name(own[0])), node.orelse, []))
-        return [ast.copy_location(statement, node) for statement in made]
+            statements.append(ast.If(ast.UnaryOp(ast.Not(), _name(own[0])), node.orelse, []))
+        return [ast.copy_location(statement, node) for statement in statements]
+
+    visit_For = visit_While = _loop  # noqa: N815 (names of ast)
 
     def _bound(self, node: ast.stmt, parts: list[Any]) -> list[str] | None:
-        """Return the names that a statement binds, None where it cannot be a function."""
+        """Return the names that a statement binds, None if it cannot be a function."""
         names = _assigned(parts)
         return None if names is None or self._captured[-1].intersection(names) else names
 
@@ -143,16 +136,16 @@ _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.
 
 
 def _is_simple(test: ast.expr) -> bool:
-    """Whether a condition asks no other one: it is a comparison, or a value, without calls."""
+    """Whether a condition asks no other one: a comparison or a value, without calls."""
     parts = [test]
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         parts = [test.left, *test.comparators]
-    inside = [part for each in parts for part in ast.walk(each) if isinstance(part, ast.expr)]
+    inside = [part for operand in parts for part in ast.walk(operand) if isinstance(part, ast.expr)]
     return all(isinstance(part, _SIMPLE) and not isinstance(getattr(part, "op", None), ast.Not) for part in inside)
 
 
 def _unbound(names: list[str]) -> list[ast.stmt]:
-    """Return statements that unbind the names that have no value."""
+    """Return statements that unbind the names without a value."""
     return [
         ast.If(
             ast.Compare(_name(name), [ast.Is()], [ast.Constant(LEFT)]), [ast.Delete([ast.Name(name, ast.Del())])], []
@@ -162,7 +155,7 @@ def _unbound(names: list[str]) -> list[ast.stmt]:
 
 
 def _paired(items: ast.expr) -> ast.expr:
-    """Return the items of a loop, those of zip and enumerate in a form that can be read in advance."""
+    """Return the items of a loop; those of zip and enumerate in a form that can be read in advance."""
     is_pair = isinstance(items, ast.Call) and isinstance(items.func, ast.Name) and items.func.id in ("zip", "enumerate")
     if not is_pair:
         return items
@@ -171,7 +164,7 @@ def _paired(items: ast.expr) -> ast.expr:
 
 
 def _step(node: ast.For | ast.While, name: str, names: list[str]) -> ast.FunctionDef:
-    """Return the step of a loop: it returns whether it goes on, was left or returned from, the value, and its names."""
+    """Return the step of a loop. It returns whether it goes on, was left or returned from, the value, and its names."""
     body: list[ast.stmt] = []
     if isinstance(node, ast.For):
         body.append(ast.Assign([node.target], _name("__item")))
@@ -183,16 +176,16 @@ def _step(node: ast.For | ast.While, name: str, names: list[str]) -> ast.Functio
 
 
 def _function(name: str, arguments: list[str], body: list[ast.stmt], place: ast.stmt) -> ast.FunctionDef:
-    made = ast.FunctionDef(
-        name, ast.arguments([], [ast.arg(each) for each in arguments], None, [], [], None, []), body, []
+    definition = ast.FunctionDef(
+        name, ast.arguments([], [ast.arg(argument) for argument in arguments], None, [], [], None, []), body, []
     )
-    if hasattr(made, "type_params"):
-        made.type_params = []
-    return ast.copy_location(made, place)
+    if hasattr(definition, "type_params"):
+        definition.type_params = []
+    return ast.copy_location(definition, place)
 
 
 class _Expressions(ast.NodeTransformer):
-    """Makes calls of conditional expressions: `a if c else b` becomes `EITHER(lambda: a if c else b)`."""
+    """Turns conditional expressions into calls: `a if c else b` becomes `EITHER(lambda: a if c else b)`."""
 
     changed = False
 
@@ -204,20 +197,19 @@ class _Expressions(ast.NodeTransformer):
         nothing = ast.arguments([], [], None, [], [], None, [])
         return ast.copy_location(ast.Call(ast.Constant(EITHER), [ast.Lambda(nothing, node)], []), node)
 
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return node
+    visit_ClassDef = _unchanged  # noqa: N815 (names of ast)
 
 
 _NOT_IN_LAMBDA = (ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr)
 
 
 def _looks_around(part: ast.AST) -> bool:
-    """Whether a name stands for a function that looks at the variables of its caller."""
+    """Whether a name stands for a function that reads the variables of its caller."""
     return isinstance(part, ast.Name) and part.id in ("locals", "vars", "eval", "exec", "super")
 
 
 class _Leaves(ast.NodeTransformer):
-    """Makes a return of what leaves a step."""
+    """Turns statements that leave a step into returns."""
 
     def visit_Break(self, node: ast.Break) -> ast.AST:
         return ast.copy_location(_told(goes_on=False, broke=True), node)
@@ -228,30 +220,17 @@ class _Leaves(ast.NodeTransformer):
     def visit_Return(self, node: ast.Return) -> ast.AST:
         return ast.copy_location(_told(goes_on=False, broke=True, value=node.value or ast.Constant(None)), node)
 
-    def visit_For(self, node: ast.For) -> ast.AST:  # one that has stayed: its own break and continue
+    def _inner_loop(self, node: ast.AST) -> ast.AST:  # its break and continue are its own
         return _Returns().generic_visit(node)
 
-    def visit_While(self, node: ast.While) -> ast.AST:
-        return _Returns().generic_visit(node)
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
-        return node
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        return node
+    visit_For = visit_While = _inner_loop  # noqa: N815 (names of ast)
+    visit_FunctionDef = visit_Lambda = visit_ClassDef = _unchanged  # noqa: N815 (names of ast)
 
 
 class _Returns(_Leaves):
-    """The same inside of a loop that has stayed."""
+    """The same inside a loop that stays a loop."""
 
-    def visit_Break(self, node: ast.Break) -> ast.AST:
-        return node
-
-    def visit_Continue(self, node: ast.Continue) -> ast.AST:
-        return node
+    visit_Break = visit_Continue = _unchanged  # noqa: N815 (names of ast)
 
 
 def _told(*, goes_on: bool, broke: bool = False, value: ast.expr | None = None) -> ast.Return:
@@ -276,7 +255,7 @@ def _texts(names: list[str]) -> ast.Tuple:
 
 
 def _inside(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield what stands in statements, but not what stands in functions and classes inside."""
+    """Yield the nodes in statements, but not those in functions and classes inside."""
     waiting = list(statements)
     while waiting:
         node = waiting.pop()
@@ -286,7 +265,7 @@ def _inside(statements: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _assigned(parts: Iterable[ast.AST]) -> list[str] | None:
-    """Return the names that statements bind; None where they do what a function of their own would do otherwise."""
+    """Return the names that statements bind; None if a function in their place would do something else."""
     names = dict[str, None]()
     for part in _inside(parts):
         if isinstance(part, _REFUSED) or (isinstance(part, ast.ExceptHandler) and part.name):
@@ -301,7 +280,7 @@ def _assigned(parts: Iterable[ast.AST]) -> list[str] | None:
 
 
 def _captured(scope: ast.AST) -> set[str]:
-    """Return the names that functions inside of a function, and what else runs later, read: as they change."""
+    """Return the names that inner functions, and other code that runs later, read while they change."""
     at_once = {id(call.args[0]) for call in ast.walk(scope) if isinstance(call, ast.Call) and len(call.args) == 1}
     names = set[str]()
     for part in ast.walk(scope):
@@ -312,13 +291,13 @@ def _captured(scope: ast.AST) -> set[str]:
 
 
 def _read_in(part: ast.AST) -> set[str]:
-    """Return the names that a function inside has from around it, and some more: those that it assigns too."""
-    names = {each.id for each in ast.walk(part) if isinstance(each, ast.Name)}
+    """Return the names that an inner function has from outside, and some that it assigns."""
+    names = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
     if isinstance(part, ast.Lambda | ast.FunctionDef):
-        every = part.args
-        names -= {each.arg for each in (*every.posonlyargs, *every.args, *every.kwonlyargs)}
-        outside = [*every.defaults, *filter(None, every.kw_defaults)]
-        names |= {each.id for default in outside for each in ast.walk(default) if isinstance(each, ast.Name)}
+        signature = part.args
+        names -= {argument.arg for argument in (*signature.posonlyargs, *signature.args, *signature.kwonlyargs)}
+        outside = [*signature.defaults, *filter(None, signature.kw_defaults)]
+        names |= {node.id for default in outside for node in ast.walk(default) if isinstance(node, ast.Name)}
     return names
 
 
@@ -335,6 +314,6 @@ def _stores(scope: ast.AST) -> bool:
 
 
 def _added_to(scope: ast.AST) -> list[str]:
-    """Return the names that are changed by `+=` and its kin, in place if they are arrays."""
-    found = (part.target for part in ast.walk(scope) if isinstance(part, ast.AugAssign))
-    return sorted({target.id for target in found if isinstance(target, ast.Name)})
+    """Return the names that `+=` and its kin change, in place if they are arrays."""
+    targets = (part.target for part in ast.walk(scope) if isinstance(part, ast.AugAssign))
+    return sorted({target.id for target in targets if isinstance(target, ast.Name)})

@@ -19,7 +19,7 @@ from symad.tracing.values.whole_values import whole_of
 
 
 def as_new_array(value: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, **_: Any) -> Any:
-    """np.array of nested lists, object arrays or traced values: a traced array of its own, unless copy says other."""
+    """np.array of nested lists, object arrays or traced values: a new traced array, unless copy says otherwise."""
     shares = copy in (False, None, np._CopyMode.IF_NEEDED, np._CopyMode.NEVER)
     if shares and isinstance(value, Array) and ndmin <= value.ndim:
         return as_array(value, dtype, order)
@@ -45,7 +45,7 @@ _REQUIREMENTS = {
 
 
 def required(a: Any, dtype: Any = None, requirements: Any = None, **_: Any) -> Any:
-    """np.require: the array itself where it is as asked for, else a copy; traced ones are aligned always."""
+    """np.require: the array itself if it has these properties, else a copy. Traced arrays are always aligned."""
     wanted = {_REQUIREMENTS[name.upper()] for name in requirements or ()}
     if {"C", "F"} <= wanted:
         raise ValueError('Cannot specify both "C" and "F" order')
@@ -68,7 +68,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
 
 
 def arange(start: Any = None, stop: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Any:
-    """np.arange of traced bounds: how many elements there are follows the values, and has no derivative."""
+    """np.arange of traced bounds. The number of elements follows the values, and has no derivative."""
     first, last = (0 if start is None else start, stop) if stop is not None else (0, start)
     length = last if type(first) is int and first == 0 and type(step) is int and step == 1 else (last - first) / step
     if isinstance(length, Scalar):

@@ -27,7 +27,7 @@ Function = Callable[..., Any]
 
 
 def of_math(original: Function, form: Function) -> Function:
-    """Return the traced form; where the arguments have values, it raises what the original raises for them."""
+    """Return the traced form. If the arguments have values, it raises the errors of the original."""
 
     def apply(*args: Any, **keywords: Any) -> Any:
         if not any(isinstance(arg, Scalar) and is_symbolic(arg.scope, arg.node) for arg in args):
@@ -38,20 +38,20 @@ def of_math(original: Function, form: Function) -> Function:
                 numbers = [number_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args]
                 original(*numbers, **keywords)
                 return as_pythons(form(*args, **keywords), own=True)
-        made = form(*args, **keywords)
-        if isinstance(made, Scalar) and not keywords and is_caught():
-            _raise_as(original.__name__, made, args)
-        return as_pythons(made, own=True)
+        result = form(*args, **keywords)
+        if isinstance(result, Scalar) and not keywords and is_caught():
+            _raise_as(original.__name__, result, args)
+        return as_pythons(result, own=True)
 
     return apply
 
 
-def _raise_as(name: str, made: Scalar, args: tuple[Any, ...]) -> None:
-    """Raise what the math module does for numbers, on a path of its own: the user's code catches it."""
+def _raise_as(name: str, result: Scalar, args: tuple[Any, ...]) -> None:
+    """Raise the math module's error for numbers, on a path of its own, because the user's code catches it."""
     numbers = [arg for arg in args if isinstance(arg, Scalar | int | float)]
-    if np.isnan(made) & ~reduce(np.logical_or, map(np.isnan, numbers)):
+    if np.isnan(result) & ~reduce(np.logical_or, map(np.isnan, numbers)):
         raise ValueError("math domain error")
-    if np.isinf(made) & reduce(np.logical_and, map(np.isfinite, numbers)):
+    if np.isinf(result) & reduce(np.logical_and, map(np.isfinite, numbers)):
         raise ValueError("math domain error") if name in _WITH_POLES else OverflowError("math range error")
 
 
@@ -59,7 +59,7 @@ _WITH_POLES = frozenset({"log", "log2", "log10", "log1p", "atanh", "lgamma", "ga
 
 
 def _of_row(name: str) -> Function:
-    """Return the function of a row of the ufunc table that NumPy has no ufunc for."""
+    """Return the function of a row of the ufunc table for which NumPy has no ufunc."""
     build: Build = UFUNCS[name]
 
     def apply(*args: Any) -> Any:
@@ -82,10 +82,6 @@ def _is_close(a: Any, b: Any, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0) -> An
     return np.equal(a, b) | (near & np.isfinite(a) & np.isfinite(b))
 
 
-def _ieee_remainder(x: Any, y: Any) -> Any:
-    return x - np.rint(x / y) * y
-
-
 def _whole(function: Function) -> Function:
     def apply(value: Any) -> Any:
         if isinstance(value, Scalar):
@@ -105,7 +101,7 @@ MATH: dict[str, Function] = {
     "modf": np.modf, "pow": np.power, "radians": np.radians, "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
     "tan": np.tan, "tanh": np.tanh, "trunc": _whole(np.trunc), "ldexp": np.ldexp, "fsum": lambda values: sum(values),
     "dist": _distance, "log": _log,
-    "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": _ieee_remainder,
+    "hypot": lambda *values: np.hypot.reduce(traced(list(values))), "remainder": lambda x, y: x - np.rint(x / y) * y,
     "erf": _of_row("erf"), "erfc": _of_row("erfc"), "gamma": _of_row("gamma"), "lgamma": _of_row("gammaln"),
 }  # fmt: skip
 

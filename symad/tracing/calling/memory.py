@@ -34,10 +34,6 @@ def _outer(a: Any, b: Any, *_: Any) -> Shape:
     return np.size(a), np.size(b)
 
 
-def _tiled(array: Any, reps: Any) -> Shape:
-    return (np.size(array) * math.prod(_of_shape(reps)),)
-
-
 def _repeated(a: Any, repeats: Any, *_: Any, **keywords: Any) -> Shape:
     count = int(np.sum(repeats))
     return (np.size(a) * count if np.size(repeats) == 1 else count,)
@@ -60,14 +56,15 @@ def _diagonal(v: Any, k: Any = 0) -> Shape:
 SHAPES: dict[Callable[..., Any], Callable[..., Shape]] = {
     np.zeros: _of_shape, np.ones: _of_shape, np.empty: _of_shape, np.full: _of_shape,
     np.zeros_like: _like, np.ones_like: _like, np.empty_like: _like, np.full_like: _like,
-    np.eye: _matrix, np.tri: _matrix, np.identity: _matrix, np.outer: _outer, np.kron: _outer, np.tile: _tiled,
+    np.eye: _matrix, np.tri: _matrix, np.identity: _matrix, np.outer: _outer, np.kron: _outer,
+    np.tile: lambda a, reps: (np.size(a) * math.prod(_of_shape(reps)),),
     np.repeat: _repeated, np.arange: _counted, np.linspace: _spaced, np.logspace: _spaced, np.diag: _diagonal,
     np.diagflat: _diagonal,
 }  # fmt: skip
 
 
 def check_made(function: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    """Raise MemoryLimitError for an array of NumPy's that takes more than `max_bytes`; other mistakes NumPy finds.
+    """Raise MemoryLimitError for a NumPy array of more than `max_bytes`; NumPy finds other mistakes.
 
     >>> check_made(np.zeros, ((10**6, 10**6),), {})  # without a limit
     """
@@ -77,32 +74,32 @@ def check_made(function: Callable[..., Any], args: tuple[Any, ...], keywords: di
     except (TypeError, ValueError, ArithmeticError):
         return
     if any(isinstance(size, Traced) for size in shape):
-        return  # NumPy asks for each as a whole number, which is decided there
+        return  # NumPy asks for each as a whole number, and the path decides
     check_bytes(f"np.{function.__name__}, of {' x '.join(map('{:,}'.format, shape)) or 1} numbers",
                 size * math.prod(shape), where=user_place())  # fmt: skip
 
 
 def told(error: Exception) -> Exception:
-    """Return an error, one of memory with the user's place; NumPy's own becomes one of ours."""
+    """Return an error; a memory error with the user's place, and NumPy's own as one of ours."""
     if isinstance(error, WorkspaceError) or (isinstance(error, MemoryLimitError) and error.where):
         return error
     if isinstance(error, MemoryLimitError):
         return MemoryLimitError(error.what, where=raised_place(error), why=error.why, do=error.do)
     if not isinstance(error, MemoryError):
         return error
-    found = WorkspaceError(
+    converted = WorkspaceError(
         "there is no memory",
         where=raised_place(error),
         why=str(error) or "Python found none",
         do="make the arrays smaller; with max_bytes this is told before it is tried",
     )
-    found.__cause__ = error
-    return found
+    converted.__cause__ = error
+    return converted
 
 
 @contextmanager
 def telling() -> Iterator[None]:
-    """Tell errors of memory in this block with the user's place.
+    """Raise errors of memory in this block with the user's place.
 
     >>> with telling():
     ...     raise MemoryError("too much")
@@ -113,7 +110,7 @@ def telling() -> Iterator[None]:
     try:
         yield
     except (MemoryError, MemoryLimitError) as error:
-        found = told(error)
-        if found is error:
+        converted = told(error)
+        if converted is error:
             raise
-        raise found from error
+        raise converted from error

@@ -1,8 +1,8 @@
 """Follow the paths of a user's function call by call and merge them; also of `max` and `min`.
 
-A function that asks 100 conditions, one in each call of another one, has 2**100 paths; each call has two. Where a
-function has too many paths, it runs again, and `dispatch` calls these forms of the functions that ask. Without
-conditions on symbols each form is the original function.
+A function that asks 100 conditions, one in each call of another one, has 2**100 paths; each call has two. If a function
+has too many paths, it runs again, and `dispatch` calls these forms of the functions that ask. Without conditions on
+symbols each form is the original function.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class PathsError(LimitError):
 
 
 def merged(f: Function) -> Function:
-    """Return the form of a function that decides, whose calls have their paths merged."""
+    """Return the form of a function that merges the paths of its calls."""
 
     @functools.wraps(f)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -47,7 +47,7 @@ def merged(f: Function) -> Function:
 
 
 def _extremum(original: Function, is_better: Callable[[Any, Any], Any]) -> Function:
-    """Return the form of max or min that chooses between numbers without a path: the first of those that are equal."""
+    """Return the form of max or min that chooses between numbers without a path: the first of equal ones."""
 
     @functools.wraps(original)
     def call(*args: Any, key: Any = None, **keywords: Any) -> Any:
@@ -80,9 +80,9 @@ def _chosen(condition: Any, value: Any, otherwise: Any) -> Any:
 
 
 def _sorted(values: Iterable[Any], /, *, key: Any = None, reverse: bool = False) -> Any:
-    """The form of sorted: numbers in the order of numbers are gathered, and their order is no path.
+    """The form of sorted: numbers are gathered in the order of their keys, which is no path.
 
-    All are NaN where a key is: in which order Python leaves the others then says nothing of their values.
+    All are NaN where a key is: Python's order of the others then says nothing about their values.
     """
     listed, scope = list(values), innermost_scope()
     keys = listed if key is None else [key(value) for value in listed]
@@ -96,8 +96,8 @@ def _sorted(values: Iterable[Any], /, *, key: Any = None, reverse: bool = False)
     order, in_order = np.argsort(-heights if reverse else heights, kind="stable"), ~np.any(np.isnan(heights))
     gathered = [np.take(np.stack([*column, keys[0]])[:-1], order) for column in zip(*rows, strict=True)]
     columns = [np.where(in_order, column, np.nan * column) for column in gathered]
-    made = [tuple(row) for row in zip(*columns, strict=True)]
-    return made if isinstance(listed[0], tuple) else [row[0] for row in made]
+    ordered = [tuple(row) for row in zip(*columns, strict=True)]
+    return ordered if isinstance(listed[0], tuple) else [row[0] for row in ordered]
 
 
 def _is_number(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Detect outside inputs of a function: random numbers, the clock, files, the environment.
 
-They are seen by Python's profiler, wherever they are asked for: in the user's code, or in a package that it calls. What
-Python's own library asks for its own ends (a log's time, a module that is imported) is not.
+Python's profiler sees them everywhere: in the user's code, and in packages that it calls. Inputs that Python's own
+library reads for itself (a log's time, an imported module) do not count.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BUILTINS: dict[Any, Kind] = {
 }
 _ENVIRONMENT = frozenset(id(method.__code__) for method in (type(os.environ).__getitem__, type(os.environ).__iter__))
 _SEED = id(random.Random.seed.__code__)
-_FOR_ITSELF = frozenset({  # modules of Python's library that ask for what their callers do not see
+_FOR_ITSELF = frozenset({  # modules of Python's library whose inputs their callers do not see
     "asyncio", "concurrent", "doctest", "importlib", "inspect", "linecache", "logging", "multiprocessing", "queue",
     "sched", "tempfile", "threading", "tokenize", "traceback", "unittest", "uuid", "warnings",
 })  # fmt: skip
@@ -40,7 +40,7 @@ _FOR_ITSELF = frozenset({  # modules of Python's library that ask for what their
 
 @dataclass(frozen=True)
 class OutsideInput:
-    """What was asked for, and where: of which kind, in which file, line and text; `names` are those of its module."""
+    """An input and its place: kind, file, line and text; `names` are those of its module."""
 
     kind: Kind
     file: str
@@ -50,11 +50,11 @@ class OutsideInput:
 
 
 class noting_inputs:
-    """A block in which it is noted what this thread asks for; nothing is, where another profiler is running.
+    """A block that notes the outside inputs of this thread; none are noted if another profiler is running.
 
     >>> with noting_inputs() as noted:
     ...     drawn, early = random.random() < 1, time.time() > 0
-    >>> [each.kind for each in noted.inputs]
+    >>> [found.kind for found in noted.inputs]
     ['random', 'clock']
     """
 
@@ -65,13 +65,13 @@ class noting_inputs:
 
     @property
     def inputs(self) -> list[OutsideInput]:
-        """What was asked for, each line once; a file that is opened may be looked for before."""
+        """The inputs, each line once. A file that is opened may have been looked for before."""
         opened = {place[1:] for place in self._found if place[0] == "file"}
-        return [each for place, each in self._found.items() if place[0] != "path" or place[1:] not in opened]
+        return [asked for place, asked in self._found.items() if place[0] != "path" or place[1:] not in opened]
 
     @property
     def code(self) -> list[tuple[CodeType, dict[str, Any]]]:
-        """The user's code that was run, and the global names of each."""
+        """The user's code that was executed, with its global names."""
         return [(code, names) for code, names in self._run.values() if not is_installed(code.co_filename)]
 
     def __enter__(self) -> noting_inputs:
@@ -87,7 +87,8 @@ class noting_inputs:
     def _event(self, frame: FrameType, event: str, value: Any) -> None:
         if event == "c_call":
             kind = _kind_of(value)
-            if kind is not None and not any(getattr(value, "__self__", None) is each for each in self._seeded):
+            owner = getattr(value, "__self__", None)
+            if kind is not None and not any(owner is generator for generator in self._seeded):
                 self._note(kind, frame)
         elif event == "call":
             code = frame.f_code
@@ -96,14 +97,10 @@ class noting_inputs:
             if id(code) in _ENVIRONMENT:
                 self._note("environment", frame)
             elif id(code) == _SEED:
-                self._seed(frame)
-
-    def _seed(self, frame: FrameType) -> None:
-        """Note a seed: with one, the same numbers are drawn in every run."""
-        if frame.f_locals.get("a") is not None:
-            self._seeded.append(frame.f_locals["self"])
-        else:
-            self._note("random", frame)
+                if frame.f_locals.get("a") is not None:
+                    self._seeded.append(frame.f_locals["self"])  # with a seed, every run draws the same numbers
+                else:
+                    self._note("random", frame)
 
     def _note(self, kind: Kind, frame: FrameType) -> None:
         caller = _asking(frame)
@@ -117,7 +114,7 @@ class noting_inputs:
 
 
 def _kind_of(function: Any) -> Kind | None:
-    """Return of which kind a builtin function's answer is, None where it is the same every time."""
+    """Return the kind of input that a builtin function reads, None if its result is always the same."""
     name, owner = getattr(function, "__name__", ""), getattr(function, "__self__", None)
     if name in ("random", "getrandbits") and isinstance(owner, random.Random):
         return "random"
@@ -130,7 +127,7 @@ def _kind_of(function: Any) -> Kind | None:
 
 
 def _asking(frame: FrameType | None) -> FrameType | None:
-    """Return the frame of the user's code, or of a package, that asked; None where a library did so for itself."""
+    """Return the frame of the user's code, or of a package, that asked; None if a library did so for itself."""
     module = ""
     while frame is not None:
         file = frame.f_code.co_filename

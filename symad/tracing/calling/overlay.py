@@ -1,9 +1,9 @@
 """Run a function without source, whose code cannot be rewritten, with other global names.
 
-It gets global names of its own, which answer with the user's as they are at the moment, and with stand-ins for what has
-one. Functions of the user's are answered by their rewritten forms only where the code does nothing with their names but
-call them: a rewritten form is another object. What the code binds goes to the user's names when it reads it or ends.
-Code that asks for all global names, or deletes one, runs as it is.
+It gets global names of its own. They have the current values of the user's names, or their stand-ins. A function of the
+user's becomes its rewritten form only if the code does nothing with its name but call it: a rewritten form is another
+object. Names that the code binds are bound in the user's module when the code reads one of them or ends.
+Code that asks for all global names, or deletes one, runs unchanged.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ _ASKS = frozenset({"globals", "vars", "eval", "exec"})
 
 
 def overlaid(f: FunctionType, callee: Callable[[Any], Any]) -> Callable[..., Any]:
-    """Return a function whose names answer with stand-ins; f itself where that could be seen."""
+    """Return a function whose names have stand-ins; f itself if the code could tell."""
     names = _names_of(f.__code__)
     if names is None:
         return f
     called, bound = names
     overlay = _Overlay(f.__globals__, called, bound, callee)
-    made = copied(f, f.__code__, overlay, _closure(f, callee, _called_variables(f.__code__)))
+    twin = copied(f, f.__code__, overlay, _closure(f, callee, _called_variables(f.__code__)))
     if not bound:
-        return made
+        return twin
 
     @wraps(f)
     def call(*args: Any, **keywords: Any) -> Any:
         try:
-            return made(*args, **keywords)
+            return twin(*args, **keywords)
         finally:
             overlay.hand_over()
 
@@ -45,13 +45,13 @@ def overlaid(f: FunctionType, callee: Callable[[Any], Any]) -> Callable[..., Any
 
 
 def with_forms(f: FunctionType, callee: Callable[[Any], Any]) -> FunctionType:
-    """Return a function of ours with the forms of the functions that it was made of."""
+    """Return a function of ours with the forms of the functions in its closure."""
     closure = _closure(f, callee, frozenset(f.__code__.co_freevars))
     return f if closure is f.__closure__ else copied(f, f.__code__, f.__globals__, closure)
 
 
 def _closure(f: FunctionType, callee: Callable[[Any], Any], called: frozenset[str]) -> tuple[CellType, ...] | None:
-    """Return the variables of enclosing functions, with what stands for the functions in those that are called."""
+    """Return the variables of enclosing functions, with replacements of the functions in called ones."""
     if not f.__closure__:
         return f.__closure__
     rebound = _rebound(f.__code__)
@@ -62,15 +62,15 @@ def _closure(f: FunctionType, callee: Callable[[Any], Any], called: frozenset[st
 
 def copied(f: FunctionType, code: CodeType, names: dict[str, Any], closure: Any) -> FunctionType:
     """Return a function like f with other code, names or variables."""
-    made = FunctionType(code, names, f.__name__, f.__defaults__, closure)
-    made.__kwdefaults__, made.__qualname__, made.__doc__ = f.__kwdefaults__, f.__qualname__, f.__doc__
-    made.__module__ = f.__module__
-    vars(made).update(vars(f))
-    return made
+    twin = FunctionType(code, names, f.__name__, f.__defaults__, closure)
+    twin.__kwdefaults__, twin.__qualname__, twin.__doc__ = f.__kwdefaults__, f.__qualname__, f.__doc__
+    twin.__module__ = f.__module__
+    vars(twin).update(vars(f))
+    return twin
 
 
 class _Overlay(dict[str, Any]):
-    """Global names of the user's, with stand-ins; what is stored in it is for code that asks no `__getitem__`."""
+    """The user's global names with stand-ins. Its stored content is for code that calls no `__getitem__`."""
 
     def __init__(
         self, names: dict[str, Any], called: frozenset[str], bound: frozenset[str], callee: Callable[[Any], Any]
@@ -78,7 +78,7 @@ class _Overlay(dict[str, Any]):
         super().__init__(names)
         self._names, self._called, self._callee = names, called, callee
         self.update(replaced(names.items()))
-        self._bound = {name: self.get(name) for name in bound}  # what the user's names stand for, in the stored form
+        self._bound = {name: self.get(name) for name in bound}  # the values of these names, in the stored form
 
     def __getitem__(self, name: str) -> Any:
         if name in self._bound:
@@ -93,7 +93,7 @@ class _Overlay(dict[str, Any]):
         return replaced([(name, value)]).get(name, value)
 
     def hand_over(self) -> None:
-        """Bind the user's names to what the code has bound."""
+        """Bind the user's names to the values that the code has bound."""
         for name, before in self._bound.items():
             value = self.get(name)
             if value is not before:
@@ -103,7 +103,7 @@ class _Overlay(dict[str, Any]):
 
 @lru_cache(maxsize=FILES)
 def _names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]] | None:
-    """Return the global names that code only calls, and those that it binds; None where it may ask for all of them."""
+    """Return the global names that code only calls, and those that it binds; None if it may ask for all of them."""
     called, read, bound = set[str](), set[str](), set[str]()
     for part in codes_of(code):
         steps = list(dis.get_instructions(part))
@@ -120,7 +120,7 @@ def _names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]] | None:
 
 @lru_cache(maxsize=FILES)
 def _rebound(code: CodeType) -> frozenset[str]:
-    """Return the variables of enclosing functions that code binds anew."""
+    """Return the variables of enclosing functions that code rebinds."""
     steps = (step for part in codes_of(code) for step in dis.get_instructions(part))
     return frozenset(step.argval for step in steps if step.opname in ("STORE_DEREF", "DELETE_DEREF"))
 
@@ -133,13 +133,13 @@ def _called_variables(code: CodeType) -> frozenset[str]:
         steps = list(dis.get_instructions(part))
         for before, step, after in zip([None, *steps], steps, [*steps[1:], None], strict=False):
             if step.opname in ("LOAD_DEREF", "LOAD_FROM_DICT_OR_DEREF"):
-                beside = (one.opname for one in (before, after) if one is not None)  # after it since Python 3.13
+                beside = (near.opname for near in (before, after) if near is not None)  # after it since Python 3.13
                 (called if "PUSH_NULL" in beside else read).add(step.argval)
     return frozenset(called - read)
 
 
 def _cell_of(cell: CellType, callee: Callable[[Any], Any], is_called: bool) -> CellType:
-    """Return a variable with a stand-in for what is in it; the same one where there is none."""
+    """Return a variable with a stand-in for its value; the same one if there is none."""
     try:
         value = cell.cell_contents
     except ValueError:  # nothing is bound to it yet

@@ -1,9 +1,9 @@
 """See errors that Python or a library raises about traced values where they are raised.
 
-The user's code, or a library, may catch such an error and go on along a path that no number takes. Errors of ours are
-noted where they are made (`swallowed`); others are seen by `sys.monitoring`, before Python 3.12 by a trace function,
-which runs only where code that the function reaches has a handler. An error is taken for the function's own only where
-it is certain that plain numbers would raise it too. Else the run counts for nothing if the error does not come out.
+The user's code, or a library, may catch such an error and continue on a path that no number takes. Errors of ours are
+noted where they are made (`recorded_errors`). `sys.monitoring` sees the others; before Python 3.12 a trace function
+does, which runs only if code that the function reaches has a handler. An error counts as the function's own only if
+plain numbers would certainly raise it too. Otherwise the run does not count if the error does not come out.
 """
 
 from __future__ import annotations
@@ -27,22 +27,14 @@ from symad.tracing.calling.transformed_function import Transformed
 from symad.tracing.calling.user_place import is_library, is_passed_over, is_raise, is_symad, raised_by_user, segment_at
 from symad.tracing.values.traced import Traced
 
-_OF_CODE = (  # of the code or of plain numbers, whatever a traced value is
+_OF_CODE = (  # caused by the code or by plain numbers, not by traced values
     NameError, ImportError, SyntaxError, StopIteration, StopAsyncIteration, ArithmeticError, AssertionError, OSError,
     NotImplementedError, UnicodeError, EOFError, RecursionError, MemoryError,
 )  # fmt: skip
-_OF_KINDS = (
-    "ython object",
-    "object array",
-    "dtype",
-    "Scalar",
-    "Array",
-    "<traced",
-    "sequence",
-    "uffer",
-    "onvert",
-)  # words about types
-_OF_NUMBERS = (  # how Python words what it says of floats too
+_OF_KINDS = (  # words about types
+    "ython object", "object array", "dtype", "Scalar", "Array", "<traced", "sequence", "uffer", "onvert",
+)  # fmt: skip
+_OF_NUMBERS = (  # texts of errors that floats raise too
     "has no len()", "object is not iterable", "object is not subscriptable", "object is not callable",
     "does not support item assignment", "does not support item deletion", "cannot unpack non-iterable",
     "indices must be integers or slices, not str",
@@ -59,9 +51,9 @@ LOOKED_AT = 1_000  # parts of a container
 
 
 def watching_raised(watch: Watch, *, handles: bool) -> AbstractContextManager[None]:
-    """Return a block in which errors that are raised about traced values are noted in a watch.
+    """Return a block that notes errors about traced values in a watch.
 
-    `handles` says whether the code that runs in it may catch an error.
+    `handles` says whether the code in it may catch an error.
     """
     tool = _tool()
     if tool is not None:
@@ -71,7 +63,7 @@ def watching_raised(watch: Watch, *, handles: bool) -> AbstractContextManager[No
 
 @contextmanager
 def _tracing(watch: Watch) -> Iterator[None]:
-    """Note errors by a trace function; one that is there already goes on."""
+    """Note errors by a trace function; an existing one continues."""
     before: Any = sys.gettrace()
     while (outer := getattr(before, "watch", None)) is not None and not outer.is_open:
         before = before.before  # one of ours, whose run has ended
@@ -91,7 +83,7 @@ def _tracing(watch: Watch) -> Iterator[None]:
             if others is not None:
                 others = others(frame, event, argument)
             if event == "exception" and isinstance(argument[1], Exception):
-                argument[1].__traceback__ = argument[2]  # as Python does in a moment
+                argument[1].__traceback__ = argument[2]  # as Python does next
                 _note(watch, argument[1], frame)
             return step
 
@@ -107,7 +99,7 @@ def _tracing(watch: Watch) -> Iterator[None]:
 
 @contextmanager
 def _monitoring(watch: Watch, tool: int) -> Iterator[None]:
-    """Note errors of this thread by RAISE events, which cost nothing where none is raised."""
+    """Note errors of this thread by RAISE events, which cost nothing if none is raised."""
     monitoring, thread = sys.monitoring, get_ident()  # type: ignore[attr-defined]
     entry, set_events, event = (thread, ref(watch)), monitoring.set_events, monitoring.events.RAISE
     try:
@@ -131,7 +123,7 @@ def _raised(code: CodeType, offset: int, error: BaseException) -> None:
 
 @cache
 def _tool() -> int | None:
-    """Return the number under which symad monitors, None where there is none to be had."""
+    """Return the number under which symad monitors, None if none is free."""
     monitoring: Any = getattr(sys, "monitoring", None)
     free = [] if monitoring is None else [k for k in (4, 3) if monitoring.get_tool(k) is None]
     if not free:
@@ -142,7 +134,7 @@ def _tool() -> int | None:
 
 
 def _note(watch: Watch, error: Exception, frame: FrameType) -> None:
-    """Note an error that came up in a frame of the user's, unless it is known already or certain to be the user's."""
+    """Note an error in a frame of the user's, unless it is known or certainly the user's own."""
     if type(error).__module__.startswith("symad.") or any(note.error is error for note in watch.notes):
         return  # errors of ours are noted where they are made
     if not is_certain(error, frame):
@@ -150,7 +142,7 @@ def _note(watch: Watch, error: Exception, frame: FrameType) -> None:
 
 
 def is_certain(error: Exception, frame: FrameType) -> bool:
-    """Whether plain numbers would raise an error in a frame of the user's, too."""
+    """Whether plain numbers would also raise an error in a frame of the user's."""
     if raised_by_user(error) or (isinstance(error, _OF_CODE) and not names_a_traced_value(error)):
         return True
     if isinstance(error, AttributeError):
@@ -158,23 +150,18 @@ def is_certain(error: Exception, frame: FrameType) -> bool:
     if isinstance(error, KeyError) and not any(isinstance(key, Traced) for key in error.args):
         return True
     text = str(error)
-    if (
-        isinstance(error, TypeError | ValueError)
-        and any(words in text for words in _OF_NUMBERS)
-        and "Array" not in text
-    ):
-        return True
-    if _met_plain_values(error):
+    is_of_numbers = any(words in text for words in _OF_NUMBERS) and "Array" not in text
+    if (isinstance(error, TypeError | ValueError) and is_of_numbers) or _met_plain_values(error):
         return True
     if is_conversion(error):
         return False
     if isinstance(error, IndexError | ValueError) and not any(word in text for word in _OF_KINDS):
-        return True  # of lengths, places and plain numbers, which traced values have, or ask for by errors of ours
+        return True  # about lengths, places and plain numbers, which traced values have or refuse by errors of ours
     return _was_raised_by_us(error) or not _may_be_traced(frame)
 
 
 def _met_plain_values(error: Exception) -> bool:
-    """Whether functions of libraries that the user's code has called raised an error, and had no traced values."""
+    """Whether a library function called by the user raised an error, and had no traced values."""
     trace, is_called, is_plain = error.__traceback__, False, True
     while trace is not None:
         is_called = is_passed_over(trace.tb_frame.f_code.co_filename)
@@ -184,7 +171,7 @@ def _met_plain_values(error: Exception) -> bool:
 
 
 def _has_no_attribute(error: AttributeError) -> bool:
-    """Whether a number, or an array of numbers, has no such attribute either."""
+    """Whether a number, or an array of numbers, lacks the attribute too."""
     owner = error.obj
     if owner is None and (stored := _STORED.match(str(error))):  # Python names no object where an attribute is stored
         return stored[1] == "Scalar" or not hasattr(np.ndarray, stored[2])
@@ -194,7 +181,7 @@ def _has_no_attribute(error: AttributeError) -> bool:
 
 
 def _was_raised_by_us(error: Exception) -> bool:
-    """Whether a raise statement of ours raised an error, as NumPy would in its place: no mistake of ours."""
+    """Whether a raise statement of ours raised an error in place of NumPy: no defect of ours."""
     trace: TracebackType | None = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -203,7 +190,7 @@ def _was_raised_by_us(error: Exception) -> bool:
 
 
 def _may_be_traced(frame: FrameType) -> bool:
-    """Whether there may be a traced value among what the instruction of a frame computes with."""
+    """Whether the current instruction of a frame may compute with a traced value."""
     text = segment_at(frame.f_code, frame.f_lasti)
     try:
         names = {node.id for node in ast.walk(ast.parse(f"({text})", mode="eval")) if isinstance(node, ast.Name)}
@@ -214,7 +201,7 @@ def _may_be_traced(frame: FrameType) -> bool:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether there is certainly no traced value in a value."""
+    """Whether a value certainly contains no traced value."""
     waiting = [value]
     for part in waiting:  # which grows
         kind = type(part)
@@ -225,12 +212,11 @@ def _is_plain(value: Any) -> bool:
         elif kind is np.ndarray:
             if part.dtype.hasobject:
                 return False
-        elif isinstance(part, Traced) or not issubclass(kind, _PLAIN) or (kind is FunctionType and _closes_over(part)):
+        elif kind is FunctionType:
+            if part.__closure__ and not is_library(part.__code__.co_filename):
+                return False
+        elif isinstance(part, Traced) or not issubclass(kind, _PLAIN):
             return False
         if len(waiting) > LOOKED_AT:
             return False
     return True
-
-
-def _closes_over(f: FunctionType) -> bool:
-    return bool(f.__closure__) and not is_library(f.__code__.co_filename)

@@ -13,12 +13,12 @@ from symad.reach.known_packages import is_library
 from symad.reach.reachable_state import reached_functions
 
 _OF_TYPES = frozenset({"type", "hasattr", "getattr"})
-FUNCTIONS = 100  # that are looked at: what is not known of more is taken for so
+FUNCTIONS = 100  # more than these count as code that handles and asks
 
 
 @dataclass(frozen=True)
 class ReachedCode:
-    """Whether code that a function reaches may catch an error, ask for types, or is seen to ask what `is True`."""
+    """Whether code that a function reaches may catch an error, ask for types, or certainly asks what `is True`."""
 
     handles: bool
     asks_for_types: bool
@@ -26,14 +26,14 @@ class ReachedCode:
 
 
 _BOTH = ReachedCode(handles=True, asks_for_types=True)
-_handling: WeakSet[FunctionType] = WeakSet()  # that reach code which handles and asks: more work, never wrong
+_handling: WeakSet[FunctionType] = WeakSet()  # which reach code that handles and asks: remembered, at worst too long
 
 
 def reached_code(f: Any) -> ReachedCode:
     """Return what is known of the code that a function reaches.
 
-    Nothing tells when `type` or `hasattr` is given a traced value, so stand-ins answer from the beginning. Where the
-    walk does not come to an end, both are taken for so.
+    Calls of `type` or `hasattr` on traced values cannot be seen, so stand-ins answer from the beginning. If the walk is
+    not complete, the code counts as handling and asking.
 
     >>> reached_code(lambda x: 2 * x)
     ReachedCode(handles=False, asks_for_types=False, asks_for_identity=False)
@@ -46,13 +46,13 @@ def reached_code(f: Any) -> ReachedCode:
     functions, complete = reached_functions(f, _Enough())
     facts = [facts_of(function.__code__) for function in functions]
     identity = any(part.asks_for_identity for part in facts)
-    found = ReachedCode(
+    reached = ReachedCode(
         not complete or any(part.handles for part in facts),
         not all(_OF_TYPES.isdisjoint(part.names) for part in facts),
         identity,
     )
-    if identity or (len(functions) < FUNCTIONS and found != _BOTH):
-        return found
+    if identity or (len(functions) < FUNCTIONS and reached != _BOTH):
+        return reached
     if is_users:
         _handling.add(inner)
     return _BOTH

@@ -26,10 +26,10 @@ _FOREIGN = (TraceError, EscapedValueError)  # only traced values raise these
 
 
 class Note:
-    """An error that was made: where, and in which function of SciPy.
+    """An error, its place, and the function of SciPy that it was raised in.
 
-    An excused one does no harm where it cannot be helped: it was met on a path that only NaN takes. An `uncertain` one
-    is of Python or of a library: plain numbers might have raised it too.
+    An excused one is harmless: it was raised on a path that only NaN takes. An `uncertain` one is Python's or a
+    library's: plain numbers might have raised it too.
     """
 
     error: Exception
@@ -43,11 +43,10 @@ class Note:
 
 
 class Watch:
-    """What was noted during a call.
+    """The errors noted during a call.
 
-    `has_stand_ins` says whether calls are answered by stand-ins, `makes_objects` that NumPy may make object arrays
-    nevertheless, `makes_arrays` that the user's float arrays are made as traced ones, `asks_for_identity` that code of
-    the run asks whether something `is True`.
+    `has_stand_ins`: stand-ins answer calls. `makes_objects`: NumPy may make object arrays nevertheless. `makes_arrays`:
+    the user's float arrays become traced ones. `asks_for_identity`: code of the run asks whether something `is True`.
     """
 
     def __init__(self, has_stand_ins: bool, makes_objects: bool, makes_arrays: bool, asks_for_identity: bool) -> None:
@@ -63,7 +62,7 @@ _open: list[ref[Watch]] = []  # of all threads; no lock, which an interrupt coul
 
 @contextmanager
 def watching(watch: Watch) -> Iterator[None]:
-    """Open a watch for the errors that are made in this block."""
+    """Open a watch for the errors that are raised in this block."""
     entry = ref(watch)
     _open.append(entry)
     try:
@@ -75,7 +74,7 @@ def watching(watch: Watch) -> Iterator[None]:
 
 
 def innermost_watch() -> Watch | None:
-    """Return the watch of the call that is running in this thread, None outside of every call."""
+    """Return the watch of the running call in this thread, None outside of every call."""
     watch = _innermost.get()
     return watch if watch is not None and watch.is_open else None  # a task may have inherited one that is closed
 
@@ -85,7 +84,7 @@ def _all_open() -> list[Watch]:
 
 
 class discarding_recorded_errors:
-    """A block whose errors our own code catches: where one comes out of it, what was noted in it is forgotten."""
+    """A block whose errors our own code catches. If one leaves it, all errors noted in it are forgotten."""
 
     def __enter__(self) -> None:
         self.watch: Watch | None = innermost_watch()
@@ -113,14 +112,14 @@ def discard_recorded_error(error: BaseException) -> None:
 
 
 def excuse(start: int) -> None:
-    """Excuse what was noted from the given place on."""
+    """Excuse the notes from a position on."""
     watch = innermost_watch()
     for note in [] if watch is None else watch.notes[start:]:
         note.excused = True
 
 
 def noted() -> int:
-    """Return how many errors are noted."""
+    """Return the number of noted errors."""
     watch = innermost_watch()
     return 0 if watch is None else len(watch.notes)
 
@@ -158,8 +157,8 @@ def swallowed_error(note: Note) -> TraceError:
 
 
 def library_refusal(name: str, error: BaseException, where: str) -> TraceError:
-    """Return the refusal of a library's function that computes with plain numbers and raised an error."""
-    said = error.__cause__ if isinstance(error, SystemError) and error.__cause__ is not None else error
+    """Return the refusal of a library function that computes with plain numbers and raised an error."""
+    cause = error.__cause__ if isinstance(error, SystemError) and error.__cause__ is not None else error
     if name.startswith("numba."):
         return TraceError(
             "a function that numba has compiled got a traced value",
@@ -170,14 +169,14 @@ def library_refusal(name: str, error: BaseException, where: str) -> TraceError:
         )
     if name.startswith("numpy.random."):
         return TraceError(
-            f"numpy.random's {name.rpartition('.')[2]} got a traced value ({short_text(said)})",
+            f"numpy.random's {name.rpartition('.')[2]} got a traced value ({short_text(cause)})",
             where=where,
             why="it moves plain numbers in memory",
             do="draw the places: x[rng.permutation(len(x))]",
         )
     solver = "; a root, a fixed point or a minimum: symad.root, fixed_point, argmin"
     return TraceError(
-        f"{known_name(name, error)} got a traced value ({short_text(said)})",
+        f"{known_name(name, error)} got a traced value ({short_text(cause)})",
         where=where,
         why="it computes with plain numbers, which would lose the derivative",
         do=f"write this step with NumPy functions, or with those of scipy.special{solver * ('optimize' in name)}",
@@ -185,7 +184,7 @@ def library_refusal(name: str, error: BaseException, where: str) -> TraceError:
 
 
 def objects_refusal(package: str, said: BaseException, where: str) -> TraceError:
-    """Return the refusal of what pandas, xarray or pydantic do in compiled code."""
+    """Return the refusal of an operation of pandas, xarray or pydantic in compiled code."""
     ways = {"pydantic": "make it without checks, Model.model_construct(a=x), or pass the model as an argument"}
     return TraceError(
         f"{package} got a traced value where its compiled code takes plain ones ({short_text(said)})",
@@ -204,10 +203,10 @@ _AS_NO_NUMBER = {  # what Python says of a number that is taken for something el
 
 
 def python_refusal(error: BaseException, where: str) -> TraceError:
-    """Return the refusal of a traced value that Python, or a library, takes for something else than a number."""
-    for words, (what, why, do) in _AS_NO_NUMBER.items():
+    """Return the refusal of a traced value that Python, or a library, takes for something other than a number."""
+    for words, (event, why, do) in _AS_NO_NUMBER.items():
         if words in str(error) and "Scalar" in str(error):
-            return TraceError(what, where=where, why=why, do=do)
+            return TraceError(event, where=where, why=why, do=do)
     return TraceError(
         f"what takes plain values got a traced one ({short_text(error)})",
         where=where,
@@ -217,7 +216,7 @@ def python_refusal(error: BaseException, where: str) -> TraceError:
 
 
 def short_text(said: BaseException) -> str:
-    """Return what an error says, in one line: of ours what was met, of others the beginning, with our types' names.
+    """Return the text of an error in one line, cut, with readable names of our types.
 
     >>> short_text(TypeError("must be real number, not Scalar"))
     'must be real number, not a traced number'
@@ -228,7 +227,7 @@ def short_text(said: BaseException) -> str:
 
 
 def _caught_at(error: BaseException) -> str:
-    """Return `file:line` of the handler that caught an error, the function where that is a library's, "" if unknown."""
+    """Return `file:line` of the handler that caught an error, the function if it is a library's, "" if unknown."""
     trace = error.__traceback__  # its first entry is the frame that caught it
     if trace is None or is_symad(trace.tb_frame.f_code.co_filename):
         return ""
@@ -239,7 +238,7 @@ def _caught_at(error: BaseException) -> str:
 
 
 def _handler(code: CodeType, instruction: int) -> int | None:
-    """Return the line of the handler that an error raised at an instruction goes to."""
+    """Return the line of the handler of an error that an instruction raised."""
     for entry in dis.Bytecode(code).exception_entries:  # type: ignore[attr-defined]  # which typeshed lacks
         if entry.start <= instruction < entry.end:
             lines = (line for start, line in dis.findlinestarts(code) if start > entry.target and line is not None)

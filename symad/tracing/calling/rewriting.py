@@ -1,9 +1,9 @@
 """Rewrite a user's code so that its calls and operations ask a dispatcher.
 
-`math.sin(x)` or `helper(x)` cannot be answered otherwise without changing a module of the user's. So the source of the
+This is the only way to replace `math.sin(x)` or `helper(x)` without a change of the user's module. The source of the
 function is parsed, `f(x)` becomes `CALLEE(f)(x)`, and the compiled result runs with the function's own global names and
-variables. Where that is not enough `a + b` becomes `VALUE(a) + VALUE(b)`, `a.b` becomes `VALUE(a).b`, and so on.
-Nothing of the user's is replaced: names stand for the real objects, also in other threads.
+variables. If that is not enough, `a + b` becomes `VALUE(a) + VALUE(b)`, `a.b` becomes `VALUE(a).b`, and so on.
+Nothing of the user's is replaced: names keep their real objects, also in other threads.
 
 The source is only taken where Python compiles it to exactly the code that the function has. The new code has the file,
 lines and columns of the old one.
@@ -30,30 +30,30 @@ CALLEE, VALUE, ITEM, PLACE, RESULT = (f"symad: {what}" for what in ("callee", "v
 TREES = 64  # files whose statements are known
 _FUTURE = sum(getattr(__future__, name).compiler_flag for name in __future__.all_feature_names)
 _FAILURES = (SyntaxError, ValueError, RecursionError, MemoryError)
-_provided: dict[str, Any] = {}  # what stands in place of the constants above; filled once, by `dispatch`
+_provided: dict[str, Any] = {}  # the functions in place of the constants above; filled once
 
 
 @dataclass(frozen=True)
 class Style:
-    """How code is rewritten: only calls, or `operators`, attributes and items too; loops as calls of their `steps`."""
+    """The style of rewriting: only calls, or `operators`, attributes and items too; loops as calls of their `steps`."""
 
     operators: bool = False
     steps: bool = False
 
 
 def provide(values: Mapping[str, Any]) -> None:
-    """Say what stands in place of the constants in rewritten code."""
+    """Set the functions that replace the constants in rewritten code."""
     _provided.update(values)
 
 
 def is_rewritten(code: CodeType) -> bool:
-    """Whether code is a result of `rewritten`, or stands inside one."""
+    """Whether code is a result of `rewritten`, or is nested in one."""
     return original_of(code) is not code
 
 
 @lru_cache(maxsize=FILES)
 def rewritten(file: str, code: CodeType, style: Style) -> CodeType | None:
-    """Return the code of a file in another style; None where its source cannot be had."""
+    """Return the code of a file in another style; None if its source is not available."""
     source = _source(file)
     statement = source.statement_at(code.co_firstlineno)
     if statement is None:
@@ -64,7 +64,7 @@ def rewritten(file: str, code: CodeType, style: Style) -> CodeType | None:
 
 
 def evaluated(source: str, mode: str) -> CodeType:
-    """Return the code of a text that the user evaluates or executes, with its calls dispatched."""
+    """Return the code of a text for eval or exec, with its calls dispatched."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # of a constant that is called
         tree: Any = compile(source, "<string>", mode, flags=ast.PyCF_ONLY_AST, dont_inherit=True)
@@ -86,9 +86,9 @@ class _Statement(NamedTuple):
 
 @dataclass(frozen=True)
 class _SourceFile:
-    """The statements of a file in order, those of classes one by one, and the names that the file imports.
+    """The statements of a file in order, those of classes one by one, and the names that it imports.
 
-    Python 3.11 compiles `np.sin(x)` in another way where `np` is imported.
+    Python 3.11 compiles `np.sin(x)` differently if `np` is an imported name.
     """
 
     lines: list[str]
@@ -96,12 +96,11 @@ class _SourceFile:
     imported: list[str]
 
     def statement_at(self, line: int) -> _Statement | None:
-        """Return the statement on a line."""
-        place = bisect_right(self.statements, line, key=lambda one: one.start) - 1
+        place = bisect_right(self.statements, line, key=lambda statement: statement.start) - 1
         return self.statements[place] if place >= 0 and line <= self.statements[place].end else None
 
     def parsed(self, statement: _Statement) -> ast.Module | None:
-        """Return the tree of a statement after imports, in its classes, with the lines that it has in the file."""
+        """Return the tree of a statement after imports, in its classes, with its lines in the file."""
         start, end, headers = statement
         try:
             with warnings.catch_warnings():
@@ -123,7 +122,7 @@ def _source(file: str) -> _SourceFile:
         return known
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what Python says of a source was said when it was imported
+            warnings.simplefilter("ignore")  # Python has warned about the source when it was imported
             body = ast.parse("".join(lines)).body
     except _FAILURES:
         body = []
@@ -137,12 +136,12 @@ _sources: dict[str, _SourceFile] = {}  # by file; bound: TREES
 
 
 def _statements(body: list[ast.stmt]) -> Iterator[_Statement]:
-    """Yield the statements of a module, and in the place of a class those in it."""
+    """Yield the statements of a module; in place of a class those in it."""
     waiting: list[tuple[ast.stmt, tuple[str, ...]]] = [(statement, ()) for statement in body]
     for statement, headers in waiting:  # which grows
         if isinstance(statement, ast.ClassDef) and statement.body[0].lineno > statement.lineno:
             within = (*headers, f"{' ' * statement.col_offset}class {statement.name}:\n")
-            waiting += [(one, within) for one in statement.body]
+            waiting += [(inner, within) for inner in statement.body]
         else:
             yield _Statement(_first_line(statement), statement.end_lineno or statement.lineno, headers)
 
@@ -167,19 +166,19 @@ def _compiled(tree: ast.Module, code: CodeType) -> CodeType | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # of a constant that is called
-            made: CodeType = compile(tree, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
-            return made
+            unit: CodeType = compile(tree, code.co_filename, "exec", flags=code.co_flags & _FUTURE, dont_inherit=True)
+            return unit
     except _FAILURES:
         return None
 
 
 def _place_of(code: CodeType, tree: ast.Module | None) -> int | None:
-    """Return which of the functions of that name and line in a source the code is, None if it is none of them."""
+    """Return the position of code among the functions of its name and line in a source, None if it is not there."""
     compiled = None if tree is None else _compiled(tree, code)
     if compiled is None:
         return None
-    alike = [one for one in codes_of(compiled) if _begins_as(one, code)]
-    return next((place for place, one in enumerate(alike) if _is_same(one, code)), None)
+    alike = [part for part in codes_of(compiled) if _begins_as(part, code)]
+    return next((place for place, part in enumerate(alike) if _is_same(part, code)), None)
 
 
 def _begins_as(one: CodeType, other: CodeType) -> bool:
@@ -187,7 +186,7 @@ def _begins_as(one: CodeType, other: CodeType) -> bool:
 
 
 def _is_same(one: CodeType, other: CodeType) -> bool:
-    """Whether two pieces of code are the same, but for what they are called and the names of their files."""
+    """Whether two pieces of code agree except in their names and files."""
     parts = ("co_code", "co_names", "co_freevars", "co_varnames", "co_linetable")
     if any(getattr(one, part) != getattr(other, part) for part in parts):
         return False
@@ -200,14 +199,14 @@ def _is_same(one: CodeType, other: CodeType) -> bool:
 
 
 def _rewritten_at(place: int, tree: ast.Module, code: CodeType, style: Style) -> CodeType | None:
-    """Return the code of one of the functions in a tree, which is changed."""
+    """Return the rewritten code of one of the functions in a tree, which is changed."""
     if style.steps and not calls_of_steps(tree, code.co_name, code.co_firstlineno):
         style = Style(style.operators)
     _dispatch(tree, style)
     compiled = _compiled(ast.fix_missing_locations(tree), code)
     if compiled is None:
         return None
-    alike = [one for one in codes_of(compiled) if _begins_as(one, code)]
+    alike = [part for part in codes_of(compiled) if _begins_as(part, code)]
     if place >= len(alike) or alike[place].co_freevars != code.co_freevars:
         return None
     filled = _filled(alike[place])
@@ -217,7 +216,7 @@ def _rewritten_at(place: int, tree: ast.Module, code: CodeType, style: Style) ->
 
 
 def _pairs(code: CodeType, original: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """Yield pieces of rewritten code with what they were; a loop's step is a part of the whole."""
+    """Yield pieces of rewritten code with their originals; a loop's step belongs to the whole."""
     waiting: dict[tuple[str, int], list[CodeType]] = {}
     for part in codes_of(original):
         waiting.setdefault((part.co_name, part.co_firstlineno), []).append(part)
@@ -227,7 +226,7 @@ def _pairs(code: CodeType, original: CodeType) -> Iterator[tuple[CodeType, CodeT
 
 
 def _filled(code: CodeType) -> CodeType:
-    """Return code with what was provided in place of the constants that stand for it."""
+    """Return code with the provided functions in place of the constants."""
     consts = tuple(
         _filled(part) if isinstance(part, CodeType) else _provided.get(part, part) if type(part) is str else part
         for part in code.co_consts
@@ -241,7 +240,7 @@ def _filled(code: CodeType) -> CodeType:
 
 
 def _dispatch(tree: ast.AST, style: Style) -> None:
-    """Let the dispatcher be asked for what is called and, if the style says so, for operands and results."""
+    """Insert calls of the dispatcher for callees and, if the style says so, for operands and results."""
     if style.operators:
         _dispatch_results(tree)
     for parent, field, index in list(_places(tree)):
@@ -259,13 +258,13 @@ def _dispatch(tree: ast.AST, style: Style) -> None:
 
 
 def _dispatch_results(tree: ast.AST) -> None:
-    """Let the dispatcher compute `a = b + c` where `a` is changed in place elsewhere: the array may be a traced one."""
+    """Let the dispatcher compute `a = b + c` if `a` is changed in place elsewhere: the array may be a traced one."""
     nodes = list(ast.walk(tree))
     targets: list[ast.expr] = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
     targets += [node.value for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)]
     changed = {target.id for target in targets if isinstance(target, ast.Name)}
     for node in nodes:
-        if not isinstance(node, ast.Assign) or changed.isdisjoint(getattr(one, "id", "") for one in node.targets):
+        if not isinstance(node, ast.Assign) or changed.isdisjoint(getattr(target, "id", "") for target in node.targets):
             continue
         value = node.value
         if isinstance(value, ast.BinOp) and type(value.op) in _OPERATORS:
@@ -287,7 +286,7 @@ def _is_callee(parent: ast.AST, field: str) -> bool:
 
 
 def _asked_at(parent: ast.AST, field: str, index: int | None) -> str:
-    """Return what the dispatcher is asked for where an expression stands, "" for nothing."""
+    """Return the question to the dispatcher about an expression, "" for none."""
     if _is_callee(parent, field):
         return CALLEE
     if isinstance(parent, ast.Subscript) and field == "value":
@@ -307,7 +306,7 @@ _LEFT = frozenset({"annotation", "returns", "pattern", "type_params"})  # fields
 
 
 def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
-    """Yield where expressions stand: parent, field and place in it."""
+    """Yield the places of expressions: parent, field and index."""
     waiting = [tree]
     for node in waiting:  # which grows
         for field, value in ast.iter_fields(node):

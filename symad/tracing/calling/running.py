@@ -12,63 +12,63 @@ Key = tuple[str, str, int]
 
 
 def key_of(code: CodeType) -> Key:
-    """Return what code and its rewritten form have in common, and no other code of its file."""
+    """Return a key that code shares with its rewritten form, and with no other code of its file."""
     return code.co_filename, code.co_qualname, code.co_firstlineno
 
 
 class Dispatcher(Protocol):
-    """What answers rewritten code (see `dispatch`)."""
+    """The replacements in rewritten code (see `dispatch`)."""
 
     def callee(self, f: Any) -> Any:
-        """Return what is called in place of f."""
+        """Return the function that is called in place of f."""
 
     def value(self, value: Any) -> Any:
-        """Return what stands for an operand."""
+        """Return the replacement of an operand."""
 
     def item(self, value: Any) -> Any:
-        """Return what stands for an object that is asked for an item."""
+        """Return the replacement of an object that is indexed."""
 
     def place(self, value: Any) -> Any:
-        """Return what stands for an object an item of which is set."""
+        """Return the replacement of an object one of whose items is set."""
 
     def result(self, operator_name: str, left: Any, right: Any) -> Any:
-        """Return what an operator makes of two operands."""
+        """Return the result of an operator on two operands."""
 
 
 running: ContextVar[Dispatcher | None] = ContextVar("symad_running_dispatcher", default=None)
 
 
 def callee(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what is called in place of f in this run: f itself where no code is rewritten.
+    """Return the function that is called in place of f in this run: f itself if no code is rewritten.
 
     >>> callee(len) is len
     True
     """
     dispatcher = running.get()
-    found: Callable[..., Any] = f if dispatcher is None else dispatcher.callee(f)
-    return found
+    form: Callable[..., Any] = f if dispatcher is None else dispatcher.callee(f)
+    return form
 
 
 def value(operand: Any) -> Any:
-    """Return what stands for an operand in this run."""
+    """Return the replacement of an operand in this run."""
     dispatcher = running.get()
     return operand if dispatcher is None else dispatcher.value(operand)
 
 
 def item(operand: Any) -> Any:
-    """Return what stands for an object that is asked for an item in this run."""
+    """Return the replacement of an object that is indexed in this run."""
     dispatcher = running.get()
     return operand if dispatcher is None else dispatcher.item(operand)
 
 
 def place(operand: Any) -> Any:
-    """Return what stands for an object an item of which is set in this run."""
+    """Return the replacement of an object one of whose items is set in this run."""
     dispatcher = running.get()
     return operand if dispatcher is None else dispatcher.place(operand)
 
 
 def result(operator_name: str, left: Any, right: Any) -> Any:
-    """Return what an operator makes of two operands in this run.
+    """Return the result of an operator on two operands in this run.
 
     >>> result("sub", 3.0, 1.0)
     2.0

@@ -1,7 +1,7 @@
 """A scope: the part of a computation in which traced values may be used.
 
-Every derivative level opens one. Nested levels share the graph of the outermost one, and a value whose scope is
-closed is refused, so that a traced value kept after its level closed never gives a stale number.
+Every derivative level opens one. Nested levels share the graph of the outermost one. A value of a closed scope is
+refused, so that a traced value kept after its level closed never gives a stale number.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ from symad.tracing.calling.user_place import user_place
 
 
 class Following(Protocol):
-    """What follows all paths of a function: it answers conditions that have no number (see `control.paths`)."""
+    """The exploration of all paths of a function: it answers conditions without a number (see `control.paths`)."""
 
     limit: int
     of_captured: bool  # whether it answers for values of the scopes around too
     has_lengths: bool  # whether lengths of arrays were decided on this path
-    has_no_number: bool  # whether a whole number was none, or outside, on this path
+    has_no_number: bool  # whether a whole number was NaN or out of bounds on this path
 
     def decide(self, node: int) -> bool:
-        """Return the truth value that a condition has on the path that is being followed."""
+        """Return the truth value of a condition on the current path."""
 
     def repeats(self) -> None:
-        """Note that the user's line asks for a count without bounds, which is followed as far as the limit."""
+        """Note that the user's line asks for an unbounded count, which is followed up to the limit."""
 
     def end(self) -> NoReturn:
-        """End this path without a value, at the limit of a count, and note that the user has to be told."""
+        """End this path without a value at the limit of a count, and note that the user has to be warned."""
 
     def bounds(self, node: int) -> Any:
-        """Return the bounds of a node that the conditions on this path leave (`values.bounds.Bounds`)."""
+        """Return the bounds of a node under the conditions of this path (`values.bounds.Bounds`)."""
 
     def has_no_value(self, guards: tuple[int | None, ...]) -> None:
-        """Note that what the function computes on this path has no value where one of the guards holds."""
+        """Note that the function has no value on this path where one of the guards holds."""
 
     def merge(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Return what a call returns, with the paths inside of it merged, where that does not show."""
+        """Return the result of a call with the paths inside it merged, if the user's code cannot tell."""
 
 
 _lines: ContextVar[bool] = ContextVar("symad_source_lines", default=True)
@@ -70,35 +70,19 @@ def source_lines(keep: bool) -> Iterator[None]:
 class Scope:
     """A graph to trace into, the scope around it, and whether it is still open.
 
-    `parameters` are the nodes that stand for the arguments of this scope; `values` keeps the numbers of nodes that
-    Python control flow has asked for; `paths` answers conditions that have no number, where all paths are followed.
+    `parameters` are the nodes of the arguments of this scope; `values` has the numbers of nodes that Python control
+    flow has asked for; `paths` answers conditions without a number, if all paths are followed.
     `raises` says whether the function, or a body in it, raises on a path that numbers can take.
-    `loops` has the loops that constructs have written down, by what they compute; None where they are unrolled.
-    `carried_out` has the reasons of those that are unrolled, by the user's line.
-    `arrays` writes down what is done to large arrays as loops, where not None.
-    `gather` answers `nodes[key]` in the body of a loop, for a key that is known for every repetition.
-    `differentiate` makes rolled programs of derivatives that are taken in the code, where loops are written down.
+    `loops` has the recorded loops, by their keys; None where loops are unrolled. `carried_out` has the reasons for
+    unrolled ones, by the user's line. `arrays`, if not None, records operations on large arrays.
+    `gather` returns `nodes[key]` in the body of a loop, for a key that is known for every repetition.
+    `differentiate` makes rolled programs of derivatives that are taken in the code, where loops are recorded.
     """
 
     __slots__ = (
-        "__weakref__",
-        "_parameters",
-        "arrays",
-        "carried_out",
-        "depth",
-        "differentiate",
-        "gather",
-        "graph",
-        "loops",
-        "open",
-        "parent",
-        "paths",
-        "raises",
-        "reaching",
-        "symbolic",
-        "symbols",
-        "values",
-    )
+        "__weakref__", "_parameters", "arrays", "carried_out", "depth", "differentiate", "gather", "graph", "loops",
+        "open", "parent", "paths", "raises", "reaching", "symbolic", "symbols", "values",
+    )  # fmt: skip
 
     def __init__(self, graph: Graph, parent: Scope | None) -> None:
         self.graph: Graph = graph
@@ -130,7 +114,7 @@ class Scope:
         self._parameters = nodes
 
     def deciding(self) -> Following | None:
-        """Return what answers a condition on values of this scope that has no number, at this point of the code."""
+        """Return the exploration that answers conditions on values of this scope here, None if there is none."""
         inner = innermost_scope()
         paths = None if inner is None or inner.graph is not self.graph else inner.paths
         return paths if paths is not None and paths.of_captured else self.paths
@@ -159,7 +143,7 @@ def escaped_value() -> EscapedValueError:
 
 
 def join(left: Scope, right: Scope) -> Scope:
-    """Return the deeper of two scopes: where the result of an operation on values of both belongs.
+    """Return the deeper of two scopes, which the result of an operation on values of both belongs to.
 
     EscapedValueError when one is closed, TraceError when they belong to different traces.
     """
@@ -196,9 +180,9 @@ def innermost_scope() -> Scope | None:
 def open_scope(*, apart: bool = False, graph: Graph | None = None) -> Iterator[Scope]:
     """Open a scope inside the innermost one (sharing its graph), or a fresh graph; it closes on every way out.
 
-    A given graph is used in any case (a derivative rule works where the derivative is taken). `apart=True` always
-    takes a fresh graph: a function that is traced for itself (to be compiled, to be shown) may not use traced values
-    from around it, which would lose their derivatives.
+    A given graph is always used (a derivative rule works where the derivative is taken). `apart=True` always takes a
+    fresh graph: a function that is traced on its own (to be compiled or shown) may not use traced values from around
+    it, which would lose their derivatives.
 
     >>> with open_scope() as outer, open_scope() as inner, open_scope(apart=True) as alone:
     ...     inner.graph is outer.graph, inner.depth, alone.graph is outer.graph
@@ -217,4 +201,4 @@ def open_scope(*, apart: bool = False, graph: Graph | None = None) -> Iterator[S
             yield scope
     finally:
         scope.open = False
-        scope.paths = scope.arrays = None  # which have the scope: all goes with its last user
+        scope.paths = scope.arrays = None  # they refer to the scope: without them reference counting frees it

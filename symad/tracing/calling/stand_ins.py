@@ -1,9 +1,8 @@
 """Stand-ins for `float`, `math.sin`, `np.array`, `np.zeros`... that take traced values.
 
-NumPy's own protocols reach most of NumPy, but not what converts to plain numbers at once: `math.*`, `float`, arrays
-made of lists, and ordinary arrays that a traced value is stored into. These stand-ins are called in place of the
-functions while a traced function runs for the second time (`dispatch`). Without a traced argument a stand-in is the
-original function.
+NumPy's own protocols reach most of NumPy, but not immediate conversions to plain numbers: `math.*`, `float`, arrays of
+lists, and stores of a traced value into ordinary arrays. These stand-ins replace the functions in the second run of a
+traced function (`dispatch`). Without a traced argument a stand-in calls the original function.
 """
 
 from __future__ import annotations
@@ -81,31 +80,28 @@ def stand_in(original: Function, traced_form: Function) -> Function:
         args = tuple([list(value) if isinstance(value, Iterator) else value for value in args])
         if _has_selection(args) and not (original.__module__ or "numpy").startswith("numpy"):
             args = settled(args)
-        given = (*args, *keywords.values(), *_held_by(args, held or ()))
-        if not (holds_traced(given) or takes_complex(traced_form, given)) or _has_selection(args):
+        objects = [value for value in args if not isinstance(value, Traced)]
+        held_values = [getattr(value, name, None) for value in objects for name in held or ()]
+        values = (*args, *keywords.values(), *held_values)
+        if not (holds_traced(values) or takes_complex(traced_form, values)) or _has_selection(args):
             return original(*args, **keywords)
         if held is not None:
             return traced_form(*args, **keywords)
-        if not isinstance(traced_form, Complex) and any(isinstance(value, TracedComplex) for value in given):
-            return original(*args, **keywords)  # which asks them
-        kept = 1 if original in IN_PLACE else 0  # what is written into is itself, not a traced copy of it
+        if not isinstance(traced_form, Complex) and any(isinstance(value, TracedComplex) for value in values):
+            return original(*args, **keywords)  # which calls their methods
+        kept = 1 if original in IN_PLACE else 0  # the target of a store stays itself
         return traced_form(*args[:kept], *map(_without_objects, args[kept:]), **keywords)
 
     return staticmethod(call) if isinstance(original, staticmethod) else call
 
 
-def _held_by(args: Iterable[Any], names: tuple[str, ...]) -> list[Any]:
-    """Return what objects among the arguments hold in these attributes."""
-    return [getattr(value, name, None) for value in args if not isinstance(value, Traced) for name in names]
-
-
 def _has_selection(args: Iterable[Any]) -> bool:
-    """Whether there is what a mask picks, which answers NumPy's functions itself."""
+    """Whether there is a selection, which answers NumPy's functions itself."""
     return any(type(value) is Selection for value in args)
 
 
 def _without_objects(value: Any) -> Any:
-    """An object array with traced values in it, as the traced array that it stands for."""
+    """An object array as a traced one; other values unchanged."""
     return traced(value) if isinstance(value, np.ndarray) and not isinstance(value, Traced) else value
 
 
@@ -131,24 +127,24 @@ class _Ufunc:
 
 
 class _Concatenator:
-    """np.r_ or np.c_: what it makes of traced values is a traced array."""
+    """np.r_ or np.c_: a result with traced values is a traced array."""
 
     def __init__(self, original: Any) -> None:
         self._original = original
 
     def __getitem__(self, key: Any) -> Any:
-        made = self._original[key]
-        return traced(made) if holds_traced((made,)) else made
+        joined = self._original[key]
+        return traced(joined) if holds_traced((joined,)) else joined
 
 
 def _vectorize(*args: Any, **keywords: Any) -> Any:
-    """np.vectorize: a function whose result is a traced array where it was given one."""
+    """np.vectorize: a function whose result with traced values is a traced array."""
     function = np.vectorize(*args, **keywords)
 
     @functools.wraps(function)
     def call(*args: Any, **keywords: Any) -> Any:
-        made = function(*args, **keywords)
-        return traced(made) if holds_traced((made,)) else made
+        result = function(*args, **keywords)
+        return traced(result) if holds_traced((result,)) else result
 
     return call
 
@@ -157,7 +153,7 @@ def _vectorize(*args: Any, **keywords: Any) -> Any:
 
 
 def _conversion(original: type, traced_form: Function) -> Function:
-    """Return the function that is `traced_form` for traced arguments, else the class."""
+    """Return the function that is `traced_form` on traced arguments, else the class."""
     holds = holds_complex if original is complex else holds_traced
 
     def call(*args: Any, **keywords: Any) -> Any:
@@ -167,17 +163,17 @@ def _conversion(original: type, traced_form: Function) -> Function:
 
 
 def kind_of(*args: Any, **keywords: Any) -> Any:
-    """The form of type: of a traced value the class that a number or an array would have."""
+    """The form of type: the class of the number or array in place of a traced value."""
     if len(args) == 1 and isinstance(args[0], Traced):
         return args[0].apparent_kind() if isinstance(args[0], Scalar) else np.ndarray
     return type(*args, **keywords)
 
 
 def _as_float(value: Any) -> Any:
-    made = traced(value).astype(float)
-    if np.ndim(made):
+    number = traced(value).astype(float)
+    if np.ndim(number):
         raise TypeError("only 0-dimensional arrays can be converted to Python scalars")  # as NumPy has it
-    return as_pythons(made)
+    return as_pythons(number)
 
 
 def _as_int(value: Any, *base: Any) -> Any:
@@ -193,12 +189,12 @@ def _as_int(value: Any, *base: Any) -> Any:
 
 
 def _islice(values: Any, *places: Any) -> Any:
-    """itertools.islice, which swallows what a computed place says."""
+    """itertools.islice, which hides the error of a computed place."""
     return itertools.islice(values, *[place if place is None else operator.index(place) for place in places])
 
 
 def _deque(values: Any = (), maxlen: Any = None) -> Any:
-    """collections.deque, which swallows what a computed length says."""
+    """collections.deque, which hides the error of a computed length."""
     return collections.deque(values, maxlen if maxlen is None else operator.index(maxlen))
 
 
@@ -246,7 +242,7 @@ _MAKERS: dict[Function, Function | None] = {
 
 
 def _maker(original: Function, traced_form: Function | None) -> Function:
-    """Return a function that makes arrays; where wanted, a float array is made as a traced array of constants."""
+    """Return a function that makes arrays. In a run with traced arrays, a float array becomes one of constants."""
 
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
@@ -256,25 +252,25 @@ def _maker(original: Function, traced_form: Function | None) -> Function:
             return array_of_complex(original, *args, **keywords)
         if traced_form is not None and holds_traced((*args, *keywords.values())):
             return traced_form(*args, **keywords)
-        made = original(*args, **keywords)
+        array = original(*args, **keywords)
         if not arrays_are_traced.get():
-            return made
-        if original in (np.empty, np.empty_like) and made.dtype.kind == "f":
-            made.fill(np.nan)  # what is never written shows
-        return type(made)(map(of_constants, made)) if isinstance(made, list | tuple) else of_constants(made)
+            return array
+        if original in (np.empty, np.empty_like) and array.dtype.kind == "f":
+            array.fill(np.nan)  # so that an element without a value shows
+        return type(array)(map(of_constants, array)) if isinstance(array, list | tuple) else of_constants(array)
 
     return call
 
 
-def of_constants(made: Any) -> Any:
-    """Return an array of numbers as a traced one, which takes traced values; anything else as it is."""
+def of_constants(array: Any) -> Any:
+    """Return an array of numbers as a traced one, which takes traced values; other values unchanged."""
     scope = innermost_scope()
-    made = made.view(np.ndarray) if type(made) is Indexed else made  # np.zeros_like(TABLE)
-    if scope is None or type(made) is not np.ndarray or made.dtype.kind not in "fc" or not made.flags.writeable:
-        return made
-    if made.dtype.kind == "c":
-        return complex_made(*(wrap(constants(scope.graph, part), scope) for part in (made.real, made.imag)))
-    return Array(constants(scope.graph, made), scope)  # of no axis too: it has an element to assign
+    array = array.view(np.ndarray) if type(array) is Indexed else array  # np.zeros_like(TABLE)
+    if scope is None or type(array) is not np.ndarray or array.dtype.kind not in "fc" or not array.flags.writeable:
+        return array
+    if array.dtype.kind == "c":
+        return complex_made(*(wrap(constants(scope.graph, part), scope) for part in (array.real, array.imag)))
+    return Array(constants(scope.graph, array), scope)  # of no axis too: it has an element to assign
 
 
 # The table
@@ -304,17 +300,17 @@ def replaced(names: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     >>> list(replaced([("root", math.sqrt), ("ten", 10)]))
     ['root']
     """
-    table, found = replacements(), dict[str, Any]()
+    table, forms = replacements(), dict[str, Any]()
     for name, value in names:
         if id(value) in table:
-            found[name] = table[id(value)][1]
+            forms[name] = table[id(value)][1]
         elif isinstance(value, MethodType) and id(value.__func__) in table:
-            found[name] = MethodType(table[id(value.__func__)][1], value.__self__)
-    return found
+            forms[name] = MethodType(table[id(value.__func__)][1], value.__self__)
+    return forms
 
 
 def original_of(value: Any) -> Any:
-    """Return what a stand-in stands for, anything else as it is.
+    """Return the original of a stand-in, other values unchanged.
 
     >>> original_of(replaced([("root", math.sqrt)])["root"]) is math.sqrt
     True
@@ -330,7 +326,7 @@ def owners() -> set[str]:
 
 @functools.lru_cache(maxsize=4)
 def _inner_first(count: int) -> list[str]:
-    """Return the owners of so many functions, and packages that have some of their own names, inner ones first."""
+    """Return the owners of the first `count` functions, and packages with names of their own, inner ones first."""
     return sorted({*owners(), "scipy", "scipy.spatial"}, key=lambda name: (-name.count("."), name))
 
 
@@ -375,8 +371,8 @@ def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
 
 
 def _optional_functions() -> list[tuple[Any, Function]]:
-    """The functions of optional packages, as far as those are imported."""
-    found = []
+    """The functions of optional packages that are imported."""
+    pairs = []
     for full_name, form in STAND_INS.items():
         owner, _, name = full_name.rpartition(".")
         module, _, kind = owner.rpartition(".")
@@ -384,7 +380,7 @@ def _optional_functions() -> list[tuple[Any, Function]]:
         place = sys.modules.get(owner, around.get(kind))
         original = vars(place).get(name) if isinstance(place, type) else getattr(place, name, None)  # not inherited
         if original is not None and not (isinstance(place, type) and not place.__flags__ & _CHANGEABLE):
-            found.append((original, form))
+            pairs.append((original, form))
             if isinstance(original, staticmethod | classmethod):
-                found.append((original.__func__, form))
-    return found
+                pairs.append((original.__func__, form))
+    return pairs

@@ -22,7 +22,7 @@ def subscripted() -> Any:
 
 
 class Subscripted:
-    """A container that says that it is asked for an element at a traced place, or by a traced key."""
+    """A container that notes that it is asked for an element at a traced place, or by a traced key."""
 
     def __init__(self, container: Any) -> None:
         self._container = container
@@ -32,7 +32,7 @@ class Subscripted:
 
 
 def subscripted_form(container: Any) -> Any:
-    """Return what stands for a container that is asked for an item; anything else as it is.
+    """Return the replacement of a container that is indexed; other values unchanged.
 
     >>> subscripted_form([1, 2])[0], subscripted_form(3)
     (1, 3)
@@ -41,7 +41,7 @@ def subscripted_form(container: Any) -> Any:
 
 
 def lookup_form(method: Any) -> Any:
-    """Return what stands for a method of a mapping that looks a key up; any other method as it is."""
+    """Return the replacement of a method of a mapping that looks a key up; other methods unchanged."""
     container = method.__self__
     if method.__name__ not in _LOOKUPS or not isinstance(container, Mapping):
         return method

@@ -1,6 +1,6 @@
 """Shorten tracebacks of public functions to the user's lines.
 
-All lines are kept where the environment variable SYMAD_TRACEBACK is "full", and of an error that is a defect of ours.
+All lines are kept if the environment variable SYMAD_TRACEBACK is "full", and for defects of ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 def public_api(f: Callable[P, R]) -> Callable[P, R]:
-    """Return a public function, out of which errors come with the user's lines.
+    """Return a public function whose errors have the user's lines.
 
     >>> @public_api
     ... def squared(x):
@@ -48,9 +48,9 @@ def public_api(f: Callable[P, R]) -> Callable[P, R]:
 
 
 def _isolated(f: Callable[P, R], *args: P.args, **keywords: P.kwargs) -> R:
-    """Call a function in a copy of the context: whatever ends it, nothing that is set in it by symad stays set.
+    """Call a function in a copy of the context: however it ends, no variable that symad has set stays set.
 
-    What the user's code sets in context variables of its own is handed on.
+    Values that the user's code sets in context variables of its own are handed on.
     """
     context = copy_context()
     try:
@@ -65,17 +65,17 @@ _OURS = ("symad_", "codegen_")  # how the names of our context variables begin
 
 
 def leave_out_ours(error: BaseException) -> None:
-    """Leave of every stretch of symad's own lines in a traceback the first one; of the errors behind it too."""
+    """Keep only the first of consecutive symad lines in a traceback, and in those of the errors behind it."""
     if innermost_scope() is not None or os.environ.get(VARIABLE) == "full":
         return  # an outer function is being traced, and looks at where an error was raised
-    found: BaseException | None = error
+    cause: BaseException | None = error
     for _ in range(CAUSES):
-        if found is None:
+        if cause is None:
             return
-        if isinstance(found, InvariantError) or (isinstance(found, Exception) and is_defect(found)):
+        if isinstance(cause, InvariantError) or (isinstance(cause, Exception) and is_defect(cause)):
             return
-        found.__traceback__ = _without_ours(found.__traceback__)
-        found = found.__cause__ or (None if found.__suppress_context__ else found.__context__)
+        cause.__traceback__ = _without_ours(cause.__traceback__)
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
 
 
 def _without_ours(trace: TracebackType | None) -> TracebackType | None:
@@ -86,13 +86,13 @@ def _without_ours(trace: TracebackType | None) -> TracebackType | None:
         if not (ours and inside):
             kept.append(trace)
         inside, trace = ours, trace.tb_next
-    made: TracebackType | None = None
-    for each in reversed(kept):
-        made = TracebackType(made, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return made
+    shortened: TracebackType | None = None
+    for entry in reversed(kept):
+        shortened = TracebackType(shortened, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return shortened
 
 
 def _is_ours(frame: FrameType, inside: bool) -> bool:
-    """Whether a frame is one of symad's; behind one, those of SymPy and functools, which it called, count as such."""
+    """Whether a frame is symad's, or one of SymPy or functools that symad has called."""
     file = frame.f_code.co_filename
     return is_symad(file) or (inside and (is_ours(file) or file == functools.__file__))

@@ -14,7 +14,7 @@ Function = Callable[..., Any]
 
 
 class Transformed(partial[Any]):
-    """A function that a transform made of another one, f; as a partial function it is called at no cost.
+    """A function that a transform made of another one, f; as a partial function it costs no extra call.
 
     `made_by` is the transform, with its arguments and its options.
 
@@ -30,7 +30,7 @@ class Transformed(partial[Any]):
 
     @classmethod
     def of(cls, function: Function, f: Function) -> Transformed:
-        """Return a function as one that was made of f, whose place it may take in its module."""
+        """Return a function with the module and qualified name of f."""
         return update_wrapper(cls(function), f, ("__module__", "__qualname__"), ())  # type: ignore[return-value]
 
     def with_function(self, function: Function) -> Transformed:
@@ -43,10 +43,10 @@ class Transformed(partial[Any]):
         return self if instance is None else MethodType(self, instance)
 
     def __reduce__(self) -> Any:
-        found: Any = sys.modules.get(self.__module__)
+        named: Any = sys.modules.get(self.__module__)
         for part in self.__qualname__.split("."):
-            found = getattr(found, part, None)
-        if found is self:  # f was decorated
+            named = getattr(named, part, None)
+        if named is self:  # f was decorated by the transform
             return self.__qualname__
         return _made, self.made_by
 

@@ -48,7 +48,7 @@ def user_frame() -> FrameType | None:
 
 
 def in_library_of_objects(error: BaseException) -> str:
-    """Return the package of Series, arrays with labels or checked fields that the user had called, "" if none."""
+    """Return the package with Series, labelled arrays or checked fields that the user had called, "" if none."""
     name = ""
     for frame, _ in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
@@ -60,7 +60,7 @@ def in_library_of_objects(error: BaseException) -> str:
 
 
 def called_by_user(end: CodeType) -> bool:
-    """Whether code of the user's, or of another library, stands between the caller and the innermost run of `end`."""
+    """Whether user code, or that of another library, stands between the caller and the innermost run of `end`."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not end:
         file = frame.f_code.co_filename
@@ -71,13 +71,13 @@ def called_by_user(end: CodeType) -> bool:
 
 
 def user_place() -> str:
-    """Return `file:line` of that frame, "" when there is none."""
+    """Return `file:line` of that frame, "" if there is none."""
     frame = user_frame()
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def refusal(what: str, why: str = "", do: str = "") -> ArgumentError:
-    """Return the error for what was met at that place."""
+    """Return an error with that place."""
     return ArgumentError(what, where=user_place(), why=why, do=do)
 
 
@@ -106,7 +106,7 @@ def line_of(code: CodeType, offset: int) -> int:
 
 
 def located(error: Failure, graph: Graph, node: int) -> Failure:
-    """Return an error about a node with the user's line that made it, unless it names a place already."""
+    """Return an error about a node with the user's line that made it, unless it has a place."""
     if error.where:
         return error
     return type(error)(error.what, where=written_place(graph, node), why=error.why, do=error.do)
@@ -125,11 +125,11 @@ def raised_frame(error: BaseException) -> FrameType | None:
 
 
 def _innermost_users(error: BaseException) -> TracebackType | None:
-    found, trace = None, error.__traceback__
+    innermost, trace = None, error.__traceback__
     while trace is not None:
-        found = found if is_passed_over(trace.tb_frame.f_code.co_filename) else trace
+        innermost = innermost if is_passed_over(trace.tb_frame.f_code.co_filename) else trace
         trace = trace.tb_next
-    return found
+    return innermost
 
 
 def library_function(error: BaseException) -> str:
@@ -146,7 +146,7 @@ def library_function(error: BaseException) -> str:
 
 
 def in_scipy(frame: FrameType | None, names: Collection[str]) -> bool:
-    """Whether a function of SciPy with one of these names, as users know it or in full, called for a frame of it."""
+    """Whether a function of SciPy with one of these names, public or full, called for a frame of it."""
     while frame is not None and is_scipy(frame.f_code.co_filename):
         full = f"{frame.f_globals.get('__name__', '')}.{frame.f_code.co_qualname}"
         if full in names or _public_name(frame) in names:
@@ -156,13 +156,13 @@ def in_scipy(frame: FrameType | None, names: Collection[str]) -> bool:
 
 
 def _public_name(frame: FrameType) -> str:
-    """Return the name under which users know a library function: the private parts of its module are left out."""
+    """Return the public name of a library function: without the private parts of its module."""
     module = frame.f_globals.get("__name__", "")
     return ".".join([part for part in module.split(".") if not part.startswith("_")] + [frame.f_code.co_name])
 
 
 def _wrapped_name(frame: FrameType) -> str:
-    """Return the name of the public function that a decorator's function was made for, "" of any other function."""
+    """Return the name of the public function behind a decorator's function, "" for other functions."""
     held = [frame.f_locals.get(name) for name in frame.f_code.co_freevars]
     module = _public_name(frame).rpartition(".")[0]
     return next(
@@ -171,7 +171,7 @@ def _wrapped_name(frame: FrameType) -> str:
 
 
 def is_public(name: str) -> bool:
-    """Whether a function is found under its full name.
+    """Whether a function is accessible under its full name.
 
     >>> is_public("numpy.linalg.norm"), is_public("numpy.linalg.wrapper")
     (True, False)
@@ -181,23 +181,23 @@ def is_public(name: str) -> bool:
 
 
 def known_name(name: str, error: BaseException) -> str:
-    """Return the name of a library's function, or the one that the user's code called for it when an error was raised.
+    """Return the name of a library function, or of the one that the user's code called for it when an error was raised.
 
-    A function that was decorated has the name of what decorates it.
+    A decorated function has the name of its decorator's function.
     """
     trace = _innermost_users(error)
     if is_public(name) or trace is None:
         return name
     code = trace.tb_frame.f_code
     called = _CALLED.findall(segment_at(code, trace.tb_lasti) or linecache.getline(code.co_filename, trace.tb_lineno))
-    names = (f"{name.rpartition('.')[0]}.{each}" for each in called)
+    names = (f"{name.rpartition('.')[0]}.{word}" for word in called)
     return next(filter(is_public, names), name)
 
 
 def is_defect(error: Exception) -> bool:
-    """Whether an error while the user's code was traced shows a defect of ours: no refusal, and none of that code.
+    """Whether an error in a trace shows a defect of ours: it is no refusal, and none of the user's code.
 
-    Our errors are refusals, and so are those that NumPy's functions raise for what they are given, in its place.
+    Our errors are refusals, and so are the errors that we raise in place of NumPy's functions.
 
     >>> is_defect(WorkbenchError("a refusal")), is_defect(InvariantError("a defect"))
     (False, True)
@@ -223,13 +223,13 @@ def is_raise(code: CodeType, offset: int) -> bool:
 
 
 def met_by_user(error: BaseException) -> bool:
-    """Whether an error comes from the user's own code, or from a function of Python's that it calls."""
+    """Whether an error comes from the user's own code, or from a function of Python that it calls."""
     trace = _innermost(error)
     return trace is not None and not _is_own(trace.tb_frame)
 
 
 def _innermost(error: BaseException) -> TracebackType | None:
-    """Return where an error was raised; the line of the user's where only the dispatcher and what it calls follow."""
+    """Return where an error was raised; the user's line if only the dispatcher and its callees follow."""
     trace, caller = error.__traceback__, None
     while trace is not None and trace.tb_next is not None:
         if not _is_own(trace.tb_next.tb_frame):
@@ -241,12 +241,12 @@ def _innermost(error: BaseException) -> TracebackType | None:
 
 
 def is_attempt(frame: FrameType) -> bool:
-    """Whether a frame runs the function that is traced: what called it is not part of the run."""
+    """Whether a frame runs the traced function: its callers are not part of the run."""
     return frame.f_globals.get("__name__") == "symad.tracing.calling.attempts"
 
 
 def is_dispatch(frame: FrameType) -> bool:
-    """Whether a frame only calls what the user's code has called."""
+    """Whether a frame only calls a function for the user's code."""
     return frame.f_globals.get("__name__") == "symad.tracing.calling.dispatch"
 
 
@@ -258,7 +258,7 @@ def raised_in_own_code(error: BaseException) -> bool:
 
 @functools.lru_cache(maxsize=FILES)
 def is_passed_over(file: str) -> bool:
-    """Whether a file is none that a place is told in: a library's, or one of Python's own."""
+    """Whether a file cannot be a user's place: a library's, or one of Python's own."""
     return is_library(file) or is_standard(file) or has_labels(file)
 
 
@@ -267,7 +267,7 @@ def _is_own(frame: FrameType) -> bool:
 
 
 def scipy_calls() -> list[str]:
-    """Return the full names of SciPy's functions that run inside the user's code, innermost first."""
+    """Return the full names of SciPy's functions inside the user's code, innermost first."""
     names = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and _is_own(frame):
@@ -278,7 +278,7 @@ def scipy_calls() -> list[str]:
 
 
 def calls_back(names: Collection[str]) -> bool:
-    """Whether the user's code that runs was called by one of these functions of SciPy, which his code had called."""
+    """Whether one of these functions of SciPy, called by user code, has called the user's current code."""
     frame = user_frame()
     while frame is not None and not is_attempt(frame):
         if is_scipy(frame.f_code.co_filename) and _public_name(frame) in names:
@@ -288,13 +288,13 @@ def calls_back(names: Collection[str]) -> bool:
 
 
 def source_segment() -> str:
-    """Return the piece of the user's source that is being run, when it is on one line and can be read, else ""."""
+    """Return the piece of the user's source that runs now if it is on one line and readable, else ""."""
     frame = user_frame()
     return "" if frame is None else segment_at(frame.f_code, frame.f_lasti)
 
 
 def segment_at(code: CodeType, offset: int) -> str:
-    """Return the piece of source of an instruction, when it is on one line and can be read, else ""."""
+    """Return the source of an instruction if it is on one line and readable, else ""."""
     (line, last_line, start, end) = next(islice(code.co_positions(), offset // 2, None))
     if line is None or line != last_line or start is None or end is None:
         return ""
@@ -309,7 +309,7 @@ def stores_item() -> bool:
 
 
 def formats_text() -> bool:
-    """Whether the user's frame is at `text % values`: the one operator that asks its operands for floats."""
+    """Whether the user's frame is at `text % values`, the one operator that asks its operands for floats."""
     frame = user_frame()
     if frame is None:
         return False
