@@ -31,10 +31,7 @@ def of_math(original: Function, form: Function) -> Function:
 
     def apply(*args: Any, **keywords: Any) -> Any:
         if not any(isinstance(arg, Scalar) and is_symbolic(arg.scope, arg.node) for arg in args):
-            with (
-                contextlib.suppress(UnboundSymbolError, TypeError),
-                discarding_recorded_errors(),
-            ):  # TypeError: of a list
+            with contextlib.suppress(UnboundSymbolError, TypeError), discarding_recorded_errors():  # TypeError: a list
                 numbers = [number_of(arg.scope, arg.node) if isinstance(arg, Scalar) else arg for arg in args]
                 original(*numbers, **keywords)
                 return as_pythons(form(*args, **keywords), own=True)

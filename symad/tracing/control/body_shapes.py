@@ -23,13 +23,12 @@ def result_shapes(f: Callable[..., Any], operands: Operands, *before: Any, may_b
         graph = scope.graph
 
         def symbols(shape: tuple[int, ...]) -> Any:
-            leaves = [graph.own_leaf(sp.Dummy(real=True)) for _ in range(int(np.prod(shape, dtype=int)))]
-            return wrap(np.array(leaves, dtype=np.int64).reshape(shape), scope)
+            nodes = [graph.own_leaf(sp.Dummy(real=True)) for _ in range(int(np.prod(shape, dtype=int)))]
+            return wrap(np.array(nodes, dtype=np.int64).reshape(shape), scope)
 
         pairs = zip(operands.leaves, operands.mapped, strict=True)
-        row = containers.unflatten(
-            operands.structure, [symbols(leaf.shape[1:]) if mapped else leaf for leaf, mapped in pairs]
-        )
+        leaves = [symbols(leaf.shape[1:]) if mapped else leaf for leaf, mapped in pairs]
+        row = containers.unflatten(operands.structure, leaves)
         scope.paths = paths = Paths(scope, MAX_PATHS, name_of(f))
         return paths.explore(
             lambda: f(*before, *row),

@@ -204,9 +204,8 @@ def write_down(
     def written() -> Loop:
         last: Kind = "last"
         kinds = [last] * len(moving) + [kind] * len(others)
-        results = tuple(
-            LoopResult(k, use, leaves(graph, body.count if use == "each" else 1)) for k, use in enumerate(kinds)
-        )
+        sizes = {"each": body.count}
+        results = tuple(LoopResult(k, use, leaves(graph, sizes.get(use, 1))) for k, use in enumerate(kinds))
         outputs = [*range(len(moving)), *range(len(program.outputs) - len(first) + len(moving), len(program.outputs))]
         carries = tuple(LoopCarry(output, np.array([node])) for output, node in zip(outputs, first, strict=True))
         final = None if stop is None else len(computed)

@@ -90,9 +90,8 @@ def _write_pairs(body: WrittenBody, loop: Loop, columns: Mapping[int, Reads]) ->
     key = (rows_of(loop.body), shape, *(tuple(map(digest, part)) for part in (reads, initial, places)))
 
     def written() -> Loop:
-        results = tuple(
-            _result(graph, loop, use, place, shape) for use, place in zip(loop.results, places, strict=True)
-        )
+        uses = zip(loop.results, places, strict=True)
+        results = tuple(_result(graph, loop, use, place, shape) for use, place in uses)
         pairs = zip(loop.carries, initial, strict=True)
         carries = tuple(LoopCarry(carry.output, nodes.astype(np.int64)) for carry, nodes in pairs)
         count = body.count * loop.count

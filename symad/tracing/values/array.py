@@ -28,7 +28,7 @@ from symad.tracing.values.node_arrays import all_truths, elementwise, like
 from symad.tracing.values.node_operands import nodes_of, scope_of
 from symad.tracing.values.object_arrays import asked_by_an_index, check_making, may_trace_ordinary_arrays, refuse_places
 from symad.tracing.values.python_numbers import as_pythons
-from symad.tracing.values.scalar import Scalar
+from symad.tracing.values.scalar import ARRAY_METHODS, Scalar
 from symad.tracing.values.traced import (
     NumberError,
     StoreError,
@@ -42,7 +42,7 @@ from symad.tracing.values.traced import (
 from symad.tracing.values.traced_text import TracedText
 from symad.tracing.values.whole_numbers import are_whole
 
-_SHARING = {"require", "asarray_chkfinite", "as_strided"}  # NumPy's functions in Python whose result shares memory
+_SHARING = {"require", "asarray_chkfinite", "as_strided"}  # Python functions of NumPy whose result shares memory
 
 
 class Array(ArrayForm, NDArrayOperatorsMixin):
@@ -64,7 +64,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
     def _made(self, nodes: Nodes) -> Array:
         return Array(nodes, self.scope)
 
-    # User code that asks isinstance(x, np.ndarray) has to take its array branch; NumPy's own C code is not fooled.
+    # User code that asks isinstance(x, np.ndarray) must take its array branch. NumPy's own C code sees the real type.
     __class__ = property(lambda self: np.ndarray)
 
     @property
@@ -85,7 +85,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         if has_selection(key):
             return self._at_selected(key)
         try:
-            found = self.nodes[plain_index(key)]
+            picked_nodes = self.nodes[plain_index(key)]
         except TraceError as error:
             gathered = self._gathered(key)
             if gathered is None and isinstance(error, SymbolicValueError):
@@ -94,28 +94,32 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
                 raise
             discard_recorded_error(error)
             return gathered
-        return Array(found, self.scope) if isinstance(found, np.ndarray) else Scalar(int(found), self.scope)
+        return (
+            Array(picked_nodes, self.scope)
+            if isinstance(picked_nodes, np.ndarray)
+            else Scalar(int(picked_nodes), self.scope)
+        )
 
     def _gathered(self, key: Any) -> Any:
-        """Return `self[key]` for a key that is known in the body of a loop, or that is computed; None for any other."""
+        """Return `self[key]` for a key that is known in the body of a loop, or computed; None for any other."""
         scope = innermost_scope()
-        if scope is None or (found := self._at(scope, key)) is None:
+        if scope is None or (nodes := self._at(scope, key)) is None:
             return None
-        if not _picks_a_view(key):
-            return wrap(found, scope)
-        base = self.nodes
+        parts, base = key if isinstance(key, tuple) else (key,), self.nodes
+        if not all(part is None or isinstance(part, int | slice | type(...)) or np.ndim(part) == 0 for part in parts):
+            return wrap(nodes, scope)  # a copy, not a view
 
         def again() -> Nodes | None:
             return Array(base, scope)._at(scope, key) if scope.open else None
 
-        return shown(scope, found, [base], again)
+        return shown(scope, nodes, [base], again)
 
     def _at(self, scope: Scope, key: Any) -> Nodes | None:
-        found = None if scope.gather is None else scope.gather(self.nodes, key)
-        return picked(scope_of(self, key), self.nodes, key) if found is None else found
+        gathered = None if scope.gather is None else scope.gather(self.nodes, key)
+        return picked(scope_of(self, key), self.nodes, key) if gathered is None else gathered
 
     def _selected(self, key: Any, error: SymbolicValueError) -> Any:
-        """Return what a traced mask of the first axes picks, or masks of single axes do; None for any other key."""
+        """Return the selection of a traced mask of the first axes, or of masks of single axes; None for other keys."""
         if self._is_mask(key):
             return Selection(self.__copy__(), key.__copy__())
         parts = key if isinstance(key, tuple) else (key,)
@@ -125,7 +129,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         return self[tuple([_places_in(part) if _is_axis_mask(part) else part for part in parts])]
 
     def _at_selected(self, key: Any) -> Any:
-        """Return the elements at places of which a mask picks some."""
+        """Return the elements at selected places."""
         parts = key if isinstance(key, tuple) else (key,)
         first = next(part for part in parts if isinstance(part, Selection))
         if not all(isinstance(part, Selection) and part.has_mask(first.mask) and not part.rest for part in parts):
@@ -150,25 +154,25 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         new = like(scope.graph, self.nodes, nodes_of(value, scope))
         with scope.graph.arrays.storing(self.nodes):
             if new.ndim == 0 and isinstance(key, Array) and all_truths(scope.graph, key.nodes):
-                mask = self._masked(key)  # one value for all that the mask picks: a choice, which needs no values
+                mask = self._masked(key)  # one value for all masked elements: a choice, which needs no values
                 self.nodes[...] = elementwise(scope.graph, op.select, mask, new, self.nodes)
             else:
                 self._store(scope, key, new)
-        self.scope = scope  # a value of a deeper level was stored: the array now lives no longer than that level
+        self.scope = scope  # a stored value of a deeper level limits the life of the array to that level
 
     def _store(self, scope: Scope, key: Any, new: Nodes) -> None:
-        """Store nodes at an index; at one that is computed, each element is chosen anew."""
+        """Store nodes at an index. At a computed one, each element becomes a choice."""
         try:
             plain = plain_index(key)
         except SymbolicValueError as error:
             if _is_axis_mask(key) and key.shape == self.shape:
                 discard_recorded_error(error)
                 key = _places_in(key)
-            made = stored(scope, self.nodes, key, new)
-            if made is None:
+            chosen = stored(scope, self.nodes, key, new)
+            if chosen is None:
                 raise
             discard_recorded_error(error)
-            self.nodes[...] = made
+            self.nodes[...] = chosen
         else:
             self.nodes[plain] = new
 
@@ -179,9 +183,8 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
 
     def __bool__(self) -> bool:
         if self.size != 1:
-            raise ValueError(
-                "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
-            )
+            text = "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()"
+            raise ValueError(text)
         return truth_of(self.scope, int(self.nodes.flat[0]))
 
     def __float__(self) -> float:
@@ -197,21 +200,21 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         return bool(np.any(self == value))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """Return an object array of Scalars; constants also as numbers, when a number dtype is asked for."""
+        """Return an object array of Scalars; constants also as numbers, if a number dtype is asked for."""
         graph = self.scope.graph
         if dtype is None and asked_by_an_index(sys._getframe(1)):
             return np.asarray(self._index_of_ordinary())
         if dtype is None:
             check_making(sys._getframe(1))
         if dtype is None or np.dtype(dtype) == object:
-            made, flat = np.empty_like(self.nodes, dtype=object), np.empty(self.size, dtype=object)
+            scalars, flat = np.empty_like(self.nodes, dtype=object), np.empty(self.size, dtype=object)
             flat[:] = [Scalar(node, self.scope) for node in self.nodes.ravel().tolist()]
-            made[...] = flat.reshape(self.shape)
-            made.flags.writeable = False  # np.asarray(x)[0] = ... would not reach x: there, the second run does
+            scalars[...] = flat.reshape(self.shape)
+            scalars.flags.writeable = False  # np.asarray(x)[0] = ... would not reach x: there, the second run does
             asking = sys._getframe(1).f_code
             if not copy and (asking.co_name in _SHARING or not is_library(asking.co_filename)):
                 self.nodes.flags.writeable = False  # nor would x[0] = ... reach np.asarray(x)
-            return made
+            return scalars
         if stores_item():
             raise store_error()
         known = [constant(graph, node) for node in self.nodes.ravel().tolist()]
@@ -221,11 +224,11 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
             except NumberError:
                 if not takes_no_error():
                     raise
-                return np.full(self.shape, np.nan, dtype)  # the error is noted: what comes of it is refused
+                return np.full(self.shape, np.nan, dtype)  # the error is noted, and the result of the run is refused
         return np.array([float(value) for value in known if value is not None], dtype=dtype).reshape(self.shape)
 
     def _index_of_ordinary(self) -> Any:
-        """Return its values; a store where a mask without values picks asks for a traced array in place of that one."""
+        """Return its values as an index. A store into an ordinary array at a mask without values is refused."""
         try:
             return plain_index(self)
         except SymbolicValueError as error:
@@ -265,10 +268,10 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         """Answer the ndarray methods that are NumPy functions of the same name: `.sum()`, `.ravel()`, `.argmax()`..."""
         if name == "flags" and has_labels(sys._getframe(1).f_code.co_filename):
             return self.nodes.flags
-        whole = getattr(np, name, None) if name in _METHODS else None
-        if whole is None:
+        function = getattr(np, name, None) if name in _METHODS else None
+        if function is None:
             refuse_attribute("a traced array", np.ndarray, name)
-        return MethodType(whole, self)
+        return MethodType(function, self)
 
     def sort(self, axis: int = -1, kind: Any = None, order: Any = None) -> None:
         """Sort in place, following the values."""
@@ -291,7 +294,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
 
 
 def _left_to_others(name: str) -> Callable[[Array, Any], Any]:
-    """Return an operator that leaves operands with rules of their own to them: labels, units, SymPy's matrices."""
+    """Return an operator that leaves operands with rules of their own (labels, units, matrices of SymPy) to them."""
     method, of_matrices = vars(NDArrayOperatorsMixin)[name], name in ("__mul__", "__rmul__")
 
     def operator(self: Array, other: Any) -> Any:
@@ -309,9 +312,9 @@ for _method in ("__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"):
 
 
 class Picked(Array):
-    """What an index whose value is not known picks, where NumPy has a view: it is read only, here.
+    """The elements at an unknown index, where NumPy has a view: they are read-only here.
 
-    What is stored into the array shows in it.
+    Later stores into the array change them too.
     """
 
     __slots__ = ()
@@ -326,17 +329,12 @@ class Picked(Array):
 
 
 def shown(scope: Scope, nodes: Nodes, bases: Sequence[Nodes], again: Callable[[], Nodes | None]) -> Any:
-    """Return what a place that is not known picks of arrays: a number, or a view (see `ArrayNodes.shown`)."""
+    """Return the elements of arrays at an unknown place: a number, or a view (see `ArrayNodes.shown`)."""
     return Picked(scope.graph.arrays.shown(nodes, bases, again), scope) if nodes.ndim else wrap(nodes, scope)
 
 
-def _picks_a_view(key: Any) -> bool:
-    parts = key if isinstance(key, tuple) else (key,)
-    return all(part is None or isinstance(part, int | slice | type(...)) or np.ndim(part) == 0 for part in parts)
-
-
 class FlatView(Array):
-    """The elements in C order of an array that stands in another order in memory; what is stored reaches the array."""
+    """The elements in C order of an array in another memory order. Stores reach the array."""
 
     __slots__ = ("whole",)
 
@@ -354,11 +352,7 @@ class FlatView(Array):
         self.whole[...] = Array(self.nodes.reshape(self.whole.shape), self.scope)
 
 
-_METHODS = frozenset(
-    {"all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot", "max"}
-    | {"mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted", "squeeze", "std", "sum"}
-    | {"swapaxes", "take", "trace", "var", "put", "argpartition", "choose"}
-)
+_METHODS = (ARRAY_METHODS - {"transpose"}) | {"put", "argpartition", "choose"}
 
 
 def wrap(nodes: Nodes, scope: Scope) -> Scalar | Array:
@@ -375,24 +369,19 @@ def plain_index(key: Any) -> Any:
         return truth_of(key.scope, key.node) if is_boolean(key.scope.graph, key.node) else _place(key)
     if isinstance(key, Array):
         values = values_of(key.scope, key.nodes)
-        if values.dtype != bool and not key.size:
+        if values.dtype == bool:
+            return values
+        are_places = key.size > 1 and np.isfinite(values).all() and are_whole(key.scope.graph, key.nodes)
+        if are_places or not key.size:
             return values.astype(np.intp)
-        if (
-            values.dtype != bool
-            and key.size > 1
-            and np.isfinite(values).all()
-            and are_whole(key.scope.graph, key.nodes)
-        ):
-            return values.astype(np.intp)
-        return values if values.dtype == bool else np.array([_place(part) for part in key.flat]).reshape(key.shape)
+        return np.array([_place(part) for part in key.flat]).reshape(key.shape)
     if isinstance(key, list | np.ndarray) and np.asarray(key).dtype == object:
-        made = [plain_index(part) for part in key]
-        return np.array(made)
+        return np.array([plain_index(part) for part in key])
     return key
 
 
 def _place(key: Scalar) -> int:
-    """Return the value of a whole number; where it has none, this is an error, and no path."""
+    """Return the value of a whole number; any other number is an error, not a path."""
     if not are_whole(key.scope.graph, key.node):
         return key.__index__()
     return int(value_of(key.scope, key.node))
@@ -404,7 +393,7 @@ def _is_axis_mask(part: Any) -> bool:
 
 
 def _places_in(mask: Array) -> Any:
-    """Return the places that a mask picks, of which each number is a path."""
+    """Return the places in a mask. Each possible number of them is a path."""
     return Selection(Array(_counted(mask.scope, len(mask)), mask.scope), mask).settled()
 
 

@@ -1,8 +1,8 @@
 """Record an operation on large arrays once, for slots, and enter it into the graph by columns.
 
-What a builder writes depends only on whether its operands are numbers, truth values or constants. So it is run on a
-small graph whose leaves stand for the operands, and each row that it writes there becomes a block of rows in the graph:
-the same rows that it would write element by element, in another order. Where that is not certain, there is no block.
+The nodes of a builder depend only on whether its operands are numbers, truth values or constants. So it runs on a small
+graph whose leaves stand for the operands, and each row of that graph becomes a block of rows in the real one: the same
+rows that it would add element by element, in another order. If that is not certain, there is no block.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from symad.tracing.values.node_builders import Build
 Nodes = npt.NDArray[np.int64]
 Kind = Literal["number", "truth", "constant"]
 
-TEMPLATES = 1024  # bound of the cache of templates, by builder and what its operands are
+TEMPLATES = 1024  # bound of the cache of templates, by builder and kinds of operands
 BLOCK = 64  # elements; below, a block costs more than it saves
 CONSTANTS = (sp.Number, sp.NumberSymbol, NegativeZero)
 _TRUE_OR_FALSE = frozenset({sp.logic.boolalg.BooleanTrue, sp.logic.boolalg.BooleanFalse})
-# These write the same for all constants, if another operand is none; others may fold a constant, or ask what it is.
+# These add the same nodes for all constants if another operand varies; others may fold a constant or look at its value.
 _BLIND: frozenset[Build] = frozenset({op.add, op.multiply, op.divide, op.power})
 
 
 class SlotGraph(Graph):
-    """A graph of slots, which notes the rows whose two operands are sorted."""
+    """A graph of slots that notes its rows of sorted pairs."""
 
     __slots__ = ("pairs",)
 
@@ -44,7 +44,7 @@ class SlotGraph(Graph):
         self.pairs: set[int] = set()
 
     def slot(self, kind: Kind) -> int:
-        """Return a leaf that is no number, or (for "truth") a truth value that is not known."""
+        """Return a leaf for an unknown number or (for "truth") an unknown truth value."""
         return self._append(None, None, sp.Equality if kind == "truth" else sp.Symbol, ())
 
     def pair(self, head: Head, left: int, right: int) -> int:
@@ -67,8 +67,8 @@ def block_of(graph: Graph, build: Build, operands: Sequence[Nodes], shape: tuple
     varied = {kind for kind, nodes in zip(kinds, operands, strict=True) if nodes.size > 1}
     if build is op.subtract and "constant" in varied and kinds[0] == "number":
         left, right = operands  # constants change their sign: u - 2 is u + (-2)
-        changed = [op.negative(graph, node) for node in right.ravel().tolist()]
-        return block_of(graph, op.add, (left, np.array(changed).reshape(right.shape)), shape)
+        negated = [op.negative(graph, node) for node in right.ravel().tolist()]
+        return block_of(graph, op.add, (left, np.array(negated).reshape(right.shape)), shape)
     if None in kinds or ("constant" in varied and (build not in _BLIND or "number" not in kinds)):
         return None
     template, slots, result = template_of(graph, build, operands)
@@ -80,27 +80,27 @@ def block_of(graph: Graph, build: Build, operands: Sequence[Nodes], shape: tuple
 
 
 def template_of(graph: Graph, build: Build, operands: Sequence[Nodes]) -> tuple[SlotGraph, list[int], int]:
-    """Return what a builder writes for operands of these kinds: its rows, the slots, and the row of the result.
+    """Return the nodes of a builder for operands of these kinds: rows, slots, and the row of the result.
 
-    A constant that is the same for all elements is no slot, but itself.
+    A constant that is the same for all elements has no slot.
     """
     return new_template(build, given_of(graph, operands))
 
 
 def given_of(graph: Graph, operands: Sequence[Nodes]) -> tuple[Kind | sp.Basic, ...]:
-    """Return what a template is made for: kinds of operands, or the atom of a constant that is the same for all."""
+    """Return the key of a template: kinds of operands, or the atom of a constant that is the same for all elements."""
     return _slots(graph, operands, kinds_of(graph, operands))
 
 
 def exactly(given: Sequence[Kind | sp.Basic]) -> tuple[Any, ...]:
-    """Return what tells atoms apart that are equal, but not of one type and precision."""
+    """Return what distinguishes equal atoms of different type or precision."""
     return tuple(atom_key(part) for part in given if isinstance(part, sp.Basic))
 
 
 def shared_template_of(build: Build, given: tuple[Kind | sp.Basic, ...]) -> tuple[SlotGraph, list[int], int]:
-    """Return the same for operands that are known by their kinds, or (constants) by their atoms.
+    """Return the same for operands given by their kinds, or (constants) by their atoms.
 
-    The template is one for all, and is not to be added to.
+    The template is shared, and must not be changed.
     """
     return _known_template(build, given, exactly(given))
 
@@ -114,7 +114,7 @@ def _slots(graph: Graph, operands: Sequence[Nodes], kinds: Sequence[Kind | None]
 
 
 def new_template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[SlotGraph, list[int], int]:
-    """Return a template that may be added to."""
+    """Return a template that may be changed."""
     template = SlotGraph()
     slots = [template.leaf(part) if isinstance(part, sp.Basic) else template.slot(part) for part in given]
     return template, slots, build(template, *slots)
@@ -124,19 +124,19 @@ def new_template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[SlotGr
 def _known_template(
     build: Build, given: Sequence[Kind | sp.Basic], atoms: Sequence[Any]
 ) -> tuple[SlotGraph, list[int], int]:
-    """Return a template; `atoms` is there to tell equal ones apart (`exactly`)."""
+    """Return a cached template; `atoms` tells equal constants apart (`exactly`)."""
     return new_template(build, given)
 
 
 def kinds_of(graph: Graph, operands: Sequence[Nodes]) -> list[Kind | None]:
-    """Return what the elements of each operand are; None for what a builder has to look at one by one."""
+    """Return the kind of the elements of each operand; None for truth values that are known, and mixtures."""
     return [_kind(graph, nodes) for nodes in operands]
 
 
 def _enter(graph: Graph, template: SlotGraph, columns: dict[int, Column | Nodes]) -> None:
-    """Enter the rows of a template into a graph, and add to `columns`, by row, the nodes that they became.
+    """Enter the rows of a template into a graph, and add their nodes to `columns`.
 
-    By columns, for the sake of large arrays, what `copy_rows` does row by row.
+    It works by columns, for large arrays, where `copy_rows` works row by row.
     """
     for row in range(len(template)):
         if row in columns:
@@ -154,7 +154,7 @@ def _enter(graph: Graph, template: SlotGraph, columns: dict[int, Column | Nodes]
 
 
 def chain_head(graph: Graph, build: Build, kind: Kind | None) -> Head | None:
-    """Return the head of the pairs that a reduction consists of; None where it is more than pairs, or may fold some."""
+    """Return the head of the pairs in a reduction; None if it has more than pairs, or may fold some."""
     if kind is None or (kind == "constant" and build not in _BLIND):
         return None
     return _pair_head(build, "truth" if kind == "truth" else "number")
@@ -169,7 +169,7 @@ def _pair_head(build: Build, kind: Kind) -> Head | None:
 
 
 def _kind(graph: Graph, nodes: Nodes) -> Kind | None:
-    """Return what all nodes are; some of "constant" are constants; None for truth values that are known, and others."""
+    """Return the kind of nodes; "constant" if some are constants; None for known truth values, and mixtures."""
     heads = heads_of(graph, nodes)
     truths = heads & MAYBE_BOOLEAN
     if truths:
@@ -183,20 +183,16 @@ def are_constants(graph: Graph, nodes: Nodes) -> bool:
 
 
 def heads_of(graph: Graph, nodes: Nodes) -> set[Head]:
-    """Return the heads of nodes, an alias as an equality where it is a truth value, and else as a symbol."""
-    few = nodes.size < BLOCK
-    heads = set(map(graph.heads.__getitem__, nodes.ravel().tolist())) if few else _heads_by_blocks(graph, nodes)
+    """Return the heads of nodes; of an alias sp.Equality if it is a truth value, else sp.Symbol."""
+    if nodes.size < BLOCK:
+        heads = set(map(graph.heads.__getitem__, nodes.ravel().tolist()))
+    elif graph.blocks.around(lowest := int(nodes.min()), int(nodes.max())):
+        heads = {graph.heads[lowest]}  # the nodes of a block have one head
+    else:
+        heads, rest = graph.blocks.heads_of(graph.heads, nodes.ravel())
+        heads |= set(map(graph.heads.__getitem__, rest.tolist()))
     if Alias in heads:
         heads.remove(Alias)
         aliases = (node for node in nodes.ravel().tolist() if graph.heads[node] is Alias)
         heads |= {sp.Equality if graph.is_boolean(node) else sp.Symbol for node in aliases}
     return heads
-
-
-def _heads_by_blocks(graph: Graph, nodes: Nodes) -> set[Head]:
-    """Return the heads of many nodes: of those of a block, one is looked at."""
-    lowest = int(nodes.min())
-    if graph.blocks.around(lowest, int(nodes.max())):
-        return {graph.heads[lowest]}
-    found, rest = graph.blocks.heads_of(graph.heads, nodes.ravel())
-    return found | set(map(graph.heads.__getitem__, rest.tolist()))

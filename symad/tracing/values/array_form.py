@@ -16,7 +16,7 @@ from symad.tracing.values.traced import Traced
 
 
 class Flags:
-    """What NumPy's `flags` say of the array that nodes stand for, except whose the memory is."""
+    """NumPy's `flags` of an array of nodes, except those about ownership of memory."""
 
     __slots__ = ("_nodes",)
 
@@ -50,7 +50,7 @@ class ArrayForm(Traced):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape, as of the NumPy array it stands for."""
+        """The shape."""
         return self.nodes.shape
 
     @property
@@ -75,22 +75,22 @@ class ArrayForm(Traced):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the NumPy array it stands for."""
+        """Bytes of the NumPy array in its place."""
         return self.size * self.itemsize
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """Bytes between neighbours along each axis: those of its nodes, which are views where NumPy has views."""
+        """Bytes between neighbours along each axis, from those of the nodes, which are views where NumPy has views."""
         return tuple([step // self.nodes.itemsize * self.itemsize for step in self.nodes.strides])
 
     @property
     def flags(self) -> Flags:
-        """How it stands in memory: as its nodes do; arguments stand in C order."""
+        """The memory layout, which is that of the nodes; arguments have C order."""
         return Flags(self.nodes)
 
     @property
     def setflags(self) -> Any:
-        """What lets it be written to, or not."""
+        """The method that makes it writeable, or not."""
         return self.nodes.setflags
 
     @property
@@ -146,9 +146,9 @@ class ArrayForm(Traced):
         own = np.dtype(bool if all_truths(self.scope.graph, self.nodes) else float)
         if not copy and np.dtype(dtype) == own:
             return self
-        made = converted(self.scope.graph, self.nodes, dtype)
-        return self._made(made if order == "K" else np.array(made, order=order))
+        nodes = converted(self.scope.graph, self.nodes, dtype)
+        return self._made(nodes if order == "K" else np.array(nodes, order=order))
 
     def _made(self, nodes: Nodes) -> Any:
-        """Return the traced array of other nodes of this scope."""
+        """Return a traced array of other nodes in this scope."""
         raise NotImplementedError

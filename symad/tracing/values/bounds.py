@@ -18,7 +18,7 @@ from symad.tracing.values.constant_nodes import constant, is_boolean
 
 
 class Bounds(NamedTuple):
-    """The least and the largest number that a node can be, and whether it may be NaN."""
+    """The least and largest possible number of a node, and whether it may be NaN."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -26,7 +26,7 @@ class Bounds(NamedTuple):
 
 
 ANY = Bounds()
-_COMPARED = {  # how comparisons are read as < or <=, and which of both
+_COMPARED = {  # order of the sides that makes a comparison < or <=, and whether it is <
     sp.StrictLessThan: (1, True), sp.LessThan: (1, False),
     sp.StrictGreaterThan: (-1, True), sp.GreaterThan: (-1, False),
 }  # fmt: skip
@@ -34,9 +34,9 @@ Known = Callable[[int], Bounds]
 
 
 def bounds_of(graph: Graph, node: int, known: Known | None = None, found: dict[int, Bounds] | None = None) -> Bounds:
-    """Return the bounds of a node; `known` says what is known of nodes beside, on the path that is followed.
+    """Return the bounds of a node; `known` returns further bounds of nodes, from the current path.
 
-    Without it `found` may keep what was found for the next time.
+    Without it, `found` may be kept as a cache.
 
     >>> graph = Graph()
     >>> down = graph.node(sp.floor, graph.leaf(sp.Symbol("x")))
@@ -78,25 +78,20 @@ def truth_by_bounds(graph: Graph, condition: int, found: dict[int, Bounds]) -> b
     return True if holds and not (left.nan or right.nan) else None
 
 
-def whole_leaves(graph: Graph, node: int) -> Bounds | None:
-    """Return the bounds of a leaf that was noted as a whole number, None for any other node."""
-    return next((bounds for its, bounds in graph.whole.items() if node in its), None)
-
-
 def _numbers(graph: Graph, node: int) -> Sequence[int]:
-    """Return the operands that bounds are made of: of a choice its numbers."""
+    """Return the operands that determine the bounds: of a choice its numbers."""
     if graph.arrays.at(node) is not None or is_boolean(graph, node):
         return ()
     head = graph.heads[node]
     return graph.operands[node][:: 2 if head is sp.Piecewise else 1] if head in _RULES else ()
 
 
-def _within(one: Bounds, other: Bounds) -> Bounds:
-    return Bounds(max(one.low, other.low), min(one.high, other.high), one.nan and other.nan)
+def _within(first: Bounds, second: Bounds) -> Bounds:
+    return Bounds(max(first.low, second.low), min(first.high, second.high), first.nan and second.nan)
 
 
 def _of(graph: Graph, node: int, operands: Sequence[Bounds]) -> Bounds:
-    noted = whole_leaves(graph, node)
+    noted = next((bounds for leaves, bounds in graph.whole.items() if node in leaves), None)
     if noted is not None:
         return noted
     if is_boolean(graph, node):
@@ -108,16 +103,13 @@ def _of(graph: Graph, node: int, operands: Sequence[Bounds]) -> Bounds:
     if rule is None or not operands or graph.arrays.at(node) is not None:
         return ANY
     low, high = (_rounded(end, side) for end, side in zip(rule(graph, node, operands), (-1, 1), strict=True))
-    nan = any(each.nan for each in operands) or math.isnan(low) or math.isnan(high)
+    nan = any(operand.nan for operand in operands) or math.isnan(low) or math.isnan(high)
     return Bounds(-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high, nan)
 
 
 def _rounded(end: float, side: int) -> float:
-    """Return an end so much farther out as rounding in another order may be, unless it is exact."""
-    return end if math.isinf(end) or math.isnan(end) or end == round(end) else end + side * abs(end) * _ROUNDING
-
-
-_ROUNDING = 1e-12
+    """Return an end moved outwards by the error of rounding in another order, unless it is exact."""
+    return end if math.isinf(end) or math.isnan(end) or end == round(end) else end + side * abs(end) * 1e-12
 
 
 def _of_number(number: object) -> Bounds:
@@ -145,30 +137,31 @@ def _between(low: float, high: float) -> _Rule:
 
 
 def _sum(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
-    if _cancels(graph, *graph.operands[node]) and (
-        operands[0].nan or math.isfinite(operands[0].high - operands[0].low)
-    ):
+    is_zero = operands[0].nan or math.isfinite(operands[0].high - operands[0].low)
+    if is_zero and _cancels(graph, *graph.operands[node]):
         return 0.0, 0.0  # or NaN, at infinity
-    return sum(each.low for each in operands), sum(each.high for each in operands)
+    return sum(term.low for term in operands), sum(term.high for term in operands)
 
 
 def _cancels(graph: Graph, *terms: int) -> bool:
-    """Whether a sum is that of a number and its negative."""
+    """Whether a sum has a number and its negative as terms."""
     if len(terms) != 2:
         return False
     return any(
         graph.heads[minus] is sp.Mul
-        and any(one == plus and constant(graph, other) == -1 for one, other in permutations(graph.operands[minus], 2))
+        and any(
+            factor == plus and constant(graph, sign) == -1 for factor, sign in permutations(graph.operands[minus], 2)
+        )
         for plus, minus in permutations(terms)
     )
 
 
 def _product(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
-    def times(one: _Pair, other: _Pair) -> _Pair:
-        ends = [0.0 if 0.0 in (a, b) else a * b for a in one for b in other]
+    def times(first: _Pair, second: _Pair) -> _Pair:
+        ends = [0.0 if 0.0 in (a, b) else a * b for a in first for b in second]
         return min(ends), max(ends)
 
-    return reduce(times, [(each.low, each.high) for each in operands])
+    return reduce(times, [(factor.low, factor.high) for factor in operands])
 
 
 def _absolute(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
@@ -177,7 +170,7 @@ def _absolute(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
 
 
 def _remainder(graph: Graph, node: int, operands: Sequence[Bounds]) -> _Pair:
-    """Return the bounds of a remainder; below its divisor where both are whole."""
+    """Return the bounds of a remainder, below its divisor if both are whole."""
     divisor = constant(graph, graph.operands[node][1])
     if divisor is None or not divisor > 0:
         return -math.inf, math.inf
@@ -201,10 +194,10 @@ _RULES: dict[Head, _Rule] = {
     sp.floor: _rising(np.floor), sp.ceiling: _rising(np.ceil), h.trunc: _rising(np.trunc), h.rint: _rising(np.rint),
     h.Alias: lambda graph, node, operands: operands[0][:2],
     sp.Add: _sum, sp.Mul: _product, sp.Abs: _absolute, sp.Mod: _remainder, sp.Pow: _power,
-    sp.Max: lambda graph, node, operands: (max(each.low for each in operands), max(each.high for each in operands)),
-    sp.Min: lambda graph, node, operands: (min(each.low for each in operands), min(each.high for each in operands)),
+    sp.Max: lambda graph, node, operands: (max(part.low for part in operands), max(part.high for part in operands)),
+    sp.Min: lambda graph, node, operands: (min(part.low for part in operands), min(part.high for part in operands)),
     sp.Piecewise: lambda graph, node, operands: (
-        min(each.low for each in operands), max(each.high for each in operands)
+        min(part.low for part in operands), max(part.high for part in operands)
     ),
     sp.sin: _between(-1.0, 1.0), sp.cos: _between(-1.0, 1.0), sp.tanh: _between(-1.0, 1.0),
     sp.sign: _between(-1.0, 1.0), sp.exp: _between(0.0, math.inf),

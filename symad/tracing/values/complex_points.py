@@ -1,7 +1,7 @@
 """Trace a function with real numbers for a kernel that gets complex ones.
 
-What is the number itself for a real one (a conjugate, a real part, a square of a distance) is then refused: NumPy
-computes something else at complex points, which is not analytic.
+Functions that return a real number unchanged (a conjugate, a real part, a squared distance) are then refused: at
+complex points NumPy computes something else, which is not analytic.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _complex: ContextVar[bool] = ContextVar("symad_complex_points", default=False)
 
 @contextmanager
 def complex_points(given: bool = True) -> Iterator[None]:
-    """Refuse functions that tell complex numbers from real ones, in what is traced in this block.
+    """Refuse functions that tell complex numbers from real ones, in traces of this block.
 
     >>> import numpy as np, symad as sa
     >>> with complex_points():
@@ -33,7 +33,7 @@ def complex_points(given: bool = True) -> Iterator[None]:
 
 
 def check_real(name: str, do: str = 'leave it out, or compile for dtype="float64"') -> None:
-    """Raise TraceError where points are complex: the traced form of this function is for real numbers."""
+    """Raise TraceError for complex points: the traced form of this function is for real numbers."""
     if _complex.get():
         raise TraceError(
             f"{name} was called with a traced value",

@@ -19,14 +19,14 @@ _NUMBERS = {Scalar, float, int, np.float64}
 
 
 class Listed(Subscripted):
-    """A list with an element at a traced place that is chosen, or set, where all are numbers or arrays of one shape.
+    """A list whose element at a traced place is a choice if all elements are numbers, or arrays of one shape.
 
-    So no place is a path of its own.
+    So places are not paths.
     """
 
     def __getitem__(self, key: Any) -> Any:
-        found = _chosen(self._container, key)
-        return super().__getitem__(key) if found is None else found
+        element = _chosen(self._container, key)
+        return super().__getitem__(key) if element is None else element
 
     def __setitem__(self, key: Any, value: Any) -> None:
         values = _with_set(self._container, key, value)
@@ -37,23 +37,25 @@ class Listed(Subscripted):
 
 
 def _chosen(values: list[Any], key: Any) -> Any:
-    """Return the element of a list at a place that is not known, None where it cannot be chosen."""
+    """Return the element of a list at an unknown place, None if no choice is possible."""
     if type(key) is not Scalar or not _are_alike(values):
         return None
     scope = scope_of(key, *values)
     nodes = [nodes_of(value, scope) for value in values]
-    found = picked(scope, np.stack(nodes), key)
-    return (
-        None if found is None else shown(scope, np.asarray(found), nodes, lambda: picked(scope, np.stack(nodes), key))
-    )
+
+    def again() -> Any:
+        return picked(scope, np.stack(nodes), key)
+
+    element = again()
+    return None if element is None else shown(scope, np.asarray(element), nodes, again)
 
 
 def _with_set(values: list[Any], key: Any, value: Any) -> list[Any] | None:
-    """Return the elements of a list after one was set at a place that is not known, None where it cannot be."""
+    """Return the elements of a list after a store at an unknown place, None if no choice is possible."""
     if type(key) is not Scalar or not values or not _are_alike([*values, value]):
         return None
     scope = scope_of(key, *values, value)
-    nodes, new = [nodes_of(each, scope) for each in values], nodes_of(value, scope)
+    nodes, new = [nodes_of(element, scope) for element in values], nodes_of(value, scope)
 
     def after(k: int | slice) -> Any:
         rows = stored(scope, np.stack(nodes), key, new)

@@ -1,7 +1,7 @@
 """Sorting and places that depend on values: loops where loops are recorded, else choices.
 
-Where an order is written out every element is compared with every other, and where a place is computed every element
-is chosen from: so few elements only are. Places are whole numbers from the beginning; negative ones count from the end.
+An unrolled sort compares every element with every other, and an unrolled computed place chooses from every element. So
+both are limited to few elements. Places are whole numbers from the beginning; negative ones count from the end.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -32,14 +32,14 @@ _LETTERS: dict[str, Any] = {
     "t": Traced,
     "s": slice,
     "n": (int, np.integer, np.ndarray),
-    "e": type(Ellipsis),
+    "e": type(...),
 }  # parts of an index
 _KEY = re.compile("s*([nt]+)s*")
 PAIRS = 2048  # of elements that are compared, or chosen from
 
 
 def ordered(graph: Graph, rows: Nodes, name: str) -> Nodes:
-    """Return for each row of numbers the places of its elements in ascending order, equal ones as they stand."""
+    """Return for each row of numbers the places of its elements in ascending order; equal ones keep their order."""
     count, n = rows.shape
     if n < 2 or not count:
         return np.full(rows.shape, graph.number(0))
@@ -63,7 +63,7 @@ def ordered(graph: Graph, rows: Nodes, name: str) -> Nodes:
 
 
 def inserted(graph: Graph, keys: Nodes, others: Nodes, right: bool, name: str) -> Nodes:
-    """Return where others are inserted among sorted keys: before equal ones, or behind them."""
+    """Return the places of insertion among sorted keys: before equal ones, or behind them."""
     if not keys.size or not others.size:
         return np.full(others.shape, graph.number(0))
     keys, others = numbers(graph, keys), numbers(graph, others)
@@ -78,13 +78,12 @@ def inserted(graph: Graph, keys: Nodes, others: Nodes, right: bool, name: str) -
     nan = [each(UFUNCS["isnan"], part) for part in (first, second)]
     held = each(op.select, each(UFUNCS["less_equal" if right else "less"], first, second), one, zero)
     among = one if right else each(op.select, nan[0], zero, one)
-    return _each_noted(
-        graph, reduce(graph, op.add, each(op.select, nan[1], among, held), 1), Bounds(0, keys.size, False)
-    )
+    places = reduce(graph, op.add, each(op.select, nan[1], among, held), 1)
+    return _each_noted(graph, places, Bounds(0, keys.size, False))
 
 
 def gathered(graph: Graph, rows: Nodes, places: Nodes, name: str) -> Nodes:
-    """Return the elements of rows at places of each of them."""
+    """Return the elements of rows at places in each of them."""
     if all_truths(graph, rows):
         return elementwise(graph, as_truth, gathered(graph, numbers(graph, rows), places, name))
     (count, n), m = rows.shape, places.shape[1]
@@ -93,12 +92,8 @@ def gathered(graph: Graph, rows: Nodes, places: Nodes, name: str) -> Nodes:
     if not n:
         raise IndexError(f"index is out of bounds for axis 0 with size {n}")
     if (writer := _writer(graph)) is not None:
-        found: Nodes = writer.carried_out(MatrixOperation("gather", (count, n, m)), rows, places)[0]
-        return (
-            _noted(graph, found.reshape(count, m), _hull(graph, rows))
-            if are_whole(graph, rows)
-            else found.reshape(count, m)
-        )
+        found: Nodes = writer.carried_out(MatrixOperation("gather", (count, n, m)), rows, places)[0].reshape(count, m)
+        return _noted(graph, found, _hull(graph, rows)) if are_whole(graph, rows) else found
     _check_few(name, count * n * m)
     each = partial(elementwise, graph)
     turned = _from_start(graph, places, n)
@@ -106,16 +101,16 @@ def gathered(graph: Graph, rows: Nodes, places: Nodes, name: str) -> Nodes:
     for k in range(n):
         here = each(UFUNCS["equal"], turned, np.array(graph.number(k)))
         found = each(op.select, here, np.broadcast_to(rows[:, k : k + 1], places.shape), found)
-    if are_whole(graph, rows):  # but for the NaN beyond, which is no place either
+    if are_whole(graph, rows):  # except the NaN out of bounds, which is no place either
         _each_noted(graph, found, _hull(graph, rows))
     return found
 
 
 def picked(scope: Scope, nodes: Nodes, key: Any) -> Nodes | None:
-    """Return `nodes[key]` where parts of the key are whole numbers, or arrays or lists of them, that are not known.
+    """Return `nodes[key]` for a key with unknown whole numbers, or arrays or lists of them.
 
-    Such parts stand side by side, with ordinary ones among them; the others are slices. None for any other key, and
-    where the places are no whole numbers.
+    Such parts stand side by side, with known ones among them; the others are slices. None for any other key, and for
+    places that are no whole numbers.
     """
     computed = _computed(scope, nodes, key)
     if computed is None:
@@ -131,13 +126,13 @@ def picked(scope: Scope, nodes: Nodes, key: Any) -> Nodes | None:
 
 
 def stored(scope: Scope, nodes: Nodes, key: Any, new: Nodes) -> Nodes | None:
-    """Return an array after numbers were stored at places that are not known; None for other keys (see `picked`)."""
+    """Return an array after a store at unknown places; None for other keys (see `picked`)."""
     computed = _computed(scope, nodes, key)
     if computed is None:
         return None
     index, first, places = computed
-    made = nodes.copy()
-    view = made[index]
+    changed = nodes.copy()
+    view = changed[index]
     count, shape = len(places), np.broadcast_shapes(*[at.shape for at in places])
     behind = (*view.shape[:first], *view.shape[first + count :])
     new = np.broadcast_to(new, (*view.shape[:first], *shape, *view.shape[first + count :]))
@@ -149,21 +144,21 @@ def stored(scope: Scope, nodes: Nodes, key: Any, new: Nodes) -> Nodes | None:
         here = _is_at(scope.graph, point, target.shape[:count])
         _no_value_outside(scope, here)
         target[...] = elementwise(scope.graph, op.select, here.reshape(*here.shape, *[1] * len(behind)), value, target)
-    return made
+    return changed
 
 
 def _computed(scope: Scope, nodes: Nodes, key: Any) -> tuple[tuple[Any, ...], int, list[Nodes]] | None:
-    """Return an index of the view in which places are computed, the first axis of it for which they are, and these."""
+    """Return an index of the view with computed places, its first axis with a computed place, and the places."""
     parts = list(key) if isinstance(key, tuple) else [key]
     kinds = [_letter(part) for part in parts]
     if kinds.count("e") == 1:
         whole = kinds.index("e")
         missing = nodes.ndim - len(parts) + 1
         parts[whole : whole + 1], kinds[whole : whole + 1] = [slice(None)] * missing, ["s"] * missing
-    found = _KEY.fullmatch("".join(kinds))
-    if found is None or len(parts) > nodes.ndim or "t" not in kinds:
+    computed = _KEY.fullmatch("".join(kinds))
+    if computed is None or len(parts) > nodes.ndim or "t" not in kinds:
         return None
-    first, last = found.span(1)
+    first, last = computed.span(1)
     among = [k for k in range(first, last) if not isinstance(parts[k], int | np.integer)]  # the others are known
     places = [nodes_of(parts[k], scope) for k in among]
     if any(all_truths(scope.graph, at) or not are_whole(scope.graph, at) for at in places):
@@ -196,14 +191,14 @@ def _from_start(graph: Graph, at: Nodes, size: int) -> Nodes:
 
 
 def _no_value_outside(scope: Scope, here: Nodes) -> None:
-    """Note that there is no value where a place is none of an array."""
+    """Note that there is no value if a place is out of bounds."""
     (somewhere,) = reduce(scope.graph, UFUNCS["logical_or"], here.reshape(-1, 1), 0).tolist()
     outside = OutsideError(f"index is out of bounds for axis 0 with size {len(here)}")
     no_value_at(scope, UFUNCS["logical_not"](scope.graph, somewhere), outside)
 
 
 def decide_outside(scope: Scope, places: list[Nodes], sizes: tuple[int, ...]) -> None:
-    """Note that there is no value where places are outside of an array; where the code catches that it is a path."""
+    """Note that there is no value if places are out of bounds. If the code catches that error, it is a path."""
     graph, each = scope.graph, partial(elementwise, scope.graph)
     for at, size in zip(places, sizes, strict=True):
         bounds = _hull(graph, at)
@@ -217,7 +212,7 @@ def decide_outside(scope: Scope, places: list[Nodes], sizes: tuple[int, ...]) ->
 
 
 def _of_axes(graph: Graph, places: list[Nodes], sizes: tuple[int, ...]) -> Nodes:
-    """Return the places in the flattened array of places along several axes; beyond its end where one is outside."""
+    """Return the places in the flattened array from places along axes; beyond its end if one is out of bounds."""
     if len(places) == 1:
         return places[0]
     each = partial(elementwise, graph)
@@ -232,7 +227,7 @@ def _of_axes(graph: Graph, places: list[Nodes], sizes: tuple[int, ...]) -> Nodes
 
 
 def along(graph: Graph, nodes: Nodes, places: Nodes, axis: int, name: str = "an index") -> Nodes:
-    """Return the parts of an array at places of an axis, as `np.take` has them."""
+    """Return the parts of an array at places of an axis, like `np.take`."""
     moved = np.moveaxis(nodes, axis, 0)
     behind, flat = moved.shape[1:], places.ravel()
     size = math.prod(behind)
@@ -248,7 +243,7 @@ def along(graph: Graph, nodes: Nodes, places: Nodes, axis: int, name: str = "an 
 
 
 def _of_parts(graph: Graph, places: Nodes, size: int) -> Nodes:
-    """Return the places of all elements of parts of an array, each of so many, which stand one behind the other."""
+    """Return the places of all elements of consecutive parts of `size` elements."""
     if size == 1:
         return places
     firsts = elementwise(graph, op.multiply, places, np.array(graph.number(size)))
@@ -256,19 +251,19 @@ def _of_parts(graph: Graph, places: Nodes, size: int) -> Nodes:
 
 
 def _hull(graph: Graph, nodes: Nodes) -> Bounds:
-    """Return the bounds of whatever is picked of nodes; NaN lies beyond them."""
+    """Return bounds of all elements of nodes; with NaN for places out of bounds."""
     each = [bounds_of(graph, node) for node in set(nodes.ravel().tolist())]
     return Bounds(min(bounds.low for bounds in each), max(bounds.high for bounds in each))
 
 
 def _noted(graph: Graph, nodes: Nodes, bounds: Bounds) -> Nodes:
-    """Return the leaves of one operation, which the graph notes as whole numbers."""
+    """Return the leaves of one operation, noted in the graph as whole numbers."""
     graph.whole[range(int(nodes.min()), int(nodes.max()) + 1)] = bounds
     return nodes
 
 
 def _each_noted(graph: Graph, nodes: Nodes, bounds: Bounds) -> Nodes:
-    """Return nodes, of which the graph notes each as a whole number."""
+    """Return nodes, each noted in the graph as a whole number."""
     for node in set(nodes.ravel().tolist()):
         if constant(graph, node) is None:
             graph.whole[range(node, node + 1)] = bounds
@@ -280,19 +275,16 @@ def _whole(graph: Graph, values: Any) -> Nodes:
 
 
 def _writer(graph: Graph) -> Any:
-    """Return what writes loops down, where that is done: what is called on numbers has orders that are known."""
-    found = loops_on(graph)
-    return None if found is None or found.on_numbers else found
+    """Return the recorder of loops, if there is one; on numbers the order is known."""
+    recorder = loops_on(graph)
+    return None if recorder is None or recorder.on_numbers else recorder
 
 
 def _check_few(name: str, pairs: int) -> None:
     if pairs > PAIRS:
-        _refuse(name, pairs)
-
-
-def _refuse(name: str, pairs: int) -> NoReturn:
-    refuse_function(
-        name,
-        f"its values are not known, and written out it brings {pairs} pairs of elements together, more than {PAIRS}",
-        'call the function on numbers, or compile it without roll="never", strategy= and sparse=',
-    )
+        refuse_function(
+            name,
+            f"its values are not known, and written out it brings {pairs} pairs of elements together, "
+            f"more than {PAIRS}",
+            'call the function on numbers, or compile it without roll="never", strategy= and sparse=',
+        )

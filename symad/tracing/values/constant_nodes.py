@@ -1,7 +1,7 @@
 """Constants while tracing: which nodes are plain numbers, and folding them.
 
-Only an operation whose operands are all plain numbers is folded: exact numbers stay exact (3/2 is a Rational), and as
-soon as a Float takes part the result is what NumPy's float arithmetic gives. Everything else is kept as written.
+Only an operation on plain numbers is folded. Exact numbers stay exact (3/2 is a Rational); with a Float among them, the
+result is that of NumPy's float arithmetic. All other operations are kept as written.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Container types beyond Python's own: records, namespaces, labelled data, registered classes.
 
-A dataclass is taken apart into its fields, without registration. Fields that hold no numbers (texts, truth values,
-enumerations, functions, classes) are static: they stay as they are and are part of the structure, as is a field made
-with `field(metadata={"static": True})`. Containers are put together again without calling `__init__` or
-`__post_init__`, whose checks are not made for traced values, gradients or object arrays.
+A dataclass is flattened into its fields, without registration. Fields without numbers (texts, truth values,
+enumerations, functions, classes) are static: they stay unchanged and are part of the structure, like a field with
+`field(metadata={"static": True})`. Containers are rebuilt without a call of `__init__` or `__post_init__`, whose checks
+do not expect traced values, gradients or object arrays.
 
 optree keeps the registry, one for the process, under symad's namespace: a class stays registered while the process
 lives, and other users of optree do not see it. Classes registered in optree's global namespace are known, too.
@@ -43,7 +43,7 @@ Flattened = tuple[list[Any], tuple[tuple[str, ...], Static], tuple[str, ...]]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Field:
-    """What is known of one attribute: its name, whether it is static, whether `__init__` takes it."""
+    """An attribute: its name, whether it is static, and whether `__init__` takes it."""
 
     name: str
     static: bool
@@ -101,13 +101,13 @@ class _ContainerPart(optree.PyTreeEntry):
 
 def register_records(leaves: Iterable[Any]) -> bool:
     """Register the classes of leaves that are dataclass or attrs instances; whether there were any."""
-    found = [cls for cls in set(map(type, leaves)) if _is_record(cls) or labelled_form(cls)]
-    for cls in found:
+    records = [cls for cls in set(map(type, leaves)) if _is_record(cls) or labelled_form(cls)]
+    for cls in records:
         with _registering:
             if cls not in _registered:  # another thread may have been here
                 form = labelled_form(cls)
                 _register_record(cls, _fields_of(cls)) if form is None else _register_labelled(cls, *form)
-    return bool(found)
+    return bool(records)
 
 
 _BUILT_IN = (dict, list, tuple, set, frozenset, str, int, float, BaseException)  # not to be made by object.__new__
@@ -147,29 +147,29 @@ def _register_record(cls: type, fields: Sequence[_Field]) -> None:
 
 def _register_labelled(cls: type, take_apart: Any, put_together: Any, entry: Any) -> None:
     optree.register_pytree_node(cls, take_apart, put_together, path_entry_type=entry, namespace=NAMESPACE)
-    _registered[cls] = lambda value: (take_apart(value)[0], ((),), ())  # labels are no parts that a function reads
+    _registered[cls] = lambda value: (take_apart(value)[0], ((),), ())  # a function does not read labels as parts
 
 
 def static_parts(tree: Any) -> list[Any]:
-    """Return what is static in nested containers.
+    """Return the static parts of nested containers.
 
     >>> static_parts((types.SimpleNamespace(name="a", x=1.0), [2.0]))
     ['a']
     """
-    found: list[Any] = []
+    values: list[Any] = []
 
     def look(value: Any) -> bool:
         if type(value) in _registered:
             static = _registered[type(value)](value)[1][-1]
-            found.extend([static.value] if isinstance(static, StrictKey) else [part.value for _, part in static])
+            values.extend([static.value] if isinstance(static, StrictKey) else [part.value for _, part in static])
         return False
 
     optree.tree_leaves(tree, is_leaf=look, namespace=NAMESPACE)
-    return found
+    return values
 
 
 def _flatten_record(value: Any, fields: Sequence[_Field]) -> Flattened:
-    """Return the parts with numbers, their names and the static fields; fields that are not set are left out."""
+    """Return the parts with numbers, their names and the static fields, without fields that are not set."""
     names: list[str] = []
     parts: list[Any] = []
     static: list[tuple[str, StrictKey]] = []
@@ -181,7 +181,14 @@ def _flatten_record(value: Any, fields: Sequence[_Field]) -> Flattened:
             static.append((field.name, StrictKey(_hashable(part, value, field.name))))
             continue
         if not field.given and optree.tree_leaves(part, namespace=NAMESPACE):
-            raise _derived_field(value, field.name)
+            raise ArgumentError(
+                f"the field {field.name} of {type(value).__name__} holds numbers and is no argument of its __init__ "
+                "(init=False)",
+                where=user_place(),
+                why="it is computed from the other fields, and its value would hide that dependence from the "
+                "derivative",
+                do="make it a property",
+            )
         names.append(field.name)
         parts.append(part)
     return parts, (tuple(names), tuple(static)), tuple(names)
@@ -189,13 +196,13 @@ def _flatten_record(value: Any, fields: Sequence[_Field]) -> Flattened:
 
 def _unflatten_record(cls: type, metadata: Any, parts: Iterable[Any]) -> Any:
     names, static = metadata
-    made: Any = object.__new__(cls)
+    record: Any = object.__new__(cls)
     for name, part in (*zip(names, parts, strict=True), *_static(static)):
-        object.__setattr__(made, name, part)
+        object.__setattr__(record, name, part)
     if _is_model(cls):  # what pydantic's own model_construct sets
         for name, part in (("fields_set", {*names, *dict(static)}), ("extra", None), ("private", None)):
-            object.__setattr__(made, f"__pydantic_{name}__", part)
-    return made
+            object.__setattr__(record, f"__pydantic_{name}__", part)
+    return record
 
 
 def _static(kept: Iterable[tuple[str, StrictKey]]) -> list[tuple[str, Any]]:
@@ -213,15 +220,6 @@ def _hashable(part: Any, value: Any, name: str) -> Any:
             do="use a tuple, or a field that is not static",
         ) from error
     return part
-
-
-def _derived_field(value: Any, name: str) -> ArgumentError:
-    return ArgumentError(
-        f"the field {name} of {type(value).__name__} holds numbers and is no argument of its __init__ (init=False)",
-        where=user_place(),
-        why="it is computed from the other fields, and its value would hide that dependence from the derivative",
-        do="make it a property",
-    )
 
 
 def _flatten_namespace(value: types.SimpleNamespace) -> Flattened:

@@ -1,8 +1,8 @@
 """Containers of numbers, arrays and expressions: nested dicts, lists, tuples and dataclasses.
 
 `flatten` and `unflatten` are optree's. None is a container without leaves (as in JAX), so it may stand for an absent
-parameter. Sets, texts and any other objects are leaves, which `to_nodes` refuses with the path and the type; what else
-is a container stands in `container_types`.
+parameter. Sets, texts and any other objects are leaves, which `to_nodes` refuses with the path and the type. Further
+containers are in `container_types`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def flatten(tree: Any) -> tuple[list[Any], Structure]:
     ([1.0, 2.0], {'a': None, 'b': (3.0, [4.0])})
     """
     leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
-    while register_records(leaves):  # dataclasses of a class that was not met before, perhaps one inside another
+    while register_records(leaves):  # dataclasses of new classes, perhaps nested
         leaves, structure = optree.tree_flatten(tree, namespace=NAMESPACE)
     return leaves, structure
 
@@ -52,22 +52,21 @@ def unflatten(structure: Structure, leaves: Sequence[Any]) -> Any:
     return optree.tree_unflatten(structure, leaves)
 
 
-def check_structure(given: Structure, wanted: Structure, why: str) -> None:
+def check_structure(actual: Structure, expected: Structure, why: str) -> None:
     """Raise ArgumentError where two structures differ, in containers or in labels.
 
     >>> check_structure(flatten({"a": 1.0})[1], flatten([1.0])[1], "the kernel takes")
     Traceback (most recent call last):
     codegen.errors.ArgumentError: arguments of structure {'a': *}: the kernel takes [*]
     """
-    if given == wanted:
+    if actual == expected:
         return
-    texts = [_text(structure) for structure in (given, wanted)]
+    texts = [_text(structure) for structure in (actual, expected)]
     same = "; the labels differ" if texts[0] == texts[1] else ""
     raise ArgumentError(f"arguments of structure {texts[0]}", why=f"{why} {texts[1]}{same}")
 
 
 def _text(structure: Structure) -> str:
-    """Return a structure as optree writes it, without the words around it."""
     return str(structure).removeprefix("PyTreeSpec(").removesuffix(")").removesuffix(f", namespace={NAMESPACE!r}")
 
 
@@ -101,7 +100,7 @@ def is_leaf(value: Any) -> bool:
 
 
 def shape_of(leaf: Any) -> tuple[int, ...]:
-    """Return the shape of a leaf; a SymPy expression is a number, and so is, until it is refused, what has no shape.
+    """Return the shape of a leaf. SymPy expressions, and objects without a shape, which are refused later, are numbers.
 
     >>> shape_of(np.ones((2, 3))), shape_of(sp.IndexedBase("b")[0])
     ((2, 3), ())
@@ -111,7 +110,7 @@ def shape_of(leaf: Any) -> tuple[int, ...]:
 
 
 def paths(tree: Any, name: str = "") -> list[str]:
-    """Return how each leaf is written, in the order of `flatten`.
+    """Return the spelling of each leaf, in the order of `flatten`.
 
     >>> paths({"layer_1": {"weight": 1.0}, "scale": (2.0, 3.0)}, "params")
     ['params["layer_1"]["weight"]', 'params["scale"][0]', 'params["scale"][1]']
@@ -123,7 +122,7 @@ def paths(tree: Any, name: str = "") -> list[str]:
 
 
 def step(entry: Any) -> str:
-    """Return how one step down into a container is written: `["key"]`, `[0]` or `.name`."""
+    """Return the spelling of one step down into a container: `["key"]`, `[0]` or `.name`."""
     if isinstance(entry, optree.MappingEntry):
         key = entry.entry
         plain = isinstance(key, str) and not set(key) & {'"', "\\", "\n"}
@@ -180,7 +179,13 @@ def check_differentiable(value: Any, path: str) -> None:
     if isinstance(value, bool | np.bool_):
         raise _refusal(value, path, "argument", "a truth value has no derivative", _BIND)
     if isinstance(value, np.ndarray):
-        _check_array(value, path)
+        if value.dtype.kind == "b":
+            why = f"its dtype is {value.dtype}, and a derivative needs real numbers"
+            do = "use .astype(float)" + ("" if path.isidentifier() else ", or choose parts with wrt=")
+            raise _refusal(value, path, "argument", why, do)
+        for item in value.ravel().tolist() if value.dtype == object else ():
+            if not isinstance(item, Scalar | sp.Expr | int | float | np.number | Fraction):
+                raise _refusal(value, path, "argument", f"it holds a value of type {type(item).__name__}")
     plain = next((kind for kind in _PLAINLY if isinstance(value, kind)), None)
     if plain is not None and type(value) not in _PLAIN and not isinstance(value, Traced):
         why, do = "its class may redefine arithmetic, or mean more than its numbers", f"pass {_PLAINLY[plain]}"
@@ -192,21 +197,10 @@ _PLAINLY = {np.ndarray: "np.asarray(...)", float: "float(...)", int: "int(...)"}
 _PLAIN = frozenset({np.ndarray, np.memmap, float, int, np.float64})
 
 
-def _check_array(value: np.ndarray[Any, Any], path: str) -> None:
-    if value.dtype.kind == "b":
-        why = f"its dtype is {value.dtype}, and a derivative needs real numbers"
-        do = "use .astype(float)" + ("" if path.isidentifier() else ", or choose parts with wrt=")
-        raise _refusal(value, path, "argument", why, do)
-    if value.dtype == object:
-        for item in value.ravel().tolist():
-            if not isinstance(item, Scalar | sp.Expr | int | float | np.number | Fraction):
-                raise _refusal(value, path, "argument", f"it holds a value of type {type(item).__name__}")
-
-
 _COMPLEX = "only real functions are differentiated"
 _TEXT = "a text is no number"
 _DATE = "a date is no real number"
-# Types that get their own reason; everything else that is no number is named by its type.
+# Types with their own reason; all other types are named.
 _REASONS: tuple[tuple[Any, str], ...] = (
     (complex | np.complexfloating, _COMPLEX),
     (str | bytes | np.str_ | np.bytes_, _TEXT),
@@ -224,7 +218,7 @@ _KINDS = {"c": _COMPLEX, "U": _TEXT, "S": _TEXT, "M": _DATE, "m": _DATE}  # by d
 
 
 def _unsuitable(value: Any) -> str:
-    """Return why a leaf cannot be traced, "" when it can."""
+    """Return why a leaf cannot be traced, "" if it can."""
     if type(value) in _SUITABLE or (type(value) is np.ndarray and value.dtype.kind == "f"):
         return ""
     for kind, why in _REASONS:

@@ -18,13 +18,13 @@ from symad.tracing.values.traced import IndexNumberError, Traced
 
 
 class Indexed(np.ndarray):
-    """A view of an ordinary array: NumPy's in all but the answer to an index that is traced and has no value.
+    """A view of an ordinary array that accepts a traced index without a value; otherwise it is NumPy's.
 
-    In a second run it takes the place of an array that is asked for an item.
+    In a second run it replaces an array that is indexed.
     """
 
     def __getitem__(self, key: Any) -> Any:
-        if not _is_traced(key):
+        if not (isinstance(key, Traced) or (isinstance(key, tuple | list) and holds_traced((key,)))):
             return super().__getitem__(key)
         if has_selection(key):
             scope = scope_of(key)
@@ -42,10 +42,6 @@ class Indexed(np.ndarray):
                 decide_outside(scope, [np.array(key.node)], self.shape[:1])
             return wrap(nodes, scope)[key]
         return super().__getitem__(plain)
-
-
-def _is_traced(key: Any) -> bool:
-    return isinstance(key, Traced) or (isinstance(key, tuple | list) and holds_traced((key,)))
 
 
 def is_table(value: Any) -> bool:

@@ -48,12 +48,12 @@ class InputNames:
         return inside and bool(symbol == self.symbol(int(np.ravel_multi_index(index, self.shape)) if index else 0))
 
 
-KEPT = 256  # shapes of arguments, by name, whose symbols are kept: fewer than MANY each, or not all at once
+KEPT = 256  # shapes of arguments, by name, whose symbols are cached
 Names = list[sp.Basic] | InputNames  # of the elements of one argument
 
 
 def lift_inputs(scope: Scope, args: Sequence[Any], names: Sequence[str]) -> tuple[Tree, Callable[[Any], bool]]:
-    """Return the inputs of a trace, leaves of their own, and whether a symbol is the name of one.
+    """Return the inputs of a trace as leaves of their own, and a predicate for their symbols.
 
     ArgumentError for arguments that are no containers of real numbers.
     """
@@ -65,27 +65,23 @@ def lift_inputs(scope: Scope, args: Sequence[Any], names: Sequence[str]) -> tupl
         leaf.shape if _is_plain(leaf) else containers.to_nodes(leaf, scope, path=path).shape
         for leaf, path in zip(leaves, paths, strict=True)
     ]
-    given = _names(leaves, paths)
-    arrays = []
-    for shape, name in zip(shapes, given, strict=True):
-        nodes = _leaves(graph, name, prod(shape))
-        arrays.append(nodes.reshape(shape))
+    inputs = _names(leaves, paths)
+    arrays = [_leaves(graph, name, prod(shape)).reshape(shape) for shape, name in zip(shapes, inputs, strict=True)]
     note_arguments(graph, leaves, arrays)
-    single = {symbol for name in given if isinstance(name, list) for symbol in name}
-    lazy = [name for name in given if isinstance(name, InputNames)]
+    single = {symbol for name in inputs if isinstance(name, list) for symbol in name}
+    lazy = [name for name in inputs if isinstance(name, InputNames)]
     return Tree(structure, arrays), lambda symbol: symbol in single or any(name.has(symbol) for name in lazy)
 
 
 def symbols_of(args: Sequence[Any], names: Sequence[str]) -> list[sp.Basic]:
-    """Return how the numbers of arguments are written: those that are symbols as themselves, others by their place.
+    """Return a symbol for each number of arguments: symbols themselves, others named by their place.
 
     >>> symbols_of((1.0, [sp.Symbol("t"), np.zeros(2)]), ["x", "y"])
     [x, t, y_1_0, y_1_1]
     """
     leaves, _ = containers.flatten(tuple(args))
-    return [
-        symbol for leaf, path in zip(leaves, paths_of(args, names), strict=True) for symbol in _leaf_symbols(leaf, path)
-    ]
+    pairs = zip(leaves, paths_of(args, names), strict=True)
+    return [symbol for leaf, path in pairs for symbol in _leaf_symbols(leaf, path)]
 
 
 @lru_cache(maxsize=KEPT)
@@ -101,13 +97,13 @@ def input_symbols(path: str, shape: tuple[int, ...]) -> tuple[sp.Symbol, ...]:
 
 def _leaves(graph: Graph, name: Names, size: int) -> NDArray[np.int64]:
     if isinstance(name, InputNames):
-        made = graph.own_leaves(size, name.symbol)
-        return np.arange(made.start, made.stop, dtype=np.int64)
+        created = graph.own_leaves(size, name.symbol)
+        return np.arange(created.start, created.stop, dtype=np.int64)
     return np.array([graph.own_leaf(symbol) for symbol in name], dtype=np.int64)
 
 
 def _names(leaves: Sequence[Any], paths: Sequence[str]) -> list[Names]:
-    """Return the names of all arguments, no two equal; those of a large array come later, if no other can be one."""
+    """Return the names of all arguments, all different; those of a large array lazily, if no other can be equal."""
     stems = [_stem(path) for path in paths]
     symbolic = any(isinstance(leaf, sp.Basic) or getattr(leaf, "dtype", None) == np.dtype(object) for leaf in leaves)
     late = [
@@ -128,7 +124,6 @@ def _may_meet(stem: str, other: str) -> bool:
 
 
 def _is_plain(leaf: Any) -> bool:
-    """Whether a leaf is an array of numbers."""
     return type(leaf) is np.ndarray and leaf.dtype.kind == "f"
 
 
@@ -151,10 +146,10 @@ def _leaf_symbols(leaf: Any, path: str) -> list[sp.Basic]:
 
 
 def _distinct(symbols: Iterable[Any]) -> list[Any]:
-    """Return the symbols with the later of two equal ones renamed: `p["a_0"]` and `p["a"][0]` spell the same name."""
-    found: dict[sp.Symbol, None] = {}
+    """Return the symbols with the later of two equal ones renamed: `p["a_0"]` and `p["a"][0]` have the same name."""
+    different: dict[sp.Symbol, None] = {}
     for symbol in symbols:
-        while symbol in found:
+        while symbol in different:
             symbol = sp.Symbol(symbol.name + "_", real=True)
-        found[symbol] = None
-    return list(found)
+        different[symbol] = None
+    return list(different)

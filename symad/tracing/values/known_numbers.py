@@ -1,7 +1,7 @@
 """The numbers behind traced values, computed when Python control flow asks for them.
 
-When a function is called with numbers, every node has a value, and `if`, `while`, argmax and boolean masks follow it.
-A node that depends on a free symbol has none, and the question is refused.
+If a function is called with numbers, every node has a value, and `if`, `while`, argmax and boolean masks follow it.
+A node that depends on a free symbol has no value, and the question is refused.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def number_of(scope: Scope, node: int) -> float | bool:
     known = constant(scope.graph, node)
     if known is not None:
         return known if isinstance(known, bool) else float(known)
-    if not STAND_INS.keys().isdisjoint(scipy_calls()):  # the body of a function that is traced by its stand-in
+    if not STAND_INS.keys().isdisjoint(scipy_calls()):  # the body of a function with a stand-in
         refuse_number("a number")
     if SOLVERS and _solver_calls():
         refuse_number("a number", "let the stand-in of the solver call it")
@@ -63,7 +63,7 @@ def number_of(scope: Scope, node: int) -> float | bool:
 
 
 def _solver_calls() -> bool:
-    """Whether one of SciPy's solvers, of whose stand-in nobody has thought yet, has called the code that asks."""
+    """Whether a solver of SciPy without a stand-in has called the code that asks."""
     if "scipy.optimize" not in sys.modules and "scipy.integrate" not in sys.modules:
         return False
     watch = innermost_watch()
@@ -71,7 +71,7 @@ def _solver_calls() -> bool:
 
 
 def values_of(scope: Scope, nodes: Nodes, question: Question | None = None) -> npt.NDArray[Any]:
-    """Return the values of an array of nodes, float64 or bool, in its shape; or the answer to a question about them."""
+    """Return the values of nodes, float64 or bool, in their shape; or the answer to a question about them."""
     scope.check_open()
     try:
         return values_of_array(scope.graph, nodes, scope.values, question)
@@ -82,22 +82,22 @@ def values_of(scope: Scope, nodes: Nodes, question: Question | None = None) -> n
 def reaches(graph: Graph, nodes: Nodes, outside: Set[int], known: dict[int, bool]) -> bool:
     """Return whether a node depends on parameters of outer levels or on free symbols; `known` keeps the answers.
 
-    All elements of an array node depend on what one of them does: they are known by their first one.
+    All elements of an array node have the same dependences, so its first one represents them.
     """
     return any(_depends(graph, node, outside, known) for node in graph.arrays.roots(nodes))
 
 
 def _depends(graph: Graph, root: int, outside: Set[int], known: dict[int, bool]) -> bool:
-    """Return whether a node depends on such a node; nothing is looked at behind the first one that is found."""
-    path: list[int] = []  # whose operands are looked at; those that are left stand in the rows behind the first one
+    """Return whether a node depends on such a node. The search ends at the first one."""
+    path: list[int] = []  # visited nodes; the unvisited operands of the k-th are in left[k + 1]
     left = [iter([root])]
     while left:
         for node in left[-1]:
-            found = known.get(node)
-            if found or node in outside or isinstance(graph.atoms.get(node), sp.Symbol):
+            answer = known.get(node)
+            if answer or node in outside or isinstance(graph.atoms.get(node), sp.Symbol):
                 known.update(dict.fromkeys([*path, node], True))
                 return True
-            if found is None:
+            if answer is None:
                 path.append(node)
                 left.append(iter(graph.arrays.operands_of(node)))
                 break
@@ -109,14 +109,14 @@ def _depends(graph: Graph, root: int, outside: Set[int], known: dict[int, bool])
 
 
 def is_symbolic(scope: Scope, node: int) -> bool:
-    """Whether a node, which may be asked for, is known to depend on a symbol: many conditions share their operands."""
+    """Whether a node with an askable value depends on a symbol; cached, because conditions share operands."""
     scope.check_open()
     in_stand_in = not STAND_INS.keys().isdisjoint(scipy_calls())
     return not in_stand_in and _depends(scope.graph, node, frozenset(), scope.symbolic)
 
 
 def truth_of(scope: Scope, node: int) -> bool:
-    """Return the truth value that Python's `if` follows; where all paths are explored, that of the current path.
+    """Return the truth value that Python's `if` follows; that of the current path if all paths are explored.
 
     TraceError when the condition is symbolic otherwise.
     """
@@ -133,7 +133,7 @@ def truth_of(scope: Scope, node: int) -> bool:
 
 
 def shown_value(scope: Scope, node: int) -> float | bool | str:
-    """Return what to print for a node: its value, or its let form as a text when it is symbolic. Never fails."""
+    """Return the text or number to print for a node: its value, or its let form if it is symbolic. Never fails."""
     try:
         with discarding_recorded_errors():
             return value_of(scope, node)
@@ -158,16 +158,12 @@ class SymbolicValueError(TraceError):
 
 def symbolic_error(graph: Graph, node: int, asked: str) -> SymbolicValueError:
     """Return the error for a question that only a number can answer."""
-    names = _symbol_names(graph, node)
+    leaves = [graph.atoms.get(leaf) for leaf in reachable(graph, [node])]
+    names = [str(atom) for atom in leaves if isinstance(atom, sp.Symbol)]
+    shown = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
     return SymbolicValueError(
         f"{asked} was asked for",
         where=user_place(),
-        why=f"it depends on a symbolic value ({names})",
+        why=f"it depends on a symbolic value ({shown})",
         do="use np.where(condition, a, b), or call the function on numbers (compile follows both branches of an if)",
     )
-
-
-def _symbol_names(graph: Graph, node: int) -> str:
-    leaves = [graph.atoms.get(leaf) for leaf in reachable(graph, [node])]
-    names = [str(atom) for atom in leaves if isinstance(atom, sp.Symbol)]
-    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")

@@ -1,8 +1,8 @@
 """Labelled arrays (pandas Series and DataFrames, xarray DataArrays) as containers of numbers.
 
-Labels are static, and stay with derivatives: the gradient in a Series is a Series. Names of a whole are left out, so
-that a kernel takes each row of a DataFrame. Pandas and xarray take a traced array for one of NumPy's. What has other
-dimensions than the labels, such as a Hessian, is an array without them.
+Labels are static, and stay with derivatives: the gradient in a Series is a Series. Names of Series and arrays are left
+out, so that a kernel takes each row of a DataFrame. Pandas and xarray take a traced array for one of NumPy's. Results
+with other dimensions, such as a Hessian, are arrays without labels.
 """
 
 from __future__ import annotations
@@ -24,17 +24,21 @@ SHOWN = 6  # labels in a message
 
 
 class _Here(optree.PyTreeEntry):
-    """The numbers of a Series or a DataArray, which are called as the whole is."""
+    """The numbers of a Series or a DataArray, spelled like the whole."""
 
     def codify(self, node: str = "") -> str:
         return node
 
 
 def labelled_form(kind: type) -> Form | None:
-    """Return how instances of a class are taken apart and put together, and how their parts are called."""
+    """Return how to flatten and rebuild instances of a class, and the spelling of their parts."""
     package = str(kind.__module__).partition(".")[0]
     if package == "pandas" and issubclass(kind, sys.modules["pandas"].Series):
-        return _series_apart, functools.partial(_series, kind), _Here
+        return (
+            (lambda series: ([_numbers(series)], (_Index(series.index),), (0,))),
+            functools.partial(_series, kind),
+            _Here,
+        )
     if package == "pandas" and issubclass(kind, sys.modules["pandas"].DataFrame):
         return _frame_apart, functools.partial(_frame, kind), optree.MappingEntry
     if package == "xarray" and issubclass(kind, sys.modules["xarray"].DataArray):
@@ -43,7 +47,7 @@ def labelled_form(kind: type) -> Form | None:
 
 
 class _Index:
-    """Labels as a key: equal where they, their names and their types are."""
+    """Labels as a key: equal if they, their names and their types are."""
 
     def __init__(self, labels: Any) -> None:
         self.labels = labels
@@ -60,16 +64,12 @@ class _Index:
 
 
 def _has(part: Any, *lengths: int) -> bool:
-    """Whether a part is an array of this shape, or a number in place of one; derivatives of order 2 are not."""
+    """Whether a part is an array of this shape, or a number; a derivative of order 2 is neither."""
     return type(part) is float or (isinstance(part, Traced | np.ndarray) and np.shape(part) == lengths)  # type: ignore[arg-type]
 
 
-def _series_apart(series: Any) -> Any:
-    return [_numbers(series)], (_Index(series.index),), (0,)
-
-
 def _numbers(series: Any) -> Any:
-    """Return what a Series holds: an ordinary array, or a traced one, of which pandas' public ways make objects."""
+    """Return the array in a Series, ordinary or traced; pandas' public ways would make objects of a traced one."""
     held = series._values
     return held if isinstance(held, Traced | np.ndarray) else series.to_numpy()
 
@@ -82,7 +82,7 @@ def _series(kind: type, static: Any, parts: Sequence[Any]) -> Any:
 
 
 def _frame_apart(frame: Any) -> Any:
-    """The columns with numbers are parts, the others static."""
+    """Flatten a DataFrame: columns with numbers are parts, the others static."""
     columns = [frame.iloc[:, k] for k in range(frame.shape[1])]
     moving = [k for k, column in enumerate(columns) if column.dtype.kind in "fiu"]
     static = tuple((k, StrictKey(tuple(columns[k]))) for k in range(len(columns)) if k not in moving)
@@ -97,8 +97,8 @@ def _frame(kind: Any, static: Any, parts: Sequence[Any]) -> Any:
         names = (columns.labels[k] for k in range(len(columns.labels)) if k not in held)
         return dict(zip(names, parts, strict=True))
     rest = iter(parts)
-    made = {k: held[k] if k in held else next(rest) for k in range(len(columns.labels))}
-    frame = callee(kind)(made, index=index.labels, copy=False)
+    content = {k: held[k] if k in held else next(rest) for k in range(len(columns.labels))}
+    frame = callee(kind)(content, index=index.labels, copy=False)
     frame.columns = columns.labels
     return frame
 
@@ -111,7 +111,7 @@ def _array_apart(array: Any) -> Any:
 
 
 class _Kept:
-    """Something that goes along with a key, and is no part of it."""
+    """An object that accompanies a key without being part of it."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

@@ -1,9 +1,9 @@
 """A selection: the elements that a mask without values picks. Their number is not known.
 
-It can be computed with elementwise, together with numbers and with what the same mask picks of other arrays; it can be
-summed up, sorted, and stored where the mask picks: all of these are choices between whole arrays. Its length is a
-traced whole number, its elements are at computed places. For anything else each length that it can have is a path, on
-which it is an array from then on: what is stored in a view of it reaches it.
+It supports elementwise operations with numbers and with selections by the same mask, sums, sorting, and stores where
+the mask holds: all of these are choices between whole arrays. Its length is a traced whole number, its elements are at
+computed places. For all other operations each possible length is a path, on which it becomes an array: later stores
+into a view of that array reach it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FORMS: dict[Callable[..., Any], Callable[..., Any]] = {}  # NumPy's functions of
 
 
 class Selection(NDArrayOperatorsMixin, Traced):
-    """The parts of `full` that a mask picks: traced arrays, of which the mask has the first axes."""
+    """The parts of `full` at which a mask holds: traced arrays, whose first axes are those of the mask."""
 
     __slots__ = ("full", "is_settled", "mask")
 
@@ -42,14 +42,14 @@ class Selection(NDArrayOperatorsMixin, Traced):
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """For the user's code, which asks isinstance(x, np.ndarray): the type that it has on numbers."""
+        """For user code that asks isinstance(x, np.ndarray): the type that it has on numbers."""
         return Selection if is_library(sys._getframe(1).f_code.co_filename) else np.ndarray
 
     @property
     def scope(self) -> Scope:  # type: ignore[override]
         """The scope of the elements."""
-        found: Scope = self.full.scope
-        return found
+        inner: Scope = self.full.scope
+        return inner
 
     @property
     def rest(self) -> tuple[int, ...]:
@@ -58,23 +58,23 @@ class Selection(NDArrayOperatorsMixin, Traced):
 
     @property
     def most(self) -> int:
-        """How many parts there are at most."""
+        """The largest possible number of parts."""
         return int(self.mask.size)
 
     @property
     def count(self) -> Any:
-        """How many parts there are: a traced whole number, unless it is settled."""
+        """The number of parts: a traced whole number, unless it is settled."""
         if self.is_settled:
             return len(self.full)
-        found = np.sum(np.where(self.mask, 1, 0))
-        if isinstance(found, Traced):
-            graph, node = found.scope.graph, int(found.node)  # type: ignore[attr-defined]
+        total = np.sum(np.where(self.mask, 1, 0))
+        if isinstance(total, Traced):
+            graph, node = total.scope.graph, int(total.node)  # type: ignore[attr-defined]
             graph.whole[range(node, node + 1)] = Bounds(max(0, bounds_of(graph, node).low), self.most, False)
-        return as_integer(found)
+        return as_integer(total)
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """The shape, of which the first number is traced."""
+        """The shape, with a traced first number."""
         return (self.count, *self.rest)
 
     @property
@@ -95,7 +95,7 @@ class Selection(NDArrayOperatorsMixin, Traced):
 
     @property
     def T(self) -> Any:  # noqa: N802 (NumPy's name)
-        """Itself where it has one axis."""
+        """Itself if it has one axis."""
         return self.settled().T if self.rest else self
 
     @property
@@ -104,29 +104,25 @@ class Selection(NDArrayOperatorsMixin, Traced):
         return np.reshape(self.mask, self.mask.shape + (1,) * len(self.rest))
 
     def has_mask(self, mask: Any) -> bool:
-        """Whether a mask picks the same elements, whatever they are."""
+        """Whether a mask holds at the same elements, whatever their values."""
         return bool(getattr(mask, "shape", None) == self.mask.shape and np.array_equal(mask.nodes, self.mask.nodes))
 
     def where(self, otherwise: Any) -> Any:
-        """Return the whole array with another value where the mask does not pick."""
+        """Return the whole array with another value where the mask does not hold."""
         return np.where(self.wide_mask, self.full, otherwise)
 
-    def flat_full(self) -> Any:
-        """Return all parts, picked or not, along the first axis."""
-        return np.reshape(self.full, (self.most, *self.rest))
-
     def packed(self) -> Any:
-        """Return as many parts as there are at most, of which those picked are the first."""
+        """Return the largest possible number of parts, those of the selection first."""
         order = np.argsort(np.where(np.ravel(self.mask), 0.0, 1.0), kind="stable")
-        return self._of_full(np.take(self.flat_full(), order, axis=0))
+        return self._of_full(np.take(np.reshape(self.full, (self.most, *self.rest)), order, axis=0))
 
-    def _of_full(self, found: Any) -> Any:
-        """Return elements of all parts, noted as integers where these are places."""
+    def _of_full(self, elements: Any) -> Any:
+        """Return elements of the parts, noted as integers if they are places."""
         are_places = not _is_truth(self.full) and are_noted(self.scope.graph, self.full.nodes)
-        return as_integers(found) if are_places else found
+        return as_integers(elements) if are_places else elements
 
     def settled(self) -> Any:
-        """Return the parts as an array, which they are from now on: each number of them that there can be is a path."""
+        """Return the parts as an array, which they stay. Each possible number of them is a path."""
         if self.is_settled:
             return self.full
         paths = self.scope.deciding()
@@ -134,14 +130,12 @@ class Selection(NDArrayOperatorsMixin, Traced):
             self.refuse()
         length = self._length(at_once=True)
         self.full = self.packed()[:length]
-        self.mask, self.is_settled = (
-            np.full_like(self.full[(slice(None), *[0] * len(self.rest))], True, dtype=bool),
-            True,
-        )
+        self.mask = np.full_like(self.full[(slice(None), *[0] * len(self.rest))], True, dtype=bool)
+        self.is_settled = True
         return self.full
 
     def at(self, place: int) -> Any:
-        """Return the part at a place, counted from the beginning or the end; there is no value where it is outside."""
+        """Return the part at a place, counted from the beginning or the end; without a value out of bounds."""
         if self.rest or self.is_settled:  # a view
             return self.settled()[place]
         count = self.count
@@ -151,7 +145,7 @@ class Selection(NDArrayOperatorsMixin, Traced):
         return self._of_full(np.take(self.packed(), k, axis=0))
 
     def check_some(self) -> None:
-        """Note that there is no value where nothing is picked, for which NumPy raises an error."""
+        """Note that there is no value if the mask holds nowhere, for which NumPy raises an error."""
         no_value_where(self.count < 1, NoNumberError("of nothing, which a mask picks, there is none"))
 
     def refuse(self) -> NoReturn:
@@ -172,7 +166,7 @@ class Selection(NDArrayOperatorsMixin, Traced):
         if name.startswith("__"):
             raise AttributeError(name)
         form = FORMS.get(getattr(np, name, None)) if name != "sort" else None  # type: ignore[arg-type]
-        if form is None:  # also what has views, or changes the array in place
+        if form is None:  # also for views, and changes in place
             return getattr(self.settled(), name)
         return lambda *args, **keywords: getattr(np, name)(self, *args, **keywords)
 
@@ -191,7 +185,7 @@ class Selection(NDArrayOperatorsMixin, Traced):
         return self._length(at_once=False)
 
     def _decided(self) -> Any:
-        """Return the count, which is decided on each path from here on."""
+        """Return the count, which each path decides from here on."""
         paths = self.scope.deciding()
         if paths is not None:
             paths.has_lengths = True
@@ -228,21 +222,21 @@ class Selection(NDArrayOperatorsMixin, Traced):
             reduced = FORMS.get(ufunc.reduce) if method == "reduce" and not out else None
             if reduced is not None and len(inputs) == 1:
                 return reduced(*inputs, **{"axis": 0, **kwargs})
-            made = selected(ufunc, inputs) if method == "__call__" and set(kwargs) <= {"out"} else None
-            if made is not None and (not out or _takes(out, made)):
-                return _written(made, out)
+            picked = selected(ufunc, inputs) if method == "__call__" and set(kwargs) <= {"out"} else None
+            if picked is not None and (not out or _takes(out, picked)):
+                return _written(picked, out)
         if out:
             kwargs["out"] = tuple(map(settled, out))
-        found = getattr(ufunc, method)(*map(settled, inputs), **kwargs)
-        return out[0] if len(out) == 1 else found
+        result = getattr(ufunc, method)(*map(settled, inputs), **kwargs)
+        return out[0] if len(out) == 1 else result
 
     def __array_function__(
         self, function: Callable[..., Any], types: Sequence[type], args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> Any:
         form = None if self.is_settled else FORMS.get(function)
-        made = NotImplemented if form is None else form(*args, **kwargs)
-        if made is not NotImplemented:
-            return made
+        result = NotImplemented if form is None else form(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
         return function(*map(settled, args), **{name: settled(value) for name, value in kwargs.items()})
 
     def __getitem__(self, key: Any) -> Any:
@@ -253,10 +247,8 @@ class Selection(NDArrayOperatorsMixin, Traced):
         return self.settled()[settled(key)]
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        is_choice = (
-            isinstance(key, Selection) and key.has_mask(self.mask) and _is_truth(key.full) and not np.ndim(value)
-        )
-        if is_choice and not (self.is_settled or self.rest or _is_truth(self.full)):
+        is_mask = isinstance(key, Selection) and key.has_mask(self.mask) and _is_truth(key.full)
+        if is_mask and not np.ndim(value) and not (self.is_settled or self.rest or _is_truth(self.full)):
             self.full = np.where(key.full, value, self.full)
         else:
             self.settled()[settled(key)] = settled(value)
@@ -282,14 +274,14 @@ def has_selection(key: Any) -> bool:
 
 
 def mask_of_places(key: Any, shape: tuple[int, ...]) -> Any:
-    """Return the mask that picks what a key of selected places does; the key with known lengths where there is none."""
+    """Return the mask that holds at selected places; the key with known lengths if there is none."""
     parts = key if isinstance(key, tuple) else (key,)
     first = next(part for part in parts if isinstance(part, Selection))
     alike = all(isinstance(part, Selection) and part.has_mask(first.mask) for part in parts)
     if alike and first.mask.ndim == len(parts) and first.mask.shape == shape[: len(parts)]:
         grids = np.indices(first.mask.shape)
         own = [_counted_values(part) for part in parts]
-        if all(found is not None and np.array_equal(found, grid) for found, grid in zip(own, grids, strict=True)):
+        if all(places is not None and np.array_equal(places, grid) for places, grid in zip(own, grids, strict=True)):
             return first.mask
     return settled(key)
 
@@ -302,7 +294,7 @@ def _counted_values(part: Any) -> Any:
 
 
 def selected(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """Return a ufunc of what one mask picks of several arrays, and of numbers; None where that is no selection."""
+    """Return a ufunc of selections by one mask, and of numbers; None if that is no selection."""
     (first, *others) = (value for value in inputs if isinstance(value, Selection))
     if any(not other.has_mask(first.mask) for other in others) or ufunc.nout != 1:
         return None

@@ -36,14 +36,14 @@ _NEUTRAL = {UFUNCS[f"{kind}_{name}"]: name == "and" for kind in ("logical", "bit
 def elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     """Return build(...) of every element, with NumPy's broadcasting and order in memory.
 
-    Operands are nodes, or (where operations on arrays are array nodes) numbers in floats.
+    Operands are nodes, or (if operations on arrays are array nodes) numbers in floats.
     """
     standing = axes_in_memory(*operands)
     if standing is None:
         return _elementwise(graph, build, *operands)
     axes = axes_as_made(standing, *operands)
-    made = moved_back(_elementwise(graph, build, *[moved(nodes, axes) for nodes in operands]), axes)
-    return made if axes == standing else in_order(made, standing)
+    result = moved_back(_elementwise(graph, build, *[moved(nodes, axes) for nodes in operands]), axes)
+    return result if axes == standing else in_order(result, standing)
 
 
 def _elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
@@ -61,13 +61,13 @@ def _elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     listed = [nodes.ravel().tolist() for nodes in columns]
     if math.prod(shape) >= BLOCK and all(are_constants(graph, nodes) for nodes in operands):
         different = dict.fromkeys(zip(*listed, strict=True))  # many are equal
-        found = {parts: build(graph, *parts) for parts in different}
-        return np.array([found[parts] for parts in zip(*listed, strict=True)], dtype=np.int64).reshape(shape)
+        built = {parts: build(graph, *parts) for parts in different}
+        return np.array([built[parts] for parts in zip(*listed, strict=True)], dtype=np.int64).reshape(shape)
     return np.array(list(map(build, repeat(graph), *listed)), dtype=np.int64).reshape(shape)
 
 
 def _decided(graph: Graph, neutral: bool, operands: Sequence[Nodes]) -> Nodes | None:
-    """Return what "and" (to which True is neutral) or "or" is of arrays, where one of them is known and the same."""
+    """Return "and" (with neutral element True) or "or" of arrays, if one of them is known and constant."""
     if max(nodes.size for nodes in operands) < BLOCK:
         return None
     for known, other in (operands, operands[::-1]):
@@ -91,7 +91,7 @@ def reduce(
 ) -> Nodes:
     """Return build(...build(build(first, second), third)...) along one axis, several, or all of them (None).
 
-    `where` holds truth values in the shape of `nodes`: elements without it are passed over.
+    `where` has truth values in the shape of `nodes`: only elements where they hold take part.
     """
     axes = normalized_axes(axis, nodes.ndim)
     kept = [k for k in range(nodes.ndim) if k not in axes]
@@ -117,15 +117,15 @@ def reduce(
             total = elementwise(graph, _passing_over(build), total, row, mask)
     if keepdims:
         shape = [1 if k in axes else size for k, size in enumerate(nodes.shape)]
-    made: Nodes = total.reshape(shape)
-    if made.ndim < 2 or nodes.flags.c_contiguous:
-        return made
+    result: Nodes = total.reshape(shape)
+    if result.ndim < 2 or nodes.flags.c_contiguous:
+        return result
     model: Any = np.sum(nodes, axis, keepdims=keepdims)
-    return in_order_of(made, model)
+    return in_order_of(result, model)
 
 
 def _totals(graph: Graph, build: Build, rows: Nodes) -> Nodes:
-    """Return what a reduction of rows has after each of them: rows[0], build(rows[0], rows[1])..."""
+    """Return the partial results of a reduction of rows: rows[0], build(rows[0], rows[1])..."""
     if rows.size < BLOCK:
         few: list[list[int]] = rows.tolist()
         for k in range(1, len(few)):
@@ -180,29 +180,29 @@ def matmul(graph: Graph, left: Nodes, right: Nodes) -> Nodes:
     a, b = as_nodes(graph, a), as_nodes(graph, b)
     products = elementwise(graph, op.multiply, a[..., :, None, :], np.swapaxes(b, -1, -2)[..., None, :, :])
     start = None if products.shape[-1] else graph.number(0)
-    made = reduce(graph, op.add, products, products.ndim - 1, initial=start)
-    return _without_axes(np.asarray(made, order="C"), left, right)
+    sums = reduce(graph, op.add, products, products.ndim - 1, initial=start)
+    return _without_axes(np.asarray(sums, order="C"), left, right)
 
 
 def _without_axes(product: Nodes, left: Nodes, right: Nodes) -> Nodes:
-    """Return a product of matrices without the axes that operands of one axis were given."""
+    """Return a product of matrices without the axes that were added to one-dimensional operands."""
     total = product[..., 0] if right.ndim == 1 else product
     return (total[..., 0, :] if right.ndim > 1 else total[..., 0]) if left.ndim == 1 else total
 
 
 def loops_on(graph: Graph) -> Any:
-    """Return what writes down operations on large arrays, where the innermost scope has it."""
+    """Return the recorder of operations on large arrays, if the innermost scope has one."""
     scope = innermost_scope()
-    found = None if scope is None or scope.graph is not graph else scope.arrays
-    return None if found is not None and found.on_numbers and graph.arrays.closed else found
+    recorder = None if scope is None or scope.graph is not graph else scope.arrays
+    return None if recorder is not None and recorder.on_numbers and graph.arrays.closed else recorder
 
 
 def normalized_axes(axis: Axis, ndim: int) -> tuple[int, ...]:
     """Return the axes as non-negative numbers, in ascending order (None means all)."""
     if axis is None:
         return tuple(range(ndim))
-    wanted = axis if isinstance(axis, tuple) else (axis,)
-    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(wanted, ndim)))
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axes, ndim)))
 
 
 def numbers(graph: Graph, nodes: Nodes) -> Nodes:
@@ -218,19 +218,19 @@ def converted(graph: Graph, nodes: Nodes, dtype: Any) -> Nodes:
         raise TraceError(
             f"astype({np.dtype(dtype)}) of a traced value", where=user_place(), why="traced values are real numbers"
         )
-    made = elementwise(graph, conversions[kind], nodes)
-    return note_integers(graph, made) if kind in "biu" else made
+    result = elementwise(graph, conversions[kind], nodes)
+    return note_integers(graph, result) if kind in "biu" else result
 
 
 def _integer(graph: Graph, node: int) -> int:
-    """A number without its fraction, which is never -0.0; the 0 or 1 of a truth value."""
+    """A number without its fraction, never -0.0; the 0 or 1 of a truth value."""
     if is_boolean(graph, node):
         return as_number(graph, node)
     return op.add(graph, UFUNCS["trunc"](graph, node), graph.number(0))
 
 
 def like(graph: Graph, target: Nodes, nodes: Nodes) -> Nodes:
-    """Return nodes as an array of the target's kind holds them: truth values, or numbers."""
+    """Return nodes converted to the target's kind: truth values, or numbers."""
     return elementwise(graph, as_truth, nodes) if all_truths(graph, target) else numbers(graph, nodes)
 
 
@@ -262,7 +262,7 @@ def constants(graph: Graph, values: Any) -> Nodes:
 
 
 def as_nodes(graph: Graph, values: npt.NDArray[Any]) -> Nodes:
-    """Return nodes as they are, and numbers in floats as the nodes of constants."""
+    """Return nodes unchanged, and numbers in floats as constant nodes."""
     return constants(graph, values) if values.dtype == np.float64 else values
 
 

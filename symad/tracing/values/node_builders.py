@@ -1,7 +1,7 @@
 """Makers of node builders, for the rows of the ufunc tables.
 
-A builder is called as `build(graph, *operands)` with node ids and returns a node id. It folds plain numbers, turns
-truth values into numbers where arithmetic needs them, and otherwise writes down exactly what it was asked for.
+A builder is called as `build(graph, *operands)` with node ids and returns a node id. It folds plain numbers, converts
+truth values to numbers where arithmetic needs them, and otherwise adds exactly the nodes as written.
 """
 
 from __future__ import annotations
@@ -34,9 +34,8 @@ def function(head: Head, numeric: Numeric | None = None, exact: Numeric | None =
             if folded is not None:
                 return folded
         heads = graph.heads
-        return graph.node(
-            head, *[as_number(graph, node) if heads[node] in MAYBE_BOOLEAN else node for node in operands]
-        )
+        numbers = [as_number(graph, node) if heads[node] in MAYBE_BOOLEAN else node for node in operands]
+        return graph.node(head, *numbers)
 
     return build
 
@@ -54,9 +53,9 @@ def commutative(head: Head, on_truths: Head, exact: Numeric, numeric: Numeric) -
             return graph.pair(on_truths, left, right)
         if left_true or right_true:
             factor = constant(graph, right if left_true else left)
-            made = graph.pair(head, as_number(graph, left), as_number(graph, right))
+            product = graph.pair(head, as_number(graph, left), as_number(graph, right))
             is_negative = type(factor) is int and factor < 0  # False * -1 is the int 0, not -0.0
-            return graph.pair(sp.Add, made, graph.number(0)) if head is sp.Mul and is_negative else made
+            return graph.pair(sp.Add, product, graph.number(0)) if head is sp.Mul and is_negative else product
         return graph.pair(head, left, right)
 
     return build
@@ -90,7 +89,7 @@ def subtract(graph: Graph, left: int, right: int) -> int:
 def divide(graph: Graph, left: int, right: int) -> int:
     """u / v is Mul(u, Pow(v, -1)); two plain numbers are divided."""
     if left in graph.atoms and right in graph.atoms:
-        folded = fold(graph, (left, right), _exact_quotient, np.divide)
+        folded = fold(graph, (left, right), lambda a, b: Fraction(a) / Fraction(b) if b else None, np.divide)
         if folded is not None:
             return folded
     reciprocal = graph.node(sp.Pow, as_number(graph, right), graph.number(-1))
@@ -198,10 +197,6 @@ def select(graph: Graph, condition: int, value: int, otherwise: int) -> int:
 def composed(formula: Callable[..., int]) -> Build:
     """Return a builder from a formula `(graph, *operands) -> node` over the builders of this file."""
     return lambda graph, *operands: formula(graph, *[as_number(graph, node) for node in operands])
-
-
-def _exact_quotient(a: int | Fraction, b: int | Fraction) -> Fraction | None:
-    return Fraction(a) / Fraction(b) if b else None
 
 
 def _exact_power(a: int | Fraction, b: int | Fraction) -> int | Fraction | None:

@@ -1,6 +1,6 @@
 """Convert operands (numbers, arrays, lists, SymPy expressions, traced values) to node ids.
 
-Traced arrays are recognised by their `nodes`, so that this module lies below the class.
+Traced arrays are recognised by their `nodes`, because this module lies below their class.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ExpressionError(TraceError):
 
 
 class SymbolMetArraysError(TraceError):
-    """A SymPy symbol entered a computation on numbers, whose arrays are single nodes; it is traced again without."""
+    """A SymPy symbol met array nodes of a computation on numbers. The function is traced again without them."""
 
 
 def symbol_met_arrays(symbol: str) -> SymbolMetArraysError:
@@ -49,15 +49,15 @@ def symbol_met_arrays(symbol: str) -> SymbolMetArraysError:
 
 def scope_of(*values: Any, default: Scope | None = None) -> Scope:
     """Return the deepest scope among the traced values in `values` (also inside lists and object arrays)."""
-    found = default
+    deepest = default
     for scope in _scopes_in(values):
-        if found is not scope:
-            found = scope if found is None else join(found, scope)
-    found = innermost_scope() if found is None else found
-    if found is None:
+        if deepest is not scope:
+            deepest = scope if deepest is None else join(deepest, scope)
+    deepest = innermost_scope() if deepest is None else deepest
+    if deepest is None:
         raise TraceError("no traced value was found", where=user_place(), why="no trace is running", do="")
-    found.check_open()
-    return found
+    deepest.check_open()
+    return deepest
 
 
 def holds_traced(values: Any) -> bool:
@@ -87,7 +87,7 @@ def nodes_of(value: Any, scope: Scope) -> Nodes:
 
 
 def held_in(value: Any) -> Traced | None:
-    """Return the traced array that an object with labels holds, None for everything else."""
+    """Return the traced array inside a labelled object, None for all other objects."""
     if not has_labels(value):
         return None
     held = getattr(value, "_values" if hasattr(type(value), "__pandas_priority__") else "data", None)
@@ -128,8 +128,8 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
     if array.dtype.kind == "c":
         raise _refusal("a complex number", "only real functions are differentiated")
     if array.dtype != object:
-        found = f"the text {value!r:.20}" if isinstance(value, str) else f"a value of type {type(value).__name__}"
-        raise _refusal(found, "it is no number")
+        text = f"the text {value!r:.20}" if isinstance(value, str) else f"a value of type {type(value).__name__}"
+        raise _refusal(text, "it is no number")
     if array.ndim == 0:
         item = array.item()
         if isinstance(value, np.ndarray) and item is not value:
@@ -138,10 +138,10 @@ def _array_nodes(value: Any, scope: Scope) -> Nodes:
         if name:
             raise _refusal(f"the function {name}", "it was not called", f"write {name}(...) for its value")
         raise _refusal(f"a value of type {type(value).__name__}", "it is no number")
-    made = [int(nodes_of(item, scope)) for item in array.ravel().tolist()]
-    if len({is_boolean(scope.graph, node) for node in made}) > 1:  # NumPy makes numbers of mixed elements
-        made = [as_number(scope.graph, node) for node in made]
-    return in_order_of(np.array(made, dtype=np.int64).reshape(array.shape), array)
+    nodes = [int(nodes_of(item, scope)) for item in array.ravel().tolist()]
+    if len({is_boolean(scope.graph, node) for node in nodes}) > 1:  # NumPy makes numbers of mixed elements
+        nodes = [as_number(scope.graph, node) for node in nodes]
+    return in_order_of(np.array(nodes, dtype=np.int64).reshape(array.shape), array)
 
 
 def _sympy_nodes(value: Any, scope: Scope) -> Nodes:
@@ -149,7 +149,7 @@ def _sympy_nodes(value: Any, scope: Scope) -> Nodes:
     graph = scope.graph
     try:
         shape, flat = _shaped(value, graph)
-        made = walk(
+        nodes = walk(
             flat,
             partial(_leaf, scope),
             lambda head, operands: graph.node(head, *operands),
@@ -157,14 +157,13 @@ def _sympy_nodes(value: Any, scope: Scope) -> Nodes:
             read=partial(_read, graph),
         )
     except LoweringError as error:
-        raise ExpressionError(
-            f"{error.what} met a traced value", where=user_place(), why=error.why, do=error.do
-        ) from error
-    return np.array(made, dtype=np.int64).reshape(shape)
+        what = f"{error.what} met a traced value"
+        raise ExpressionError(what, where=user_place(), why=error.why, do=error.do) from error
+    return np.array(nodes, dtype=np.int64).reshape(shape)
 
 
 def _shaped(value: Any, graph: Graph) -> tuple[tuple[int, ...], list[sp.Basic]]:
-    """Return shape and entries of a SymPy object; a matrix expression is written out when its entries are inputs."""
+    """Return shape and entries of a SymPy object. A matrix expression needs its entries as inputs."""
     if isinstance(value, sp.MatrixBase | sp.NDimArray):
         return tuple(value.shape), entries(value)
     if isinstance(value, sp.MatrixExpr | sp.IndexedBase):
@@ -180,7 +179,7 @@ def _shaped(value: Any, graph: Graph) -> tuple[tuple[int, ...], list[sp.Basic]]:
 
 
 def _read(graph: Graph, expression: sp.Basic) -> Form | None:
-    """Return how an object is read: as an input of the graph, in a form of its own, or (None) as it is."""
+    """Return how to read an object: as an input of the graph, in a form of its own, or (None) unchanged."""
     if is_input_head(type(expression)) and graph.has(expression):
         return None, ()
     return None if isinstance(expression, TracedSymbol) else read_form(expression)

@@ -18,7 +18,7 @@ from symad.tracing.calling.user_place import located
 def add_rows(
     table: RowTable, row_of: dict[int, int], graph: Graph, nodes: Sequence[int], atom: Callable[[int], sp.Basic]
 ) -> None:
-    """Add nodes, in topological order, to a table, and their rows to `row_of`; `atom` answers for the leaves.
+    """Add nodes, in topological order, to a table, and their rows to `row_of`; `atom` returns the atoms of leaves.
 
     LoweringError, with the user's line, for a head that codegen does not know.
 
@@ -29,9 +29,8 @@ def add_rows(
     ({0: 0, 1: 0, 2: 1}, [<class 'sympy.core.symbol.Symbol'>, sin])
     """
     heads = graph.heads
-    unknown = {
-        head for head in set(map(heads.__getitem__, nodes)) if not supports(head) and not issubclass(head, LEAVES)
-    }
+    present = set(map(heads.__getitem__, nodes))
+    unknown = {head for head in present if not supports(head) and not issubclass(head, LEAVES)}
     for node in nodes if unknown else ():
         if heads[node] in unknown and graph.operands[node]:
             try:

@@ -35,7 +35,7 @@ class Tree:
 
     @property
     def nodes(self) -> Nodes:
-        """All nodes in flat order, as an array that is not to be stored into."""
+        """All nodes in flat order, as an array that must not be changed."""
         if len(self.arrays) == 1:
             return self.arrays[0].ravel()
         return np.concatenate([np.empty(0, dtype=np.int64), *(array.ravel() for array in self.arrays)])
@@ -70,7 +70,7 @@ class Tree:
 def lift(
     scope: Scope, value: Any, paths: Sequence[str], *, role: str = "argument", differentiable: bool = False
 ) -> Tree:
-    """Return the nodes of a container of values; ArgumentError names (by its path) the leaf that cannot be one."""
+    """Return the nodes of a container of values; ArgumentError names the path of an unsuitable leaf."""
     leaves, structure = containers.flatten(value)
     if differentiable:
         for leaf, path in zip(leaves, paths, strict=True):
@@ -80,16 +80,16 @@ def lift(
 
 
 def lift_arguments(scope: Scope, args: tuple[Any, ...], names: Sequence[str]) -> Tree:
-    """Return arguments as aliases, in which a function is differentiated by itself: what they were made of is hidden.
+    """Return arguments as aliases, in which a function is differentiated on its own: their origin is hidden.
 
-    A derivative rule may look into an operand that is a product or a power, past an argument that is no alias.
+    Otherwise a derivative rule could look into an argument that is a product or a power.
     """
     tree, graph = lift(scope, args, paths_of(args, names)), scope.graph
     return tree.refill([node if node in graph.atoms else graph.alias(node) for node in tree.flat])
 
 
 def lift_result(scope: Scope, value: Any, name: str) -> Tree:
-    """Return the nodes of what a traced function returned; an error for None and for what is not made of numbers."""
+    """Return the nodes of the result of a traced function; an error for None and for other values than numbers."""
     if value is None:
         raise ArgumentError(
             f"{name} returned None",
@@ -112,7 +112,7 @@ def expressions(graph: Graph, nodes: Nodes) -> Any:
 
 
 def object_array(values: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    """Return values in an object array of a shape; NumPy looks into none of them."""
+    """Return values in an object array of a shape. NumPy does not look into them."""
     filled = np.empty(len(values), dtype=object)
     filled[:] = values
     return filled.reshape(shape)

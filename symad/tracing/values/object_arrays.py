@@ -1,7 +1,7 @@
 """Object arrays that NumPy makes of traced scalars, and the errors of NumPy's loops over them.
 
-NumPy's loops over objects compare by `>=` and `bool` and know no NaN: maximum, sort, argmax, sign, any... answer other
-than they do for floats. So a user's code gets no such array: making one is refused, and in the second run the
+NumPy's loops over objects compare by `>=` and `bool` and know no NaN: results of maximum, sort, argmax, sign, any...
+differ from those for floats. So user code gets no such array: the first run refuses it, and in the second run the
 stand-in of `np.array` makes a traced one. Where no stand-in reaches, and in SciPy's code, comparisons are watched.
 """
 
@@ -35,29 +35,29 @@ class ObjectArrayError(NumberError):
 def asked_by_an_index(frame: FrameType) -> bool:
     """Whether C code asks for an array at `ordinary[index]` or `ordinary[index] = ...`.
 
-    For a value that is stored, NumPy asks with the dtype of the target.
+    For a stored value, NumPy asks with the dtype of the target.
     """
     code, at = frame.f_code.co_code, frame.f_lasti
     return code[at] in _ITEMS or (code[at], code[at + 1]) == _READS_BY_OPERATOR
 
 
 def may_trace_ordinary_arrays() -> bool:
-    """Whether the function can run once more with traced arrays in place of ordinary ones."""
+    """Whether the function can run again with traced arrays in place of ordinary ones."""
     watch = innermost_watch()
     return watch is not None and not watch.makes_arrays
 
 
 def refuse_places() -> NoReturn:
-    """Raise the error of an index of an ordinary array, at which the function runs once more."""
+    """Raise the error for an index of an ordinary array, after which the function runs again."""
     refuse_number("places or a mask", "write np.take(data, places), or np.where(mask, data, 0)", IndexNumberError)
 
 
 def check_making(frame: FrameType) -> None:
-    """Raise ObjectArrayError where NumPy makes an object array in a user's code, which can run again with stand-ins.
+    """Raise ObjectArrayError if NumPy makes an object array in user code, which can run again with stand-ins.
 
-    In a function of SciPy that has a stand-in, it never may, nor beside a compiled function of another package: what is
-    compiled there may take the addresses of objects for numbers, as `ndimage.distance_transform_edt` does. Code that is
-    made anew at every call has ever new names, so that no stand-in reaches it.
+    A function of SciPy with a stand-in may never make one, nor may code beside a compiled function of another package:
+    compiled code may take the addresses of objects for numbers, as `ndimage.distance_transform_edt` does. Code that is
+    generated at every call has new names each time, so no stand-in reaches it.
     """
     watch = innermost_watch()
     if watch is None or asked_by_an_index(frame):
@@ -76,7 +76,7 @@ def check_making(frame: FrameType) -> None:
             raise _compiled_error(name)
         return
     if scipy and not in_scipy(caller, STAND_INS):
-        return  # where a function of SciPy has a stand-in, the second run need not wait for an error
+        return  # only a function with a stand-in is refused before an error
     raise ObjectArrayError(
         "a NumPy function got traced values and made an object array of them",
         where=user_place(),
@@ -105,10 +105,10 @@ def _compiled_error(name: str) -> ObjectArrayError:
 
 
 def check_order(frame: FrameType, scope: Scope, node: int, other: Any, sign: str) -> None:
-    """Raise ObjectArrayError where C code compares traced values that may be NaN (or equal), and may be NumPy's."""
+    """Raise ObjectArrayError if C code that may be NumPy's compares traced values that may be NaN (or equal)."""
     if frame.f_code.co_code[frame.f_lasti] == _COMPARES or not _is_watched(frame):
         return
-    with_ties = sign in (">=", "<=")  # maximum and minimum: their derivative at a tie is another
+    with_ties = sign in (">=", "<=")  # maximum and minimum, whose derivative at a tie differs
     left = _known(scope, node)
     right = other if isinstance(other, int | float) else _known(scope, getattr(other, "node", None))
     if left is None or right is None or math.isnan(left) or math.isnan(right) or (with_ties and left == right):
@@ -116,7 +116,7 @@ def check_order(frame: FrameType, scope: Scope, node: int, other: Any, sign: str
 
 
 def check_truth(frame: FrameType) -> None:
-    """Raise ObjectArrayError where C code asks for the truth of a traced number, and may be NumPy's."""
+    """Raise ObjectArrayError if C code that may be NumPy's asks for the truth of a traced number."""
     if frame.f_code.co_code[frame.f_lasti] in _CALLS and _is_watched(frame):
         raise _loop_error("a traced number with zero")
 
@@ -132,7 +132,7 @@ def _loop_error(what: str) -> ObjectArrayError:
 
 
 def _is_watched(frame: FrameType) -> bool:
-    """Whether the C code that was called here may be NumPy's: in the second run, a user's calls of it are stand-ins."""
+    """Whether the C code that was called may be NumPy's: in the second run, calls by the user are stand-ins."""
     watch = innermost_watch()
     if watch is None or is_ours(frame.f_code.co_filename):
         return False
@@ -152,6 +152,6 @@ def _known(scope: Scope, node: int | None) -> float | None:
 
 def boxed(value: Any) -> Any:
     """Return an object array without axes that holds a value."""
-    made = np.empty((), dtype=object)
-    made[()] = value
-    return made
+    box = np.empty((), dtype=object)
+    box[()] = value
+    return box

@@ -1,7 +1,8 @@
 """Traced values that are Python's own float, int or bool, not NumPy's numbers.
 
-A float argument is one, and so is what operators and `math` make of such. `1 / x` raises ZeroDivisionError there, and
-`x > 0` is True or False itself; an element of an array follows NumPy. A graph notes which nodes are floats of Python.
+A float argument is one, and so are the results of operators and `math` on such numbers. Then `1 / x` raises
+ZeroDivisionError, and `x > 0` is True or False itself. An element of an array follows NumPy. A graph notes which nodes
+are floats of Python.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NUMBERS = frozenset({int, float, bool})
 
 
 def note_arguments(graph: Graph, leaves: Sequence[Any], arrays: Iterable[npt.NDArray[np.int64]]) -> None:
-    """Note which nodes of arguments are Python's numbers, by the values that were given."""
+    """Note which nodes of arguments are Python's numbers, by their values."""
     for leaf, nodes in zip(leaves, arrays, strict=True):
         if type(leaf) in (float, int) or (not nodes.ndim and getattr(leaf, "node", None) in graph.floats):
             graph.floats.add(int(nodes))
@@ -41,7 +42,7 @@ def is_pythons(graph: Graph, node: int) -> bool:
 
 
 def note_result(graph: Graph, made: int, operands: Sequence[int], *, by_operator: bool = True) -> None:
-    """Note whether what an operator or a ufunc has made of nodes is a number of Python's.
+    """Note whether the result of an operator or a ufunc is a number of Python's.
 
     >>> graph = Graph()
     >>> x, y = graph.number(0.5), graph.number(0.25)
@@ -76,10 +77,10 @@ def as_pythons(value: Any, *, own: bool = False) -> Any:
 
 
 def raises_where(scope: Scope, condition: int) -> bool:
-    """Whether Python raises an error at this point of the code, which it does where a condition holds.
+    """Whether Python raises an error at this point of the code, if it does so where a condition holds.
 
-    Where all paths are followed it is a path if a handler of the user's is around; otherwise infinity or NaN goes on.
-    Expressions of symbols stand for where it does not hold.
+    If all paths are followed, it is a path inside a handler of the user's; otherwise infinity or NaN is the value.
+    Symbolic expressions are for points where it does not hold.
     """
     if scope.deciding() is None:
         return bool(_truth(scope, condition))
@@ -89,7 +90,7 @@ def raises_where(scope: Scope, condition: int) -> bool:
 def _truth(scope: Scope, node: int) -> bool | None:
     """Return the truth value of a node, None for one that depends on a symbol.
 
-    Conditions only: a kept trace holds for other arguments as long as the answers are the same.
+    Only for conditions: a kept trace is valid for other arguments while the answers are the same.
     """
     try:
         with discarding_recorded_errors():
@@ -99,7 +100,7 @@ def _truth(scope: Scope, node: int) -> bool | None:
 
 
 def check_division(scope: Scope, divisor: int, frame: FrameType) -> None:
-    """Raise ZeroDivisionError where Python does, in the user's code; divmod is an operator of ours."""
+    """Raise ZeroDivisionError where Python does, in user code; divmod is an operator of ours."""
     user = frame.f_back if frame.f_code.co_name in ("__divmod__", "__rdivmod__") else frame
     if user is None or is_library(user.f_code.co_filename):
         return
@@ -131,10 +132,10 @@ def check_rounding(scope: Scope, node: int) -> None:
 
 
 def as_truth(value: Any, frame: FrameType | None) -> Any:
-    """Return the truth value that a comparison of Python's numbers is.
+    """Return the truth value of a comparison of Python's numbers.
 
-    On numbers it is True or False. Where paths are followed it stays traced, unless code that may get it asks whether
-    something `is True`, as `match` does: there it is a path.
+    On numbers it is True or False. If paths are followed it stays traced, unless code that may get it asks whether
+    something `is True`, as `match` does: then it is a path.
     """
     scope, node = value.scope, value.node
     if frame is None or is_library(frame.f_code.co_filename) or not is_boolean(scope.graph, node):
@@ -148,7 +149,7 @@ def as_truth(value: Any, frame: FrameType | None) -> Any:
 
 
 def _may_ask_for_identity(frame: FrameType) -> bool:
-    """Whether a function of the run, or one of a frame's callers, compares something with True or False by `is`."""
+    """Whether code of the run, or one of a frame's callers, compares something with True or False by `is`."""
     watch = innermost_watch()
     if watch is not None and watch.asks_for_identity:
         return True

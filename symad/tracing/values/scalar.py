@@ -94,15 +94,15 @@ class Scalar(TracedNumber):
         return 1
 
     def _check_numpys(self, name: str) -> None:
-        """Raise AttributeError where the user's code asks a number of Python's for what only NumPy's have."""
+        """Raise AttributeError if user code asks a number of Python's for an attribute of NumPy's."""
         if is_pythons(self.scope.graph, self.node) and not is_library(sys._getframe(2).f_code.co_filename):
-            raise AttributeError(name)  # upon which Python asks __getattr__
+            raise AttributeError(name)  # Python then calls __getattr__
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        """For the user's code, which asks isinstance(x, float): the type that an element of an array has.
+        """For user code that asks isinstance(x, float): the type that an element of an array has.
 
-        Xarray and JAX make arrays of NumPy's numbers, and leave others as they are.
+        Xarray and JAX convert NumPy's numbers to arrays, and no others.
         """
         asking = sys._getframe(1).f_code.co_filename
         if is_library(asking) or converts_numbers(asking):
@@ -170,7 +170,7 @@ class Scalar(TracedNumber):
         known = constant(self.scope.graph, self.node)
         if known is not None:
             return hash(known)
-        if are_whole(self.scope.graph, self.node):  # whatever it is equal to has a derivative of zero
+        if are_whole(self.scope.graph, self.node):  # numbers that it equals have a derivative of zero
             return key_hash(self.scope, self.node)
         raise NumberError(
             "a traced number as a key of a dict or an element of a set",
@@ -197,7 +197,7 @@ class Scalar(TracedNumber):
         return super().__array_ufunc__(ufunc, method, *inputs, **kwargs)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return an array without axes: an object, or the number or truth value that a number dtype asks for."""
+        """Return an array without axes: an object, or the number or truth value for a number dtype."""
         convert = None if dtype is None else _CONVERSIONS.get(np.dtype(dtype).kind)
         if convert is not None:
             return np.array(convert(self), dtype=dtype)
@@ -223,7 +223,7 @@ class Scalar(TracedNumber):
         except NumberError:
             if not takes_no_error():
                 raise
-            return math.nan  # the error is noted: what comes of it is refused
+            return math.nan  # the error is noted, and the result of the run is refused
 
     def __int__(self) -> int:
         """Follow the value, as `if` does: int() is piecewise constant, so its derivative is zero where it exists."""
@@ -275,16 +275,16 @@ class Scalar(TracedNumber):
             return str(self)
 
     def __getattr__(self, name: str) -> Any:
-        """Answer `.sin()`, `.arctan2(other)`...: what NumPy's loops over object arrays call, and ndarray methods."""
+        """Return `.sin()`, `.arctan2(other)`..., which NumPy's loops over object arrays call, and ndarray methods."""
         if name in _OF_INTEGERS and is_integer(self.scope.graph, self.node):
             return getattr(operator.index(self), name)
         if name in UFUNCS and isinstance(getattr(np, name, None), np.ufunc):
             ufunc = getattr(np, name)
             return lambda *others: ufunc(self, *others)
-        if name in _ARRAY_METHODS:
+        if name in ARRAY_METHODS:
             whole = getattr(np, name)
             return lambda *args, **keywords: whole(self, *args, **keywords)
-        if name == "dtype" and not is_library(sys._getframe(1).f_code.co_filename):  # see _ARRAY_METHODS
+        if name == "dtype" and not is_library(sys._getframe(1).f_code.co_filename):  # see ARRAY_METHODS
             self._check_numpys("dtype")
             return np.dtype(bool if is_boolean(self.scope.graph, self.node) else np.float64)
         refuse_attribute("a traced scalar", self.apparent_kind(), name)
@@ -293,7 +293,7 @@ class Scalar(TracedNumber):
         """Return the scalar for () and ..., an array for None and truth values, as NumPy's numbers do."""
         keys = key if isinstance(key, tuple) else (key,)
         try:
-            found = np.ravel(self)[(0, *keys)]
+            element = np.ravel(self)[(0, *keys)]
         except IndexError:
             raise ScalarIndexError(
                 f"index {key!r} of a traced number",
@@ -301,7 +301,7 @@ class Scalar(TracedNumber):
                 why="a number has no axis",
                 do="(), ... and None are its indices; np.atleast_1d(x) makes an array of it",
             ) from None
-        return found if found.shape else self
+        return element if element.shape else self
 
     def __copy__(self) -> Scalar:
         return self
@@ -321,7 +321,7 @@ class Scalar(TracedNumber):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of the number that it stands for."""
+        """Bytes of the number in its place."""
         return np.dtype(self.apparent_kind()).itemsize
 
     nbytes = itemsize
@@ -351,7 +351,7 @@ class Scalar(TracedNumber):
     def item(self, *index: Any) -> Any:
         """Return the number as one of Python's; an index is 0 or ().
 
-        Compiled code, which may ask again and again until it has a float, gets none.
+        Compiled code, which may ask repeatedly until it gets a float, is refused.
         """
         frame = sys._getframe(1)
         code = (frame.f_back or frame).f_code if is_dispatch(frame) else frame.f_code
@@ -380,7 +380,7 @@ numbers.Number.register(Scalar)  # np.isscalar asks for it
 
 
 def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:
-    """Return the nodes of Scalars (none deeper than `scope`) and Python numbers; None when there is anything else."""
+    """Return the nodes of Scalars (none deeper than `scope`) and Python numbers; None for other values."""
     nodes = []
     for value in values:
         if type(value) is Scalar:
@@ -396,7 +396,7 @@ def quick_nodes(values: Sequence[Any], scope: Scope) -> list[int] | None:
 
 _ITEMS = {"item", "tolist"}  # names in Python code that asks for an item
 # NumPy sees no `dtype`: np.mean of a list of traced scalars would then call np.float64 on their sum.
-_ARRAY_METHODS = frozenset(
+ARRAY_METHODS = frozenset(
     {"all", "any", "argmax", "argmin", "argsort", "clip", "cumprod", "cumsum", "diagonal", "dot", "max"}
     | {"mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "searchsorted", "squeeze", "std", "sum"}
     | {"swapaxes", "take", "trace", "transpose", "var"}

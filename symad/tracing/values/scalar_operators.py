@@ -1,6 +1,6 @@
 """Python's operators on traced numbers.
 
-They are the inner loop of tracing: a number of Python or another traced number is answered without NumPy.
+They are the inner loop of tracing: operands that are Python numbers or traced numbers do not involve NumPy.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SEQUENCES = frozenset({list, tuple, str, bytes, bytearray})
 
 
 class TracedNumber(Traced):
-    """What operators know of a traced number: its node in the graph of its scope. Immutable."""
+    """A traced number for operators: its node in the graph of its scope. Immutable."""
 
     __slots__ = ("node", "scope")
 
@@ -79,7 +79,7 @@ def binary(ufunc: np.ufunc) -> Operator:
 
 
 def repeating(multiply: Operator) -> Operator:
-    """* of a whole number, which is a plain count then, repeats a list, a tuple or a text."""
+    """* of a whole number, as a plain count, repeats a list, a tuple or a text."""
 
     def method(self: Any, other: Any) -> Any:
         if type(other) not in _SEQUENCES or not are_whole(self.scope.graph, self.node):
@@ -93,7 +93,7 @@ def repeating(multiply: Operator) -> Operator:
 
 
 def _repeats_in_place(frame: FrameType, other: Any) -> bool:
-    """Whether a sequence is repeated in place: by an operator, or by a function, `operator.imul`."""
+    """Whether a sequence is repeated in place: by an operator, or by `operator.imul`."""
     if type(other) is not list or is_operator(frame):
         return is_in_place(frame)
     text = segment_at(frame.f_code, frame.f_lasti)
@@ -108,7 +108,7 @@ def _repeats_in_place(frame: FrameType, other: Any) -> bool:
 
 
 def equality(ufunc: np.ufunc) -> Operator:
-    """== and != also answer (by identity) what is no number at all: None, texts, dicts, sets."""
+    """== and != also compare (by identity) with values that are no numbers: None, texts, dicts, sets."""
     compare, equal = binary(ufunc), ufunc is np.equal
 
     def method(self: Any, other: Any) -> Any:
@@ -147,7 +147,7 @@ def _as_pythons(made: Any, frame: FrameType) -> Any:
 
 
 def order(ufunc: np.ufunc, sign: str) -> Operator:
-    """<, <=, >, >=: those that compiled code asks for may be NumPy's, in a loop over objects."""
+    """<, <=, >, >=. Compiled code that compares may be NumPy's, in a loop over objects."""
     compare = binary(ufunc)
 
     def method(self: TracedNumber, other: Any) -> Any:
@@ -185,7 +185,7 @@ def reflected(ufunc: np.ufunc) -> Operator:
 
 
 def division(operator: Operator, *, reflected: bool = False) -> Operator:
-    """A division, which raises an error at zero where Python's numbers are divided."""
+    """A division, which raises Python's error at zero for Python's numbers."""
 
     def method(self: TracedNumber, other: Any) -> Any:
         scope = self.scope
@@ -197,22 +197,22 @@ def division(operator: Operator, *, reflected: bool = False) -> Operator:
 
 
 def power(raise_to: Operator, *, reflected: bool = False) -> Operator:
-    """**, and pow() with two arguments, which raise errors for Python's numbers."""
+    """**, and pow() with two arguments, with Python's errors for Python's numbers."""
 
     def method(self: TracedNumber, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
             return NotImplemented
-        made, scope = raise_to(self, other), self.scope
+        result, scope = raise_to(self, other), self.scope
         if is_pythons(scope.graph, self.node) and (right := _pythons_node(self, other)) is not None:
             operands = (right, self.node) if reflected else (self.node, right)
-            check_power(scope, *operands, made.node, sys._getframe(1))
-        return made
+            check_power(scope, *operands, result.node, sys._getframe(1))
+        return result
 
     return method
 
 
 def _pythons_node(number: TracedNumber, other: Any) -> int | None:
-    """Return the node of the other operand where it is a number of Python's, None where it is not."""
+    """Return the node of the other operand if it is a number of Python's, else None."""
     graph = number.scope.graph
     if type(other) in NUMBERS:
         return graph.number(other)
@@ -242,7 +242,7 @@ def unary(ufunc: np.ufunc) -> Operator:
 
 
 def bitwise(ufunc: np.ufunc) -> Operator:
-    """An operator of truth values, and of whole numbers by their bits."""
+    """An operator of truth values, and of the bits of whole numbers."""
     of_truths = binary(ufunc) if ufunc.__name__ in UFUNCS else None
 
     def method(self: TracedNumber, other: Any) -> Any:

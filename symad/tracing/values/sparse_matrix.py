@@ -23,7 +23,7 @@ Entries = dict[Place, int]
 
 @dataclass(frozen=True, eq=False)
 class SparseMatrix:
-    """A sparse matrix: `data[k]` stands at `(rows[k], columns[k])` of the pattern, everything else is zero.
+    """A sparse matrix: `data[k]` is the entry at `(rows[k], columns[k])` of the pattern; all others are zero.
 
     `data` is float64, or traced, or an object array of SymPy expressions, in the order of the pattern's format.
 
@@ -68,9 +68,8 @@ class SparseMatrix:
         It shares the data with this matrix.
         """
         if np.asarray(self.data).dtype == object:
-            raise ArgumentError(
-                "to_scipy() of traced or symbolic values", why="SciPy holds numbers", do="use toarray()"
-            )
+            what = "to_scipy() of traced or symbolic values"
+            raise ArgumentError(what, why="SciPy holds numbers", do="use toarray()")
         return self.pattern.scipy(self.data)
 
     def __repr__(self) -> str:
@@ -92,7 +91,7 @@ def pattern_of(places: Sequence[Place], shape: tuple[int, int], format: Format) 
 
 
 def in_order(places: Iterable[Place], format: Format) -> list[Place]:
-    """Return places in the order in which a format stores them.
+    """Return places in the storage order of a format.
 
     >>> in_order([(1, 0), (0, 1)], "csr"), in_order([(1, 0), (0, 1)], "csc")
     ([(0, 1), (1, 0)], [(1, 0), (0, 1)])
@@ -106,12 +105,12 @@ def _unions(matrices: Sequence[SparseMatrix]) -> list[SparseMatrix]:
     places = in_order({place for matrix in matrices for place in _places(matrix)}, format)
     position = {place: k for k, place in enumerate(places)}
     pattern = pattern_of(places, matrices[0].shape, format)
-    made = []
+    unions = []
     for matrix in matrices:
         data = np.zeros_like(matrix.data, shape=len(places))
         data[[position[place] for place in _places(matrix)]] = matrix.data
-        made.append(SparseMatrix(data, pattern))
-    return made
+        unions.append(SparseMatrix(data, pattern))
+    return unions
 
 
 def _places(matrix: SparseMatrix) -> list[Place]:
@@ -122,7 +121,7 @@ UNIONS[SparseMatrix] = _unions
 
 
 def triangle_of(lower: Entries, triangle: bool | Triangle) -> Entries:
-    """Return the wanted part of a symmetric matrix from the entries of its lower triangle."""
+    """Return a part of a symmetric matrix from the entries of its lower triangle."""
     if triangle == "lower":
         return lower
     upper = {(column, row): node for (row, column), node in lower.items()}

@@ -1,8 +1,8 @@
 """Traced scalars inside SymPy expressions: `sympy.sin(x)` gets a symbol for the node of x.
 
-The symbol is turned back into the node when the expression meets a traced value or is returned. It does not keep its
-graph alive (SymPy's caches hold up to a thousand expressions per function), and is refused once its scope is closed.
-SymPy's operators get no symbol: there the traced value answers, so that `sympy.pi * x` is traced like `np.pi * x`.
+The symbol becomes the node again when the expression meets a traced value or is returned. It does not keep its graph
+alive (SymPy's caches hold up to a thousand expressions per function), and is refused after its scope is closed.
+SymPy's operators get no symbol: the traced value answers them, so that `sympy.pi * x` is traced like `np.pi * x`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class TracedSymbol(sp.Dummy):  # type: ignore[misc]
 
     @property
     def scope(self) -> Scope:
-        """The scope of the node; EscapedValueError when it is gone."""
+        """The scope of the node; EscapedValueError if it is gone."""
         scope = self._scope()
         if scope is None:
             raise escaped_value()
@@ -58,10 +58,10 @@ class TracedSymbol(sp.Dummy):  # type: ignore[misc]
 
 
 def expression_of(scope: Scope, node: int) -> sp.Basic:
-    """Return what SymPy functions get for a node: a symbol, the same one each time, so that x - x is 0.
+    """Return the expression of a node for SymPy functions: a symbol, the same one each time, so that x - x is 0.
 
-    A node in which symbols of the user take part is written out down to them, because SymPy's `diff`, `subs` or
-    `integrate` may be asked for those; inputs and parameters of levels stay symbols.
+    A node that depends on symbols of the user is expanded down to them, because SymPy's `diff`, `subs` or `integrate`
+    may refer to those; inputs and parameters of levels stay symbols.
 
     >>> from symad.tracing.calling.scope import open_scope
     >>> with open_scope() as scope:
@@ -87,7 +87,7 @@ def expression_of(scope: Scope, node: int) -> sp.Basic:
 
 
 def _written_out(scope: Scope, node: int, operands: tuple[int, ...]) -> sp.Basic | None:
-    """Return the expression of a node in which symbols of the user take part, None for every other node."""
+    """Return the expression of a node that depends on symbols of the user, None for all other nodes."""
     graph, known = scope.graph, scope.symbols
     if not operands:
         atom = graph.atoms.get(node)
@@ -99,19 +99,19 @@ def _written_out(scope: Scope, node: int, operands: tuple[int, ...]) -> sp.Basic
 
 
 def _expression(scope: Scope, node: int) -> sp.Basic:
-    graph, found = scope.graph, scope.symbols[node]
-    if found is None:
+    graph, known = scope.graph, scope.symbols[node]
+    if known is None:
         if constant(graph, node) is not None:
             return graph.atoms[node]
         assumptions = {} if is_boolean(graph, node) else {"real": True}
-        found = TracedSymbol(f"traced_{node}", **assumptions)
-        found._scope, found.node = weakref.ref(scope), node
-        scope.symbols[node] = found
-    return found
+        known = TracedSymbol(f"traced_{node}", **assumptions)
+        known._scope, known.node = weakref.ref(scope), node
+        scope.symbols[node] = known
+    return known
 
 
 def traced_symbols(expression: sp.Basic) -> Iterator[TracedSymbol]:
-    """Yield the traced symbols of an expression; each object is looked at once."""
+    """Yield the traced symbols of an expression. Each object is visited once."""
     seen: set[int] = set()
     stack = [expression]
     while stack:
@@ -124,7 +124,7 @@ def traced_symbols(expression: sp.Basic) -> Iterator[TracedSymbol]:
 
 
 def operator_asks() -> bool:
-    """Whether `_sympy_` is called for an operator of SymPy, which lets the other operand answer when refused."""
+    """Whether an operator of SymPy calls `_sympy_`. After a refusal it lets the other operand answer."""
     frame = sys._getframe(2)
     while frame.f_code.co_filename == _SYMPIFY and frame.f_back is not None:
         frame = frame.f_back
@@ -133,12 +133,12 @@ def operator_asks() -> bool:
 
 
 def equality_asks() -> bool:
-    """Whether `_sympy_` is called for `expression == traced`."""
+    """Whether `expression == traced` calls `_sympy_`."""
     return sys._getframe(2).f_code.co_name == "_do_eq_sympify"
 
 
 class Equal:
-    """What `expression == traced` is compared with: the traced value answers, as for every other operator."""
+    """The right side of `expression == traced`: the traced value answers, as for every other operator."""
 
     __slots__ = ("traced",)
     __hash__ = None  # type: ignore[assignment]

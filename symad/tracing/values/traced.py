@@ -20,7 +20,7 @@ from symad.tracing.values.layouts import AS_NUMPY, IN_C_ORDER, set_c_order, set_
 from symad.tracing.values.sympy_symbols import Equal, equality_asks, expression_of, operator_asks
 
 CALLING_METHODS = frozenset({"numpy._core.fromnumeric", "numpy.lib._ufunclike_impl"})  # whose functions call methods
-SPARSE: list[Callable[..., Any]] = []  # answers ufuncs of traced values and SciPy's sparse matrices
+SPARSE: list[Callable[..., Any]] = []  # the ufuncs of traced values and SciPy's sparse matrices
 _CARELESS = {"bisplev", "_root_hybr", "leastsq"}
 
 
@@ -82,7 +82,7 @@ class StoreError(TraceError):
 
 
 class TracedComplex:
-    """Complex numbers with parts that are traced; what computes with them knows them by this class."""
+    """Complex numbers with traced parts; the base class by which operations recognise them."""
 
     __slots__ = ()
     __array_priority__: float = 2000.0
@@ -97,7 +97,7 @@ class Traced:
 
     @property
     def device(self) -> str:
-        """Where NumPy's arrays and numbers are; libraries for several kinds of arrays ask it (the array API)."""
+        """The device of NumPy's arrays and numbers, for libraries with several kinds of arrays (array API)."""
         return "cpu"
 
     @property
@@ -130,9 +130,8 @@ class Traced:
         handler = FUNCTIONS.get(function)
         if handler is None:
             refuse_function(numpy_name(function), "it has no traced form")
-        if getattr(function, "_implementation", function).__module__ in CALLING_METHODS and any(
-            map(has_operators, map(type, args))
-        ):
+        module = getattr(function, "_implementation", function).__module__
+        if module in CALLING_METHODS and any(map(has_operators, map(type, args))):
             refuse_function(numpy_name(function), "another argument has labels, which would be lost")
         start = len(self.scope.graph.marks)
         result = handler(*args, **kwargs)
@@ -149,18 +148,18 @@ class Traced:
         if any(hasattr(type(value), "_rmatmul_dispatch") for value in inputs):
             return SPARSE[0](ufunc, inputs)
         if any(map(is_left_to, inputs)):
-            return NotImplemented  # such a class aligns labels or converts units, and asks again for what is in them
+            return NotImplemented  # such a class aligns labels or converts units, and calls again with the contents
         start = len(self.scope.graph.marks)
         result = UFUNC_METHODS[method](ufunc, inputs, kwargs)
         self.scope.graph.place_all(start, user_frame)
         return result
 
     def _sympy_(self) -> Any:
-        """Return an expression that stands for this value in SymPy functions; operators get none, and then ask here."""
+        """Return an expression for SymPy functions; operators get none, and then call the traced value."""
         if equality_asks():
             return Equal(self)
         if operator_asks():
-            raise AnsweredError("a traced value met an operator of SymPy")  # which is caught there
+            raise AnsweredError("a traced value met an operator of SymPy")  # SymPy catches it
         node: int | None = getattr(self, "node", None)
         if node is None:
             raise SymPyRefusalError(
@@ -173,9 +172,9 @@ class Traced:
 
 
 def has_operators(kind: type) -> bool:
-    """Whether a class of the user's or of another library answers NumPy's functions and operators by rules of its own.
+    """Whether a user's or another library's class answers NumPy's functions and operators by its own rules.
 
-    Labels (pandas, xarray), units (pint, astropy), objects that stand for the user's (`acting`).
+    Labels (pandas, xarray), units (pint, astropy), wrappers of the user's objects (`acting`).
 
     >>> has_operators(np.ndarray), has_operators(Traced), has_operators(float)
     (False, False, False)
@@ -184,7 +183,7 @@ def has_operators(kind: type) -> bool:
 
 
 def is_left_to(value: Any) -> bool:
-    """Whether an operator is left to the class of its other operand; TraceError where that holds plain numbers only."""
+    """Whether the class of the other operand answers an operator; TraceError if that holds plain numbers only."""
     if not has_operators(type(value)):
         return False
     if isinstance(value, np.ndarray):
@@ -198,7 +197,7 @@ def is_left_to(value: Any) -> bool:
 
 
 def numpy_name(function: Callable[..., Any]) -> str:
-    """Return how a NumPy function is written in code: np.linalg.eig."""
+    """Return the spelling of a NumPy function in code: np.linalg.eig."""
     return f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
 
 
@@ -222,9 +221,9 @@ def refuse_number(kind: str, do: str = "", error: type[NumberError] = NumberErro
 
 
 def takes_no_error() -> bool:
-    """Whether SciPy's C code asks for a number and does harm where an error comes in its place.
+    """Whether SciPy's C code asks for a number and an error would do harm.
 
-    That of `bisplev` frees memory that is not its own; MINPACK's prints the errors of its callbacks.
+    `bisplev` would free memory that is not its own; MINPACK prints the errors of its callbacks.
     """
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and is_ours(frame.f_code.co_filename):
@@ -233,9 +232,9 @@ def takes_no_error() -> bool:
 
 
 def refuse_attribute(kind: str, original: type, name: str) -> NoReturn:
-    """Raise the AttributeError for a missing attribute; a TraceError too where the user's code would find one.
+    """Raise the AttributeError for a missing attribute; also a TraceError if user code would find one on numbers.
 
-    Libraries that look for protocols (dunder names) and for `dtype` see what they would see of any other class.
+    Libraries that look for protocols (dunder names) and for `dtype` get the answer of an ordinary class.
     """
     if hasattr(original, name) and not name.startswith("__") and not is_library(sys._getframe(2).f_code.co_filename):
         raise MissingAttributeError(

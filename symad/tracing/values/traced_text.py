@@ -1,7 +1,7 @@
 """The text of a traced value: it can be printed, kept and joined, but not read.
 
 `float(str(x))`, `str(x) == "nan"` and `repr(x)[0] == "-"` would read marks that no number has (`~` before the digits,
-names of symbols), and go on along a path that no number takes.
+names of symbols), and continue on a path that no number takes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from symad.tracing.calling.user_place import is_installed, is_library, user_plac
 
 
 class TracedText(str):
-    """Text that the user's code cannot read while it is traced; packages that print it can."""
+    """Text that user code cannot read during a trace. Packages that print it can."""
 
     __slots__ = ()
 

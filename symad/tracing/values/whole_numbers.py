@@ -20,14 +20,14 @@ from symad.tracing.values.constant_nodes import constant, is_boolean
 _Part = TypeVar("_Part", OperandAccess, int)
 
 _ROUNDED = frozenset({sp.floor, sp.ceiling, h.trunc, h.rint})
-SIGNED = frozenset({"matmul", "multiply", "negative", "remainder", "floor_divide"})  # which can give -0.0 of floats
+SIGNED = frozenset({"matmul", "multiply", "negative", "remainder", "floor_divide"})  # which can be -0.0 for floats
 OF_INTEGERS = SIGNED | {"add", "subtract", "matmul", "absolute", "positive", "maximum", "minimum", "sign",
                        "square", "power"}  # fmt: skip
-_KEPT = frozenset({sp.Add, sp.Mul, sp.Mod, sp.Max, sp.Min, sp.Abs, sp.Piecewise, h.Alias})  # whole, where operands are
+_KEPT = frozenset({sp.Add, sp.Mul, sp.Mod, sp.Max, sp.Min, sp.Abs, sp.Piecewise, h.Alias})  # whole if the operands are
 
 
 def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
-    """Whether nodes are rounded numbers and whole constants, and sums, products, remainders and choices of these.
+    """Whether nodes are rounded numbers and whole constants, or sums, products, remainders and choices of these.
 
     >>> graph = Graph()
     >>> x = graph.leaf(sp.Symbol("x"))
@@ -69,7 +69,7 @@ def are_whole(graph: Graph, nodes: npt.NDArray[np.int64] | int) -> bool:
 
 
 def as_integer(value: Any) -> Any:
-    """Return a traced number that is an int in Python, not a float: what int(x), round(x) and math.floor(x) make.
+    """Return a traced number as an int of Python: the result of int(x), round(x) and math.floor(x).
 
     An int is never -0.0: 0 is added.
     """
@@ -77,15 +77,15 @@ def as_integer(value: Any) -> Any:
     if node is None:
         return value
     graph = value.scope.graph
-    made = unsigned(graph, node)
-    if made in graph.numpys:
-        made = graph.alias(made)
-    graph.integers.add(made)
-    return value if made == node else type(value)(made, value.scope)
+    whole = unsigned(graph, node)
+    if whole in graph.numpys:
+        whole = graph.alias(whole)
+    graph.integers.add(whole)
+    return value if whole == node else type(value)(whole, value.scope)
 
 
 def unsigned(graph: Graph, node: int) -> int:
-    """Return a number plus 0, which makes 0.0 of -0.0; constants are folded.
+    """Return a number plus 0, which turns -0.0 into 0.0; constants are folded.
 
     >>> graph = Graph()
     >>> graph.atoms[unsigned(graph, graph.number(-0.0))]
@@ -97,19 +97,19 @@ def unsigned(graph: Graph, node: int) -> int:
     return graph.pair(sp.Add, node, graph.number(0))
 
 
-def keeping_integers(graph: Graph, name: str, made: int, operands: Sequence[int]) -> int:
-    """Return the result of a ufunc of numbers, noted as an int where all of these are ints, and never -0.0 then."""
+def keeping_integers(graph: Graph, name: str, result: int, operands: Sequence[int]) -> int:
+    """Return the result of a ufunc of numbers, noted as an int (and so never -0.0) if all operands are ints."""
     if name not in OF_INTEGERS or not all(_is_noted(graph, node) for node in operands):
-        return made
+        return result
     if name == "power" and not (type(exponent := constant(graph, operands[1])) is int and exponent >= 0):
-        return made
+        return result
     if name in SIGNED:
-        made = unsigned(graph, made)
-    if constant(graph, made) is None:
-        graph.integers.add(made)
+        result = unsigned(graph, result)
+    if constant(graph, result) is None:
+        graph.integers.add(result)
         if any(node in graph.numpys for node in operands):
-            graph.numpys.add(made)
-    return made
+            graph.numpys.add(result)
+    return result
 
 
 def _is_noted(graph: Graph, node: int) -> bool:
@@ -117,7 +117,7 @@ def _is_noted(graph: Graph, node: int) -> bool:
 
 
 def note_integers(graph: Graph, nodes: Nodes) -> Nodes:
-    """Note nodes as ints, of array nodes the first one only; return them."""
+    """Note nodes as ints (of array nodes the first one); return them."""
     reading = graph.arrays.reading(nodes)
     noted = [*reading.single_nodes, *(array.first for array in reading.array_nodes)]
     graph.integers.update(noted)
@@ -134,7 +134,7 @@ def are_noted(graph: Graph, nodes: Nodes) -> bool:
 
 
 def is_numpys(graph: Graph, node: int) -> bool:
-    """Whether an integer is one of NumPy's: it was made by NumPy, or of such a number."""
+    """Whether an integer is one of NumPy's: made by NumPy, or from such a number."""
     waiting, seen = [node], set[int]()
     while waiting:
         part = waiting.pop()
@@ -142,26 +142,29 @@ def is_numpys(graph: Graph, node: int) -> bool:
         if part in graph.numpys or (is_boolean(graph, part) and part not in graph.floats):
             return True
         if part not in seen and part not in graph.integers:
-            counts = head is sp.Piecewise and [constant(graph, each) for each in operands[::2]] == [1, 0]  # of a truth
+            counts = head is sp.Piecewise and [constant(graph, value) for value in operands[::2]] == [
+                1,
+                0,
+            ]  # of a truth
             waiting += operands[1:2] if counts else _numbers_among(head, operands)
         seen.add(part)
     return False
 
 
 def is_integer(graph: Graph, node: int) -> bool:
-    """Whether a number is made of those that are ints in Python, and of whole constants, by what keeps them whole.
+    """Whether a number is made from ints of Python and whole constants by operations that keep them whole.
 
-    Quotients are, where they are rounded: `n // 2` is an int, and `n / 2` a float.
+    Rounded quotients are: `n // 2` is an int, and `n / 2` a float.
     """
     waiting, seen = [(node, False)], set[tuple[int, bool]]()  # and whether it is rounded
     while waiting:
-        pair = each, rounded = waiting.pop()
-        if pair in seen or each in graph.integers:
+        pair = current, rounded = waiting.pop()
+        if pair in seen or current in graph.integers:
             continue
         seen.add(pair)
-        head, operands = graph.heads[each], graph.operands[each]
+        head, operands = graph.heads[current], graph.operands[current]
         if not operands:
-            if type(constant(graph, each)) not in ((int, Fraction) if rounded else (int,)):
+            if type(constant(graph, current)) not in ((int, Fraction) if rounded else (int,)):
                 return False
         elif head in _KEPT or head in _ROUNDED:
             waiting += [(part, rounded or head in _ROUNDED) for part in _numbers_among(head, operands)]
@@ -173,7 +176,7 @@ def is_integer(graph: Graph, node: int) -> bool:
 
 
 def note_whole(graph: Graph, body: Program, slots: Sequence[Nodes], made: Nodes) -> None:
-    """Have a graph note that leaves which a body makes are whole numbers, where they are made of such."""
+    """Note in a graph that the leaves of a body are whole numbers, if they are made from such."""
     if not graph.whole:
         return
     whole = {row for row, atom in body.atoms.items() if isinstance(atom, sp.Integer)}
@@ -201,5 +204,5 @@ def _is_whole(array: ArrayNode) -> bool:
 
 
 def _numbers_among(head: Head | None, operands: tuple[_Part, ...]) -> tuple[_Part, ...]:
-    """Return the operands that the result may be, or is made of: not the conditions of a choice."""
+    """Return the operands that the result consists of: not the conditions of a choice."""
     return operands[::2] if head is sp.Piecewise else operands

@@ -1,7 +1,7 @@
 """The whole number behind a traced value, where Python needs one: an index, a count, a key.
 
-On numbers it follows the value. Where all paths of a function are followed, each number that it can be is a path of its
-own: those between the bounds that it has by how it was made, among the places of the container that is asked.
+On numbers it follows the value. If all paths of a function are followed, each possible number is a path: those between
+the bounds of the node, among the places of the indexed container.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from symad.tracing.values.whole_numbers import is_integer
 
 
 class NoNumberError(ValueError):
-    """A whole number is none of those that it can be: it is NaN, on a path of its own, on which there is no value."""
+    """A whole number is NaN, on a path of its own, which has no value."""
 
 
 class OutsideError(IndexError):
-    """An index lies outside of its container, on a path of its own."""
+    """An index is out of bounds, on a path of its own."""
 
 
 def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_once: bool = False) -> int:
-    """Return the whole number that a node is, on the path that is followed; the errors above where it is none.
+    """Return the whole number of a node on the current path; the errors above if it has none.
 
-    `kind` says what is asked for, in a refusal; an index is one of the places in its container. A function that is run
-    without stand-ins is run again with them first, unless `at_once`: they keep int(x) and elements of arrays traced.
+    `kind` names the question in a refusal; an index is one of the places in its container. A run without stand-ins is
+    first repeated with them, unless `at_once`: they keep int(x) and elements of arrays traced.
     """
     paths = scope.deciding()
     if paths is None or not is_symbolic(scope, node):
@@ -67,19 +67,19 @@ def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_o
 
 
 def text_of(scope: Scope, node: int, specification: str, frame: FrameType) -> str | None:
-    """Return the text of a whole number that the user's code makes in a frame, on the path that is followed.
+    """Return the text of a whole number that user code makes in a frame, on the current path.
 
-    None where no paths are followed, for other numbers, and for what is only printed or said in an error.
+    None if no paths are followed, for other numbers, and for text that is only printed or part of an error.
     """
     paths, file = scope.deciding(), frame.f_code.co_filename
     if paths is None or is_library(file) or is_installed(file) or not is_integer(scope.graph, node):
         return None
-    if linecache.getline(file, frame.f_lineno).lstrip().startswith(_SAID) or not is_symbolic(scope, node):
+    if linecache.getline(file, frame.f_lineno).lstrip().startswith(_MESSAGES) or not is_symbolic(scope, node):
         return None
     return format(whole_of(scope, node, "the text of a traced whole number"), specification)
 
 
-_SAID = ("print(", "raise ", "assert ", "log", "warnings.")  # how lines begin that only say something
+_MESSAGES = ("print(", "raise ", "assert ", "log", "warnings.")  # beginnings of lines that only print a text
 
 
 def no_value_where(condition: Any, error: NoNumberError | OutsideError) -> None:
@@ -89,9 +89,9 @@ def no_value_where(condition: Any, error: NoNumberError | OutsideError) -> None:
 
 
 def no_value_at(scope: Scope, node: int, error: NoNumberError | OutsideError) -> None:
-    """Note that there is no value where the condition that a node is holds, for which NumPy raises an error.
+    """Note that there is no value where the condition of a node holds, for which NumPy raises an error.
 
-    Where the user's code has a handler around its line the two are paths, and the error is raised on one of them.
+    Inside a handler of the user's both outcomes are paths, and the error is raised on one of them.
     """
     paths = scope.deciding()
     if paths is None:
@@ -105,7 +105,7 @@ def no_value_at(scope: Scope, node: int, error: NoNumberError | OutsideError) ->
 
 
 def key_hash(scope: Scope, node: int) -> int:
-    """Return the hash of the key of a mapping that a whole number is equal to, on the path that is followed."""
+    """Return the hash of the mapping key that equals a whole number, on the current path."""
     paths = scope.deciding()
     if paths is None or not is_symbolic(scope, node):
         return hash(value_of(scope, node))
@@ -137,7 +137,7 @@ def _is_place(scope: Scope, node: int, place: int, bounds: Bounds) -> bool:
 
 
 def _nearest(bounds: Bounds, count: int) -> Sequence[int]:
-    """Return so many whole numbers from the bound that there is, or from 0 to either side."""
+    """Return `count` whole numbers from the finite bound, or from 0 in both directions."""
     if not math.isinf(bounds.low):
         return range(math.ceil(bounds.low), math.ceil(bounds.low) + count)
     if not math.isinf(bounds.high):
