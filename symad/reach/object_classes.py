@@ -63,7 +63,10 @@ def _other(walk: ReachWalk, value: Any, trail: Trail) -> None:
     if package in OURS:
         _of_symad(walk, value, trail)
     elif package == "numba":
-        _of_numba(walk, value, trail)
+        if (python := python_form(value)) is None:
+            walk.stop(f"an object of type {kind.__qualname__}", trail)
+        else:
+            walk.lead([python], trail)
     elif package in HEAVY:
         walk.stop(f"a {kind.__qualname__}", trail)
     elif issubclass(kind, _RANDOM):
@@ -109,14 +112,6 @@ def _of_symad(walk: ReachWalk, value: Any, trail: Trail) -> None:
     held = list((attributes_of(value) or {}).values())
     held += [part for part in _slots(value, _slot_members(type(value))) if part is not _MISSING]
     walk.lead([part for part in held if callable(part) or type(part) is np.ndarray], trail)
-
-
-def _of_numba(walk: ReachWalk, value: Any, trail: Trail) -> None:
-    python = python_form(value)
-    if python is None:
-        walk.stop(f"an object of type {type(value).__qualname__}", trail)
-    else:
-        walk.lead([python], trail)
 
 
 def python_form(value: Any) -> types.FunctionType | None:

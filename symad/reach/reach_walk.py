@@ -336,7 +336,8 @@ class ReachWalk:
             value, attributes = self._attribute(value, name, attributes[0], trail), attributes[1:]
             if value is _MISSING:
                 return
-        if attributes and attributes[0] in EFFECT_NAMES and _is_pure_value(value):
+        owner = value if issubclass(type(value), type) else type(value)
+        if attributes and attributes[0] in EFFECT_NAMES and is_pure(module_of(owner)):
             self.effect(attributes[0], trail)
         if load.is_checked and issubclass(type(value), type):
             value = Checked(value)
@@ -389,8 +390,3 @@ def is_listed(value: Any) -> bool:
 def _is_called(value: Any, name: str) -> bool:
     """Whether a closure of a library function holds something callable. A weak reference is an argument."""
     return (callable(value) and type(value) is not ref) or name == "registry"
-
-
-def _is_pure_value(value: Any) -> bool:
-    kind = type(value)
-    return is_pure(module_of(value if issubclass(kind, type) else kind))

@@ -36,13 +36,13 @@ class StrictKey:
         return repr(self.value)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Whether two values agree in every part; False for values whose parts are unknown, unless they are one object.
 
     >>> same([1, {"a": np.zeros(2)}], [1, {"a": np.zeros(2)}]), same({"a": 1, "b": 2}, {"b": 2, "a": 1})
     (True, False)
     """
-    pairs = [(one, other)]
+    pairs = [(first, second)]
     for a, b in pairs:  # which grows
         if a is b:
             continue
@@ -68,14 +68,14 @@ def same(one: Any, other: Any) -> bool:
 COPIED = 4096  # bytes of arrays that are compared as copies: larger ones are compared in place, which is quicker
 
 
-def same_bytes(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> bool:
+def same_bytes(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays of one shape and type hold the same bytes."""
-    if one.dtype.hasobject or one.nbytes <= COPIED:
-        return one.tobytes() == other.tobytes()
-    if not one.size:
+    if first.dtype.hasobject or first.nbytes <= COPIED:
+        return first.tobytes() == second.tobytes()
+    if not first.size:
         return True
-    kind = np.uint64 if one.nbytes % 8 == 0 else np.uint8
-    words, others = (np.ascontiguousarray(array).reshape(-1).view(np.uint8).view(kind) for array in (one, other))
+    kind = np.uint64 if first.nbytes % 8 == 0 else np.uint8
+    words, others = (np.ascontiguousarray(array).reshape(-1).view(np.uint8).view(kind) for array in (first, second))
     return np.array_equal(words, others)
 
 

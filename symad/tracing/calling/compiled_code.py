@@ -39,7 +39,8 @@ def compiled_function_beside(frame: FrameType | None) -> str:
             continue
         seen.add(id(code))
         for value in _named(code, names, variables):
-            if _is_compiled(value):
+            is_builtin = isinstance(value, BuiltinFunctionType) or type(value).__name__ in _KINDS
+            if is_builtin and _module(value).partition(".")[0] not in _KNOWN:
                 return f"{_module(value)}.{getattr(value, '__name__', '?')}"
             function = value.__func__ if isinstance(value, MethodType) else value
             if isinstance(function, FunctionType) and not _is_passed_over(function.__code__.co_filename):
@@ -54,11 +55,6 @@ def _named(code: CodeType, names: Mapping[str, Any], variables: Mapping[str, Any
         yield value
         if isinstance(value, ModuleType):
             yield from (vars(value).get(attribute) for attribute in code.co_names)
-
-
-def _is_compiled(value: Any) -> bool:
-    is_function = isinstance(value, BuiltinFunctionType) or type(value).__name__ in _KINDS
-    return is_function and _module(value).partition(".")[0] not in _KNOWN
 
 
 def _module(value: Any) -> str:

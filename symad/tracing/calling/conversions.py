@@ -9,29 +9,20 @@ from symad.tracing.calling.user_place import in_library_of_objects, library_func
 from symad.tracing.values.traced import NumberError, StoreError, TextIndexError
 
 _OBJECT_LOOPS = (  # texts of refusals of object arrays
-    "loop of ufunc does not support argument",
-    "Cannot cast ufunc",
-    "Cannot cast array data from dtype('O')",
+    "loop of ufunc does not support argument", "Cannot cast ufunc", "Cannot cast array data from dtype('O')",
     "a traced scalar has no attribute 'dtype'",  # of a sum of objects
-    "not supported for the input types",
-    "No loop matching the specified signature",
-    "must be real number",
+    "not supported for the input types", "No loop matching the specified signature", "must be real number",
     "object arrays are not supported",
     "<class 'numpy.object_'> not inexact",  # of np.finfo, which asks for the digits of an array's numbers
-    "array type dtype('O') not supported",
-    "array type not supported",
-    "data type not supported",
-    "Unsupported array type",
-    "input type 'object' not supported",
-    "'float' object has no attribute 'dtype'",
+    "array type dtype('O') not supported", "array type not supported", "data type not supported",
+    "Unsupported array type", "input type 'object' not supported", "'float' object has no attribute 'dtype'",
     "can't convert type 'Scalar'",
-    "object __array__ method not producing an array",  # of what holds a traced array
+    "object __array__ method not producing an array",  # of an object that holds a traced array
     "can't unbox array from PyObject",  # by numba, which asks for the flags of arrays
     "has no attribute '__array_interface__'",
-    "No matching signature found",  # by Cython, for types that are several
-    "Function call with ambiguous argument types",
-    "Iterator operand or requested dtype holds references",
-)
+    "No matching signature found",  # by Cython, for functions of several types
+    "Function call with ambiguous argument types", "Iterator operand or requested dtype holds references",
+)  # fmt: skip
 STORES = (  # texts of NumPy for a store or an index that failed
     "setting an array element with a sequence", "Error setting single item of array", "only integers, slices",
     "assignment destination is read-only", "output array is read-only",

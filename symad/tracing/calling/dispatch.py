@@ -330,7 +330,6 @@ def _is_generated(f: Any) -> bool:
 
 
 def _has_stand_in(value: Any) -> bool:
-    """Whether a value is a builtin function such as `math.pow` that has a stand-in."""
     return type(value) is BuiltinFunctionType and id(value) in replacements()
 
 

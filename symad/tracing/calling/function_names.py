@@ -10,7 +10,7 @@ from typing import Any
 import sympy as sp
 
 from symad.errors import ArgumentError
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 
 
 def name_of(f: Callable[..., Any]) -> str:
@@ -60,9 +60,8 @@ def check_function(f: object, names: Sequence[str] | None = None) -> None:
             do="give the function itself, and the arguments in the call after it: grad(f)(x)",
         )
     if names is not None and (misfit := _misfit(f, names)):
-        raise ArgumentError(
+        raise refusal(
             f"{name_of(f)} does not take the arguments ({', '.join(names)})",
-            where=user_place(),
             why=misfit,
             do="give a function that does, and a value for each of its arguments",
         )
@@ -103,7 +102,7 @@ def positional(
     try:
         bound = inspect.signature(f).bind(*args, **keywords)
     except TypeError as error:
-        raise ArgumentError(f"a call of {name_of(f)}", where=user_place(), why=str(error)) from None
+        raise refusal(f"a call of {name_of(f)}", why=str(error)) from None
     if bound.kwargs:
         raise ArgumentError(
             f"keyword {next(iter(bound.kwargs))!r} of {name_of(f)}",

@@ -145,7 +145,6 @@ def _is_simple(test: ast.expr) -> bool:
 
 
 def _unbound(names: list[str]) -> list[ast.stmt]:
-    """Return statements that unbind the names without a value."""
     return [
         ast.If(
             ast.Compare(_name(name), [ast.Is()], [ast.Constant(LEFT)]), [ast.Delete([ast.Name(name, ast.Del())])], []

@@ -32,9 +32,9 @@ def as_new_array(value: Any, dtype: Any = None, *, copy: Any = True, order: Any 
 def as_array(value: Any, dtype: Any = None, order: Any = "K", **keywords: Any) -> Any:
     if not isinstance(value, Array):
         return as_new_array(value, dtype, order=order)
-    made = value if dtype is None else value.astype(dtype, copy=False)
-    flags = made.nodes.flags
-    return made if {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True) else made.copy(order)
+    array = value if dtype is None else value.astype(dtype, copy=False)
+    flags = array.nodes.flags
+    return array if {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True) else array.copy(order)
 
 
 _REQUIREMENTS = {
@@ -46,14 +46,14 @@ _REQUIREMENTS = {
 
 def required(a: Any, dtype: Any = None, requirements: Any = None, **_: Any) -> Any:
     """np.require: the array itself if it has these properties, else a copy. Traced arrays are always aligned."""
-    wanted = {_REQUIREMENTS[name.upper()] for name in requirements or ()}
-    if {"C", "F"} <= wanted:
+    properties = {_REQUIREMENTS[name.upper()] for name in requirements or ()}
+    if {"C", "F"} <= properties:
         raise ValueError('Cannot specify both "C" and "F" order')
-    made = as_array(a, dtype, next(iter(wanted & {"C", "F"}), "A"))
-    nodes = made.nodes if isinstance(made, Array) else np.zeros(())
-    if "O" in wanted and made is a:
+    array = as_array(a, dtype, next(iter(properties & {"C", "F"}), "A"))
+    nodes = array.nodes if isinstance(array, Array) else np.zeros(())
+    if "O" in properties and array is a:
         refuse_function("np.require with 'O'", "it is not known whether NumPy's array is a view", "write a.copy()")
-    return made if nodes.flags.writeable or "W" not in wanted else made.copy("A")
+    return array if nodes.flags.writeable or "W" not in properties else array.copy("A")
 
 
 def from_iterable(values: Any, dtype: Any, count: int = -1, **keywords: Any) -> Any:

@@ -66,7 +66,6 @@ def _extremum(original: Function, is_better: Callable[[Any, Any], Any]) -> Funct
 
 
 def _has_numbers(values: list[Any]) -> bool:
-    """Whether values are numbers, traced ones among them."""
     numbers = all(isinstance(value, Scalar | int | float | np.number) for value in values)
     return numbers and any(type(value) is Scalar for value in values)
 

@@ -120,7 +120,6 @@ def _names_of(code: CodeType) -> tuple[frozenset[str], frozenset[str]] | None:
 
 @lru_cache(maxsize=FILES)
 def _rebound(code: CodeType) -> frozenset[str]:
-    """Return the variables of enclosing functions that code rebinds."""
     steps = (step for part in codes_of(code) for step in dis.get_instructions(part))
     return frozenset(step.argval for step in steps if step.opname in ("STORE_DEREF", "DELETE_DEREF"))
 

@@ -181,20 +181,20 @@ def _place_of(code: CodeType, tree: ast.Module | None) -> int | None:
     return next((place for place, part in enumerate(alike) if _is_same(part, code)), None)
 
 
-def _begins_as(one: CodeType, other: CodeType) -> bool:
-    return (one.co_name, one.co_firstlineno) == (other.co_name, other.co_firstlineno)
+def _begins_as(code: CodeType, other: CodeType) -> bool:
+    return (code.co_name, code.co_firstlineno) == (other.co_name, other.co_firstlineno)
 
 
-def _is_same(one: CodeType, other: CodeType) -> bool:
+def _is_same(code: CodeType, other: CodeType) -> bool:
     """Whether two pieces of code agree except in their names and files."""
     parts = ("co_code", "co_names", "co_freevars", "co_varnames", "co_linetable")
-    if any(getattr(one, part) != getattr(other, part) for part in parts):
+    if any(getattr(code, part) != getattr(other, part) for part in parts):
         return False
-    return len(one.co_consts) == len(other.co_consts) and all(
+    return len(code.co_consts) == len(other.co_consts) and all(
         _is_same(a, b)
         if isinstance(a, CodeType) and isinstance(b, CodeType)
         else (type(a), repr(a)) == (type(b), repr(b))
-        for a, b in zip(one.co_consts, other.co_consts, strict=True)
+        for a, b in zip(code.co_consts, other.co_consts, strict=True)
     )
 
 

@@ -17,22 +17,13 @@ def key_of(code: CodeType) -> Key:
 
 
 class Dispatcher(Protocol):
-    """The replacements in rewritten code (see `dispatch`)."""
+    """The replacements in rewritten code (see `dispatch`), by the functions below."""
 
-    def callee(self, f: Any) -> Any:
-        """Return the function that is called in place of f."""
-
-    def value(self, value: Any) -> Any:
-        """Return the replacement of an operand."""
-
-    def item(self, value: Any) -> Any:
-        """Return the replacement of an object that is indexed."""
-
-    def place(self, value: Any) -> Any:
-        """Return the replacement of an object one of whose items is set."""
-
-    def result(self, operator_name: str, left: Any, right: Any) -> Any:
-        """Return the result of an operator on two operands."""
+    def callee(self, f: Any) -> Any: ...
+    def value(self, value: Any) -> Any: ...
+    def item(self, value: Any) -> Any: ...
+    def place(self, value: Any) -> Any: ...
+    def result(self, operator_name: str, left: Any, right: Any) -> Any: ...
 
 
 running: ContextVar[Dispatcher | None] = ContextVar("symad_running_dispatcher", default=None)

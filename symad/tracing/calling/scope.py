@@ -22,30 +22,19 @@ from symad.tracing.calling.user_place import user_place
 
 
 class Following(Protocol):
-    """The exploration of all paths of a function: it answers conditions without a number (see `control.paths`)."""
+    """The exploration of all paths of a function, as values ask it; its methods are those of `control.paths.Paths`."""
 
     limit: int
     of_captured: bool  # whether it answers for values of the scopes around too
     has_lengths: bool  # whether lengths of arrays were decided on this path
     has_no_number: bool  # whether a whole number was NaN or out of bounds on this path
 
-    def decide(self, node: int) -> bool:
-        """Return the truth value of a condition on the current path."""
-
-    def repeats(self) -> None:
-        """Note that the user's line asks for an unbounded count, which is followed up to the limit."""
-
-    def end(self) -> NoReturn:
-        """End this path without a value at the limit of a count, and note that the user has to be warned."""
-
-    def bounds(self, node: int) -> Any:
-        """Return the bounds of a node under the conditions of this path (`values.bounds.Bounds`)."""
-
-    def has_no_value(self, guards: tuple[int | None, ...]) -> None:
-        """Note that the function has no value on this path where one of the guards holds."""
-
-    def merge(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Return the result of a call with the paths inside it merged, if the user's code cannot tell."""
+    def decide(self, node: int) -> bool: ...
+    def repeats(self) -> None: ...
+    def end(self) -> NoReturn: ...
+    def bounds(self, node: int) -> Any: ...
+    def has_no_value(self, guards: tuple[int | None, ...]) -> None: ...
+    def merge(self, f: Callable[..., Any], args: tuple[Any, ...], keywords: dict[str, Any]) -> Any: ...
 
 
 _lines: ContextVar[bool] = ContextVar("symad_source_lines", default=True)

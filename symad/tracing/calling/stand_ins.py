@@ -96,7 +96,6 @@ def stand_in(original: Function, traced_form: Function) -> Function:
 
 
 def _has_selection(args: Iterable[Any]) -> bool:
-    """Whether there is a selection, which answers NumPy's functions itself."""
     return any(type(value) is Selection for value in args)
 
 

@@ -35,9 +35,9 @@ class Transformed(partial[Any]):
 
     def with_function(self, function: Function) -> Transformed:
         """Return the same with another function inside."""
-        made = type(self)(function)
-        vars(made).update(vars(self))
-        return made
+        twin = type(self)(function)
+        vars(twin).update(vars(self))
+        return twin
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)

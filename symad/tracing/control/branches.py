@@ -9,11 +9,10 @@ import numpy as np
 import sympy as sp
 
 import symad.tracing.values.containers as containers
-from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import check_function, name_of
 from symad.tracing.calling.recorded_errors import discarding_recorded_errors
 from symad.tracing.calling.scope import Scope, open_scope
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.control.merging import merged
 from symad.tracing.values.known_numbers import SymbolicValueError, value_of
 from symad.tracing.values.node_operands import nodes_of, scope_of
@@ -42,9 +41,8 @@ def cond(predicate: Any, if_true: Function, if_false: Function, *operands: Any) 
     check_function(if_true)
     check_function(if_false)
     if np.shape(predicate) != ():
-        raise ArgumentError(
+        raise refusal(
             f"a predicate of shape {np.shape(predicate)} for cond",
-            where=user_place(),
             why="cond takes one of two branches, for all elements",
             do="use np.where for a choice of each element",
         )
@@ -78,9 +76,8 @@ def _merged(scope: Scope, predicate: Any, results: tuple[Any, Any], branches: tu
     holds, fails = (lift_result(scope, *pair) for pair in zip(results, map(name_of, branches), strict=True))
     if not holds.is_like(fails):
         first, second = (f"{tree.structure} of shapes {tree.shapes}" for tree in (holds, fails))
-        raise ArgumentError(
+        raise refusal(
             f"the branches of cond return {first} and {second}",
-            where=user_place(),
             why=f"what {name_of(branches[0])} and {name_of(branches[1])} return is merged leaf by leaf",
             do="return the same structure and shapes from both",
         )

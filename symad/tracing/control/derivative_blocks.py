@@ -117,7 +117,7 @@ class Inner:
         """The inner nodes of these inputs."""
         return [*self.parameters.arrays, *self.inputs[len(self.arguments.arrays) :]]
 
-    def _written(self, program: RolledProgram, found: Sequence[Loop], inputs: list[Nodes], kind: str) -> Taken:
+    def _written(self, program: RolledProgram, loops: Sequence[Loop], inputs: list[Nodes], kind: str) -> Taken:
         shapes = [array.shape for array in program.inputs]
         if shapes != [nodes.shape for nodes in inputs] or not all(buffer.size for buffer in program.buffers):
             raise NotABlockError
@@ -126,7 +126,7 @@ class Inner:
         assert self.scope.loops is not None
         self.scope.loops[object()] = RolledBlock(
             NOTHING, 1, tuple(nodes.ravel() for nodes in inputs), results,
-            origin=f"{kind} of {self.name}", program=program, found=tuple(found),
+            origin=f"{kind} of {self.name}", program=program, found=tuple(loops),
         )  # fmt: skip
         self.graph.place_all(len(self.graph.marks), user_frame)
         shaped = [nodes.reshape(array.shape) for nodes, array in zip(outputs, program.outputs, strict=True)]

@@ -10,10 +10,9 @@ import numpy as np
 import optree
 
 import symad.tracing.values.containers as containers
-from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import argument_names, check_function, name_of, positional
 from symad.tracing.calling.transformed_function import Transformed
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.control.body_shapes import result_shapes
 from symad.tracing.control.reasons import written_if_possible
 from symad.tracing.control.results import FlatContainer, flat_result, refuse_other_form, stacked
@@ -51,8 +50,8 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
             tree, leaves = written_map(f, operands)
             axes = _output_axes(f, out_axes, containers.unflatten(tree.structure, leaves), tree.shapes)
             pairs = zip(leaves, axes, strict=True)
-            moved = [wrap(np.moveaxis(leaf.nodes, 0, axis), leaf.scope) for leaf, axis in pairs]
-            return containers.unflatten(tree.structure, moved)
+            traced = [wrap(np.moveaxis(leaf.nodes, 0, axis), leaf.scope) for leaf, axis in pairs]
+            return containers.unflatten(tree.structure, traced)
         return _unrolled_map(f, operands, out_axes)
 
     transformed = Transformed.of(mapped, f)
@@ -75,18 +74,16 @@ def _unrolled_map(f: Callable[..., Any], operands: Operands, out_axes: Any) -> A
 
 def _operands(f: Callable[..., Any], args: tuple[Any, ...], in_axes: Any) -> Operands:
     if isinstance(in_axes, tuple | list) and len(in_axes) != len(args):
-        raise ArgumentError(
+        raise refusal(
             f"in_axes={in_axes!r} for {len(args)} arguments of {name_of(f)}",
-            where=user_place(),
             do="give one entry for each argument, or one number for all",
         )
     names = paths_of(args, argument_names(f, len(args)))
     entries = tuple(in_axes) if isinstance(in_axes, tuple | list) else (in_axes,) * len(args)
     axes = [axis for part, axis in zip(args, entries, strict=True) for axis in _spread(axis, part, "in_axes")]
     if all(axis is None for axis in axes):
-        raise ArgumentError(
+        raise refusal(
             f"in_axes={in_axes!r}: no argument of {name_of(f)} is taken apart",
-            where=user_place(),
             why="how often it is to be called is the length of an axis",
             do="give at least one argument an axis",
         )
@@ -97,9 +94,8 @@ def _output_axes(f: Callable[..., Any], out_axes: Any, result: Any, shapes: Sequ
     axes = _spread(out_axes, result, "out_axes")
     for axis, shape in zip(axes, shapes, strict=True):
         if axis is None or not -len(shape) - 1 <= axis <= len(shape):
-            raise ArgumentError(
+            raise refusal(
                 f"out_axes={out_axes!r} for a result of {name_of(f)} of shape {shape}",
-                where=user_place(),
                 why="a result of one repetition has one axis less than all of them",
             )
     return [axis for axis in axes if axis is not None]
@@ -111,9 +107,9 @@ def _spread(axes: Any, value: Any, name: str) -> list[int | None]:
     try:
         spread = optree.broadcast_prefix(axes, value, none_is_leaf=True, namespace=NAMESPACE)
     except ValueError as error:
-        raise ArgumentError(f"{name}={axes!r}", where=user_place(), why=f"it does not fit ({error})") from error
+        raise refusal(f"{name}={axes!r}", why=f"it does not fit ({error})") from error
     holders = optree.tree_leaves(value, none_is_leaf=True, namespace=NAMESPACE)
-    found = [axis for axis, leaf in zip(spread, holders, strict=True) if leaf is not None]
-    if len(found) != len(leaves) or any(isinstance(a, bool) or not isinstance(a, int | None) for a in found):
-        raise ArgumentError(f"{name}={axes!r}", where=user_place(), why="an axis is a whole number, or None")
-    return found
+    own_axes = [axis for axis, leaf in zip(spread, holders, strict=True) if leaf is not None]
+    if len(own_axes) != len(leaves) or any(isinstance(a, bool) or not isinstance(a, int | None) for a in own_axes):
+        raise refusal(f"{name}={axes!r}", why="an axis is a whole number, or None")
+    return own_axes

@@ -34,8 +34,8 @@ def reason(changed: str, failure: Exception | None) -> tuple[str, ...]:
     if isinstance(failure, NotOneBodyError):
         return failure.args
     if isinstance(failure, NumberError):
-        what = failure.what.replace("a traced value", "a value that is another one in every repetition")
-        return (f"{what} ({short(failure.where)})",)
+        text = failure.what.replace("a traced value", "a value that is another one in every repetition")
+        return (f"{text} ({short(failure.where)})",)
     if isinstance(failure, WorkbenchError):
         return (f"{failure.what} ({short(failure.where)})" if failure.where else failure.what,)
     if failure is not None:

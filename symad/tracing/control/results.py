@@ -12,9 +12,8 @@ import sympy as sp
 import symad.tracing.values.containers as containers
 from codegen.machine.calls.arguments import has_rules
 from codegen.records import dataclass
-from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import name_of
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.constant_nodes import as_number, is_boolean
 from symad.tracing.values.node_arrays import elementwise, has_truths, homogeneous
@@ -57,18 +56,16 @@ class FlatContainer:
 def flat_result(f: Callable[..., Any], value: Any, *, may_be_none: bool = False) -> FlatContainer:
     """Flatten the result of a body; ArgumentError for None and for a leaf that is no real number."""
     if value is None and not may_be_none:
-        raise ArgumentError(
+        raise refusal(
             f"{name_of(f)} returned None",
-            where=user_place(),
             why="a body has to return the result of its repetition",
             do="return it; a function without a return statement returns None",
         )
     leaves, structure = containers.flatten(value)
     for leaf in leaves:
         if not is_real(leaf):
-            raise ArgumentError(
+            raise refusal(
                 f"{name_of(f)} returned a value of type {type(leaf).__name__}",
-                where=user_place(),
                 why="it is no real number or array of them",
                 do="return numbers, arrays, or containers of them",
             )
@@ -98,9 +95,8 @@ def is_truth(leaf: Any) -> bool:
 def refuse_other_form(f: Callable[..., Any], result: FlatContainer, first: FlatContainer, k: int) -> None:
     """Raise ArgumentError where a repetition returned another structure or shape than the first one."""
     if not result.is_like(first):
-        raise ArgumentError(
+        raise refusal(
             f"{name_of(f)} returned {result} in repetition {k}",
-            where=user_place(),
             why=f"in repetition 0 it returned {first}",
             do="return the same structure and shapes in every repetition",
         )
@@ -144,9 +140,8 @@ def carry_of(value: Any, source: str) -> FlatContainer:
     leaves, structure = containers.flatten(value)
     for leaf in leaves:
         if not is_real(leaf) or is_truth(leaf):
-            raise ArgumentError(
+            raise refusal(
                 f"{source} holds a {'truth value' if is_real(leaf) else f'value of type {type(leaf).__name__}'}",
-                where=user_place(),
                 why="a carry holds real numbers, of one type in all repetitions",
                 do="carry 1.0 and 0.0, and compare with > 0.5" if is_real(leaf) else "carry real numbers and arrays",
             )
@@ -157,9 +152,8 @@ def next_carry(f: Callable[..., Any], value: Any, before: FlatContainer) -> Flat
     """Return the carry that a body returned; ArgumentError where its structure, shape or type is another one."""
     carry = carry_of(value, f"the carry that {name_of(f)} returned")
     if not carry.is_like(before):
-        raise ArgumentError(
+        raise refusal(
             f"{name_of(f)} was given the carry {before} and returned {carry}",
-            where=user_place(),
             why="what a repetition returns is what the next one gets",
             do="return a carry of the structure and shapes of init",
         )

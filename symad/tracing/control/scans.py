@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 import symad.tracing.values.containers as containers
-from symad.errors import ArgumentError
 from symad.tracing.calling.function_names import check_function, name_of
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.control.body_shapes import result_shapes
 from symad.tracing.control.reasons import written_if_possible
 from symad.tracing.control.results import FlatContainer, carry_of, flat_result, next_carry, refuse_other_form, stacked
@@ -54,9 +53,8 @@ def scan(f: Body, init: Any, xs: Any = None, length: Any = None, reverse: bool =
 def pair_of(f: Body, value: Any) -> tuple[Any, Any]:
     """Return what the body of a scan returned as carry and y; ArgumentError for anything but a pair."""
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ArgumentError(
+        raise refusal(
             f"{name_of(f)} returned {'a number' if np.ndim(value) == 0 else 'no pair'} to scan",
-            where=user_place(),
             why="the body of a scan returns a pair: the next carry, and y",
             do="return (carry, y), or (carry, None)",
         )
@@ -86,8 +84,8 @@ def fori_loop(lower: Any, upper: Any, body: Body, init: Any) -> Any:
 def _operands(xs: Any, length: Any) -> Operands:
     count = None if length is None else whole_number(length, "length")
     if count is not None and count < 0:
-        raise ArgumentError(f"length={count}", where=user_place(), why="a body cannot be repeated less than 0 times")
+        raise refusal(f"length={count}", why="a body cannot be repeated less than 0 times")
     if xs is None and count is None:
-        raise ArgumentError("scan without xs and length", where=user_place(), do="give one of them")
+        raise refusal("scan without xs and length", do="give one of them")
     names = containers.paths(xs, "xs")
     return operands_of((xs,), names, [0] * len(names), count)

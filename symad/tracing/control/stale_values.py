@@ -42,46 +42,30 @@ NAMED = 3  # changed objects in a message
 UNKNOWN = -1  # a node that differs, but not which
 
 _WORDS: dict[str, tuple[str, str, str]] = {
-    "random": (
-        "draws a random number",
+    "random": ("draws a random number",
         "it is drawn while the function is traced, and is a constant from then on",
-        "pass it as an argument, or say freeze=True to keep the one that was drawn",
-    ),
-    "clock": (
-        "reads the clock",
+        "pass it as an argument, or say freeze=True to keep the one that was drawn"),
+    "clock": ("reads the clock",
         "the time is that of tracing, and a constant from then on",
-        "pass it as an argument, or say freeze=True to keep that time",
-    ),
-    "date": (
-        "reads the date",
+        "pass it as an argument, or say freeze=True to keep that time"),
+    "date": ("reads the date",
         "the date is that of tracing, and a constant from then on",
-        "pass it as an argument, or say freeze=True to keep that date",
-    ),
-    "file": (
-        "opens a file",
+        "pass it as an argument, or say freeze=True to keep that date"),
+    "file": ("opens a file",
         "it is opened while the function is traced, and what was read is a constant from then on",
-        "read it outside, and pass what is in it as an argument; or say freeze=True to keep what was read",
-    ),
-    "path": (
-        "asks for a file or a folder",
+        "read it outside, and pass what is in it as an argument; or say freeze=True to keep what was read"),
+    "path": ("asks for a file or a folder",
         "the answer is that of tracing, and a constant from then on",
-        "ask outside, and pass the answer as an argument; or say freeze=True to keep it",
-    ),
-    "environment": (
-        "reads the environment",
+        "ask outside, and pass the answer as an argument; or say freeze=True to keep it"),
+    "environment": ("reads the environment",
         "the variable is read while the function is traced, and a constant from then on",
-        "pass its value as an argument, or say freeze=True to keep what was read",
-    ),
-    "state": (
-        "changes what it reads",
+        "pass its value as an argument, or say freeze=True to keep what was read"),
+    "state": ("changes what it reads",
         "each call of it finds something else, and what was made of it keeps what one of them found",
-        "pass it as an argument and return it, or say freeze=True to keep what was found",
-    ),
-    "other": (
-        "computes something else each time it is traced",
+        "pass it as an argument and return it, or say freeze=True to keep what was found"),
+    "other": ("computes something else each time it is traced",
         "what was made of it keeps what it computed once",
-        "pass what differs as an argument, or say freeze=True to keep what was found",
-    ),
+        "pass what differs as an argument, or say freeze=True to keep what was found"),
 }  # fmt: skip
 _WORDS["now"] = _WORDS["clock"]
 _GENERATORS = (np.random.Generator, np.random.RandomState, random.Random)

@@ -151,7 +151,6 @@ def branched(
 def _merged(
     paths: Paths, step: Callable[..., Any], args: tuple[Any, ...], once: Callable[[], Any], stores: bool
 ) -> Any:
-    """Return flags and variables after a step, with its paths merged."""
     paths.count_merged_step()
     results = StepResults if stores else _StepResultsOfArrays
     return paths.merge(step, args, {}, run=once, results=results, hidden=True)

@@ -12,8 +12,7 @@ import symad.tracing.values.containers as containers
 from codegen.expressions.sympy_in import entries
 from codegen.machine.calls.arguments import refuse_rules
 from codegen.records import dataclass
-from symad.errors import ArgumentError
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.values.array import Array, wrap
 from symad.tracing.values.node_operands import has_own_rules
 from symad.tracing.values.node_trees import object_array
@@ -50,14 +49,13 @@ def operands_of(arrays: Any, names: Sequence[str], axes: Sequence[int | None], c
     ]
     lengths = {name: leaf.shape[0] for name, leaf, axis in zip(names, moved, axes, strict=True) if axis is not None}
     if len(set(lengths.values()) | ({count} - {None})) > 1:
-        raise ArgumentError(
+        raise refusal(
             "arrays of different lengths: " + ", ".join(f"{name} has {length}" for name, length in lengths.items()),
-            where=user_place(),
             why="repetition k takes piece k of each" + ("" if count is None else f", and there are to be {count}"),
         )
     repetitions = next(iter(lengths.values()), count)
     if repetitions is None:
-        raise ArgumentError("nothing to repeat over", where=user_place(), do="pass at least one array")
+        raise refusal("nothing to repeat over", do="pass at least one array")
     return Operands(structure, tuple(moved), tuple(axis is not None for axis in axes), repetitions)
 
 
@@ -66,9 +64,8 @@ def whole_number(value: Any, name: str) -> int:
     if isinstance(value, int | np.integer | sp.Integer) and not isinstance(value, bool | Traced):
         return int(value)
     traced = isinstance(value, Traced)
-    raise ArgumentError(
+    raise refusal(
         f"{name} is {'a traced value' if traced else f'{value!r}, of type {type(value).__name__}'}",
-        where=user_place(),
         why="how often a body is repeated is a whole number that is known while the function is traced",
         do="use while_loop with max_steps where it depends on a value" if traced else "pass an int",
     )
@@ -78,9 +75,8 @@ def _axis_first(leaf: Any, name: str, axis: int) -> Any:
     """Return a leaf as an array, plain or traced, with an axis moved to the front."""
     array = _as_array(leaf, name)
     if not -array.ndim <= axis < array.ndim:
-        raise ArgumentError(
+        raise refusal(
             f"axis {axis} of {name}, which has shape {array.shape}",
-            where=user_place(),
             why="a scalar cannot be taken apart" if array.ndim == 0 else "there is no such axis",
             do="make an array of a list: np.array([...]), or np.stack of traced values" if array.ndim == 0 else "",
         )
@@ -97,9 +93,8 @@ def _as_array(leaf: Any, name: str) -> Any:
     refuse_rules(leaf, name)
     array = object_array([leaf], ()) if isinstance(leaf, sp.Basic) else np.asarray(leaf)
     if array.dtype.kind not in "biufO" or has_own_rules(leaf):
-        raise ArgumentError(
+        raise refusal(
             f"{name} is of type {type(leaf).__name__} ({array.dtype})",
-            where=user_place(),
             why="it is no array of real numbers",
             do="pass arrays of real numbers or expressions",
         )

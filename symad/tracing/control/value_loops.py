@@ -29,7 +29,9 @@ def repeated(step: Step, initial: Any, limit: int, *reached: Any) -> Any:
     `reached` are the functions that the steps call. The carry must not be differentiated.
     """
     carry = carry_of(initial, "the beginning")
-    home = _home()
+    scope = innermost_scope()
+    around = () if scope is None or scope.gather is not None else scope.chain()
+    home = next((outer for outer in around if outer.loops is not None), None)  # not through derivatives inside
     if home is not None:
         with suppress(NotOneBodyError):
             return _written(step, carry, limit, home, reached)
@@ -41,14 +43,6 @@ def repeated(step: Step, initial: Any, limit: int, *reached: Any) -> Any:
         carry = FlatContainer([np.where(going, new, old) for new, old in pairs], carry.structure)
         going = np.logical_and(going, np.logical_not(done))
     return carry.whole
-
-
-def _home() -> Scope | None:
-    """Return the innermost scope that keeps loops, outside of the derivatives that are taken in it."""
-    scope = innermost_scope()
-    if scope is None or scope.gather is not None:
-        return None
-    return next((around for around in scope.chain() if around.loops is not None), None)
 
 
 def _written(step: Step, carry: FlatContainer, limit: int, home: Scope, reached: tuple[Any, ...]) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from symad.errors import ArgumentError, TraceError
+from symad.errors import TraceError
 from symad.tracing.calling.function_names import check_function, name_of
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal, user_place
 from symad.tracing.control.branches import cond as choose, truth
 from symad.tracing.control.reasons import written_if_possible
 from symad.tracing.control.results import FlatContainer, carry_of, is_real, next_carry
@@ -37,7 +37,7 @@ def while_loop(cond: Callable[[Any], Any], body: Body, init: Any, max_steps: int
     check_function(body, ("carry",))
     limit = None if max_steps is None else whole_number(max_steps, "max_steps")
     if limit is not None and limit < 0:
-        raise ArgumentError(f"max_steps={limit}", where=user_place(), why="a number of steps is not negative")
+        raise refusal(f"max_steps={limit}", why="a number of steps is not negative")
     carry = carry_of(init, "init")
     with written_if_possible():
         return _search(cond, body, carry) if limit is None else _masked_chain(cond, body, carry, limit)
@@ -104,9 +104,8 @@ def predicate_of(cond: Callable[[Any], Any], carry: FlatContainer) -> Any:
     """Return the condition on a carry; ArgumentError unless it is one truth value."""
     holds = cond(carry.refill(carry.leaves))
     if holds is None or np.shape(holds) != () or not (is_real(holds) or isinstance(holds, sp.Basic)):
-        raise ArgumentError(
+        raise refusal(
             f"{name_of(cond)} returned {'None' if holds is None else f'a value of shape {np.shape(holds)}'}",
-            where=user_place(),
             why="the condition of while_loop is one truth value",
             do="use np.any or np.all for a condition on all elements",
         )

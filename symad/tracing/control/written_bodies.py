@@ -168,7 +168,7 @@ def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any], *, of
     around = inner.paths if isinstance(inner.paths, Paths) else None
     limit = MAX_PATHS if around is None else around.limit
     inner.paths = paths = Paths(inner, limit, name_of(f), around, of_captured=of_captured)
-    tree = paths.explore(run, lambda found: lift(inner, found, paths_of((found,), ["result"]), role="result"))
+    tree = paths.explore(run, lambda value: lift(inner, value, paths_of((value,), ["result"]), role="result"))
     for scope in inner.chain():
         scope.raises = scope.raises or paths.raises
     return with_nan(inner.graph, tree, paths.without_value())
@@ -333,8 +333,8 @@ def leaves(graph: Graph, count: int) -> Nodes:
 def read_by(loop: Loop) -> list[int]:
     """Return the nodes that a loop reads."""
     columns = [column for column in (*loop.reads, *(use.initial for use in loop.carries)) if is_nodes(column)]
-    found: list[int] = distinct(np.concatenate([distinct(column) for column in columns])).tolist() if columns else []
-    return found
+    nodes: list[int] = distinct(np.concatenate([distinct(column) for column in columns])).tolist() if columns else []
+    return nodes
 
 
 def origin() -> str:

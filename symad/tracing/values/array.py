@@ -388,7 +388,6 @@ def _place(key: Scalar) -> int:
 
 
 def _is_axis_mask(part: Any) -> bool:
-    """Whether a part of a key is a traced mask of one axis."""
     return type(part) is Array and part.ndim == 1 and all_truths(part.scope.graph, part.nodes)
 
 

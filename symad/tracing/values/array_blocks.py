@@ -92,17 +92,17 @@ def given_of(graph: Graph, operands: Sequence[Nodes]) -> tuple[Kind | sp.Basic, 
     return _slots(graph, operands, kinds_of(graph, operands))
 
 
-def exactly(given: Sequence[Kind | sp.Basic]) -> tuple[Any, ...]:
+def exactly(kinds: Sequence[Kind | sp.Basic]) -> tuple[Any, ...]:
     """Return what distinguishes equal atoms of different type or precision."""
-    return tuple(atom_key(part) for part in given if isinstance(part, sp.Basic))
+    return tuple(atom_key(part) for part in kinds if isinstance(part, sp.Basic))
 
 
-def shared_template_of(build: Build, given: tuple[Kind | sp.Basic, ...]) -> tuple[SlotGraph, list[int], int]:
+def shared_template_of(build: Build, kinds: tuple[Kind | sp.Basic, ...]) -> tuple[SlotGraph, list[int], int]:
     """Return the same for operands given by their kinds, or (constants) by their atoms.
 
     The template is shared, and must not be changed.
     """
-    return _known_template(build, given, exactly(given))
+    return _known_template(build, kinds, exactly(kinds))
 
 
 def _slots(graph: Graph, operands: Sequence[Nodes], kinds: Sequence[Kind | None]) -> tuple[Kind | sp.Basic, ...]:
@@ -113,19 +113,19 @@ def _slots(graph: Graph, operands: Sequence[Nodes], kinds: Sequence[Kind | None]
     )
 
 
-def new_template(build: Build, given: Sequence[Kind | sp.Basic]) -> tuple[SlotGraph, list[int], int]:
+def new_template(build: Build, kinds: Sequence[Kind | sp.Basic]) -> tuple[SlotGraph, list[int], int]:
     """Return a template that may be changed."""
     template = SlotGraph()
-    slots = [template.leaf(part) if isinstance(part, sp.Basic) else template.slot(part) for part in given]
+    slots = [template.leaf(part) if isinstance(part, sp.Basic) else template.slot(part) for part in kinds]
     return template, slots, build(template, *slots)
 
 
 @lru_cache(maxsize=TEMPLATES)
 def _known_template(
-    build: Build, given: Sequence[Kind | sp.Basic], atoms: Sequence[Any]
+    build: Build, kinds: Sequence[Kind | sp.Basic], atoms: Sequence[Any]
 ) -> tuple[SlotGraph, list[int], int]:
     """Return a cached template; `atoms` tells equal constants apart (`exactly`)."""
-    return new_template(build, given)
+    return new_template(build, kinds)
 
 
 def kinds_of(graph: Graph, operands: Sequence[Nodes]) -> list[Kind | None]:

@@ -33,33 +33,33 @@ _COMPARED = {  # order of the sides that makes a comparison < or <=, and whether
 Known = Callable[[int], Bounds]
 
 
-def bounds_of(graph: Graph, node: int, known: Known | None = None, found: dict[int, Bounds] | None = None) -> Bounds:
+def bounds_of(graph: Graph, node: int, known: Known | None = None, cache: dict[int, Bounds] | None = None) -> Bounds:
     """Return the bounds of a node; `known` returns further bounds of nodes, from the current path.
 
-    Without it, `found` may be kept as a cache.
+    Without it, `cache` may be kept between calls.
 
     >>> graph = Graph()
     >>> down = graph.node(sp.floor, graph.leaf(sp.Symbol("x")))
     >>> tuple(bounds_of(graph, graph.node(sp.Max, graph.node(sp.Mod, down, graph.number(4)), graph.number(1))))
     (1.0, 3.0, True)
     """
-    found = {} if found is None else found
+    cache = {} if cache is None else cache
     stack = [node]
     while stack:
         top = stack[-1]
         operands = _numbers(graph, top)
-        missing = [operand for operand in operands if operand not in found]
+        missing = [operand for operand in operands if operand not in cache]
         if missing:
             stack += missing
             continue
         stack.pop()
-        if top not in found:
-            bounds = _of(graph, top, [found[operand] for operand in operands])
-            found[top] = bounds if known is None else _within(bounds, known(top))
-    return found[node]
+        if top not in cache:
+            bounds = _of(graph, top, [cache[operand] for operand in operands])
+            cache[top] = bounds if known is None else _within(bounds, known(top))
+    return cache[node]
 
 
-def truth_by_bounds(graph: Graph, condition: int, found: dict[int, Bounds]) -> bool | None:
+def truth_by_bounds(graph: Graph, condition: int, cache: dict[int, Bounds]) -> bool | None:
     """Return the truth of a comparison that the bounds of both sides decide, None for any other; NaN makes it false.
 
     >>> graph = Graph()
@@ -71,7 +71,7 @@ def truth_by_bounds(graph: Graph, condition: int, found: dict[int, Bounds]) -> b
     if sides is None:
         return None
     order, strict = sides
-    left, right = (bounds_of(graph, node, found=found) for node in graph.operands[condition][::order])
+    left, right = (bounds_of(graph, node, cache=cache) for node in graph.operands[condition][::order])
     if left.low > right.high or (strict and left.low == right.high):
         return False
     holds = left.high < right.low or (not strict and left.high == right.low)
@@ -91,7 +91,7 @@ def _within(first: Bounds, second: Bounds) -> Bounds:
 
 
 def _of(graph: Graph, node: int, operands: Sequence[Bounds]) -> Bounds:
-    noted = next((bounds for leaves, bounds in graph.whole.items() if node in leaves), None)
+    noted: Bounds | None = next((bounds for leaves, bounds in graph.whole.items() if node in leaves), None)
     if noted is not None:
         return noted
     if is_boolean(graph, node):

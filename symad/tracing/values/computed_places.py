@@ -45,21 +45,21 @@ def ordered(graph: Graph, rows: Nodes, name: str) -> Nodes:
         return np.full(rows.shape, graph.number(0))
     rows = numbers(graph, rows)
     if (writer := _writer(graph)) is not None:
-        (found,) = writer.carried_out(MatrixOperation("order", (count, n)), rows)
-        return _noted(graph, found.reshape(count, n), Bounds(0, n - 1, False))
+        (places,) = writer.carried_out(MatrixOperation("order", (count, n)), rows)
+        return _noted(graph, places.reshape(count, n), Bounds(0, n - 1, False))
     _check_few(name, rows.size * n)
-    each = partial(elementwise, graph)
-    zero, one = (np.array(graph.number(k)) for k in (0, 1))
+    apply = partial(elementwise, graph)
+    zero, unit = (np.array(graph.number(k)) for k in (0, 1))
     first, second = rows[:, :, None], rows[:, None, :]
-    earlier = np.where(np.tri(n, k=-1, dtype=bool), one, zero)[None]  # whether the second stands before the first
-    before = each(op.select, each(UFUNCS["isnan"], second), zero, one)
-    equal = each(op.select, each(UFUNCS["equal"], second, first), earlier, zero)
-    smaller = each(op.select, each(UFUNCS["less"], second, first), one, equal)
-    nan = each(op.select, each(UFUNCS["isnan"], second), earlier, before)
-    ranks = reduce(graph, op.add, each(op.select, each(UFUNCS["isnan"], first), nan, smaller), 2)
-    here = each(UFUNCS["equal"], ranks[:, None, :], _whole(graph, np.arange(n))[None, :, None])
-    found = reduce(graph, op.add, each(op.select, here, _whole(graph, np.arange(n))[None, None, :], zero), 2)
-    return _each_noted(graph, found, Bounds(0, n - 1, False))
+    earlier = np.where(np.tri(n, k=-1, dtype=bool), unit, zero)[None]  # whether the second stands before the first
+    before = apply(op.select, apply(UFUNCS["isnan"], second), zero, unit)
+    equal = apply(op.select, apply(UFUNCS["equal"], second, first), earlier, zero)
+    smaller = apply(op.select, apply(UFUNCS["less"], second, first), unit, equal)
+    nan = apply(op.select, apply(UFUNCS["isnan"], second), earlier, before)
+    ranks = reduce(graph, op.add, apply(op.select, apply(UFUNCS["isnan"], first), nan, smaller), 2)
+    here = apply(UFUNCS["equal"], ranks[:, None, :], _whole(graph, np.arange(n))[None, :, None])
+    places = reduce(graph, op.add, apply(op.select, here, _whole(graph, np.arange(n))[None, None, :], zero), 2)
+    return _each_noted(graph, places, Bounds(0, n - 1, False))
 
 
 def inserted(graph: Graph, keys: Nodes, others: Nodes, right: bool, name: str) -> Nodes:
@@ -69,16 +69,16 @@ def inserted(graph: Graph, keys: Nodes, others: Nodes, right: bool, name: str) -
     keys, others = numbers(graph, keys), numbers(graph, others)
     if (writer := _writer(graph)) is not None:
         kind: MatrixKind = "insertion_right" if right else "insertion"
-        found = writer.carried_out(MatrixOperation(kind, (keys.size, others.size)), keys, others)[0]
-        return _noted(graph, found, Bounds(0, keys.size, False))
+        positions = writer.carried_out(MatrixOperation(kind, (keys.size, others.size)), keys, others)[0]
+        return _noted(graph, positions, Bounds(0, keys.size, False))
     _check_few(name, keys.size * others.size)
-    each = partial(elementwise, graph)
-    zero, one = (np.array(graph.number(k)) for k in (0, 1))
+    apply = partial(elementwise, graph)
+    zero, unit = (np.array(graph.number(k)) for k in (0, 1))
     first, second = keys[None, :], others[:, None]
-    nan = [each(UFUNCS["isnan"], part) for part in (first, second)]
-    held = each(op.select, each(UFUNCS["less_equal" if right else "less"], first, second), one, zero)
-    among = one if right else each(op.select, nan[0], zero, one)
-    places = reduce(graph, op.add, each(op.select, nan[1], among, held), 1)
+    nan = [apply(UFUNCS["isnan"], part) for part in (first, second)]
+    held = apply(op.select, apply(UFUNCS["less_equal" if right else "less"], first, second), unit, zero)
+    among = unit if right else apply(op.select, nan[0], zero, unit)
+    places = reduce(graph, op.add, apply(op.select, nan[1], among, held), 1)
     return _each_noted(graph, places, Bounds(0, keys.size, False))
 
 
@@ -92,18 +92,19 @@ def gathered(graph: Graph, rows: Nodes, places: Nodes, name: str) -> Nodes:
     if not n:
         raise IndexError(f"index is out of bounds for axis 0 with size {n}")
     if (writer := _writer(graph)) is not None:
-        found: Nodes = writer.carried_out(MatrixOperation("gather", (count, n, m)), rows, places)[0].reshape(count, m)
-        return _noted(graph, found, _hull(graph, rows)) if are_whole(graph, rows) else found
+        (flat,) = writer.carried_out(MatrixOperation("gather", (count, n, m)), rows, places)
+        elements: Nodes = flat.reshape(count, m)
+        return _noted(graph, elements, _hull(graph, rows)) if are_whole(graph, rows) else elements
     _check_few(name, count * n * m)
-    each = partial(elementwise, graph)
+    apply = partial(elementwise, graph)
     turned = _from_start(graph, places, n)
-    found = np.full(places.shape, graph.number(math.nan))
+    elements = np.full(places.shape, graph.number(math.nan))
     for k in range(n):
-        here = each(UFUNCS["equal"], turned, np.array(graph.number(k)))
-        found = each(op.select, here, np.broadcast_to(rows[:, k : k + 1], places.shape), found)
+        here = apply(UFUNCS["equal"], turned, np.array(graph.number(k)))
+        elements = apply(op.select, here, np.broadcast_to(rows[:, k : k + 1], places.shape), elements)
     if are_whole(graph, rows):  # except the NaN out of bounds, which is no place either
-        _each_noted(graph, found, _hull(graph, rows))
-    return found
+        _each_noted(graph, elements, _hull(graph, rows))
+    return elements
 
 
 def picked(scope: Scope, nodes: Nodes, key: Any) -> Nodes | None:
@@ -176,18 +177,17 @@ def _letter(part: Any) -> str:
 
 def _is_at(graph: Graph, point: tuple[int, ...], sizes: tuple[int, ...]) -> Nodes:
     """Return for each place of an array whether it is the computed one."""
-    each, found = partial(elementwise, graph), np.array(graph.number(True))
+    apply, is_there = partial(elementwise, graph), np.array(graph.number(True))
     for axis, (node, size) in enumerate(zip(point, sizes, strict=True)):
         own = _whole(graph, np.arange(size)).reshape([size if k == axis else 1 for k in range(len(sizes))])
-        here = each(UFUNCS["equal"], _from_start(graph, np.array(node), size), own)
-        found = here if not axis else each(UFUNCS["logical_and"], found, here)
-    return found
+        here = apply(UFUNCS["equal"], _from_start(graph, np.array(node), size), own)
+        is_there = here if not axis else apply(UFUNCS["logical_and"], is_there, here)
+    return is_there
 
 
 def _from_start(graph: Graph, at: Nodes, size: int) -> Nodes:
-    """Return places counted from the beginning of an axis."""
-    each, zero = partial(elementwise, graph), np.array(graph.number(0))
-    return each(op.select, each(UFUNCS["less"], at, zero), each(op.add, at, np.array(graph.number(size))), at)
+    apply, zero = partial(elementwise, graph), np.array(graph.number(0))
+    return apply(op.select, apply(UFUNCS["less"], at, zero), apply(op.add, at, np.array(graph.number(size))), at)
 
 
 def _no_value_outside(scope: Scope, here: Nodes) -> None:
@@ -199,13 +199,13 @@ def _no_value_outside(scope: Scope, here: Nodes) -> None:
 
 def decide_outside(scope: Scope, places: list[Nodes], sizes: tuple[int, ...]) -> None:
     """Note that there is no value if places are out of bounds. If the code catches that error, it is a path."""
-    graph, each = scope.graph, partial(elementwise, scope.graph)
+    graph, apply = scope.graph, partial(elementwise, scope.graph)
     for at, size in zip(places, sizes, strict=True):
         bounds = _hull(graph, at)
         if -size <= bounds.low and bounds.high < size and not bounds.nan:
             continue
         low, high = (np.array(graph.number(k)) for k in (-size, size))
-        inside = each(UFUNCS["logical_and"], each(UFUNCS["less_equal"], low, at), each(UFUNCS["less"], at, high))
+        inside = apply(UFUNCS["logical_and"], apply(UFUNCS["less_equal"], low, at), apply(UFUNCS["less"], at, high))
         (everywhere,) = reduce(graph, UFUNCS["logical_and"], inside.reshape(-1, 1), 0).tolist()
         outside = OutsideError(f"index is out of bounds for an axis with size {size}")
         no_value_at(scope, UFUNCS["logical_not"](graph, everywhere), outside)
@@ -215,15 +215,15 @@ def _of_axes(graph: Graph, places: list[Nodes], sizes: tuple[int, ...]) -> Nodes
     """Return the places in the flattened array from places along axes; beyond its end if one is out of bounds."""
     if len(places) == 1:
         return places[0]
-    each = partial(elementwise, graph)
+    apply = partial(elementwise, graph)
     zero, beyond = np.array(graph.number(0)), np.array(graph.number(math.prod(sizes)))
     total, outside = zero, np.array(graph.number(False))
     for at, size in zip(places, sizes, strict=True):
         turned, length = _from_start(graph, at, size), np.array(graph.number(size))
-        for missing in (each(UFUNCS["less"], turned, zero), each(UFUNCS["greater_equal"], turned, length)):
-            outside = each(UFUNCS["logical_or"], outside, missing)
-        total = each(op.add, each(op.multiply, total, length), turned)
-    return each(op.select, outside, beyond, total)
+        for missing in (apply(UFUNCS["less"], turned, zero), apply(UFUNCS["greater_equal"], turned, length)):
+            outside = apply(UFUNCS["logical_or"], outside, missing)
+        total = apply(op.add, apply(op.multiply, total, length), turned)
+    return apply(op.select, outside, beyond, total)
 
 
 def along(graph: Graph, nodes: Nodes, places: Nodes, axis: int, name: str = "an index") -> Nodes:
@@ -232,14 +232,14 @@ def along(graph: Graph, nodes: Nodes, places: Nodes, axis: int, name: str = "an 
     behind, flat = moved.shape[1:], places.ravel()
     size = math.prod(behind)
     if size == 1 or _writer(graph) is not None:
-        found = gathered(graph, moved.reshape(1, -1), _of_parts(graph, flat, size)[None, :], name)
+        elements = gathered(graph, moved.reshape(1, -1), _of_parts(graph, flat, size)[None, :], name)
     else:
         rows = np.broadcast_to(flat, (size, flat.size))
-        found = gathered(graph, moved.reshape(len(moved), size).T, rows, name).T
-    made = found.reshape(places.shape + behind)
-    made = np.moveaxis(made, range(places.ndim), range(axis, axis + places.ndim))
+        elements = gathered(graph, moved.reshape(len(moved), size).T, rows, name).T
+    parts = elements.reshape(places.shape + behind)
+    parts = np.moveaxis(parts, range(places.ndim), range(axis, axis + places.ndim))
     first = np.zeros(places.shape, dtype=int)
-    return in_order_of(made, nodes[(slice(None),) * axis + (first,)]) if places.ndim else made
+    return in_order_of(parts, nodes[(slice(None),) * axis + (first,)]) if places.ndim else parts
 
 
 def _of_parts(graph: Graph, places: Nodes, size: int) -> Nodes:
@@ -252,8 +252,8 @@ def _of_parts(graph: Graph, places: Nodes, size: int) -> Nodes:
 
 def _hull(graph: Graph, nodes: Nodes) -> Bounds:
     """Return bounds of all elements of nodes; with NaN for places out of bounds."""
-    each = [bounds_of(graph, node) for node in set(nodes.ravel().tolist())]
-    return Bounds(min(bounds.low for bounds in each), max(bounds.high for bounds in each))
+    all_bounds = [bounds_of(graph, node) for node in set(nodes.ravel().tolist())]
+    return Bounds(min(bounds.low for bounds in all_bounds), max(bounds.high for bounds in all_bounds))
 
 
 def _noted(graph: Graph, nodes: Nodes, bounds: Bounds) -> Nodes:

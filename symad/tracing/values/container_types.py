@@ -23,9 +23,8 @@ import numpy as np
 import optree
 import sympy as sp
 
-from symad.errors import ArgumentError
 from symad.reach.strict_key import StrictKey
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 from symad.tracing.values.labelled import labelled_form
 
 NAMESPACE = "symad"  # where symad registers container types of its own
@@ -69,7 +68,7 @@ def register_container(
     [2.0, 3.0]
     """
     if not isinstance(cls, type):
-        raise ArgumentError(f"{cls!r:.80} in place of a class", where=user_place(), do="give the class itself")
+        raise refusal(f"{cls!r:.80} in place of a class", do="give the class itself")
 
     def take_apart(value: Any) -> tuple[list[Any], Any, Iterable[Any]]:
         parts, static = flatten(value)
@@ -88,7 +87,7 @@ def register_container(
                 cls, take_apart, put_together, path_entry_type=_ContainerPart, namespace=NAMESPACE
             )
         except ValueError as error:
-            raise ArgumentError(f"{cls.__name__} is a container already", where=user_place()) from error
+            raise refusal(f"{cls.__name__} is a container already") from error
         _registered[cls] = take_apart
 
 
@@ -120,7 +119,6 @@ def _is_record(cls: type) -> bool:
 
 
 def _is_model(cls: type) -> bool:
-    """Whether a class is a model of pydantic."""
     return isinstance(vars(cls).get("__pydantic_fields__"), dict)
 
 
@@ -181,10 +179,9 @@ def _flatten_record(value: Any, fields: Sequence[_Field]) -> Flattened:
             static.append((field.name, StrictKey(_hashable(part, value, field.name))))
             continue
         if not field.given and optree.tree_leaves(part, namespace=NAMESPACE):
-            raise ArgumentError(
+            raise refusal(
                 f"the field {field.name} of {type(value).__name__} holds numbers and is no argument of its __init__ "
                 "(init=False)",
-                where=user_place(),
                 why="it is computed from the other fields, and its value would hide that dependence from the "
                 "derivative",
                 do="make it a property",
@@ -213,9 +210,8 @@ def _hashable(part: Any, value: Any, name: str) -> Any:
     try:
         hash(part)
     except TypeError as error:
-        raise ArgumentError(
+        raise refusal(
             f"the static field {name} of {type(value).__name__} is of type {type(part).__name__}",
-            where=user_place(),
             why="a static field is part of the key under which kernels are kept, and has to be hashable",
             do="use a tuple, or a field that is not static",
         ) from error

@@ -90,8 +90,8 @@ class Selection(NDArrayOperatorsMixin, Traced):
     @property
     def dtype(self) -> np.dtype[Any]:
         """That of the whole array."""
-        found: np.dtype[Any] = self.full.dtype
-        return found
+        kind: np.dtype[Any] = self.full.dtype
+        return kind
 
     @property
     def T(self) -> Any:  # noqa: N802 (NumPy's name)
@@ -309,17 +309,17 @@ def selected(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     return Selection(ufunc(*[value.full if isinstance(value, Selection) else value for value in inputs]), first.mask)
 
 
-def _takes(out: Sequence[Any], made: Selection) -> bool:
+def _takes(out: Sequence[Any], result: Selection) -> bool:
     """Whether `out=` is one selection by the same mask, of the same kind."""
     (target, *more) = out
-    alike = not more and isinstance(target, Selection) and target.has_mask(made.mask)
-    return alike and _is_truth(made.full) is _is_truth(target.full) and made.full.shape == target.full.shape
+    alike = not more and isinstance(target, Selection) and target.has_mask(result.mask)
+    return alike and _is_truth(result.full) is _is_truth(target.full) and result.full.shape == target.full.shape
 
 
-def _written(made: Selection, out: Sequence[Selection]) -> Selection:
+def _written(result: Selection, out: Sequence[Selection]) -> Selection:
     if not out:
-        return made
-    out[0].full = made.full
+        return result
+    out[0].full = result.full
     return out[0]
 
 

@@ -29,10 +29,8 @@ def function(head: Head, numeric: Numeric | None = None, exact: Numeric | None =
     """Return the builder of `head(*operands)`."""
 
     def build(graph: Graph, *operands: int) -> int:
-        if operands[0] in graph.atoms:
-            folded = fold(graph, operands, exact, numeric)
-            if folded is not None:
-                return folded
+        if operands[0] in graph.atoms and (folded := fold(graph, operands, exact, numeric)) is not None:
+            return folded
         heads = graph.heads
         numbers = [as_number(graph, node) if heads[node] in MAYBE_BOOLEAN else node for node in operands]
         return graph.node(head, *numbers)
@@ -44,10 +42,9 @@ def commutative(head: Head, on_truths: Head, exact: Numeric, numeric: Numeric) -
     """Return the builder of a commutative pair of numbers; of two truth values it makes `on_truths`, as NumPy does."""
 
     def build(graph: Graph, left: int, right: int) -> int:
-        if left in graph.atoms and right in graph.atoms:
-            folded = fold(graph, (left, right), exact, numeric)
-            if folded is not None:
-                return folded
+        are_leaves = left in graph.atoms and right in graph.atoms
+        if are_leaves and (folded := fold(graph, (left, right), exact, numeric)) is not None:
+            return folded
         left_true, right_true = is_boolean(graph, left), is_boolean(graph, right)
         if left_true and right_true:
             return graph.pair(on_truths, left, right)
@@ -98,10 +95,9 @@ def divide(graph: Graph, left: int, right: int) -> int:
 
 def power(graph: Graph, base: int, exponent: int) -> int:
     """u ** v is Pow(u, v); the exponent keeps its kind: x**2 is not x**2.0."""
-    if base in graph.atoms and exponent in graph.atoms:
-        folded = fold(graph, (base, exponent), _exact_power, np.power)
-        if folded is not None:
-            return folded
+    are_leaves = base in graph.atoms and exponent in graph.atoms
+    if are_leaves and (folded := fold(graph, (base, exponent), _exact_power, np.power)) is not None:
+        return folded
     return graph.node(sp.Pow, as_number(graph, base), as_number(graph, exponent))
 
 
@@ -111,8 +107,7 @@ def power_of(exponent: int | Fraction, numeric: Numeric) -> Build:
     def build(graph: Graph, operand: int) -> int:
         if operand in graph.atoms:
             exact = None if isinstance(exponent, Fraction) else lambda u: _exact_power(u, exponent)
-            folded = fold(graph, (operand,), exact, numeric)
-            if folded is not None:
+            if (folded := fold(graph, (operand,), exact, numeric)) is not None:
                 return folded
         return graph.node(sp.Pow, as_number(graph, operand), graph.number(exponent))
 
@@ -136,10 +131,9 @@ def comparison(head: Head, compare: Callable[[Any, Any], Any]) -> Build:
     """Return the builder of a relational."""
 
     def build(graph: Graph, left: int, right: int) -> int:
-        if left in graph.atoms and right in graph.atoms:
-            folded = fold(graph, (left, right), compare, compare)
-            if folded is not None:
-                return folded
+        are_leaves = left in graph.atoms and right in graph.atoms
+        if are_leaves and (folded := fold(graph, (left, right), compare, compare)) is not None:
+            return folded
         return graph.node(head, as_number(graph, left), as_number(graph, right))
 
     return build
@@ -157,10 +151,9 @@ def connective(head: Head, exact: Numeric, *, strict: bool = False) -> Build:
                 do="compare first, and put the comparisons in parentheses: (x > 0) & (x < 1)",
             )
         truths = [as_truth(graph, node) for node in operands]
-        if all(node in graph.atoms for node in truths):
-            folded = fold(graph, truths, exact, None)
-            if folded is not None:
-                return folded
+        are_leaves = all(node in graph.atoms for node in truths)
+        if are_leaves and (folded := fold(graph, truths, exact, None)) is not None:
+            return folded
         return graph.node(head, *truths) if len(truths) == 1 else graph.pair(head, truths[0], truths[1])
 
     return build

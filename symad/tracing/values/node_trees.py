@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 import symad.tracing.numpy.protocols  # noqa: F401 (fills the tables behind NumPy's protocols)
 import symad.tracing.values.containers as containers
-from symad.errors import ArgumentError
 from symad.graph.graph import Graph
 from symad.graph.sympy_io import to_sympy
 from symad.tracing.calling.scope import Scope
-from symad.tracing.calling.user_place import user_place
+from symad.tracing.calling.user_place import refusal
 
 Nodes = NDArray[np.int64]
 
@@ -91,9 +90,8 @@ def lift_arguments(scope: Scope, args: tuple[Any, ...], names: Sequence[str]) ->
 def lift_result(scope: Scope, value: Any, name: str) -> Tree:
     """Return the nodes of the result of a traced function; an error for None and for other values than numbers."""
     if value is None:
-        raise ArgumentError(
+        raise refusal(
             f"{name} returned None",
-            where=user_place(),
             why="nothing was returned, so there is nothing to differentiate or compile",
             do="return the result; a function without a return statement returns None",
         )

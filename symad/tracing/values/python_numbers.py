@@ -41,7 +41,7 @@ def is_pythons(graph: Graph, node: int) -> bool:
     return node in graph.floats or (node in graph.integers and node not in graph.numpys)
 
 
-def note_result(graph: Graph, made: int, operands: Sequence[int], *, by_operator: bool = True) -> None:
+def note_result(graph: Graph, result: int, operands: Sequence[int], *, by_operator: bool = True) -> None:
     """Note whether the result of an operator or a ufunc is a number of Python's.
 
     >>> graph = Graph()
@@ -49,18 +49,18 @@ def note_result(graph: Graph, made: int, operands: Sequence[int], *, by_operator
     >>> x, y = graph.alias(x), graph.alias(y)
     >>> graph.floats.add(x)
     >>> for name, operands in (("negative", (x,)), ("add", (x, y))):
-    ...     made = UFUNCS[name](graph, *operands)
-    ...     note_result(graph, made, operands)
-    ...     made in graph.floats
+    ...     result = UFUNCS[name](graph, *operands)
+    ...     note_result(graph, result, operands)
+    ...     result in graph.floats
     True
     False
     """
-    if made in operands or made in graph.atoms:
+    if result in operands or result in graph.atoms:
         return
     if by_operator and all(is_pythons(graph, node) for node in operands):
-        graph.floats.add(made)
+        graph.floats.add(result)
     else:
-        graph.floats.discard(made)
+        graph.floats.discard(result)
 
 
 def as_pythons(value: Any, *, own: bool = False) -> Any:
@@ -71,9 +71,9 @@ def as_pythons(value: Any, *, own: bool = False) -> Any:
     graph = value.scope.graph
     if is_pythons(graph, node) or constant(graph, node) is not None:
         return value
-    made = value if own else type(value)(graph.alias(node), value.scope)
-    graph.floats.add(made.node)
-    return as_truth(made, user_frame()) if is_boolean(graph, node) else made
+    number = value if own else type(value)(graph.alias(node), value.scope)
+    graph.floats.add(number.node)
+    return as_truth(number, user_frame()) if is_boolean(graph, node) else number
 
 
 def raises_where(scope: Scope, condition: int) -> bool:
@@ -108,7 +108,7 @@ def check_division(scope: Scope, divisor: int, frame: FrameType) -> None:
         raise ZeroDivisionError("float division by zero")
 
 
-def check_power(scope: Scope, base: int, exponent: int, made: int, frame: FrameType) -> None:
+def check_power(scope: Scope, base: int, exponent: int, power: int, frame: FrameType) -> None:
     """Raise the error of a power of floats: of zero to a negative exponent, or of a result that is too large."""
     if is_library(frame.f_code.co_filename):
         return
@@ -118,7 +118,7 @@ def check_power(scope: Scope, base: int, exponent: int, made: int, frame: FrameT
     if (known is None or known < 0) and raises_where(scope, UFUNCS["logical_and"](graph, zero, negative)):
         raise ZeroDivisionError("0.0 cannot be raised to a negative power")
     finite = UFUNCS["logical_and"](graph, UFUNCS["isfinite"](graph, base), UFUNCS["isfinite"](graph, exponent))
-    if raises_where(scope, UFUNCS["logical_and"](graph, UFUNCS["isinf"](graph, made), finite)):
+    if raises_where(scope, UFUNCS["logical_and"](graph, UFUNCS["isinf"](graph, power), finite)):
         raise OverflowError(34, "Numerical result out of range")
 
 

@@ -116,8 +116,8 @@ def equality(ufunc: np.ufunc) -> Operator:
             return NotImplemented
         if isinstance(other, bool) and is_boolean(self.scope.graph, self.node):
             return self if other is equal else ~self  # c == True is c: SymPy's Piecewise asks it of its conditions
-        made = compare(self, _as_float(other) if type(other) is Decimal else other)
-        return _as_pythons(made, sys._getframe(1))
+        result = compare(self, _as_float(other) if type(other) is Decimal else other)
+        return _as_pythons(result, sys._getframe(1))
 
     return method
 
@@ -139,11 +139,11 @@ def _as_float(value: Decimal) -> float:
     return near if not math.isfinite(near) or Fraction(near) == Fraction(value) else math.nan
 
 
-def _as_pythons(made: Any, frame: FrameType) -> Any:
+def _as_pythons(result: Any, frame: FrameType) -> Any:
     """Return True or False where a comparison is one of Python's numbers and its truth is known."""
-    if not isinstance(made, TracedNumber) or made.node not in made.scope.graph.floats:
-        return made
-    return as_truth(made, frame)
+    if not isinstance(result, TracedNumber) or result.node not in result.scope.graph.floats:
+        return result
+    return as_truth(result, frame)
 
 
 def order(ufunc: np.ufunc, sign: str) -> Operator:

@@ -175,7 +175,7 @@ def is_integer(graph: Graph, node: int) -> bool:
     return True
 
 
-def note_whole(graph: Graph, body: Program, slots: Sequence[Nodes], made: Nodes) -> None:
+def note_whole(graph: Graph, body: Program, slots: Sequence[Nodes], leaves: Nodes) -> None:
     """Note in a graph that the leaves of a body are whole numbers, if they are made from such."""
     if not graph.whole:
         return
@@ -190,7 +190,7 @@ def note_whole(graph: Graph, body: Program, slots: Sequence[Nodes], made: Nodes)
         if body.heads[row] not in _KEPT or not body.operands[row]:
             return
         stack += _numbers_among(body.heads[row], body.operands[row])
-    graph.whole[range(int(made.min()), int(made.max()) + 1)] = ANY
+    graph.whole[range(int(leaves.min()), int(leaves.max()) + 1)] = ANY
 
 
 def _among(known: Iterable[range], low: int, high: int) -> bool:
