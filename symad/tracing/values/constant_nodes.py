@@ -7,7 +7,6 @@ result is that of NumPy's float arithmetic. All other operations are kept as wri
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from sympy.logic import boolalg
 from codegen.evaluation.constant_folding import plain_number
 from codegen.heads import Alias
 from symad.graph.array_operands import TruthElement
+from symad.graph.builder import simplest
 from symad.graph.graph import Graph, Number
 
 Numeric = Callable[..., Any]
@@ -52,7 +52,7 @@ def fold(graph: Graph, operands: Sequence[int], exact: Numeric | None, numeric: 
     if any(isinstance(value, float) for value in values):
         return None if numeric is None else _fold_floats(graph, values, numeric)
     result = None if exact is None else exact(*values)
-    return None if result is None else graph.number(_plain(result))
+    return None if result is None else graph.number(simplest(result))
 
 
 def is_boolean(graph: Graph, node: int) -> bool:
@@ -84,7 +84,3 @@ def _fold_floats(graph: Graph, values: Sequence[Any], numeric: Numeric) -> int |
     except OverflowError:  # an int beyond the range of floats
         return None
     return graph.number(bool(result) if isinstance(result, (bool, np.bool_)) else float(result))
-
-
-def _plain(value: Number) -> Number:
-    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
