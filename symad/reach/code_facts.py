@@ -81,7 +81,7 @@ class CodeFacts:
 
     loads: tuple[Load, ...]
     names: frozenset[str]
-    imports: tuple[tuple[str, int, tuple[str, ...]], ...]  # module, level, what is imported from it
+    imports: tuple[tuple[str, int, tuple[str, ...]], ...]  # module, level, imported names
     stores: tuple[str, ...]  # global names that it sets
     hidden: tuple[str, ...]  # attributes that bypass the walk
     dynamic: bool

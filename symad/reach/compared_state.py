@@ -80,12 +80,9 @@ class ComparedState:
                 if cell.cell_contents is not value:
                     return False
             for f, code, defaults, keywords, attributes, _ in self.functions:
-                if (
-                    f.__code__ is not code
-                    or f.__defaults__ is not defaults
-                    or f.__kwdefaults__ is not keywords
-                    or f.__dict__ is not attributes
-                ):
+                if f.__code__ is not code or f.__defaults__ is not defaults:
+                    return False
+                if f.__kwdefaults__ is not keywords or f.__dict__ is not attributes:
                     return False
             for part in self.parts:
                 now, before = part.now(), part.before

@@ -154,7 +154,7 @@ def is_pure(module: str) -> bool:
 
 
 def has_effects(module: str) -> bool:
-    """Whether a module asks the world, or changes it.
+    """Whether a module reads or changes outside state.
 
     >>> has_effects("os.path"), has_effects("numpy.random._generator"), has_effects("model")
     (True, True, False)
@@ -163,7 +163,7 @@ def has_effects(module: str) -> bool:
 
 
 def asks(module: str) -> bool:
-    """Whether a module asks the world for something.
+    """Whether a module reads outside state.
 
     >>> asks("time"), asks("numpy.random"), asks("logging")
     (True, True, False)
@@ -172,7 +172,7 @@ def asks(module: str) -> bool:
 
 
 def is_told(module: str, name: str) -> bool:
-    """Whether something of a module asks nothing, or `jit` tells what it asks for.
+    """Whether a name of a module reads no outside state, or `jit` notes its reads.
 
     >>> is_told("os", "stat"), is_told("os", "umask"), is_told("logging", "info"), is_told("gc", "isenabled")
     (True, False, True, False)

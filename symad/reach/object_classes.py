@@ -118,7 +118,7 @@ def python_form(value: Any) -> types.FunctionType | None:
     """Return the Python function behind one of numba's functions, None for all other objects."""
     if "numba" not in sys.modules or not module_of(type(value)).startswith("numba."):
         return None
-    function = getattr(getattr(value, "_dispatcher", value), "py_func", None)  # the first of what numba.vectorize makes
+    function = getattr(getattr(value, "_dispatcher", value), "py_func", None)  # numba.vectorize keeps its dispatcher
     return function if isinstance(function, types.FunctionType) else None
 
 

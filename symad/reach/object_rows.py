@@ -172,7 +172,7 @@ def keep_array(walk: ReachWalk, value: NDArray[Any], trail: Trail) -> None:
 
 
 def may_change(array: NDArray[Any]) -> bool:
-    """Whether the numbers of an array may change: those of bytes may not, others even where they are read-only now.
+    """Whether the numbers of an array may change. Those in bytes may not; other read-only ones may.
 
     >>> may_change(np.ones(3)), may_change(np.frombuffer(b"01234567"))
     (True, False)

@@ -84,7 +84,7 @@ class ReachWalk:
         self._elements = 0
         self._doing: list[tuple[str, set[str] | None, Trail]] = []
         self._waiting: list[tuple[Any, Trail]] = []
-        self._later: list[tuple[Any, Trail]] = []  # what global names lead to, where it is refused and not put back
+        self._later: list[tuple[Any, Trail]] = []  # objects behind global names, which are not put back
         start = Trail("the function", None, "", "")
         self.lead(list(roots), start)
         self._run()

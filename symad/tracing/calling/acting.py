@@ -35,7 +35,7 @@ _METHODS = frozenset(f"__{prefix}{name}__" for name in _BINARY for prefix in (""
 _PRIORITIES = ("__array_priority__", "__pandas_priority__")  # which decide that the other operand answers an operator
 _STANDARD = frozenset({"statistics", "functools", "contextlib", "fractions"})  # modules whose code is rewritten too
 
-PANDAS_OPERATORS = "pandas.core.roperator"  # pandas finds these functions in tables, so they stay as they are
+PANDAS_OPERATORS = "pandas.core.roperator"  # pandas finds these functions in tables, so they stay unchanged
 
 
 def is_users(f: FunctionType) -> bool:

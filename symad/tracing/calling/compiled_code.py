@@ -16,9 +16,7 @@ from typing import Any
 from symad.tracing.calling.user_place import is_library, is_standard, is_symad
 
 _LOOKED_AT = 200  # functions
-_KNOWN = frozenset(
-    {*sys.stdlib_module_names, "numpy", "scipy", "symad", "codegen", "sympy", "mpmath", "optree", "numba"}
-)
+_KNOWN = sys.stdlib_module_names | {"numpy", "scipy", "symad", "codegen", "sympy", "mpmath", "optree", "numba"}
 _KINDS = ("cython_function_or_method", "fused_cython_function", "builtin_function_or_method", "nb_func", "nb_method")
 
 

@@ -52,7 +52,7 @@ Function = Callable[..., Any]
 
 _OF_UFUNCS = ("__name__", "nin", "nout", "signature", "reduce", "accumulate", "reduceat", "outer", "at")
 _CACHED = functools._lru_cache_wrapper
-_CALLBACKS = frozenset(map(id, (map, filter, sorted, min, max, iter, functools.reduce)))  # call what they are given
+_CALLBACKS = frozenset(map(id, (map, filter, sorted, min, max, iter, functools.reduce)))  # which call their arguments
 _ASKING = frozenset(  # functions that call methods of their arguments; lists are repeated by an operator only
     id(f)
     for f in (abs, round, iter, next, divmod, pow, *vars(operator).values())

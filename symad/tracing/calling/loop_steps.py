@@ -33,11 +33,9 @@ _DECIDING = (ast.If, ast.IfExp, ast.While, ast.BoolOp, ast.Compare, ast.Call, as
 _IN_PLACE = frozenset({"sort", "fill", "put", "partition", "itemset", "resize", "setfield", "at"})
 
 
-def calls_of_steps(tree: ast.Module, name: str, first_line: int) -> bool:
+def calls_of_steps(tree: ast.Module, name: str, line: int) -> bool:
     """Turn the loops of the function with that name and line into calls of their steps; whether there were any."""
-    nodes = [
-        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _place(node) == (name, first_line)
-    ]
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _place(node) == (name, line)]
     if len(nodes) != 1:
         return False
     rewriter = _Rewriter(nodes[0])
@@ -101,9 +99,8 @@ class _Rewriter(ast.NodeTransformer):
         step = _step(node, self._next("step"), names)
         own = [f"__{kind}_{self._count}" for kind in ("broke", "back", "value")]
         iterable = _paired(node.iter) if isinstance(node, ast.For) else ast.Constant(LEFT)
-        call = ast.Call(
-            ast.Constant(STEPPED), [_name(step.name), iterable, _locals(), _texts(names), *self._changes], []
-        )
+        arguments = [_name(step.name), iterable, _locals(), _texts(names), *self._changes]
+        call = ast.Call(ast.Constant(STEPPED), arguments, [])
         bind = ast.Assign([ast.Tuple([_stored(n) for n in (*own, *names)], ast.Store())], call)
         statements: list[ast.stmt] = [step, bind, *_unbound(names)]
         if returns:
@@ -130,7 +127,7 @@ class _Rewriter(ast.NodeTransformer):
         return f"__{kind}_{self._count}"
 
 
-FEW_IFS = 2  # in a step: its paths, four at most, are followed as they are
+FEW_IFS = 2  # in a step: its paths, four at most, are followed one by one
 _LEAVING = (ast.Return, ast.Break, ast.Continue, ast.Raise)
 _SIMPLE = (ast.Name, ast.Attribute, ast.Subscript, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Tuple, ast.Slice)
 

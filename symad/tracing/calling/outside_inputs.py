@@ -122,7 +122,7 @@ def _kind_of(function: Any) -> Kind | None:
         return "now" if name != "today" or issubclass(owner, datetime.datetime) else "date"
     try:
         return _BUILTINS.get(function)
-    except TypeError:  # a method of what has no hash
+    except TypeError:  # a method of an unhashable object
         return None
 
 

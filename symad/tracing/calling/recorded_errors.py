@@ -19,7 +19,7 @@ from codegen.bound import bound
 from symad.errors import EscapedValueError, TraceError, WorkbenchError
 from symad.tracing.calling.user_place import is_library, is_public, is_symad, known_name, scipy_calls, user_place
 
-LONGEST = 100  # characters of what a library says
+LONGEST = 100  # characters of a library's message
 _NUMBER = re.compile(r"'Scalar' object|'Scalar'|\bScalar\b")
 _ARRAY = re.compile(r"'Array' object|'Array'|\bArray\b")
 _FOREIGN = (TraceError, EscapedValueError)  # only traced values raise these

@@ -302,7 +302,7 @@ _OPERANDS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.BinOp: ("left", "right"), ast.UnaryOp: ("operand",), ast.AugAssign: ("value",), ast.Attribute: ("value",),
     ast.For: ("iter",), ast.comprehension: ("iter",), ast.withitem: ("context_expr",),
 }  # fmt: skip
-_LEFT = frozenset({"annotation", "returns", "pattern", "type_params"})  # fields that stay as they are
+_LEFT = frozenset({"annotation", "returns", "pattern", "type_params"})  # fields without rewriting
 
 
 def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:

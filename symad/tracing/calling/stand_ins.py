@@ -348,9 +348,7 @@ def _table(optional: tuple[str, ...], count: int) -> dict[int, tuple[Any, Any]]:
     known = [(getattr(math, name), form) for name, form in MATH.items() if hasattr(math, name)]
     pairs: list[tuple[Any, Any]] = [(original, stand_in(original, of_math(original, form))) for original, form in known]
     pairs += cmath_forms()
-    pairs += [
-        (getattr(statistics, name), stand_in(getattr(statistics, name), form)) for name, form in STATISTICS.items()
-    ]
+    pairs += [(f := getattr(statistics, name), stand_in(f, form)) for name, form in STATISTICS.items()]
     pairs += [(function, stand_in(function, handler)) for function, handler in FUNCTIONS.items()]
     pairs += [(ufunc, _Ufunc(ufunc)) for ufunc in vars(np).values() if isinstance(ufunc, np.ufunc)]
     pairs += [(maker, _maker(maker, form or FUNCTIONS.get(maker))) for maker, form in _MAKERS.items()]
@@ -375,7 +373,7 @@ def _optional_functions() -> list[tuple[Any, Function]]:
     for full_name, form in STAND_INS.items():
         owner, _, name = full_name.rpartition(".")
         module, _, kind = owner.rpartition(".")
-        around = vars(sys.modules[module]) if module in sys.modules else {}  # SciPy imports what it is asked for
+        around = vars(sys.modules[module]) if module in sys.modules else {}  # SciPy imports modules lazily
         place = sys.modules.get(owner, around.get(kind))
         original = vars(place).get(name) if isinstance(place, type) else getattr(place, name, None)  # not inherited
         if original is not None and not (isinstance(place, type) and not place.__flags__ & _CHANGEABLE):

@@ -142,7 +142,9 @@ def library_function(error: BaseException) -> str:
             public = _wrapped_name(frame) or _public_name(frame)
             name = public if public.startswith(("scipy", "numpy", "numba")) else ""
             last = name or last
-    return last if isinstance(error, SystemError) else name  # which C code raises in the frame of what it called
+    return (
+        last if isinstance(error, SystemError) else name
+    )  # C code raises it in the frame of a function that it called
 
 
 def in_scipy(frame: FrameType | None, names: Collection[str]) -> bool:

@@ -229,9 +229,8 @@ class ArrayLoops:
             return Loop(program, terms - 1, reads, tuple(results), carries, origin=origin())
 
         uses = self.loop(("chain", rows_of(program), digest(rows[0].copy()), *map(digest, reads)), new_loop).results
-        return np.concatenate([use.nodes for use in uses[:places]]), np.stack(
-            [use.nodes for use in uses[places:]], axis=-1
-        )
+        last, others = [use.nodes for use in uses[:places]], [use.nodes for use in uses[places:]]
+        return np.concatenate(last), np.stack(others, axis=-1)
 
     def total(self, rows: Nodes) -> Nodes:
         """Return the sums of an array along its first axis, from left to right."""

@@ -84,7 +84,7 @@ class Inner:
     of_arrays: bool  # whether some of its loops are operations on large arrays
 
     def derivative(self, kind: str, seeds: tuple[Any, ...] = (), **options: Any) -> Taken | None:
-        """Return a kind of derivative as arrays (`symad.derivatives.loops.kinds`); None where it is not taken of loops.
+        """Return a kind of derivative as arrays (`symad.derivatives.loops.kinds`); None if loops lack it.
 
         `seeds` are further inputs of the program, such as tangents.
         """

@@ -79,7 +79,7 @@ class _Parted:
                 stack += differing or ()
                 first.update(left for left, _ in differing or ())
                 second.update(right for _, right in differing or ())
-        for pair in sorted(order):  # operands come before what they are operands of
+        for pair in sorted(order):  # operands have lower numbers than their users
             inside = self.below[pair]
             if inside is not None and any(self._is_truth(part) and self.below[part] is None for part in inside):
                 self.below[pair] = None  # a choice between truth values is no cheaper than one between numbers

@@ -51,7 +51,7 @@ def scan(f: Body, init: Any, xs: Any = None, length: Any = None, reverse: bool =
 
 
 def pair_of(f: Body, value: Any) -> tuple[Any, Any]:
-    """Return what the body of a scan returned as carry and y; ArgumentError for anything but a pair."""
+    """Return the result of a scan's body as carry and y; ArgumentError for anything but a pair."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise refusal(
             f"{name_of(f)} returned {'a number' if np.ndim(value) == 0 else 'no pair'} to scan",

@@ -81,7 +81,7 @@ class Traced(Protocol):
 
 @dataclass(frozen=True)
 class _Place:
-    """A line of the user's, and the names of its module; line 0 of an unknown file where it is not known."""
+    """A line of the user's, and the global names of its module; line 0 of an unknown file if it is not known."""
 
     file: str = "<unknown>"
     line: int = 0

@@ -161,7 +161,7 @@ def body_of(
 
 
 def result_of(f: Callable[..., Any], inner: Scope, run: Callable[[], Any], *, of_captured: bool = False) -> Tree:
-    """Return the tree of what a body returns, merged over the paths through its conditions.
+    """Return the tree of the result of a body, merged over the paths through its conditions.
 
     The function around decides conditions on captured values, unless `of_captured`.
     """

@@ -85,9 +85,8 @@ def written_while(
             goes_on, broke, returns, _, bound = step(item, *known)
         if broke or returns:
             raise NotOneBodyError("it is left by break or return")
-        kept = {
-            name: value for name, value in zip(names[1:], others, strict=True) if bound.get(name, UNBOUND) is UNBOUND
-        }
+        pairs = zip(names[1:], others, strict=True)
+        kept = {name: value for name, value in pairs if bound.get(name, UNBOUND) is UNBOUND}
         return variables.taken(bound | kept | {"": goes_on}, ())
 
     last, _ = written_chain(

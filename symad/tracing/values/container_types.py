@@ -33,6 +33,7 @@ _STATIC = (
     str, bytes, bool, np.bool_, Enum, type, np.dtype, np.ufunc, sp.Lambda,
     functools.partial, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
 )  # fmt: skip
+_register: Callable[..., Any] = functools.partial(optree.register_pytree_node, namespace=NAMESPACE)
 _registering = Lock()
 _registered: dict[type, Callable[[Any], Any]] = {}  # how instances are taken apart
 
@@ -83,9 +84,7 @@ def register_container(
 
     with _registering:
         try:
-            optree.register_pytree_node(
-                cls, take_apart, put_together, path_entry_type=_ContainerPart, namespace=NAMESPACE
-            )
+            _register(cls, take_apart, put_together, path_entry_type=_ContainerPart)
         except ValueError as error:
             raise refusal(f"{cls.__name__} is a container already") from error
         _registered[cls] = take_apart
@@ -130,21 +129,13 @@ def _fields_of(cls: Any) -> list[_Field]:
 
 
 def _register_record(cls: type, fields: Sequence[_Field]) -> None:
-    def take_apart(value: Any) -> Flattened:
-        return _flatten_record(value, fields)
-
-    optree.register_pytree_node(
-        cls,
-        take_apart,
-        lambda metadata, parts: _unflatten_record(cls, metadata, parts),
-        path_entry_type=optree.GetAttrEntry,
-        namespace=NAMESPACE,
-    )
+    take_apart = functools.partial(_flatten_record, fields=fields)
+    _register(cls, take_apart, functools.partial(_unflatten_record, cls), path_entry_type=optree.GetAttrEntry)
     _registered[cls] = take_apart
 
 
 def _register_labelled(cls: type, take_apart: Any, put_together: Any, entry: Any) -> None:
-    optree.register_pytree_node(cls, take_apart, put_together, path_entry_type=entry, namespace=NAMESPACE)
+    _register(cls, take_apart, put_together, path_entry_type=entry)
     _registered[cls] = lambda value: (take_apart(value)[0], ((),), ())  # a function does not read labels as parts
 
 
@@ -228,10 +219,4 @@ def _unflatten_namespace(metadata: Any, parts: Iterable[Any]) -> types.SimpleNam
 
 
 _registered[types.SimpleNamespace] = _flatten_namespace
-optree.register_pytree_node(
-    types.SimpleNamespace,
-    _flatten_namespace,  # type: ignore[arg-type]  # optree's types know only Collections
-    _unflatten_namespace,
-    path_entry_type=optree.GetAttrEntry,
-    namespace=NAMESPACE,
-)
+_register(types.SimpleNamespace, _flatten_namespace, _unflatten_namespace, path_entry_type=optree.GetAttrEntry)

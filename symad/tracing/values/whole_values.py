@@ -60,7 +60,7 @@ def whole_of(scope: Scope, node: int, kind: str, *, is_index: bool = False, at_o
             return place
     if endless:
         paths.end()
-    paths.has_no_number = True  # NumPy makes another error of these, where it asks for an index
+    paths.has_no_number = True  # NumPy replaces these errors when it asks for an index
     if inside is None:
         raise NoNumberError(f"{kind} of NaN")
     raise OutsideError(f"{type(container).__name__} index out of range")
