@@ -69,9 +69,7 @@ class ArrayLoops:
     programs: dict[Any, RolledProgram] = field(default_factory=dict)  # of blocks, by their keys
     on_numbers: ClassVar[bool] = False  # whether a function is called on numbers, and not traced
     truths: dict[int, range] = field(default_factory=dict)  # nodes of truth values, by the first of their numbers
-    factors: dict[int, tuple[Nodes, Nodes]] = field(
-        default_factory=dict
-    )  # Cholesky factors: the result, and with zeros above
+    factors: dict[int, tuple[Nodes, Nodes]] = field(default_factory=dict)  # of Cholesky: as computed, and with zeros
 
     def within(self, inner: Scope) -> ArrayLoops:
         """Return a recorder for an inner scope on the same graph: a function that is differentiated there."""

@@ -85,7 +85,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
         if has_selection(key):
             return self._at_selected(key)
         try:
-            picked_nodes = self.nodes[plain_index(key)]
+            nodes = self.nodes[plain_index(key)]
         except TraceError as error:
             gathered = self._gathered(key)
             if gathered is None and isinstance(error, SymbolicValueError):
@@ -94,11 +94,7 @@ class Array(ArrayForm, NDArrayOperatorsMixin):
                 raise
             discard_recorded_error(error)
             return gathered
-        return (
-            Array(picked_nodes, self.scope)
-            if isinstance(picked_nodes, np.ndarray)
-            else Scalar(int(picked_nodes), self.scope)
-        )
+        return Array(nodes, self.scope) if isinstance(nodes, np.ndarray) else Scalar(int(nodes), self.scope)
 
     def _gathered(self, key: Any) -> Any:
         """Return `self[key]` for a key that is known in the body of a loop, or computed; None for any other."""

@@ -149,9 +149,7 @@ def _cancels(graph: Graph, *terms: int) -> bool:
         return False
     return any(
         graph.heads[minus] is sp.Mul
-        and any(
-            factor == plus and constant(graph, sign) == -1 for factor, sign in permutations(graph.operands[minus], 2)
-        )
+        and any(a == plus and constant(graph, b) == -1 for a, b in permutations(graph.operands[minus], 2))
         for plus, minus in permutations(terms)
     )
 

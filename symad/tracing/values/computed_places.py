@@ -28,13 +28,8 @@ from symad.tracing.values.traced import Traced, refuse_function
 from symad.tracing.values.whole_numbers import are_whole
 from symad.tracing.values.whole_values import OutsideError, no_value_at
 
-_LETTERS: dict[str, Any] = {
-    "t": Traced,
-    "s": slice,
-    "n": (int, np.integer, np.ndarray),
-    "e": type(...),
-}  # parts of an index
-_KEY = re.compile("s*([nt]+)s*")
+_LETTERS: dict[str, Any] = {"t": Traced, "s": slice, "n": (int, np.integer, np.ndarray), "e": type(...)}
+_KEY = re.compile("s*([nt]+)s*")  # an index, by the letters of its parts
 PAIRS = 2048  # of elements that are compared, or chosen from
 
 

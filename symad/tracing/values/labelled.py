@@ -34,11 +34,7 @@ def labelled_form(kind: type) -> Form | None:
     """Return how to flatten and rebuild instances of a class, and the spelling of their parts."""
     package = str(kind.__module__).partition(".")[0]
     if package == "pandas" and issubclass(kind, sys.modules["pandas"].Series):
-        return (
-            (lambda series: ([_numbers(series)], (_Index(series.index),), (0,))),
-            functools.partial(_series, kind),
-            _Here,
-        )
+        return _series_apart, functools.partial(_series, kind), _Here
     if package == "pandas" and issubclass(kind, sys.modules["pandas"].DataFrame):
         return _frame_apart, functools.partial(_frame, kind), optree.MappingEntry
     if package == "xarray" and issubclass(kind, sys.modules["xarray"].DataArray):
@@ -72,6 +68,10 @@ def _numbers(series: Any) -> Any:
     """Return the array in a Series, ordinary or traced; pandas' public ways would make objects of a traced one."""
     held = series._values
     return held if isinstance(held, Traced | np.ndarray) else series.to_numpy()
+
+
+def _series_apart(series: Any) -> Any:
+    return [_numbers(series)], (_Index(series.index),), (0,)
 
 
 def _series(kind: type, static: Any, parts: Sequence[Any]) -> Any:
