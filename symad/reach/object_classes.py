@@ -52,7 +52,7 @@ def _is_python_class(kind: type) -> bool:
     return bool(0 <= more <= ("__weakref__" in members) + ("__dict__" in members))
 
 
-def _other(walk: ReachWalk, value: Any, trail: Trail) -> None:
+def _row_of_others(walk: ReachWalk, value: Any, trail: Trail) -> None:
     """The row of objects whose exact type has none."""
     kind = type(value)
     if issubclass(kind, type):
@@ -303,5 +303,5 @@ def _registered(walk: ReachWalk, kind: type, trail: Trail) -> None:
     walk.ask(now, "a class", trail)
 
 
-OTHER_ROWS.append(_other)
+OTHER_ROWS.append(_row_of_others)
 ROWS[id(Checked)] = _checked

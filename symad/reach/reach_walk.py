@@ -243,9 +243,9 @@ class ReachWalk:
         parts = [part for name in names if type(name) is str for part in name.split(".")]
         for part in filter(is_hidden, parts):
             self.stop(part, trail)
-        self._asked(frozenset(parts))
+        self._release_members(frozenset(parts))
 
-    def _asked(self, names: frozenset[str]) -> None:
+    def _release_members(self, names: frozenset[str]) -> None:
         """Follow the waiting members with these names."""
         if names <= self._names:
             return
@@ -263,7 +263,7 @@ class ReachWalk:
             self._import(module, level, names, Trail(f"the import of {module}", code, module, ""))
         self.added_to |= facts.added_to
         self._read |= facts.names - facts.added_to
-        self._asked(facts.names)
+        self._release_members(facts.names)
         self._effects_in(facts.names, code)
         if facts.dynamic:
             self.everything()
@@ -273,7 +273,7 @@ class ReachWalk:
         for name in () if suspects.isdisjoint(names) else suspects.intersection(names):
             self.effect(name, Trail(f"the attribute {name}", code, name, ""))
 
-    def _bare(self, code: types.CodeType | None) -> None:
+    def _note_package_value(self, code: types.CodeType | None) -> None:
         """Note that a package is used as a value: any attribute may be one of its names."""
         if not self._has_bare_module:
             self._has_bare_module = True
@@ -281,7 +281,7 @@ class ReachWalk:
 
     def _import(self, module: str, level: int, names: tuple[str, ...], trail: Trail) -> None:
         if not level and is_pure(module):
-            self._bare(trail.code)
+            self._note_package_value(trail.code)
             for name in names:
                 self.through(sys.modules.get(module), Load(name, False, (name,), False, False), trail)
             return
@@ -369,7 +369,7 @@ class ReachWalk:
     def module(self, value: types.ModuleType, name: str, trail: Trail) -> None:
         """Note a module that is used as a value."""
         if is_pure(name):
-            self._bare(trail.code)
+            self._note_package_value(trail.code)
         elif has_effects(name):
             self.effect(name, trail, name)
         else:

@@ -74,7 +74,7 @@ def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = Fals
     Errors inside another such call belong to the outer call, which runs again as a whole, unless this one is `alone`.
     """
     if innermost_watch() is not None and not alone:
-        return _inside(f, run)
+        return _attempted_inside(f, run)
     around, attempt, retries, reached = innermost_watch(), _active.get(), 0, reached_code(f)
     if attempt is _PLAIN and (bytes_are_limited() or reached.asks_for_types):
         attempt = _Attempt(Style())  # stand-ins answer before NumPy and Python do
@@ -85,13 +85,13 @@ def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = Fals
         watch = Watch(attempt.style is not None, attempt.objects, attempt.arrays, reached.asks_for_identity)
         with watching(watch):
             try:
-                with _carried_out(attempt), watching_raised(watch, handles=reached.handles):
+                with _dispatching(attempt), watching_raised(watch, handles=reached.handles):
                     result = run(callee(f))
                 if not watch.notes:
                     return result
             except Exception as raised:
                 error = told(raised)
-        better = _better(attempt, error, watch) if retries < _RETRIES else None
+        better = _next_attempt(attempt, error, watch) if retries < _RETRIES else None
         if better is None and plain is not None:
             better, plain, retries = replace(plain, reads_loops=False), None, 0
         if better is None:
@@ -99,14 +99,14 @@ def attempted(f: Function, run: Callable[[Function], Any], *, alone: bool = Fals
                 around.notes += watch.notes
             if refused is not None and error is not None and not isinstance(error, WorkbenchError):
                 raise refused from error  # merged steps go along paths that no number takes
-            _settle(error, watch)
+            _raise_final_error(error, watch)
             return result
         if better.stepped and not attempt.stepped:
             refused, plain = error, attempt if attempt.reads_loops else None
         attempt, retries = better, retries + (better.deciding == attempt.deciding)
 
 
-def _inside(f: Function, run: Callable[[Function], Any]) -> Any:
+def _attempted_inside(f: Function, run: Callable[[Function], Any]) -> Any:
     """Run inside another such call. An error is recorded there even if it is caught before."""
     start = noted()
     try:
@@ -114,7 +114,7 @@ def _inside(f: Function, run: Callable[[Function], Any]) -> Any:
     except _RETRIED as error:
         if noted() == start and is_conversion(error):  # one of NumPy's
             with contextlib.suppress(TraceError):
-                _explain(error)
+                _refuse_by_text(error)
         raise
 
 
@@ -140,7 +140,7 @@ _active: ContextVar[_Attempt] = ContextVar("symad_active_attempt", default=_PLAI
 
 
 @contextmanager
-def _carried_out(attempt: _Attempt) -> Iterator[None]:
+def _dispatching(attempt: _Attempt) -> Iterator[None]:
     run = None
     if attempt.style is not None:
         run = DispatchedRun(attempt.style, attempt.arrays, attempt.deciding, attempt.stepped)
@@ -158,34 +158,34 @@ def reads_loops_of(deciding: Iterable[CodeType]) -> bool:
     return is_new and attempt.reads_loops and innermost_watch() is not None
 
 
-def _better(attempt: _Attempt, error: Exception | None, watch: Watch) -> _Attempt | None:
+def _next_attempt(attempt: _Attempt, error: Exception | None, watch: Watch) -> _Attempt | None:
     """Return the next attempt, None if none is left or the error has another cause."""
     if isinstance(error, PathsError):
         keys = frozenset(map(key_of, error.deciding)) - attempt.deciding
         if not keys:
             return None
-        around = frozenset((file, name) for file, full, _ in keys for name in _around(full))
+        around = frozenset((file, name) for file, full, _ in keys for name in _enclosing_names(full))
         merged = _Attempt(Style(operators=True), arrays=True, objects=attempt.objects)  # items are traced places
         return replace(merged, deciding=attempt.deciding | keys, stepped=attempt.stepped | around)
     causes = [error] if error is not None and _is_retried(error) and is_conversion(error) else []
     for cause in [*causes, *(note.error for note in watch.notes if note.uncertain or is_conversion(note.error))]:
-        better = _helped(attempt, cause)
+        better = _next_by_cause(attempt, cause)
         if better is not None:
             return better
     return None
 
 
-def _around(name: str) -> list[str]:
+def _enclosing_names(name: str) -> list[str]:
     """Return the full names of a function and of those around it.
 
-    >>> _around("outer.<locals>.inner")
+    >>> _enclosing_names("outer.<locals>.inner")
     ['outer', 'outer.<locals>.inner']
     """
     parts = name.split(".<locals>.")
     return [".<locals>.".join(parts[: k + 1]) for k in range(len(parts))]
 
 
-def _helped(attempt: _Attempt, error: BaseException) -> _Attempt | None:
+def _next_by_cause(attempt: _Attempt, error: BaseException) -> _Attempt | None:
     """Return the attempt after an error: with stand-ins for calls, then for operators and arrays, then with objects."""
     stores = caused_by(error, StoreError) or any(text in str(error) for text in STORES)
     if attempt.style is None:
@@ -197,18 +197,18 @@ def _helped(attempt: _Attempt, error: BaseException) -> _Attempt | None:
     return None
 
 
-def _settle(error: Exception | None, watch: Watch) -> None:
+def _raise_final_error(error: Exception | None, watch: Watch) -> None:
     """Raise the error of the last attempt, or the refusal of a function that caught an error of ours."""
     spoilt = next((note for note in watch.notes if not note.excused), None)
     try:
-        if error is not None and spoilt is not None and _says_the_same(error, spoilt):
+        if error is not None and spoilt is not None and _replaces_ours(error, spoilt):
             package = in_library_of_objects(error)
             raise (objects_refusal(package, spoilt.error, spoilt.place) if package else spoilt.error) from error
         if spoilt is not None and (error is None or not _is_ours(error, watch)):
             raise swallowed_error(spoilt) from spoilt.error
         if error is not None:
             if _is_retried(error):
-                _explain(error)
+                _refuse_by_text(error)
             if spoilt is not None and not isinstance(error, WorkbenchError) and not _is_noted(error, watch):
                 raise swallowed_error(spoilt) from error  # one of the function's own, while it handled ours
             raise error
@@ -221,7 +221,7 @@ def _is_retried(error: Exception) -> bool:
     return isinstance(error, _RETRIED) or type(error).__module__.startswith("numba.")
 
 
-def _says_the_same(error: Exception, note: Note) -> bool:
+def _replaces_ours(error: Exception, note: Note) -> bool:
     """Whether C code that the function called replaced an error of ours by one of its own."""
     if isinstance(error, WorkbenchError) or note.library or raised_by_user(error):
         return False
@@ -243,7 +243,7 @@ def _is_ours(error: Exception, watch: Watch) -> bool:
     return False
 
 
-def _explain(error: BaseException) -> None:
+def _refuse_by_text(error: BaseException) -> None:
     """Raise a TraceError in place of an error of NumPy, SciPy or SymPy about traced values."""
     if raised_in_own_code(error):
         return  # the function's own check of its arguments

@@ -91,8 +91,8 @@ class DispatchedRun:
             return form if isinstance(f.__self__, type) and is_of_class(f) else MethodType(form, f.__self__)
         if kind is BuiltinFunctionType and not isinstance(f.__self__, ModuleType):
             if self._arrays and isinstance(f.__self__, np.ndarray) and f.__name__ in _COPYING:
-                return _making(f)
-            return self._handing(f) if f.__name__ == "sort" else lookup_form(f)
+                return _traced_method(f)
+            return self._passing_forms(f) if f.__name__ == "sort" else lookup_form(f)
         known = self._forms.get(id(f))
         if known is not None and known[0] is f:
             return known[1]
@@ -133,18 +133,18 @@ class DispatchedRun:
         """Return the replacement of a function, a class or an object that is called."""
         kind = type(f)
         if self._deciding and (f is max or f is min or f is sorted):
-            return self._handing(EXTREMA[f.__name__])
+            return self._passing_forms(EXTREMA[f.__name__])
         original, form = replacements().get(id(f), (None, None))
         if original is f and not isinstance(f, ModuleType):
-            return self._ufunc(f, form) if isinstance(f, np.ufunc) else self._of_numpy(f, self._handing(form))
+            return self._ufunc(f, form) if isinstance(f, np.ufunc) else self._of_numpy(f, self._passing_forms(form))
         if f is type:
             return kind_of
         if id(f) in _BY_ID:
-            return self._asking(_BY_ID[id(f)])
+            return self._on_forms(_BY_ID[id(f)])
         if kind is FunctionType:
             return self._of_function(f)
         if isinstance(f, type):
-            return self._maker(f) or (self._handing(f) if _hands_on(f) else f)
+            return self._constructor(f) or (self._passing_forms(f) if _calls_arguments(f) else f)
         if kind in (functools.partial, Transformed):
             inner = self.callee(f.func)
             if inner is f.func:
@@ -192,20 +192,20 @@ class DispatchedRun:
         if f is eval or f is exec:
             return functools.partial(_evaluate, f)
         if id(f) in _ASKING:
-            return self._asking(f, 1 if f in _OF_ITEMS else 2)
+            return self._on_forms(f, 1 if f in _OF_ITEMS else 2)
         method = _call_of(f)
         form = self.callee(method) if type(method) is FunctionType else method
         if form is not method:
             return MethodType(form, f)
-        return self._handing(f) if _hands_on(f) else f
+        return self._passing_forms(f) if _calls_arguments(f) else f
 
     def _of_function(self, f: FunctionType) -> Any:
         if is_rewritten(f.__code__):
             return self._merged(f, f)
         if is_symad(f.__code__.co_filename):
-            return self._handing(with_forms(f, self.callee))  # which has functions in it, or is given some
+            return self._passing_forms(with_forms(f, self.callee))  # which has functions in it, or is given some
         if not is_users(f):
-            return self._handing(f) if _hands_on(f) else f
+            return self._passing_forms(f) if _calls_arguments(f) else f
         return self._merged(f, self._twin(f))
 
     def _merged(self, f: FunctionType, form: Any) -> Any:
@@ -222,11 +222,11 @@ class DispatchedRun:
             return overlaid(f, self.callee)
         return copied(f, changed, f.__globals__, f.__closure__)
 
-    def _maker(self, kind: type) -> Any:
+    def _constructor(self, kind: type) -> Any:
         """Return the maker of objects of a class whose `__init__` or `__new__` has another form, else None."""
         if type(kind) not in (type, ABCMeta) or kind.__module__ == "builtins":
             return None
-        new, init = _made_by(kind)
+        new, init = _makers(kind)
         after = getattr(kind, "__post_init__", None)
         if _is_generated(init) and type(after) is FunctionType and is_users(after):
             return functools.partial(self._dataclass_instance, kind, after)
@@ -235,9 +235,9 @@ class DispatchedRun:
             return None
 
         def make(*args: Any, **keywords: Any) -> Any:
-            instance = object.__new__(kind) if new is _made_by(object)[0] else self.callee(new)(kind, *args, **keywords)
+            instance = object.__new__(kind) if new is _makers(object)[0] else self.callee(new)(kind, *args, **keywords)
             if isinstance(instance, kind):
-                self.callee(_made_by(type(instance))[1])(instance, *args, **keywords)
+                self.callee(_makers(type(instance))[1])(instance, *args, **keywords)
             return instance
 
         return make
@@ -250,7 +250,7 @@ class DispatchedRun:
             return kind(*args, **keywords)
         attributes["__post_init__"] = MethodType(self.callee(after), instance)
         try:
-            _made_by(kind)[1](instance, *args, **keywords)
+            _makers(kind)[1](instance, *args, **keywords)
         finally:
             attributes.pop("__post_init__", None)
         return instance
@@ -265,12 +265,12 @@ class DispatchedRun:
 
         return call
 
-    def _handing(self, f: Function) -> Function:
+    def _passing_forms(self, f: Function) -> Function:
         """Return a function that gets the forms of the functions among its arguments."""
         types_too, elsewhere = id(f) in _CALLBACKS, _package(f) in _THREADS
 
         def handed(argument: Any) -> Any:
-            form = self._handed(argument, types_too)
+            form = self._argument_form(argument, types_too)
             return _in_this_context(form) if elsewhere and type(argument) in _CALLABLES else form
 
         def call(*args: Any, **keywords: Any) -> Any:
@@ -278,13 +278,13 @@ class DispatchedRun:
 
         return staticmethod(call) if isinstance(f, staticmethod) else call
 
-    def _handed(self, argument: Any, types_too: bool) -> Any:
+    def _argument_form(self, argument: Any, types_too: bool) -> Any:
         kind = type(argument)
         if kind in (list, tuple, dict):
             values = argument.values() if kind is dict else argument
             if not any(type(value) in _CALLABLES or _has_stand_in(value) for value in values):
                 return argument
-            forms = (self._handed(value, False) for value in values)
+            forms = (self._argument_form(value, False) for value in values)
             return dict(zip(argument, forms, strict=True)) if kind is dict else kind(forms)
         if kind in _CALLABLES or (types_too and callable(argument)) or _has_stand_in(argument):
             return self.callee(argument)
@@ -292,14 +292,14 @@ class DispatchedRun:
         is_function = type(method) is FunctionType and not is_library(method.__code__.co_filename)
         return self.callee(argument) if is_function else argument
 
-    def _asking(self, f: Function, operands: int = 1) -> Function:
+    def _on_forms(self, f: Function, operands: int = 1) -> Function:
         """Return a builtin whose first arguments are replaced, if operators are rewritten."""
         if not self._style.operators:
             return f
         return lambda *args, **keywords: f(*map(self.value, args[:operands]), *args[operands:], **keywords)
 
 
-def _making(method: Any) -> Function:
+def _traced_method(method: Any) -> Function:
     """Return a method of an ordinary array, such as `copy`. A new array that it returns becomes a traced one."""
 
     def call(*args: Any, **keywords: Any) -> Any:
@@ -310,7 +310,7 @@ def _making(method: Any) -> Function:
     return call
 
 
-def _made_by(kind: Any) -> tuple[Any, Any]:
+def _makers(kind: Any) -> tuple[Any, Any]:
     return kind.__new__, kind.__init__
 
 
@@ -333,7 +333,7 @@ def _has_stand_in(value: Any) -> bool:
     return type(value) is BuiltinFunctionType and id(value) in replacements()
 
 
-def _hands_on(f: Any) -> bool:
+def _calls_arguments(f: Any) -> bool:
     """Whether a function of a library may call its arguments."""
     handing = _package(f) in _HANDING and getattr(f, "__module__", "") != PANDAS_OPERATORS
     return handing or id(f) in _CALLBACKS

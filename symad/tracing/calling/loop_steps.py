@@ -58,7 +58,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self, definition: ast.FunctionDef) -> None:
         self.changed, self._count = False, 0
-        stores, added_to = ast.Constant(_stores(definition)), _texts(_added_to(definition))
+        stores, added_to = ast.Constant(_stores(definition)), _strings(_added_to(definition))
         self._changes: list[ast.expr] = [stores, added_to]
         self._captured = list[set[str]]()  # names that functions inside read, for each function around
         self._ifs = [FEW_IFS + 1]  # in each step around
@@ -84,7 +84,7 @@ class _Rewriter(ast.NodeTransformer):
         else:
             test = ast.Constant(True)
         step = _function(name, ["__test", *names], [node, ast.Return(_locals())], node)
-        call = ast.Call(ast.Constant(BRANCHED), [_name(name), test, _locals(), _texts(names), *self._changes], [])
+        call = ast.Call(ast.Constant(BRANCHED), [_name(name), test, _locals(), _strings(names), *self._changes], [])
         bind: ast.stmt = ast.Assign([ast.Tuple([_stored(n) for n in names], ast.Store())], call)
         return [ast.copy_location(statement, node) for statement in (step, bind, *_unbound(names))]
 
@@ -99,7 +99,7 @@ class _Rewriter(ast.NodeTransformer):
         step = _step(node, self._next("step"), names)
         own = [f"__{kind}_{self._count}" for kind in ("broke", "back", "value")]
         iterable = _paired(node.iter) if isinstance(node, ast.For) else ast.Constant(LEFT)
-        arguments = [_name(step.name), iterable, _locals(), _texts(names), *self._changes]
+        arguments = [_name(step.name), iterable, _locals(), _strings(names), *self._changes]
         call = ast.Call(ast.Constant(STEPPED), arguments, [])
         bind = ast.Assign([ast.Tuple([_stored(n) for n in (*own, *names)], ast.Store())], call)
         statements: list[ast.stmt] = [step, bind, *_unbound(names)]
@@ -165,9 +165,9 @@ def _step(node: ast.For | ast.While, name: str, names: list[str]) -> ast.Functio
     if isinstance(node, ast.For):
         body.append(ast.Assign([node.target], _name("__item")))
     else:
-        body.append(ast.If(ast.UnaryOp(ast.Not(), node.test), [_told(goes_on=False)], []))
-    body += [_Leaves().visit(statement) for statement in node.body]
-    body.append(_told(goes_on=True))
+        body.append(ast.If(ast.UnaryOp(ast.Not(), node.test), [_step_result(goes_on=False)], []))
+    body += [_LeavingStatements().visit(statement) for statement in node.body]
+    body.append(_step_result(goes_on=True))
     return _function(name, ["__item", *names], body, node)
 
 
@@ -187,7 +187,7 @@ class _Expressions(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         self.generic_visit(node)
-        if any(isinstance(part, _NOT_IN_LAMBDA) or _looks_around(part) for part in ast.walk(node)):
+        if any(isinstance(part, _NOT_IN_LAMBDA) or _reads_caller(part) for part in ast.walk(node)):
             return node
         self.changed = True
         nothing = ast.arguments([], [], None, [], [], None, [])
@@ -199,37 +199,37 @@ class _Expressions(ast.NodeTransformer):
 _NOT_IN_LAMBDA = (ast.Yield, ast.YieldFrom, ast.Await, ast.NamedExpr)
 
 
-def _looks_around(part: ast.AST) -> bool:
+def _reads_caller(part: ast.AST) -> bool:
     """Whether a name stands for a function that reads the variables of its caller."""
     return isinstance(part, ast.Name) and part.id in ("locals", "vars", "eval", "exec", "super")
 
 
-class _Leaves(ast.NodeTransformer):
+class _LeavingStatements(ast.NodeTransformer):
     """Turns statements that leave a step into returns."""
 
     def visit_Break(self, node: ast.Break) -> ast.AST:
-        return ast.copy_location(_told(goes_on=False, broke=True), node)
+        return ast.copy_location(_step_result(goes_on=False, broke=True), node)
 
     def visit_Continue(self, node: ast.Continue) -> ast.AST:
-        return ast.copy_location(_told(goes_on=True), node)
+        return ast.copy_location(_step_result(goes_on=True), node)
 
     def visit_Return(self, node: ast.Return) -> ast.AST:
-        return ast.copy_location(_told(goes_on=False, broke=True, value=node.value or ast.Constant(None)), node)
+        return ast.copy_location(_step_result(goes_on=False, broke=True, value=node.value or ast.Constant(None)), node)
 
     def _inner_loop(self, node: ast.AST) -> ast.AST:  # its break and continue are its own
-        return _Returns().generic_visit(node)
+        return _OnlyReturns().generic_visit(node)
 
     visit_For = visit_While = _inner_loop  # noqa: N815 (names of ast)
     visit_FunctionDef = visit_Lambda = visit_ClassDef = _unchanged  # noqa: N815 (names of ast)
 
 
-class _Returns(_Leaves):
+class _OnlyReturns(_LeavingStatements):
     """The same inside a loop that stays a loop."""
 
     visit_Break = visit_Continue = _unchanged  # noqa: N815 (names of ast)
 
 
-def _told(*, goes_on: bool, broke: bool = False, value: ast.expr | None = None) -> ast.Return:
+def _step_result(*, goes_on: bool, broke: bool = False, value: ast.expr | None = None) -> ast.Return:
     parts = [ast.Constant(goes_on), ast.Constant(broke), ast.Constant(value is not None), value or ast.Constant(LEFT)]
     return ast.Return(ast.Tuple([*parts, _locals()], ast.Load()))
 
@@ -246,7 +246,7 @@ def _locals() -> ast.Call:
     return ast.Call(_name("locals"), [], [])
 
 
-def _texts(names: list[str]) -> ast.Tuple:
+def _strings(names: list[str]) -> ast.Tuple:
     return ast.Tuple([ast.Constant(name) for name in names], ast.Load())
 
 
@@ -270,7 +270,7 @@ def _assigned(parts: Iterable[ast.AST]) -> list[str] | None:
             names[part.id] = None
         elif isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names[part.name] = None
-        elif _looks_around(part):
+        elif _reads_caller(part):
             return None
     return None if any(name.startswith("__") for name in names) else list(names)  # a class may give those other names
 

@@ -103,7 +103,7 @@ class noting_inputs:
                     self._note("random", frame)
 
     def _note(self, kind: Kind, frame: FrameType) -> None:
-        caller = _asking(frame)
+        caller = _responsible_frame(frame)
         if caller is None or (kind == "environment" and is_installed(caller.f_code.co_filename)):
             return  # a package's own settings
         place = kind, caller.f_code.co_filename, caller.f_lineno
@@ -126,7 +126,7 @@ def _kind_of(function: Any) -> Kind | None:
         return None
 
 
-def _asking(frame: FrameType | None) -> FrameType | None:
+def _responsible_frame(frame: FrameType | None) -> FrameType | None:
     """Return the frame of the user's code, or of a package, that asked; None if a library did so for itself."""
     module = ""
     while frame is not None:

@@ -124,7 +124,7 @@ def noted() -> int:
     return 0 if watch is None else len(watch.notes)
 
 
-def _hear(error: WorkbenchError) -> None:
+def _record(error: WorkbenchError) -> None:
     if not error.of_tracing:
         return
     watch = innermost_watch()
@@ -136,7 +136,7 @@ def _hear(error: WorkbenchError) -> None:
             watch.notes.append(note)
 
 
-WorkbenchError.listeners.append(_hear)
+WorkbenchError.listeners.append(_record)
 
 
 def swallowed_error(note: Note) -> TraceError:

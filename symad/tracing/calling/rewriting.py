@@ -70,7 +70,7 @@ def evaluated(source: str, mode: str) -> CodeType:
         tree: Any = compile(source, "<string>", mode, flags=ast.PyCF_ONLY_AST, dont_inherit=True)
         _dispatch(tree, Style())
         code: CodeType = compile(ast.fix_missing_locations(tree), "<string>", mode, flags=0, dont_inherit=True)
-    filled, original = _filled(code), compile(source, "<string>", mode, dont_inherit=True)
+    filled, original = _linked(code), compile(source, "<string>", mode, dont_inherit=True)
     for part in codes_of(filled):
         note_original(part, original)
     return filled
@@ -209,7 +209,7 @@ def _rewritten_at(place: int, tree: ast.Module, code: CodeType, style: Style) ->
     alike = [part for part in codes_of(compiled) if _begins_as(part, code)]
     if place >= len(alike) or alike[place].co_freevars != code.co_freevars:
         return None
-    filled = _filled(alike[place])
+    filled = _linked(alike[place])
     for part, original in _pairs(filled, code):
         note_original(part, original)
     return filled
@@ -225,10 +225,10 @@ def _pairs(code: CodeType, original: CodeType) -> Iterator[tuple[CodeType, CodeT
         yield part, same.pop(0) if same else original
 
 
-def _filled(code: CodeType) -> CodeType:
+def _linked(code: CodeType) -> CodeType:
     """Return code with the provided functions in place of the constants."""
     consts = tuple(
-        _filled(part) if isinstance(part, CodeType) else _provided.get(part, part) if type(part) is str else part
+        _linked(part) if isinstance(part, CodeType) else _provided.get(part, part) if type(part) is str else part
         for part in code.co_consts
     )
     kind = code.co_name.rstrip("0123456789")
@@ -243,8 +243,8 @@ def _dispatch(tree: ast.AST, style: Style) -> None:
     """Insert calls of the dispatcher for callees and, if the style says so, for operands and results."""
     if style.operators:
         _dispatch_results(tree)
-    for parent, field, index in list(_places(tree)):
-        name = _asked_at(parent, field, index) if style.operators else CALLEE if _is_callee(parent, field) else ""
+    for parent, field, index in list(_expressions(tree)):
+        name = _question_at(parent, field, index) if style.operators else CALLEE if _is_callee(parent, field) else ""
         node = getattr(parent, field) if index is None else getattr(parent, field)[index]
         if not name or isinstance(node, ast.Constant):
             continue
@@ -285,7 +285,7 @@ def _is_callee(parent: ast.AST, field: str) -> bool:
     return field == "decorator_list"
 
 
-def _asked_at(parent: ast.AST, field: str, index: int | None) -> str:
+def _question_at(parent: ast.AST, field: str, index: int | None) -> str:
     """Return the question to the dispatcher about an expression, "" for none."""
     if _is_callee(parent, field):
         return CALLEE
@@ -302,15 +302,15 @@ _OPERANDS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.BinOp: ("left", "right"), ast.UnaryOp: ("operand",), ast.AugAssign: ("value",), ast.Attribute: ("value",),
     ast.For: ("iter",), ast.comprehension: ("iter",), ast.withitem: ("context_expr",),
 }  # fmt: skip
-_LEFT = frozenset({"annotation", "returns", "pattern", "type_params"})  # fields without rewriting
+_UNCHANGED = frozenset({"annotation", "returns", "pattern", "type_params"})  # fields without rewriting
 
 
-def _places(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
+def _expressions(tree: ast.AST) -> Iterator[tuple[ast.AST, str, int | None]]:
     """Yield the places of expressions: parent, field and index."""
     waiting = [tree]
     for node in waiting:  # which grows
         for field, value in ast.iter_fields(node):
-            if field in _LEFT:
+            if field in _UNCHANGED:
                 continue
             for index, child in enumerate(value) if isinstance(value, list) else [(None, value)]:
                 if isinstance(child, ast.AST):

@@ -28,7 +28,7 @@ class Subscripted:
         self._container = container
 
     def __getitem__(self, key: Any) -> Any:
-        return _asking(self._container, self._container.__getitem__, key)
+        return _looked_up(self._container, self._container.__getitem__, key)
 
 
 def subscripted_form(container: Any) -> Any:
@@ -45,10 +45,10 @@ def lookup_form(method: Any) -> Any:
     container = method.__self__
     if method.__name__ not in _LOOKUPS or not isinstance(container, Mapping):
         return method
-    return lambda *args, **keywords: _asking(container, lambda _: method(*args, **keywords), *args[:1])
+    return lambda *args, **keywords: _looked_up(container, lambda _: method(*args, **keywords), *args[:1])
 
 
-def _asking(container: Any, look_up: Callable[[Any], Any], key: Any = None) -> Any:
+def _looked_up(container: Any, look_up: Callable[[Any], Any], key: Any = None) -> Any:
     if not isinstance(key, Traced):
         return look_up(key)
     with bound(_asked, container):

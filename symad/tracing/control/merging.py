@@ -47,7 +47,7 @@ def merged(graph: Graph, condition: int, holds: Tree, fails: Tree, start: int = 
     known = constant(graph, condition)
     if known is not None:
         return holds if known else fails
-    parted = _Parted(graph, pairs, start)
+    parted = _DifferingPairs(graph, pairs, start)
     ways = [parted.written(condition, pairs, ends) for ends in parted.ways(pairs)]
     if len(ways) > 1:
         common = parted.common() | {condition}
@@ -55,7 +55,7 @@ def merged(graph: Graph, condition: int, holds: Tree, fails: Tree, start: int = 
     return holds.refill(ways[0])
 
 
-class _Parted:
+class _DifferingPairs:
     """Pairs of nodes, followed down while both have the same head: `below` has the pairs of operands that differ.
 
     None ends the descent. In loops one result may be a later step of the other, and pairs would lead back through all

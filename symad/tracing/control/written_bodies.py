@@ -190,7 +190,7 @@ def write_down(
     """
     graph, scope = body.scope.graph, body.scope
     after = dict(zip(body.carries, ends, strict=True))
-    for slot in _held(after) if body.count != ENDLESS else []:
+    for slot in _constant_slots(after) if body.count != ENDLESS else []:
         body.reads[slot] = np.full(body.count, body.carries[slot])  # the same in all repetitions
     moving = [slot for slot in after if slot not in body.reads]
     computed = [*(after[slot] for slot in moving), *(as_number(graph, node) for node in others)]
@@ -216,7 +216,7 @@ def write_down(
     return list(becomes.values()), stored[len(moving) :]
 
 
-def _held(after: dict[int, int]) -> list[int]:
+def _constant_slots(after: dict[int, int]) -> list[int]:
     """Return the slots that keep their value. A few among many stay carries: they are the edges of a grid."""
     held = [slot for slot, node in after.items() if slot == node]
     return [] if len(after) >= GRID and EDGES * len(held) <= len(after) else held
@@ -240,7 +240,7 @@ def _program(body: WrittenBody, moving: Sequence[int], outputs: Sequence[int]) -
     Loop-invariant nodes are read in every repetition, or carried where the trip count is not known.
     """
     graph = body.scope.graph
-    inside, invariant = _parts(graph, body, outputs)
+    inside, invariant = _nodes_of_body(graph, body, outputs)
     reads = {slot: column for slot, column in body.reads.items() if slot in inside}
     carried = {slot: body.carries[slot] for slot in moving}
     endless = body.count == ENDLESS
@@ -272,7 +272,7 @@ def _between_rows(loop: Loop, table: RowTable, row_of: dict[int, int]) -> Loop:
     return between(loop, at)
 
 
-def _parts(graph: Graph, body: WrittenBody, outputs: Sequence[int]) -> tuple[set[int], list[int]]:
+def _nodes_of_body(graph: Graph, body: WrittenBody, outputs: Sequence[int]) -> tuple[set[int], list[int]]:
     """Return the nodes of the body, and the loop-invariant nodes that it reads from outside."""
     moving = moving_nodes(graph, body, outputs)
     inside, invariant, stack = set[int](), dict[int, None](), list(outputs)

@@ -50,7 +50,7 @@ def _elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     shape = operands[0].shape
     if any(nodes.shape != shape for nodes in operands):  # broadcasting costs more than tracing a few elements
         shape = np.broadcast_shapes(*[nodes.shape for nodes in operands])
-    if build in _NEUTRAL and (decided := _decided(graph, _NEUTRAL[build], operands)) is not None:
+    if build in _NEUTRAL and (decided := _known_connective(graph, _NEUTRAL[build], operands)) is not None:
         return np.broadcast_to(decided, shape).copy()
     if (loops := loops_on(graph)) is not None and (written := loops.elementwise(build, operands, shape)) is not None:
         return written  # type: ignore[no-any-return]
@@ -66,7 +66,7 @@ def _elementwise(graph: Graph, build: Build, *operands: Nodes) -> Nodes:
     return np.array(list(map(build, repeat(graph), *listed)), dtype=np.int64).reshape(shape)
 
 
-def _decided(graph: Graph, neutral: bool, operands: Sequence[Nodes]) -> Nodes | None:
+def _known_connective(graph: Graph, neutral: bool, operands: Sequence[Nodes]) -> Nodes | None:
     """Return "and" (with neutral element True) or "or" of arrays, if one of them is known and constant."""
     if max(nodes.size for nodes in operands) < BLOCK:
         return None
@@ -114,7 +114,7 @@ def reduce(
         masks = rows_of(where)[1 if initial is None else 0 :]
         total = rows[0]
         for row, mask in zip(rows[1:], masks, strict=True):
-            total = elementwise(graph, _passing_over(build), total, row, mask)
+            total = elementwise(graph, _masked_step(build), total, row, mask)
     if keepdims:
         shape = [1 if k in axes else size for k, size in enumerate(nodes.shape)]
     result: Nodes = total.reshape(shape)
@@ -144,7 +144,7 @@ def _totals(graph: Graph, build: Build, rows: Nodes) -> Nodes:
     return np.array(totals, dtype=np.int64)
 
 
-def _passing_over(build: Build) -> Build:
+def _masked_step(build: Build) -> Build:
     def step(graph: Graph, total: int, element: int, condition: int) -> int:
         if constant(graph, condition) is False:
             return total
